@@ -1,0 +1,6 @@
+"""Makes `python -m duckrow` the same as `duckrow`."""
+
+from duckrow.cli.main import main
+
+if __name__ == "__main__":
+    main()

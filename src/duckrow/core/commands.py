@@ -1,0 +1,67 @@
+"""How text becomes commands: one a line, blank lines and comments left out, long ones continued."""
+
+from __future__ import annotations
+
+
+class CommandReader:
+    """Takes text as it arrives, gives commands as soon as they are complete.
+
+    A line that ends in a backslash goes on in the next, as in a shell. With a delimiter, a command is all the
+    lines up to a line that is just the delimiter.
+    """
+
+    def __init__(self, delimiter: str | None = None) -> None:
+        self._delimiter = delimiter
+        self._partial = ""  # text after the last newline
+        self._lines: list[str] = []  # lines of a command that is not complete
+
+    def feed(self, text: str) -> list[str]:
+        *lines, self._partial = (self._partial + text).split("\n")
+        return [command for line in lines if (command := self._line(line)) is not None]
+
+    def finish(self) -> list[str]:
+        """The end of the input completes what was begun."""
+        last = [self._line(self._partial)] if self._partial else []
+        self._partial = ""
+        last.append(self._complete())
+        return [command for command in last if command is not None]
+
+    def _line(self, line: str) -> str | None:
+        line = line.removesuffix("\r")
+        if self._delimiter is not None:
+            if line.strip() == self._delimiter:
+                return self._complete()
+            self._lines.append(line)
+            return None
+        if not self._lines and (not line.strip() or line.lstrip().startswith("#")):
+            return None
+        self._lines.append(line)
+        if _continues(line):
+            return None
+        return self._complete()
+
+    def _complete(self) -> str | None:
+        command = "\n".join(self._lines).rstrip()
+        self._lines = []
+        return command if has_code(command) else None
+
+
+def _continues(line: str) -> bool:
+    backslashes = len(line) - len(line.rstrip("\\"))
+    return backslashes % 2 == 1
+
+
+def has_code(command: str) -> bool:
+    """Whether there is anything but blank lines and comments."""
+    return any(line.strip() and not line.lstrip().startswith("#") for line in command.split("\n"))
+
+
+def script_options(script: str, prefix: str = "#DUCKROW") -> str:
+    """The options in the `#DUCKROW --gpus 2` lines of a script, joined; they stand before its first command."""
+    found = []
+    for line in script.split("\n"):
+        if line.startswith(prefix):
+            found.append(line[len(prefix) :].strip())
+        elif line.strip() and not line.startswith("#"):
+            break
+    return " ".join(found)

@@ -1,0 +1,113 @@
+"""One tick: a pure function from what is seen to what is to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from duckrow.core.inventory import Seat, book
+from duckrow.core.job import LiveAttempt, QueuedJob
+from duckrow.core.lifecycle import Outcome
+from duckrow.core.placement import Holds, place
+
+
+class Start(NamedTuple):
+    """Run this job on these devices."""
+
+    job: QueuedJob
+    holds: Holds
+
+
+class Notice(NamedTuple):
+    """Tell the attempt that its time limit is near."""
+
+    attempt: LiveAttempt
+
+
+class Stop(NamedTuple):
+    """Take the next step of the kill ladder: 1 is SIGTERM, 2 is SIGKILL."""
+
+    attempt: LiveAttempt
+    step: int
+    reason: Outcome | None
+
+
+@dataclass(slots=True)
+class Decision:
+    starts: list[Start] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    stops: list[Stop] = field(default_factory=list)
+    wake_at: float | None = None
+
+
+def decide(
+    now: float,
+    live: Iterable[LiveAttempt],
+    queue: Sequence[QueuedJob],
+    seats: Sequence[Seat],
+    booked: dict[str, int],
+) -> Decision:
+    """What to start, and whom to warn or stop. `booked` is changed: it then holds the new starts too."""
+    decision = Decision()
+    for attempt in live:
+        if attempt.stop_began_at is not None:
+            _climb_ladder(attempt, now, decision)
+        elif attempt.deadline is not None:
+            _watch_limit(attempt, attempt.deadline, now, decision)
+    decision.starts = choose_starts(queue, seats, booked)
+    return decision
+
+
+def choose_starts(queue: Sequence[QueuedJob], seats: Sequence[Seat], booked: dict[str, int]) -> list[Start]:
+    """The jobs that start now, in order. Nobody overtakes a waiting job that wants the same kind of device."""
+    starts: list[Start] = []
+    any_gpu = any(not seat.is_cpu for seat in seats)
+    open_kinds = {seat.is_cpu for seat in seats}
+    for job in queue:
+        if not open_kinds:
+            break
+        wants_cpu = job.gpus == 0 or not any_gpu
+        if wants_cpu not in open_kinds:
+            continue
+        holds = place(job.gpus, seats, booked)
+        if holds is None:
+            open_kinds.discard(wants_cpu)
+            continue
+        book(holds, booked)
+        starts.append(Start(job, holds))
+    return starts
+
+
+def _climb_ladder(attempt: LiveAttempt, now: float, decision: Decision) -> None:
+    assert attempt.stop_began_at is not None
+    if attempt.stop_step == 0:
+        decision.stops.append(Stop(attempt, 1, attempt.stopped_for))
+        _wake(decision, now + attempt.job.grace_s)
+    elif attempt.stop_step == 1:
+        kill_at = attempt.stop_began_at + attempt.job.grace_s
+        if now >= kill_at:
+            decision.stops.append(Stop(attempt, 2, attempt.stopped_for))
+        else:
+            _wake(decision, kill_at)
+
+
+def _watch_limit(attempt: LiveAttempt, deadline: float, now: float, decision: Decision) -> None:
+    if now >= deadline:
+        decision.stops.append(Stop(attempt, 1, Outcome.TIMED_OUT))
+        _wake(decision, now + attempt.job.grace_s)
+        return
+    _wake(decision, deadline)
+    if attempt.job.notice_signal is None or attempt.noticed:
+        return
+    # A limit shorter than the notice is announced half-way, not at once.
+    notice_at = max(deadline - attempt.job.notice_s, (attempt.started_at + deadline) / 2)
+    if now >= notice_at:
+        decision.notices.append(Notice(attempt))
+    else:
+        _wake(decision, notice_at)
+
+
+def _wake(decision: Decision, at: float) -> None:
+    if decision.wake_at is None or at < decision.wake_at:
+        decision.wake_at = at

@@ -1,0 +1,33 @@
+"""What can go wrong for a user: each error is a sentence that says what happened and what to do."""
+
+from __future__ import annotations
+
+# The exit codes of the commands; docs/cli.md lists them.
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_TIMED_OUT = 124
+EXIT_INTERRUPTED = 130
+
+# A job that ends with this code has saved its work and asks to be put back into the queue (EX_TEMPFAIL).
+EXIT_REQUEUE = 75
+
+
+class DuckrowError(Exception):
+    """A user's or the machine's fault, told as a sentence. Never shown with a traceback."""
+
+    exit_code = EXIT_FAILED
+
+
+class UsageError(DuckrowError):
+    """The request itself is wrong: a bad flag, an unknown id, more GPUs than exist."""
+
+    exit_code = EXIT_USAGE
+
+
+class StateError(DuckrowError):
+    """The state folder or its database cannot be used."""
+
+
+class IllegalTransition(DuckrowError):
+    """A job was about to move in a way that the table of states does not have: a fault in duckrow itself."""

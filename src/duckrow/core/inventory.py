@@ -1,0 +1,117 @@
+"""The devices that a host may give out: seats, how they are written (`--gpus`), and what of them is booked."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from duckrow.core.errors import UsageError
+
+WHOLE = 1_000_000
+"""All of a device. Shares are counted in millionths, so that they add up as integers."""
+
+CPU = "cpu"
+
+_ONE_DEVICE = r"(?:\d+|(?:GPU|MIG)-[\w./-]+)"
+_DEVICE_TOKEN = re.compile(rf"(?:all|{_ONE_DEVICE}(?:[,+]{_ONE_DEVICE})*)?")
+
+
+class Seat(NamedTuple):
+    """A place where one job runs: shares of one or more devices."""
+
+    holds: tuple[tuple[str, int], ...]
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        return tuple(device for device, _ in self.holds)
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.holds[0][0].startswith(CPU)
+
+    @property
+    def gpu_count(self) -> int:
+        return 0 if self.is_cpu else len(self.holds)
+
+
+def looks_like_devices(token: str) -> bool:
+    """Whether a word on the command line goes on with the list of devices of `--gpus`."""
+    return _DEVICE_TOKEN.fullmatch(token) is not None
+
+
+def parse_gpus(tokens: Sequence[str], jobs_per_gpu: int = 1, all_gpus: Sequence[str] = ()) -> list[Seat]:
+    """The seats that `--gpus TOKENS` names.
+
+    One token is split on commas: `0,1,2` is three seats. Of two or more tokens each is a seat: `0,1 2,3` is two
+    seats of two GPUs. `0+1` is always one seat of both. A device that is named twice is shared by two jobs; an
+    empty token is a CPU slot.
+    """
+    if jobs_per_gpu < 1:
+        raise UsageError(f"--jobs-per-gpu {jobs_per_gpu} leaves nothing to run on. Use 1 or more.")
+    for token in tokens:
+        if not looks_like_devices(token):
+            raise UsageError(
+                f"'{token}' does not name GPUs. Write --gpus 0,1,2 (one job each), --gpus 0+1 (one job on both) "
+                "or --gpus all."
+            )
+    if len(tokens) == 1 and tokens[0] == "all":
+        if not all_gpus:
+            raise UsageError("--gpus all: no GPU was found on this machine. Use --slots N to run on CPU slots.")
+        groups = [[gpu] for gpu in all_gpus]
+    elif "all" in tokens:
+        raise UsageError("--gpus all stands alone: it already names every GPU.")
+    elif len(tokens) == 1:
+        groups = [part.split("+") if part else [] for part in tokens[0].split(",")]
+    else:
+        groups = [re.split("[,+]", token) if token else [] for token in tokens]
+    for group in groups:
+        if len(set(group)) != len(group):
+            raise UsageError(f"--gpus {'+'.join(group)} names a GPU twice for one job.")
+    return _seats_of(groups * jobs_per_gpu)
+
+
+def _seats_of(groups: Sequence[Sequence[str]]) -> list[Seat]:
+    named = Counter(device for group in groups for device in group)
+    cpu_slots = iter(range(len(groups)))
+    return [
+        Seat(tuple((device, WHOLE // named[device]) for device in group))
+        if group
+        else Seat(((f"{CPU}{next(cpu_slots)}", WHOLE),))
+        for group in groups
+    ]
+
+
+def cpu_seats(count: int) -> list[Seat]:
+    """So many slots without a GPU."""
+    if count < 1:
+        raise UsageError(f"--slots {count} leaves nothing to run on. Use 1 or more.")
+    return [Seat(((f"{CPU}{number}", WHOLE),)) for number in range(count)]
+
+
+def has_room(seat: Seat, booked: Mapping[str, int]) -> bool:
+    return all(booked.get(device, 0) + share <= WHOLE for device, share in seat.holds)
+
+
+def book(holds: Iterable[tuple[str, int]], booked: dict[str, int]) -> None:
+    for device, share in holds:
+        booked[device] = booked.get(device, 0) + share
+
+
+def unbook(holds: Iterable[tuple[str, int]], booked: dict[str, int]) -> None:
+    for device, share in holds:
+        booked[device] = booked.get(device, 0) - share
+
+
+def visible_devices(holds: Iterable[tuple[str, int]]) -> str:
+    """The value of CUDA_VISIBLE_DEVICES: the GPUs by number, nothing for a CPU slot."""
+    return ",".join(device for device, _ in holds if not device.startswith(CPU))
+
+
+def describe_devices(holds: Iterable[tuple[str, int]]) -> str:
+    """For people: `gpu 0,1` or `cpu 3`."""
+    names = [device for device, _ in holds]
+    if names and names[0].startswith(CPU):
+        return f"cpu {names[0][len(CPU) :]}"
+    return "gpu " + ",".join(names)

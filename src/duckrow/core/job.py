@@ -1,0 +1,145 @@
+"""What a job is: what a person asks for, and what the scheduler knows of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from duckrow.core.errors import UsageError
+from duckrow.core.lifecycle import Outcome, State
+
+DEFAULT_PROJECT = "default"
+DEFAULT_PRIORITY = 30
+DEFAULT_GRACE_S = 10.0
+DEFAULT_BACKOFF_S = 10.0
+DEFAULT_NOTICE_SIGNAL = 12  # SIGUSR2: SIGUSR1 belongs to NCCL
+DEFAULT_NOTICE_S = 30.0
+DEFAULT_SHELL = "/bin/sh"
+
+_INTERPRETERS = re.compile(r"(python[\d.]*|bash|sh|zsh|Rscript|julia|perl|node|uv|run|torchrun|accelerate|launch)")
+
+
+@dataclass(slots=True)
+class JobSpec:
+    """What a person asks for."""
+
+    command: str
+    cwd: str
+    name: str = ""  # empty: taken from the command
+    project: str = DEFAULT_PROJECT
+    gpus: int | None = None  # None: one device, a GPU where there are GPUs; 0: a CPU slot
+    shell: str = DEFAULT_SHELL
+    retries: int = 0
+    backoff_s: float = DEFAULT_BACKOFF_S
+    timeout_s: float | None = None
+    notice_signal: int | None = DEFAULT_NOTICE_SIGNAL  # sent notice_s before the time limit; None: no notice
+    notice_s: float = DEFAULT_NOTICE_S
+    grace_s: float = DEFAULT_GRACE_S  # between SIGTERM and SIGKILL
+    outfile: str | None = None
+    max_log_bytes: int | None = None
+    priority: int = DEFAULT_PRIORITY
+
+    def __post_init__(self) -> None:
+        if not self.command.strip():
+            raise UsageError("The command is empty. Say what to run: duckrow submit -- python train.py")
+        if "\0" in self.command:
+            raise UsageError(
+                f"The command {shorten(self.command)!r} has a NUL byte in it, which no shell can run. Remove it."
+            )
+        if self.gpus is not None and self.gpus < 0:
+            raise UsageError(f"A job cannot have {self.gpus} GPUs. Use 0 for a job that needs none.")
+        for what, value in (("retries", self.retries), ("the time limit", self.timeout_s)):
+            if value is not None and value < 0:
+                raise UsageError(f"{what.capitalize()} cannot be negative: {value}.")
+        self.name = self.name or name_of_command(self.command)
+        check_name("project", self.project)
+        check_name("name", self.name)
+
+
+class QueuedJob(NamedTuple):
+    """A job that waits, with all that its start needs; one row of the head of the queue."""
+
+    id: int
+    project: str
+    name: str
+    command: str
+    cwd: str
+    environment_id: int
+    shell: str
+    gpus: int | None
+    outfile: str | None
+    max_log_bytes: int | None
+    timeout_s: float | None
+    notice_signal: int | None
+    notice_s: float
+    grace_s: float
+    retries: int
+    retries_used: int
+    backoff_s: float
+    attempts: int  # how many there have been
+
+
+@dataclass(slots=True)
+class LiveAttempt:
+    """An attempt that holds devices, as the host that watches it sees it."""
+
+    id: int
+    number: int
+    job: QueuedJob
+    keeper: str
+    holds: tuple[tuple[str, int], ...]  # (device, share in millionths)
+    started_at: float
+    log: str
+    job_host_id: int
+    state: State = State.STARTING
+    pid: int | None = None
+    noticed: bool = False  # the signal ahead of the time limit was sent
+    stopped_for: Outcome | None = None  # why it is being stopped, if it is
+    stop_began_at: float | None = None
+    stop_step: int = 0  # how far the kill ladder went: 0 nothing, 1 SIGTERM, 2 SIGKILL
+    # What the kernel said, while leftover processes keep the attempt from being done.
+    exit_code: int | None = None
+    signal: int | None = None
+    exited_at: float | None = None
+
+    @property
+    def deadline(self) -> float | None:
+        return None if self.job.timeout_s is None else self.started_at + self.job.timeout_s
+
+
+def name_of_command(command: str) -> str:
+    """A short name: the script that is run, else the program. `python train.py --lr 1` is `train`."""
+    for word in command.split()[:8]:
+        base = word.rsplit("/", 1)[-1]
+        if _is_setting(word) or _INTERPRETERS.fullmatch(base):
+            continue
+        stem = base.rsplit(".", 1)[0] if "." in base[1:] else base
+        cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.")
+        if cleaned:
+            return cleaned[:40]
+    return "job"
+
+
+def _is_setting(word: str) -> bool:
+    """Flags and `NAME=value` in front of a command say nothing about what it is."""
+    return word.startswith("-") or re.match(r"[A-Za-z_]\w*=", word) is not None
+
+
+def check_name(what: str, text: str) -> None:
+    """Names become folders and are typed as ids: no slash, no leading dot or dash, not a bare number."""
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._+=,@-]{0,99}", text) or text == "last":
+        raise UsageError(
+            f"'{text}' cannot be a {what}. Use letters, digits and ._- (at most 100, not the word 'last')."
+        )
+    if what == "name" and re.fullmatch(r"[\d,-]+", text):
+        raise UsageError(f"'{text}' cannot be a name: it reads like an id. Put a letter in front.")
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """The text on one line, cut in the middle where it is too long."""
+    line = " ".join(text.split())
+    if len(line) <= width:
+        return line
+    head = (width - 1) * 2 // 3
+    return line[:head] + "…" + line[len(line) - (width - 1 - head) :]

@@ -1,0 +1,81 @@
+"""The life of a job: its states, how it may move between them, and how it can end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from duckrow.core.errors import IllegalTransition
+
+
+class State(str, Enum):
+    """Where a job is in its life."""
+
+    QUEUED = "queued"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    DONE = "done"
+
+    __str__ = str.__str__
+
+
+class Outcome(str, Enum):
+    """How a job that is done has ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    OUT_OF_MEMORY = "out-of-memory"
+    TIMED_OUT = "timed-out"
+    KILLED = "killed"
+    LOST = "lost"
+    SKIPPED = "skipped"
+
+    __str__ = str.__str__
+
+
+# The only moves there are, each with what causes it. The architecture page draws this table.
+TRANSITIONS: dict[tuple[State, State], str] = {
+    (State.QUEUED, State.STARTING): "its devices are free: they are booked and the start is recorded",
+    (State.QUEUED, State.DONE): "killed or skipped before it began",
+    (State.STARTING, State.RUNNING): "its process was seen",
+    (State.STARTING, State.STOPPING): "it must end before it was seen running",
+    (State.STARTING, State.DONE): "it ended before it was seen running, or could not be started",
+    (State.STARTING, State.QUEUED): "it never began: the start was recorded, then the scheduler died",
+    (State.RUNNING, State.STOPPING): "killed, over its time limit, or it left processes behind",
+    (State.RUNNING, State.DONE): "its process ended, or vanished",
+    (State.RUNNING, State.QUEUED): "it ended and is tried again: a retry, or exit code 75",
+    (State.STOPPING, State.DONE): "all its processes are gone",
+    (State.STOPPING, State.QUEUED): "all its processes are gone, and it is tried again",
+    (State.DONE, State.QUEUED): "a person asked for a rerun",
+}
+
+LIVE = (State.STARTING, State.RUNNING, State.STOPPING)
+"""The states in which a job holds devices."""
+
+
+def check_transition(job_id: int, before: State, after: State, history: Iterable[str] = ()) -> None:
+    """Raise, with the job's story, unless the table has this move."""
+    if (before, after) not in TRANSITIONS:
+        story = ", ".join(history) or "nothing recorded"
+        raise IllegalTransition(f"Job {job_id} cannot go from {before} to {after}. Its story: {story}.")
+
+
+def outcome_of(exit_code: int | None, signal: int | None, stopped_for: Outcome | None) -> Outcome:
+    """How an attempt ended, from what the kernel said and from why we stopped it, if we did.
+
+    A job that ends well although it was being stopped for its time limit has used its grace: it succeeded.
+    """
+    if stopped_for is Outcome.KILLED:
+        return Outcome.KILLED
+    if exit_code == 0:
+        return Outcome.SUCCEEDED
+    if stopped_for is not None:
+        return stopped_for
+    if signal in KILLING_SIGNALS:
+        return Outcome.KILLED
+    return Outcome.FAILED
+
+
+# SIGINT, SIGKILL, SIGTERM: somebody wanted the job to end. Other signals (SIGSEGV, SIGABRT) are the job's own failure.
+KILLING_SIGNALS = (2, 9, 15)

@@ -1,0 +1,103 @@
+"""What the scheduler needs of an engine and of a source of devices. A new engine is one that does this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from duckrow.core.job import LiveAttempt
+
+
+class StartOrder(NamedTuple):
+    """All that an engine needs to start an attempt."""
+
+    attempt: LiveAttempt
+    folder: str  # the run's own folder; made before the attempt begins
+    extra_environment: dict[str, str]  # what duckrow adds to the job's own
+
+
+class Started(NamedTuple):
+    """The attempt's process exists."""
+
+    attempt_id: int
+    pid: int
+
+
+class NotStarted(NamedTuple):
+    """The attempt never began. `try_later`: it is the machine's fault (disk full), not the job's."""
+
+    attempt_id: int
+    reason: str
+    try_later: bool
+
+
+class NeverBegan(NamedTuple):
+    """Its scheduler died after it had recorded the start and before it acted."""
+
+    attempt_id: int
+
+
+class Ended(NamedTuple):
+    """The attempt's first process ended; what the kernel said of it."""
+
+    attempt_id: int
+    exit_code: int | None
+    signal: int | None
+    at: float
+    leftovers: bool  # processes of the attempt are still there
+
+
+class Gone(NamedTuple):
+    """The last process of an attempt that had left some behind is gone."""
+
+    attempt_id: int
+
+
+class Vanished(NamedTuple):
+    """The attempt's process ended and nobody saw how."""
+
+    attempt_id: int
+    reason: str
+
+
+Report = Started | NotStarted | NeverBegan | Ended | Gone | Vanished
+
+
+class Engine(Protocol):
+    """How a placed job becomes a process somewhere."""
+
+    def start(self, orders: Sequence[StartOrder]) -> None: ...
+
+    def adopt(self, attempts: Iterable[LiveAttempt], rebooted: bool) -> None:
+        """Watch attempts that another process, now dead, has started; `rebooted`: on an earlier boot."""
+
+    def notice(self, attempt: LiveAttempt, signal: int) -> None: ...
+
+    def stop(self, attempt: LiveAttempt, step: int) -> None:
+        """Take this step of the kill ladder: 1 asks (SIGTERM), 2 forces (SIGKILL)."""
+
+    def reports(self) -> list[Report]:
+        """What has happened since the last call; never waits."""
+
+
+class Reactor(Protocol):
+    """Who sleeps until something happens, and then calls."""
+
+    def watch(self, fd: int, call: Callable[[], None]) -> None: ...
+
+    def unwatch(self, fd: int) -> None: ...
+
+    def later(self, seconds: float, call: Callable[[], None]) -> None: ...
+
+
+class Device(NamedTuple):
+    """A GPU as its library describes it."""
+
+    name: str  # what CUDA_VISIBLE_DEVICES calls it
+    model: str
+    uuid: str
+    memory_mb: int | None
+
+
+class DeviceSource(Protocol):
+    def devices(self) -> list[Device]: ...

@@ -1,0 +1,53 @@
+"""NVIDIA's GPUs, through NVML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from duckrow.core.ports import Device
+
+
+class NvmlSource:
+    """No driver, no library, no GPU: no devices, and no complaint."""
+
+    def devices(self) -> list[Device]:
+        try:
+            import pynvml
+        except ImportError:
+            return []
+        try:
+            pynvml.nvmlInit()
+        except pynvml.NVMLError:
+            return []
+        try:
+            count = pynvml.nvmlDeviceGetCount()
+            return [_device(pynvml, index) for index in range(count)]
+        except pynvml.NVMLError:
+            return []
+        finally:
+            pynvml.nvmlShutdown()
+
+
+def _device(nvml: Any, index: int) -> Device:
+    """What a GPU does not tell is left open; that it is there counts."""
+
+    def ask(question: Any, *about: Any) -> Any:
+        try:
+            return question(*about)
+        except nvml.NVMLError:
+            return None
+
+    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    memory = ask(nvml.nvmlDeviceGetMemoryInfo, handle)
+    return Device(
+        name=str(index),
+        model=_text(ask(nvml.nvmlDeviceGetName, handle)),
+        uuid=_text(ask(nvml.nvmlDeviceGetUUID, handle)),
+        memory_mb=None if memory is None else int(memory.total) >> 20,
+    )
+
+
+def _text(value: str | bytes | None) -> str:
+    if value is None:
+        return ""
+    return value.decode() if isinstance(value, bytes) else value

@@ -1,0 +1,1 @@
+"""Jobs as processes of this machine, each a child of a keeper that outlives the scheduler."""

@@ -1,0 +1,107 @@
+"""The processes of an attempt: are they there, which are they, and how to signal them. Reads /proc."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import NamedTuple
+
+TAG = "DUCKROW_TAG"
+"""The variable by which every process of an attempt is known, wherever it moved."""
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+# /proc rounds start times down to a tick; a PID cannot come round again within this time.
+_REUSE_SLACK_S = 0.05
+
+
+class Process(NamedTuple):
+    pid: int
+    parent: int
+    session: int
+    started_s: float  # seconds since boot
+    zombie: bool
+
+
+def read_process(pid: int) -> Process | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            stat = file.read()
+    except OSError:
+        return None
+    # The name is in parentheses and may hold anything, also parentheses.
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    return Process(pid, int(fields[1]), int(fields[3]), int(fields[19]) / _TICKS_PER_S, fields[0] in b"ZX")
+
+
+def is_same_process(pid: int, seen_boottime: float) -> bool:
+    """Whether this PID still is the process that was seen then, not a later one with its number."""
+    process = read_process(pid)
+    return process is not None and not process.zombie and process.started_s <= seen_boottime + _REUSE_SLACK_S
+
+
+def processes_of(tag: str, leader: int | None) -> list[Process]:
+    """Every living process of an attempt: by tag, by session, and whatever descends from those."""
+    table = {p.pid: p for p in map(read_process, _all_pids()) if p is not None}
+    wanted = f"{TAG}={tag}".encode()
+    members = {
+        pid
+        for pid, process in table.items()
+        if (leader is not None and process.session == leader) or wanted in _environment(pid)
+    }
+    grew = True
+    while grew:
+        children = {pid for pid, process in table.items() if process.parent in members} - members
+        members |= children
+        grew = bool(children)
+    members.discard(os.getpid())
+    return [table[pid] for pid in sorted(members) if not table[pid].zombie]
+
+
+def _all_pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:  # another user's, or gone
+        return []
+
+
+def catches(pid: int, number: int) -> bool:
+    """Whether the process has a handler for this signal: to one that has none it might be deadly."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            for line in file:
+                if line.startswith("SigCgt:"):
+                    return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+    except OSError:
+        pass
+    return False
+
+
+def send(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def send_to_group(leader: int, number: int) -> None:
+    try:
+        os.killpg(leader, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def open_pidfd(pid: int) -> int | None:
+    """A file that becomes readable when the process ends, or None when it is gone already."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None
+
+
+SIGKILL = signal.SIGKILL
+SIGTERM = signal.SIGTERM

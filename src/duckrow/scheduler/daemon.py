@@ -1,0 +1,66 @@
+"""The daemon: the loop in the background, for jobs that come by `duckrow submit`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+
+from duckrow.core.inventory import Seat
+from duckrow.core.job import LiveAttempt
+from duckrow.core.retry import Verdict
+from duckrow.scheduler.host import Host
+from duckrow.scheduler.loop import Loop, Observer
+from duckrow.store.database import Database
+from duckrow.store.folder import Folder
+from duckrow.store.hosts import DAEMON
+
+
+class _LogTrouble(Observer):
+    """The daemon's log has what nobody sees on a terminal."""
+
+    def trouble(self, sentence: str) -> None:
+        _log(sentence)
+
+    def trouble_over(self) -> None:
+        _log("All is well again.")
+
+    def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None: ...
+
+
+def _log(sentence: str) -> None:
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+    try:
+        os.write(2, f"{stamp} {sentence}\n".encode("utf-8", "replace"))
+    except OSError:
+        pass  # a full disk must not end the daemon
+
+
+def serve(folder: Folder, seats: Sequence[Seat], ready: Callable[[], None]) -> None:
+    """Run until SIGTERM or SIGINT. What runs then goes on, and is found again by the next daemon."""
+    database = Database(folder, durable=False)
+    loop = Loop(database, Host(folder, database, DAEMON), seats, _LogTrouble())
+    asked_to_end = _on_signals(loop)
+    loop.begin()
+    loop.turn(0)
+    _log(f"The daemon runs as process {os.getpid()} over {len(seats)} seats.")
+    ready()
+    while not asked_to_end():
+        loop.turn()
+    running = len(loop.live)
+    loop.close()
+    _log(f"The daemon ends; {running} running jobs go on." if running else "The daemon ends.")
+
+
+def _on_signals(loop: Loop) -> Callable[[], bool]:
+    reading, writing = os.pipe()
+    for end in (reading, writing):
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    caught: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    loop.reactor.watch(reading, lambda: caught.extend(os.read(reading, 64)))
+    return lambda: bool(caught)

@@ -1,0 +1,174 @@
+"""`duckrow run`: the loop in the foreground, over commands that come from a file or a pipe."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from duckrow.core.errors import UsageError
+from duckrow.core.job import JobSpec, LiveAttempt
+from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.retry import Verdict
+from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.source import CommandSource
+from duckrow.store.hosts import HostStore
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class EarlierJobs:
+    """What an interrupted run had done: lines are matched by their text and, where it repeats, one by one."""
+
+    def __init__(self, rows: list[tuple[int, str, str, str | None]]) -> None:
+        self._by_text: dict[str, deque[tuple[int, str, str | None]]] = {}
+        for job_id, command, state, outcome in rows:
+            self._by_text.setdefault(command, deque()).append((job_id, state, outcome))
+
+    def match(self, command: str) -> tuple[int, str, str | None] | None:
+        """(id, state, outcome) of the next earlier job with this text."""
+        matching = self._by_text.get(command)
+        return matching.popleft() if matching else None
+
+    def rest(self) -> list[tuple[int, str, str | None]]:
+        return [job for jobs in self._by_text.values() for job in jobs]
+
+
+class Run:
+    """One `duckrow run`, from its first command to its last end."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        make_spec: Callable[[str], JobSpec],
+        max_failures: int | None = None,
+        on_event: Callable[[str, Any], None] = lambda *_: None,
+    ) -> None:
+        self.loop = loop
+        self.make_spec = make_spec
+        self.max_failures = max_failures
+        self.source: CommandSource | None = None
+        self.interrupts = 0
+        self.hung_up = False
+        self.added = 0
+        self.skipped = 0
+        self.refused = 0
+        self.failures = 0
+        self.gave_up = False
+        self.earlier: EarlierJobs | None = None
+        self._rerun: list[int] = []
+        self._skip: list[int] = []
+        self._on_event = on_event
+
+    # -- commands ---------------------------------------------------------------------------------------------
+
+    def read(self, fd: int, delimiter: str | None) -> None:
+        self.source = CommandSource(fd, delimiter, self.take)
+
+    def take(self, commands: list[str]) -> None:
+        for command in commands:
+            known = self.earlier.match(command) if self.earlier else None
+            if known is not None:
+                self._continue(*known)
+                continue
+            try:
+                self.loop.inbox.append(self.make_spec(command))
+                self.added += 1
+            except UsageError as error:
+                self.refused += 1
+                self._on_event("refused", str(error))
+
+    def resume(self, hosts: HostStore, rerun_all: bool) -> None:
+        """Continue what this host had begun. `rerun_all`: there is no list of commands to match against."""
+        self.earlier = EarlierJobs(hosts.jobs_of(self.loop.host.id))
+        if rerun_all:
+            for known in self.earlier.rest():
+                self._continue(*known)
+            self.earlier = None
+
+    def _continue(self, job_id: int, state: str, outcome: str | None) -> None:
+        if outcome == Outcome.SUCCEEDED:
+            self.skipped += 1
+            return
+        self.added += 1
+        if state == State.DONE:
+            self._rerun.append(job_id)
+
+    def _requeue_earlier(self) -> None:
+        """Jobs of the earlier run that did not succeed go back to the queue; those no longer listed are skipped."""
+        if self.earlier is not None and self.source is not None and self.source.ended:
+            self._skip = [job_id for job_id, state, _ in self.earlier.rest() if state == State.QUEUED]
+            self.earlier = None
+        if not (self._rerun or self._skip):
+            return
+        store, now = self.loop.store, time.time()
+        with self.loop.database.transaction():
+            for job_id in self._rerun:
+                store.rerun(job_id, now, self.loop.host.id)
+            for job_id in self._skip:
+                store.finish_job(job_id, State.QUEUED, Outcome.SKIPPED, now, "no longer in the list of commands")
+        self._rerun, self._skip = [], []
+        self.loop.look_again()
+
+    # -- going ------------------------------------------------------------------------------------------------
+
+    def go(self, pulse_s: float | None = None, pulse: Callable[[], None] = lambda: None) -> None:
+        """Until all is done. `pulse` is called at least every `pulse_s`, to draw."""
+        self._catch_signals()
+        self.loop.begin()
+        if self.source is not None:
+            self.source.attach(self.loop.reactor)
+        while not self._over():
+            self.loop.turn(pulse_s)
+            self._requeue_earlier()
+            pulse()
+
+    def _over(self) -> bool:
+        if self.interrupts or self.gave_up:
+            return not any(a.job_host_id == self.loop.host.id for a in self.loop.live.values())
+        if self._rerun or self._skip or (self.source is not None and not self.source.ended):
+            return False
+        return self.loop.idle()
+
+    def note_end(self, attempt: LiveAttempt, verdict: Verdict) -> None:
+        """Called for each end: enough failures end the run."""
+        if attempt.job_host_id != self.loop.host.id or verdict.again or verdict.outcome is Outcome.SUCCEEDED:
+            return
+        self.failures += 1
+        if self.max_failures is not None and self.failures >= self.max_failures and not self.gave_up:
+            self.gave_up = True
+            self._start_nothing_more()
+            self._on_event("gave-up", self.failures)
+
+    # -- signals ----------------------------------------------------------------------------------------------
+
+    def _catch_signals(self) -> None:
+        reading, writing = os.pipe()
+        for end in (reading, writing):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        self.loop.reactor.watch(reading, lambda: self._signalled(os.read(reading, 64)))
+        for number in SIGNALS:
+            signal.signal(number, lambda *_: None)
+
+    def _signalled(self, numbers: bytes) -> None:
+        for number in numbers:
+            if number not in SIGNALS:
+                continue
+            if number == signal.SIGHUP:
+                self.hung_up = True
+                if self.interrupts:
+                    continue  # the terminal went away while we were ending anyway
+            self.interrupts += 1
+            self._start_nothing_more()
+            if self.interrupts > 1:
+                self.loop.stop_all = self.interrupts - 1
+            self._on_event("interrupted", self.interrupts)
+
+    def _start_nothing_more(self) -> None:
+        self.loop.dispatching = False
+        if self.source is not None:
+            self.source.stop()

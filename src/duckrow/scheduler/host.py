@@ -1,0 +1,69 @@
+"""Being a host: the lock that says we live, the bell that wakes us, and the other hosts around us."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from duckrow.core.errors import DuckrowError
+from duckrow.core.inventory import Seat
+from duckrow.store.database import Database
+from duckrow.store.folder import Folder, boot_id
+from duckrow.store.hosts import HostRow, HostStore, is_alive, ring, try_lock, unlock
+
+
+class AlreadyRunning(DuckrowError):
+    """Another process is this host."""
+
+
+class Host:
+    def __init__(self, folder: Folder, database: Database, host_id: int) -> None:
+        self.folder = folder
+        self.id = host_id
+        self.rows = HostStore(database)
+        lock = try_lock(folder, host_id)
+        if lock is None:
+            pid = self.rows.get(host_id).pid
+            raise AlreadyRunning(f"It is running already, as process {pid}.")
+        self._lock = lock
+        self.previous: HostRow = self.rows.get(host_id)
+        self.boot_id = boot_id()
+        self.bell = self._open_bell()
+        self.others: list[int] = []
+
+    def _open_bell(self) -> int:
+        path = self.folder.host_fifo(self.id)
+        path.unlink(missing_ok=True)
+        os.mkfifo(path, 0o600)
+        # Read and write, so that it never ends when the last who rang it has gone.
+        return os.open(path, os.O_RDWR | os.O_NONBLOCK)
+
+    def announce(self, seats: Sequence[Seat]) -> None:
+        """From here on others see us, and what we may give out."""
+        self.rows.open(self.id, seats)
+        self.look_around()
+        self.ring_others()
+
+    def hush(self) -> None:
+        """Take in the rings so far."""
+        try:
+            os.read(self.bell, 4096)
+        except BlockingIOError:
+            pass
+
+    def look_around(self) -> None:
+        """Learn which other hosts there are."""
+        self.others = [row.id for row in self.rows.open_hosts() if row.id != self.id]
+
+    def ring_others(self) -> None:
+        for host_id in self.others:
+            ring(self.folder, host_id)
+
+    def is_alive(self, host_id: int) -> bool:
+        return host_id == self.id or is_alive(self.folder, host_id)
+
+    def close(self) -> None:
+        self.rows.close(self.id)
+        self.folder.host_fifo(self.id).unlink(missing_ok=True)
+        os.close(self.bell)
+        unlock(self.folder, self.id, self._lock)

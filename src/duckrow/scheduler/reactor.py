@@ -1,0 +1,47 @@
+"""Sleeping until something happens: files that become readable, and timers."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import select
+import time
+from collections.abc import Callable
+
+Call = Callable[[], None]
+
+
+class EpollReactor:
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._calls: dict[int, Call] = {}
+        self._timers: list[tuple[float, int, Call]] = []
+        self._numbers = itertools.count()
+
+    def watch(self, fd: int, call: Call) -> None:
+        self._calls[fd] = call
+        self._epoll.register(fd, select.EPOLLIN)
+
+    def unwatch(self, fd: int) -> None:
+        """Before the file is closed: a closed one can no longer be named."""
+        if self._calls.pop(fd, None) is not None:
+            self._epoll.unregister(fd)
+
+    def later(self, seconds: float, call: Call) -> None:
+        heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._numbers), call))
+
+    def wait(self, at_most_s: float | None) -> None:
+        """Sleep until something happens or the time is up, and make the calls that are due."""
+        timeout = at_most_s
+        if self._timers:
+            due_in = max(self._timers[0][0] - time.monotonic(), 0.0)
+            timeout = due_in if timeout is None else min(timeout, due_in)
+        for fd, _ in self._epoll.poll(timeout):
+            call = self._calls.get(fd)
+            if call is not None:
+                call()
+        while self._timers and self._timers[0][0] <= time.monotonic():
+            heapq.heappop(self._timers)[2]()
+
+    def close(self) -> None:
+        self._epoll.close()

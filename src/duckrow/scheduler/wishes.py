@@ -1,0 +1,52 @@
+"""Fulfilling what people want of jobs: kill, rerun."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duckrow.core.job import LiveAttempt
+from duckrow.core.lifecycle import Outcome, State
+from duckrow.store.hosts import DAEMON
+
+if TYPE_CHECKING:
+    from duckrow.scheduler.loop import Loop
+
+KILL, KILL_NOW, RERUN = "kill", "kill-now", "rerun"
+
+
+def fulfil_wishes(loop: Loop, now: float) -> None:
+    """Those for jobs that are ours to touch; the others are left to their hosts."""
+    watched = {attempt.job.id: attempt for attempt in loop.live.values()}
+    for wish_id, job_id, wish, host_id, state in loop.store.wishes():
+        attempt = watched.get(job_id)
+        if attempt is None and (state in (State.STARTING, State.RUNNING, State.STOPPING) or not _ours(loop, host_id)):
+            continue
+        if wish in (KILL, KILL_NOW):
+            _kill(loop, job_id, state, attempt, now, at_once=wish == KILL_NOW)
+        elif wish == RERUN and attempt is None and state is State.DONE:
+            loop.store.rerun(job_id, now, host_id if loop.host.is_alive(host_id) else DAEMON)
+            loop.look_again()
+        loop.store.forget_wish(wish_id)
+
+
+def _ours(loop: Loop, host_id: int) -> bool:
+    """The daemon sees to the jobs of runs that are over."""
+    return host_id == loop.host.id or (loop.host.id == DAEMON and not loop.host.is_alive(host_id))
+
+
+def _kill(loop: Loop, job_id: int, state: State, attempt: LiveAttempt | None, now: float, at_once: bool) -> None:
+    if attempt is None:
+        if state is State.QUEUED:
+            loop.store.finish_job(job_id, State.QUEUED, Outcome.KILLED, now, "killed before it began")
+            loop.look_again()
+        return
+    kill_live(loop, attempt, now, "kill asked for", at_once)
+
+
+def kill_live(loop: Loop, attempt: LiveAttempt, now: float, why: str, at_once: bool) -> None:
+    """Begin the kill ladder; `at_once`: without waiting for the grace."""
+    if attempt.stopped_for is not Outcome.KILLED:
+        loop.begin_stop(attempt, Outcome.KILLED, now, why)
+    if at_once and attempt.stop_step < 2:
+        attempt.stop_step = 1
+        attempt.stop_began_at = now - attempt.job.grace_s

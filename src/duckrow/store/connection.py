@@ -1,0 +1,106 @@
+"""Opening the database: settings, migrations, and errors that a person can act on."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from duckrow.core.errors import StateError
+
+_HERE = Path(__file__).parent
+BUSY_S = 30.0
+
+
+def load_queries(topic: str) -> dict[str, str]:
+    """The statements of `queries/<topic>.sql` by the name in front of each."""
+    text = (_HERE / "queries" / f"{topic}.sql").read_text()
+    blocks = [block.split("\n", 1) for block in text.split("-- name: ")[1:]]
+    return {name.strip(): statement.strip() for name, statement in blocks}
+
+
+def migrations() -> list[Path]:
+    return sorted((_HERE / "migrations").glob("*.sql"))
+
+
+def connect(path: Path, *, durable: bool) -> sqlite3.Connection:
+    """An open database of the newest form. `durable`: a commit is on disk when it returns.
+
+    Without `durable` a commit survives any crash of duckrow, but may be lost with the power.
+    """
+    with told_plainly(path):
+        try:
+            connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+        except sqlite3.OperationalError as error:
+            raise StateError(f"The database {path} cannot be opened: {error}. {_permission_hint(path)}") from None
+        connection.row_factory = sqlite3.Row
+        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        newest = len(migrations())
+        if version > newest:
+            raise StateError(
+                f"The database {path} was written by a newer duckrow (its form is {version}, this one knows up to "
+                f"{newest}). Upgrade duckrow, or choose another folder with DUCKROW_HOME."
+            )
+        if version < newest:
+            _migrate(connection, path)
+        return connection
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    os.chmod(path, 0o600)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("BEGIN IMMEDIATE")
+    # Another process may have done it while we waited for the lock.
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    try:
+        for number, script in enumerate(migrations()[version:], start=version + 1):
+            for statement in _statements(script.read_text()):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number}")
+        connection.execute("INSERT OR IGNORE INTO meta VALUES ('tag', lower(hex(randomblob(6))))")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _statements(script: str) -> Iterator[str]:
+    """One statement at a time: `executescript` would commit the transaction around it."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+
+
+@contextmanager
+def told_plainly(path: Path) -> Iterator[None]:
+    """SQLite's errors as sentences."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise StateError(explain(error, path)) from error
+
+
+def explain(error: sqlite3.DatabaseError, path: Path) -> str:
+    text = str(error)
+    if "full" in text:
+        return f"The disk of {path} is full: nothing was changed. Make room; duckrow then goes on by itself."
+    if "readonly" in text or "read-only" in text:
+        return f"The database {path} cannot be written: nothing was changed. {_permission_hint(path)}"
+    if "locked" in text:
+        return f"The database {path} has been locked by another process for {BUSY_S:.0f} s. Try again."
+    if "malformed" in text or "not a database" in text:
+        return (
+            f"The database {path} is damaged ({text}). Nothing was changed. Move it away to begin anew "
+            f"(mv {path} {path}.damaged); logs and run folders beside it are kept."
+        )
+    return f"The database {path} cannot be used: {text}."
+
+
+def _permission_hint(path: Path) -> str:
+    return f"Check the permissions and the disk of {path.parent}, or choose another folder with DUCKROW_HOME."

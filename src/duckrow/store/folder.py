@@ -1,0 +1,96 @@
+"""Where the state lives: one private folder, and what lies where in it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from duckrow.core.errors import StateError
+
+NETWORK_FILE_SYSTEMS = frozenset(
+    "nfs nfs4 cifs smb3 smbfs lustre gpfs beegfs ceph glusterfs afs 9p fuse.sshfs fuse.glusterfs fuse.ceph "
+    "fuse.s3fs panfs orangefs pvfs2 wekafs".split()
+)
+
+
+class Folder:
+    """The state folder. Private to its user; made on first use."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.database = root / "duckrow.db"
+        self.runs = root / "runs"
+        self.keepers = root / "keepers"
+        self.hosts = root / "hosts"
+        self.daemon_log = root / "daemon.log"
+
+    def make(self) -> Folder:
+        try:
+            for folder in (self.root, self.runs, self.keepers, self.hosts):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StateError(
+                f"The state folder {self.root} cannot be made: {error.strerror}. "
+                "Choose another one with DUCKROW_HOME=/some/folder."
+            ) from None
+        return self
+
+    def run_folder(self, project: str, name: str, job_id: int) -> str:
+        return f"{self.runs}/{project}/{name}/{job_id}"
+
+    def host_lock(self, host_id: int) -> Path:
+        return self.hosts / f"{host_id}.lock"
+
+    def host_fifo(self, host_id: int) -> Path:
+        return self.hosts / f"{host_id}.wake"
+
+
+def state_folder(warn: bool = True) -> Folder:
+    """DUCKROW_HOME, else the XDG state folder; a local one instead where that is on a network file system."""
+    home = os.environ.get("DUCKROW_HOME")
+    if home:
+        return Folder(Path(home).absolute()).make()
+    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    wanted = Path(base) / "duckrow"
+    kind = file_system_of(wanted)
+    if kind not in NETWORK_FILE_SYSTEMS:
+        return Folder(wanted).make()
+    return _local_instead(wanted, kind, warn)
+
+
+def _local_instead(wanted: Path, kind: str, warn: bool) -> Folder:
+    """SQLite and locks do not work over a network. Said once: when the folder is made."""
+    local = Path(f"/var/tmp/duckrow-{os.getuid()}")
+    is_new = not local.exists()
+    folder = Folder(local).make()
+    if local.is_symlink() or local.stat().st_uid != os.getuid():
+        raise StateError(f"{local} belongs to somebody else. Choose a local folder with DUCKROW_HOME=/some/folder.")
+    local.chmod(0o700)
+    if is_new and warn:
+        os.write(2, f"duckrow: {wanted} is on {kind}; its state is kept in {local} instead.\n".encode())
+    return folder
+
+
+def file_system_of(path: Path, mounts: str = "/proc/self/mounts") -> str:
+    """The kind of file system that a path is or would be on."""
+    target = os.path.realpath(path)
+    best, kind = "", ""
+    try:
+        with open(mounts) as file:
+            for line in file:
+                _, mount_point, fs_type, *_ = line.split()
+                mount_point = mount_point.replace("\\040", " ")
+                inside = target == mount_point or target.startswith(mount_point.rstrip("/") + "/")
+                if inside and len(mount_point) >= len(best):
+                    best, kind = mount_point, fs_type
+    except OSError:
+        pass
+    return kind
+
+
+def boot_id() -> str:
+    """Names this boot of the machine: processes of an earlier one are all gone."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""

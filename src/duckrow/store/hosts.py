@@ -1,0 +1,146 @@
+"""The hosts: rows of who runs the loop, and the lock and the bell of each."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from duckrow.core.inventory import Seat
+from duckrow.store.connection import load_queries
+from duckrow.store.database import Database, from_sql, to_sql
+from duckrow.store.folder import Folder, boot_id
+
+_SQL = load_queries("hosts")
+
+DAEMON = 1
+"""The id of the daemon's row, whichever process the daemon is."""
+
+
+class HostRow(NamedTuple):
+    id: int
+    kind: str
+    name: str
+    cwd: str
+    source: str
+    seats: str
+    pid: int | None
+    boot_id: str
+    started_at: float | None
+    ended_at: float | None
+
+
+class HostStore:
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def add_run(self, name: str, cwd: str, source: str) -> int:
+        with self.database.transaction():
+            cursor = self.database.execute(
+                _SQL["add_host"], {"name": name, "cwd": to_sql(cwd), "source": to_sql(source)}
+            )
+            assert cursor.lastrowid is not None
+            if not name:
+                self.database.execute(_SQL["name_host"], {"id": cursor.lastrowid, "name": f"run-{cursor.lastrowid}"})
+            return cursor.lastrowid
+
+    def open(self, host_id: int, seats: Sequence[Seat]) -> None:
+        with self.database.transaction():
+            self.database.execute(
+                _SQL["open_host"],
+                {
+                    "id": host_id,
+                    "pid": os.getpid(),
+                    "boot_id": boot_id(),
+                    "at": time.time(),
+                    "seats": json.dumps([seat.holds for seat in seats]),
+                },
+            )
+
+    def close(self, host_id: int) -> None:
+        with self.database.transaction():
+            self.database.execute(_SQL["close_host"], {"id": host_id, "at": time.time()})
+
+    def get(self, host_id: int) -> HostRow:
+        return _row(self.database.all(_SQL["host"], {"id": host_id})[0])
+
+    def all(self) -> list[HostRow]:
+        return [_row(row) for row in self.database.all(_SQL["all_hosts"])]
+
+    def open_hosts(self) -> list[HostRow]:
+        """Those that have not ended in good order: alive, or dead by accident."""
+        return [_row(row) for row in self.database.all(_SQL["open_hosts"])]
+
+    def run_named(self, name: str) -> HostRow | None:
+        rows = self.database.all(_SQL["run_named"], {"name": name})
+        return _row(rows[0]) if rows else None
+
+    def run_of_file(self, cwd: str, source: str) -> HostRow | None:
+        rows = self.database.all(_SQL["run_of_file"], {"cwd": to_sql(cwd), "source": to_sql(source)})
+        return _row(rows[0]) if rows else None
+
+    def jobs_of(self, host_id: int) -> list[tuple[int, str, str, str | None]]:
+        """(id, command, state, outcome) of each job of a host, oldest first."""
+        rows = self.database.all(_SQL["jobs_of_host"], {"host_id": host_id})
+        return [(row["id"], from_sql(row["command"]), row["state"], row["outcome"]) for row in rows]
+
+
+def _row(row: Sequence[object]) -> HostRow:
+    return HostRow._make(from_sql(value) if isinstance(value, bytes) else value for value in row)  # type: ignore[arg-type]
+
+
+def seats_from(text: str) -> list[Seat]:
+    return [Seat(tuple((device, share) for device, share in holds)) for holds in json.loads(text)]
+
+
+def try_lock(folder: Folder, host_id: int) -> int | None:
+    """The lock that says a host lives; the kernel lets go of it when its process ends, however it ends."""
+    path = folder.host_lock(host_id)
+    while True:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return None
+        # Its last holder may have removed the file between our opening and our locking it.
+        if path.exists() and os.fstat(fd).st_ino == path.stat().st_ino:
+            return fd
+        os.close(fd)
+
+
+def unlock(folder: Folder, host_id: int, fd: int) -> None:
+    folder.host_lock(host_id).unlink(missing_ok=True)
+    os.close(fd)
+
+
+def is_alive(folder: Folder, host_id: int) -> bool:
+    """Whether a process has this host's lock. Asks by a shared lock, so that two who ask do not see each other."""
+    try:
+        fd = os.open(folder.host_lock(host_id), os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+
+
+def ring(folder: Folder, host_id: int) -> None:
+    """Wake a host: there is something new for it in the database. No matter if nobody is there to hear it."""
+    try:
+        fd = os.open(folder.host_fifo(host_id), os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return
+    try:
+        os.write(fd, b"!")
+    except BlockingIOError:
+        pass  # it has not heard the earlier rings yet: one is enough
+    finally:
+        os.close(fd)

@@ -1,0 +1,148 @@
+"""Jobs as front ends see them: adding, finding, wishing."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from duckrow.core.job import JobSpec
+from duckrow.core.selection import Selection
+from duckrow.store.connection import load_queries
+from duckrow.store.database import Database, to_sql
+
+_SQL = load_queries("jobs")
+
+ACTIVE_FIRST = "CASE j.state WHEN 'done' THEN 1 ELSE 0 END, j.id"
+NEWEST_FIRST = "j.id DESC"
+BY_ID = "j.id"
+
+
+class JobStore:
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    # -- adding -----------------------------------------------------------------------------------------------
+
+    def add(self, host_id: int, specs: Iterable[JobSpec], environment_id: int) -> range:
+        """Add these jobs, within the caller's transaction; their ids."""
+        now = time.time()
+        first = int(self.database.execute(_SQL["last_job_id"]).fetchone()[0]) + 1
+        rows = [
+            (
+                job_id,
+                host_id,
+                spec.project,
+                spec.name,
+                to_sql(spec.command),
+                to_sql(spec.cwd),
+                environment_id,
+                spec.shell,
+                spec.gpus,
+                None if spec.outfile is None else to_sql(spec.outfile),
+                spec.max_log_bytes,
+                spec.timeout_s,
+                spec.notice_signal,
+                spec.notice_s,
+                spec.grace_s,
+                spec.retries,
+                spec.backoff_s,
+                spec.priority,
+                job_id,
+                now,
+                now,
+            )
+            for job_id, spec in enumerate(specs, start=first)
+        ]
+        self.database.execute_many(_SQL["insert_job"], rows)
+        return range(first, first + len(rows))
+
+    def keep_environment(self, variables: Mapping[str, str]) -> int:
+        """The id of these variables; they are stored once however many jobs have them."""
+        text = json.dumps(dict(sorted(variables.items())))
+        known = self.database.execute(_SQL["find_environment"], {"variables": text}).fetchone()
+        if known:
+            return int(known[0])
+        cursor = self.database.execute(_SQL["insert_environment"], {"variables": text})
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    # -- finding ----------------------------------------------------------------------------------------------
+
+    def pick(
+        self,
+        where: str = "1",
+        parameters: Mapping[str, Any] | None = None,
+        order: str = BY_ID,
+        limit: int = -1,
+        offset: int = 0,
+    ) -> list[sqlite3.Row]:
+        """Jobs with their latest attempt. `where` is written in this package only; values are parameters."""
+        statement = _SQL["pick"].format(where=where, order=order)
+        return self.database.all(statement, {**(parameters or {}), "limit": limit, "offset": offset})
+
+    def counts(self, where: str = "1", parameters: Mapping[str, Any] | None = None) -> list[sqlite3.Row]:
+        return self.database.all(_SQL["counts"].format(where=where), parameters or {})
+
+    def selected(self, selection: Selection) -> tuple[list[int], list[str]]:
+        """The ids of the jobs that were named, in order, and the words that name nothing."""
+        found: set[int] = set()
+        missing: list[str] = []
+        for first, last in selection.ranges:
+            ids = self._ids("SELECT id FROM jobs WHERE id BETWEEN ? AND ?", (first, last))
+            if not ids:
+                missing.append(str(first) if first == last else f"{first}-{last}")
+            found.update(ids)
+        for name in selection.names:
+            ids = self._ids("SELECT id FROM jobs WHERE name = ?", (name,))
+            if not ids:
+                missing.append(name)
+            found.update(ids)
+        if selection.last:
+            ids = self._ids("SELECT max(id) FROM jobs HAVING max(id) IS NOT NULL", ())
+            if not ids:
+                missing.append("last")
+            found.update(ids)
+        return sorted(found), missing
+
+    def _ids(self, statement: str, parameters: Sequence[Any]) -> list[int]:
+        return [int(row[0]) for row in self.database.all(statement, parameters)]
+
+    def attempts(self, job_id: int) -> list[sqlite3.Row]:
+        return self.database.all(_SQL["attempts_of_job"], {"job_id": job_id})
+
+    def events(self, job_id: int) -> list[sqlite3.Row]:
+        return self.database.all(_SQL["events_of_job"], {"job_id": job_id})
+
+    def live(self) -> list[sqlite3.Row]:
+        return self.database.all(_SQL["live"])
+
+    # -- wishing ----------------------------------------------------------------------------------------------
+
+    def wish(self, job_ids: Iterable[int], wish: str) -> None:
+        now = time.time()
+        with self.database.transaction():
+            self.database.execute_many(
+                _SQL["add_wish"], [{"job_id": job_id, "wish": wish, "at": now} for job_id in job_ids]
+            )
+
+    def wished(self, job_id: int) -> bool:
+        """Whether a wish for this job still waits to be fulfilled."""
+        return bool(self.database.one(_SQL["wished"], {"job_id": job_id}))
+
+    def pauses(self) -> list[str]:
+        return [row[0] for row in self.database.all(_SQL["pauses"])]
+
+    def pause(self, project: str) -> None:
+        with self.database.transaction():
+            self.database.execute(_SQL["add_pause"], {"project": project, "at": time.time()})
+
+    def unpause(self, project: str | None) -> None:
+        """Resume a project; without one, everything."""
+        with self.database.transaction():
+            if project is None:
+                self.database.execute(_SQL["remove_pauses"])
+            else:
+                self.database.execute(_SQL["remove_pause"], {"project": project})

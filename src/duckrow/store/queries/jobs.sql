@@ -1,0 +1,63 @@
+-- What front ends add, ask and wish.
+
+-- name: last_job_id
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0)
+
+-- name: insert_job
+INSERT INTO jobs (id, host_id, project, name, command, cwd, environment_id, shell, gpus, outfile, max_log_bytes,
+                  timeout_s, notice_signal, notice_s, grace_s, retries, backoff_s, priority, position,
+                  created_at, changed_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: find_environment
+SELECT id FROM environments WHERE variables = :variables
+
+-- name: insert_environment
+INSERT INTO environments (variables) VALUES (:variables)
+
+-- name: pick
+SELECT j.id, j.host_id, j.project, j.name, j.command, j.cwd, j.gpus, j.state, j.outcome, j.detail, j.attempts,
+       j.retries, j.timeout_s, j.priority, j.held, j.not_before, j.created_at, j.changed_at, j.outfile,
+       a.number AS attempt, a.holds, a.log, a.started_at, a.ended_at, a.pid, a.exit_code, a.signal, a.peak_memory_mb,
+       h.kind AS host_kind, h.name AS host_name
+FROM jobs j
+JOIN hosts h ON h.id = j.host_id
+LEFT JOIN attempts a ON a.job_id = j.id AND a.number = j.attempts
+WHERE {where}
+ORDER BY {order}
+LIMIT :limit OFFSET :offset
+
+-- name: live_ids
+SELECT job_id FROM attempts WHERE ended_at IS NULL
+
+-- name: counts
+SELECT j.state, j.outcome, count(*) AS jobs FROM jobs j WHERE {where} GROUP BY j.state, j.outcome
+
+-- name: attempts_of_job
+SELECT number, holds, log, started_at, ended_at, pid, exit_code, signal, outcome, peak_memory_mb, detail
+FROM attempts WHERE job_id = :job_id ORDER BY number
+
+-- name: events_of_job
+SELECT at, before, after, outcome, attempt, detail FROM events WHERE job_id = :job_id ORDER BY id
+
+-- name: live
+SELECT a.job_id, a.holds, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.state, j.host_id AS job_host_id
+FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.ended_at IS NULL ORDER BY a.job_id
+
+-- name: add_wish
+INSERT INTO wishes (job_id, wish, at) VALUES (:job_id, :wish, :at)
+
+-- name: wished
+SELECT EXISTS (SELECT 1 FROM wishes WHERE job_id = :job_id)
+
+-- name: pauses
+SELECT project FROM pauses ORDER BY project
+
+-- name: add_pause
+INSERT OR IGNORE INTO pauses (project, at) VALUES (:project, :at)
+
+-- name: remove_pause
+DELETE FROM pauses WHERE project = :project
+
+-- name: remove_pauses
+DELETE FROM pauses

@@ -1,0 +1,90 @@
+-- What the scheduler asks and writes in its tick. Every move of a job names the state it comes from.
+
+-- name: eligible
+SELECT id, project, name, command, cwd, environment_id, shell, gpus, outfile, max_log_bytes, timeout_s,
+       notice_signal, notice_s, grace_s, retries, retries_used, backoff_s, attempts
+FROM jobs
+WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL
+  AND project NOT IN (SELECT project FROM pauses)
+  AND NOT EXISTS (SELECT 1 FROM pauses WHERE project = '')
+ORDER BY priority DESC, position
+LIMIT :limit
+
+-- name: next_delayed
+SELECT min(not_before) FROM jobs WHERE not_before IS NOT NULL
+
+-- name: release_delayed
+UPDATE jobs SET not_before = NULL WHERE not_before <= :now
+
+-- name: foreign_holds
+SELECT a.holds FROM attempts a WHERE a.ended_at IS NULL AND a.host_id <> :host_id
+
+-- name: unfinished
+SELECT EXISTS (SELECT 1 FROM jobs WHERE host_id = :host_id AND state <> 'done')
+
+-- name: start_job
+UPDATE jobs SET state = 'starting', attempts = attempts + 1, detail = '', changed_at = :at
+WHERE id = :job_id AND state = 'queued'
+
+-- name: insert_attempt
+INSERT INTO attempts (id, job_id, number, host_id, keeper, holds, log, started_at)
+VALUES (:id, :job_id, :number, :host_id, :keeper, :holds, :log, :at)
+
+-- name: last_attempt_id
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'attempts'), 0)
+
+-- name: move_job
+UPDATE jobs SET state = :after, detail = :detail, changed_at = :at WHERE id = :job_id AND state = :before
+
+-- name: finish_job
+UPDATE jobs SET state = 'done', outcome = :outcome, detail = :detail, changed_at = :at, not_before = NULL
+WHERE id = :job_id AND state = :before
+
+-- name: requeue_job
+UPDATE jobs SET state = 'queued', outcome = NULL, not_before = :not_before, retries_used = :retries_used,
+       detail = :detail, changed_at = :at
+WHERE id = :job_id AND state = :before
+
+-- name: uncount_attempt
+UPDATE jobs SET attempts = attempts - 1 WHERE id = :job_id
+
+-- name: delete_attempt
+DELETE FROM attempts WHERE id = :id
+
+-- name: set_pid
+UPDATE attempts SET pid = :pid WHERE id = :id
+
+-- name: begin_stop
+UPDATE attempts SET stopped_for = :stopped_for, stop_began_at = :at WHERE id = :id
+
+-- name: note_exit
+UPDATE attempts SET exit_code = :exit_code, signal = :signal WHERE id = :id
+
+-- name: finish_attempt
+UPDATE attempts SET ended_at = :at, exit_code = :exit_code, signal = :signal, outcome = :outcome, detail = :detail,
+       pid = coalesce(:pid, pid)
+WHERE id = :id AND ended_at IS NULL
+
+-- name: live_attempts_of_hosts
+SELECT a.id AS attempt_id, a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.started_at, a.pid,
+       a.stopped_for, a.stop_began_at, a.exit_code, a.signal, j.host_id AS job_host_id, j.state,
+       j.id, j.project, j.name, j.command, j.cwd, j.environment_id, j.shell, j.gpus, j.outfile, j.max_log_bytes,
+       j.timeout_s, j.notice_signal, j.notice_s, j.grace_s, j.retries, j.retries_used, j.backoff_s, j.attempts
+FROM attempts a JOIN jobs j ON j.id = a.job_id
+WHERE a.ended_at IS NULL
+ORDER BY a.id
+
+-- name: take_over
+UPDATE attempts SET host_id = :host_id WHERE id = :id AND host_id = :from_host_id AND ended_at IS NULL
+
+-- name: keepers_in_use
+SELECT DISTINCT keeper FROM attempts WHERE ended_at IS NULL
+
+-- name: wishes
+SELECT w.id, w.job_id, w.wish, j.host_id, j.state FROM wishes w JOIN jobs j ON j.id = w.job_id ORDER BY w.id
+
+-- name: forget_wish
+DELETE FROM wishes WHERE id = :id
+
+-- name: environment
+SELECT variables FROM environments WHERE id = :id

@@ -1,0 +1,220 @@
+"""What the scheduler reads and writes in a tick. Each call is part of the tick's one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from duckrow.core.errors import IllegalTransition
+from duckrow.core.job import LiveAttempt, QueuedJob
+from duckrow.core.lifecycle import Outcome, State, check_transition
+from duckrow.core.retry import Verdict
+from duckrow.store.connection import load_queries
+from duckrow.store.database import Database, from_sql, to_sql
+
+_SQL = load_queries("scheduler")
+Holds = tuple[tuple[str, int], ...]
+
+
+class TickStore:
+    def __init__(self, database: Database, host_id: int) -> None:
+        self.database = database
+        self.host_id = host_id
+        self._holds_text: dict[Holds, str] = {}
+
+    # -- observe ----------------------------------------------------------------------------------------------
+
+    def eligible(self, limit: int) -> list[QueuedJob]:
+        """The head of the queue."""
+        rows = self.database.execute(_SQL["eligible"], {"host_id": self.host_id, "limit": limit})
+        return [_queued_job(row) for row in rows]
+
+    def foreign_holds(self) -> list[Holds]:
+        """What the attempts of other hosts hold."""
+        rows = self.database.execute(_SQL["foreign_holds"], {"host_id": self.host_id})
+        return [_holds(row[0]) for row in rows]
+
+    def live_attempts(self) -> list[tuple[int, LiveAttempt]]:
+        """Every attempt that holds devices, with the host that watches it."""
+        return [(row["watcher_id"], _live_attempt(row)) for row in self.database.execute(_SQL["live_attempts_of_hosts"])]
+
+    def last_attempt_id(self) -> int:
+        return int(self.database.execute(_SQL["last_attempt_id"]).fetchone()[0])
+
+    def next_delayed(self) -> float | None:
+        value = self.database.execute(_SQL["next_delayed"]).fetchone()[0]
+        return None if value is None else float(value)
+
+    def wishes(self) -> list[tuple[int, int, str, int, State]]:
+        """(wish id, job, wish, the job's host, its state)."""
+        return [
+            (row["id"], row["job_id"], row["wish"], row["host_id"], State(row["state"]))
+            for row in self.database.execute(_SQL["wishes"])
+        ]
+
+    def unfinished(self) -> bool:
+        """Whether any job of this host is not done."""
+        return bool(self.database.one(_SQL["unfinished"], {"host_id": self.host_id}))
+
+    def keepers_in_use(self) -> set[str]:
+        return {row[0] for row in self.database.all(_SQL["keepers_in_use"])}
+
+    def environment(self, environment_id: int) -> dict[str, str]:
+        text = self.database.one(_SQL["environment"], {"id": environment_id})
+        variables: dict[str, str] = json.loads(text)
+        return variables
+
+    # -- record -----------------------------------------------------------------------------------------------
+
+    def start(self, attempts: Iterable[LiveAttempt]) -> None:
+        for attempt in attempts:
+            moved = self.database.execute(_SQL["start_job"], {"job_id": attempt.job.id, "at": attempt.started_at})
+            self._expect_moved(moved.rowcount, attempt.job.id, State.QUEUED, State.STARTING)
+            self.database.execute(
+                _SQL["insert_attempt"],
+                {
+                    "id": attempt.id,
+                    "job_id": attempt.job.id,
+                    "number": attempt.number,
+                    "host_id": self.host_id,
+                    "keeper": attempt.keeper,
+                    "holds": self._text_of(attempt.holds),
+                    "log": to_sql(attempt.log),
+                    "at": attempt.started_at,
+                },
+            )
+
+    def running(self, attempt: LiveAttempt, pid: int, at: float) -> None:
+        self.database.execute(_SQL["set_pid"], {"id": attempt.id, "pid": pid})
+        self._move(attempt, State.RUNNING, at, "")
+
+    def stopping(self, attempt: LiveAttempt, stopped_for: Outcome | None, at: float, detail: str) -> None:
+        self.database.execute(_SQL["begin_stop"], {"id": attempt.id, "stopped_for": stopped_for, "at": at})
+        if attempt.state is not State.STOPPING:
+            self._move(attempt, State.STOPPING, at, detail)
+
+    def note_exit(self, attempt: LiveAttempt) -> None:
+        """Keep what the kernel said while leftovers of the attempt are still there."""
+        self.database.execute(
+            _SQL["note_exit"], {"id": attempt.id, "exit_code": attempt.exit_code, "signal": attempt.signal}
+        )
+
+    def finish_attempt(self, attempt: LiveAttempt, outcome: Outcome, at: float, detail: str) -> bool:
+        """Close the attempt's row; False if somebody else already has."""
+        closed = self.database.execute(
+            _SQL["finish_attempt"],
+            {
+                "id": attempt.id,
+                "at": at,
+                "exit_code": attempt.exit_code,
+                "signal": attempt.signal,
+                "outcome": outcome,
+                "detail": detail,
+                "pid": attempt.pid,
+            },
+        )
+        return closed.rowcount == 1
+
+    def finish_job(self, job_id: int, before: State, outcome: Outcome, at: float, detail: str) -> None:
+        check_transition(job_id, before, State.DONE)
+        moved = self.database.execute(
+            _SQL["finish_job"],
+            {"job_id": job_id, "before": before, "outcome": outcome, "at": at, "detail": detail},
+        )
+        self._expect_moved(moved.rowcount, job_id, before, State.DONE)
+
+    def requeue_job(self, job: QueuedJob, before: State, verdict: Verdict, at: float) -> None:
+        self._requeue(job.id, before, verdict.not_before, job.retries_used + verdict.uses_retry, at, verdict.detail)
+
+    def unstart(self, attempt: LiveAttempt, not_before: float | None, at: float, detail: str) -> None:
+        """An attempt that never began leaves no trace but this event."""
+        self._requeue(attempt.job.id, attempt.state, not_before, attempt.job.retries_used, at, detail)
+        self.database.execute(_SQL["uncount_attempt"], {"job_id": attempt.job.id})
+        self.database.execute(_SQL["delete_attempt"], {"id": attempt.id})
+
+    def rerun(self, job_id: int, at: float, new_host_id: int) -> None:
+        self._requeue(job_id, State.DONE, None, 0, at, "rerun asked for")
+        self.database.execute("UPDATE jobs SET host_id = ? WHERE id = ?", (new_host_id, job_id))
+
+    def release_delayed(self, now: float) -> int:
+        return self.database.execute(_SQL["release_delayed"], {"now": now}).rowcount
+
+    def take_over(self, attempt: LiveAttempt, from_host_id: int) -> bool:
+        """Watch an attempt of a dead host; False if another host was quicker."""
+        taken = self.database.execute(
+            _SQL["take_over"], {"id": attempt.id, "host_id": self.host_id, "from_host_id": from_host_id}
+        )
+        return taken.rowcount == 1
+
+    def forget_wish(self, wish_id: int) -> None:
+        self.database.execute(_SQL["forget_wish"], {"id": wish_id})
+
+    # -- helpers ----------------------------------------------------------------------------------------------
+
+    def _move(self, attempt: LiveAttempt, after: State, at: float, detail: str) -> None:
+        check_transition(attempt.job.id, attempt.state, after)
+        moved = self.database.execute(
+            _SQL["move_job"],
+            {"job_id": attempt.job.id, "before": attempt.state, "after": after, "at": at, "detail": detail},
+        )
+        self._expect_moved(moved.rowcount, attempt.job.id, attempt.state, after)
+        attempt.state = after
+
+    def _requeue(
+        self, job_id: int, before: State, not_before: float | None, retries_used: int, at: float, detail: str
+    ) -> None:
+        check_transition(job_id, before, State.QUEUED)
+        moved = self.database.execute(
+            _SQL["requeue_job"],
+            {
+                "job_id": job_id,
+                "before": before,
+                "not_before": not_before,
+                "retries_used": retries_used,
+                "at": at,
+                "detail": detail,
+            },
+        )
+        self._expect_moved(moved.rowcount, job_id, before, State.QUEUED)
+
+    def _expect_moved(self, rowcount: int, job_id: int, before: State, after: State) -> None:
+        """Every move is a compare-and-set: the job must have been where we thought it was."""
+        if rowcount == 1:
+            return
+        events = self.database.execute("SELECT before, after FROM events WHERE job_id = ? ORDER BY id", (job_id,))
+        story = ", ".join(f"{event['before']} to {event['after']}" for event in events)
+        raise IllegalTransition(f"Job {job_id} was not {before} when it was to become {after}. Its story: {story}.")
+
+    def _text_of(self, holds: Holds) -> str:
+        if holds not in self._holds_text:
+            self._holds_text[holds] = json.dumps(holds)
+        return self._holds_text[holds]
+
+
+def _holds(text: str) -> Holds:
+    return tuple((device, share) for device, share in json.loads(text))
+
+
+def _queued_job(row: Any) -> QueuedJob:
+    return QueuedJob._make([from_sql(value) if value.__class__ is bytes else value for value in row])
+
+
+def _live_attempt(row: Any) -> LiveAttempt:
+    stopped_for = row["stopped_for"]
+    return LiveAttempt(
+        id=row["attempt_id"],
+        number=row["number"],
+        job=_queued_job(tuple(row)[-len(QueuedJob._fields) :]),
+        keeper=row["keeper"],
+        holds=_holds(row["holds"]),
+        started_at=row["started_at"],
+        log=from_sql(row["log"]),
+        job_host_id=row["job_host_id"],
+        state=State(row["state"]),
+        pid=row["pid"],
+        stopped_for=None if stopped_for is None else Outcome(stopped_for),
+        stop_began_at=row["stop_began_at"],
+        exit_code=row["exit_code"],
+        signal=row["signal"],
+    )
