@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from duckrow.core.job import LiveAttempt
+from duckrow.core.retry import Verdict
 
 
 class StartOrder(NamedTuple):
@@ -78,6 +79,46 @@ class Engine(Protocol):
 
     def reports(self) -> list[Report]:
         """What has happened since the last call; never waits."""
+
+
+class Observer:
+    """Who watches the loop: the live view of a run, a test. Called after the tick is on disk."""
+
+    def started(self, attempt: LiveAttempt) -> None: ...
+
+    def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None: ...
+
+    def trouble(self, sentence: str) -> None: ...
+
+    def trouble_over(self) -> None: ...
+
+
+class Progress(Protocol):
+    """What a view can ask of a run that goes on."""
+
+    @property
+    def host_id(self) -> int: ...
+
+    @property
+    def added(self) -> int:
+        """How many jobs there are to do, as far as is known."""
+
+    @property
+    def reading(self) -> bool:
+        """Whether more jobs may come."""
+
+    @property
+    def running(self) -> Sequence[LiveAttempt]: ...
+
+    @property
+    def places(self) -> int:
+        """How many jobs can run at a time."""
+
+    @property
+    def interrupts(self) -> int: ...
+
+    @property
+    def hung_up(self) -> bool: ...
 
 
 class Reactor(Protocol):

@@ -30,9 +30,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def seats_of(
-    gpus: Sequence[str] | None, slots: int | None, jobs_per_gpu: int, *, with_cpu_slots: bool
-) -> list[Seat]:
+def seats_of(gpus: Sequence[str] | None, slots: int | None, jobs_per_gpu: int, *, with_cpu_slots: bool) -> list[Seat]:
     """The seats that the user names, else all GPUs, else one CPU slot a core.
 
     `with_cpu_slots`: beside GPUs there are slots for jobs that need none.

@@ -8,10 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from duckrow.core.inventory import Seat
-from duckrow.core.job import LiveAttempt
-from duckrow.core.retry import Verdict
+from duckrow.core.ports import Observer
 from duckrow.scheduler.host import Host
-from duckrow.scheduler.loop import Loop, Observer
+from duckrow.scheduler.loop import Loop
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON
@@ -25,8 +24,6 @@ class _LogTrouble(Observer):
 
     def trouble_over(self) -> None:
         _log("All is well again.")
-
-    def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None: ...
 
 
 def _log(sentence: str) -> None:

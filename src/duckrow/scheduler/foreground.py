@@ -46,6 +46,7 @@ class Run:
         make_spec: Callable[[str], JobSpec],
         max_failures: int | None = None,
         on_event: Callable[[str, Any], None] = lambda *_: None,
+        in_terminal: bool = False,
     ) -> None:
         self.loop = loop
         self.make_spec = make_spec
@@ -62,6 +63,26 @@ class Run:
         self._rerun: list[int] = []
         self._skip: list[int] = []
         self._on_event = on_event
+        self._in_terminal = in_terminal  # one command that has the terminal, and hears Ctrl-C itself
+        loop.on_end = self._note_end
+
+    # -- what a view may ask ----------------------------------------------------------------------------------
+
+    @property
+    def host_id(self) -> int:
+        return self.loop.host.id
+
+    @property
+    def reading(self) -> bool:
+        return self.source is not None and not self.source.ended
+
+    @property
+    def running(self) -> list[LiveAttempt]:
+        return list(self.loop.live.values())
+
+    @property
+    def places(self) -> int:
+        return len(self.loop.seats)
 
     # -- commands ---------------------------------------------------------------------------------------------
 
@@ -128,14 +149,14 @@ class Run:
 
     def _over(self) -> bool:
         if self.interrupts or self.gave_up:
-            return not any(a.job_host_id == self.loop.host.id for a in self.loop.live.values())
-        if self._rerun or self._skip or (self.source is not None and not self.source.ended):
+            return not any(a.job_host_id == self.host_id for a in self.loop.live.values())
+        if self._rerun or self._skip or self.reading:
             return False
         return self.loop.idle()
 
-    def note_end(self, attempt: LiveAttempt, verdict: Verdict) -> None:
+    def _note_end(self, attempt: LiveAttempt, verdict: Verdict) -> None:
         """Called for each end: enough failures end the run."""
-        if attempt.job_host_id != self.loop.host.id or verdict.again or verdict.outcome is Outcome.SUCCEEDED:
+        if attempt.job_host_id != self.host_id or verdict.again or verdict.outcome is Outcome.SUCCEEDED:
             return
         self.failures += 1
         if self.max_failures is not None and self.failures >= self.max_failures and not self.gave_up:
@@ -156,7 +177,7 @@ class Run:
 
     def _signalled(self, numbers: bytes) -> None:
         for number in numbers:
-            if number not in SIGNALS:
+            if number not in SIGNALS or (self._in_terminal and self.loop.live and self._leave_to_job(number)):
                 continue
             if number == signal.SIGHUP:
                 self.hung_up = True
@@ -168,7 +189,16 @@ class Run:
                 self.loop.stop_all = self.interrupts - 1
             self._on_event("interrupted", self.interrupts)
 
+    def _leave_to_job(self, number: int) -> bool:
+        """The terminal has sent Ctrl-C to the job as well, which answers it as it likes; SIGTERM came to us alone."""
+        if number == signal.SIGTERM:
+            self.loop.stop_all = 1
+        return True
+
     def _start_nothing_more(self) -> None:
         self.loop.dispatching = False
         if self.source is not None:
             self.source.stop()
+
+    def close(self) -> None:
+        self.loop.close()

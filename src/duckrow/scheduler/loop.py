@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from duckrow.core.decide import Decision, decide
 from duckrow.core.errors import StateError
 from duckrow.core.inventory import CPU, Seat, book, unbook
 from duckrow.core.job import JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome, State, outcome_of
-from duckrow.core.ports import Ended, Gone, NeverBegan, NotStarted, Report, Started, StartOrder, Vanished
+from duckrow.core.ports import (
+    Ended,
+    Gone,
+    NeverBegan,
+    NotStarted,
+    Observer,
+    Report,
+    Started,
+    StartOrder,
+    Vanished,
+)
 from duckrow.core.retry import Verdict, after_end
 from duckrow.engines.local.engine import LocalEngine
 from duckrow.scheduler.crashpoints import reach
@@ -28,18 +38,6 @@ HEAD = 256
 
 _TROUBLE_S = 2.0  # how long to wait before trying again when the disk is full or the database cannot be written
 _RETRY_START_S = 2.0
-
-
-class Observer:
-    """Who watches the loop: the live view of a run, a test. Called after the tick is on disk."""
-
-    def started(self, attempt: LiveAttempt) -> None: ...
-
-    def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None: ...
-
-    def trouble(self, sentence: str) -> None: ...
-
-    def trouble_over(self) -> None: ...
 
 
 class Loop:
@@ -66,6 +64,7 @@ class Loop:
         self.live: dict[int, LiveAttempt] = {}
         self.booked: dict[str, int] = {}
         self.dispatching = True
+        self.on_end: Callable[[LiveAttempt, Verdict], None] = lambda *_: None
         self.stop_all = 0  # 1: end all that we started, 2: at once
         self.inbox: list[JobSpec] = []  # jobs of a run that have come since the last tick
         self.environment: dict[str, str] = {}  # of those
@@ -327,9 +326,11 @@ class Loop:
     # -- act --------------------------------------------------------------------------------------------------
 
     def _act(self, starts: Sequence[LiveAttempt], decision: Decision) -> None:
-        orders = [StartOrder(attempt, folder, extra_environment(attempt, folder))
-                  for attempt in starts
-                  for folder in [self.folder.run_folder(attempt.job.project, attempt.job.name, attempt.job.id)]]
+        orders = [
+            StartOrder(attempt, folder, extra_environment(attempt, folder))
+            for attempt in starts
+            for folder in [self.folder.run_folder(attempt.job.project, attempt.job.name, attempt.job.id)]
+        ]
         if len(orders) > 1:
             # Half of the starts are done when this dies: the other half must still come back to the queue.
             self.engine.start(orders[:1])
@@ -347,6 +348,7 @@ class Loop:
     def _tell(self, starts: Sequence[LiveAttempt]) -> None:
         for ended, verdict, at in self._told:
             self.observer.ended(ended, verdict, at)
+            self.on_end(ended, verdict)
         for attempt in starts:
             self.observer.started(attempt)
 

@@ -23,6 +23,7 @@ class CommandSource:
         self._is_file = stat.S_ISREG(os.fstat(fd).st_mode)
         self._reactor: EpollReactor | None = None
         self.ended = False
+        self.is_terminal = os.isatty(fd)
 
     def attach(self, reactor: EpollReactor) -> None:
         self._reactor = reactor

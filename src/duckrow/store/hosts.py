@@ -89,7 +89,7 @@ class HostStore:
 
 
 def _row(row: Sequence[object]) -> HostRow:
-    return HostRow._make(from_sql(value) if isinstance(value, bytes) else value for value in row)  # type: ignore[arg-type]
+    return HostRow._make(from_sql(value) if isinstance(value, bytes) else value for value in row)
 
 
 def seats_from(text: str) -> list[Seat]:

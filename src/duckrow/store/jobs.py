@@ -110,6 +110,11 @@ class JobStore:
     def _ids(self, statement: str, parameters: Sequence[Any]) -> list[int]:
         return [int(row[0]) for row in self.database.all(statement, parameters)]
 
+    def owners(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        """(job, host) of these jobs."""
+        marks = ",".join(str(int(job_id)) for job_id in ids)
+        return [(row[0], row[1]) for row in self.database.all(f"SELECT id, host_id FROM jobs WHERE id IN ({marks})")]
+
     def attempts(self, job_id: int) -> list[sqlite3.Row]:
         return self.database.all(_SQL["attempts_of_job"], {"job_id": job_id})
 
@@ -128,9 +133,9 @@ class JobStore:
                 _SQL["add_wish"], [{"job_id": job_id, "wish": wish, "at": now} for job_id in job_ids]
             )
 
-    def wished(self, job_id: int) -> bool:
-        """Whether a wish for this job still waits to be fulfilled."""
-        return bool(self.database.one(_SQL["wished"], {"job_id": job_id}))
+    def wished(self) -> set[int]:
+        """The jobs for which a wish still waits to be fulfilled."""
+        return {row[0] for row in self.database.all(_SQL["wished"])}
 
     def pauses(self) -> list[str]:
         return [row[0] for row in self.database.all(_SQL["pauses"])]

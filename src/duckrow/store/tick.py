@@ -37,7 +37,9 @@ class TickStore:
 
     def live_attempts(self) -> list[tuple[int, LiveAttempt]]:
         """Every attempt that holds devices, with the host that watches it."""
-        return [(row["watcher_id"], _live_attempt(row)) for row in self.database.execute(_SQL["live_attempts_of_hosts"])]
+        return [
+            (row["watcher_id"], _live_attempt(row)) for row in self.database.execute(_SQL["live_attempts_of_hosts"])
+        ]
 
     def last_attempt_id(self) -> int:
         return int(self.database.execute(_SQL["last_attempt_id"]).fetchone()[0])

@@ -37,9 +37,7 @@ class Channel:
         theirs.set_inheritable(True)
         command = [sys.executable, "-I", "-S", "-X", "utf8", keeper_program.__file__, self.journal]
         try:
-            os.posix_spawn(
-                sys.executable, [*command, str(theirs.fileno()), output], os.environ, file_actions=actions
-            )
+            os.posix_spawn(sys.executable, [*command, str(theirs.fileno()), output], os.environ, file_actions=actions)
         except OSError as error:
             raise StateError(f"The keeper of the jobs could not be started: {error.strerror}.") from None
         finally:

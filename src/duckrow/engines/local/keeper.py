@@ -33,7 +33,16 @@ READ_BYTES = 1 << 18
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 DEFAULT_IN_ATTEMPTS = (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ)
 # The machine's trouble, not the job's: the same start may work in a while.
-PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.EIO)
+PASSING = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.EAGAIN,
+    errno.ENOMEM,
+    errno.EIO,
+)
 
 
 class CappedLog:

@@ -48,7 +48,7 @@ FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.ended_at IS NULL ORDER BY
 INSERT INTO wishes (job_id, wish, at) VALUES (:job_id, :wish, :at)
 
 -- name: wished
-SELECT EXISTS (SELECT 1 FROM wishes WHERE job_id = :job_id)
+SELECT job_id FROM wishes
 
 -- name: pauses
 SELECT project FROM pauses ORDER BY project

@@ -1,0 +1,247 @@
+"""The client: add jobs, look at them, wish something of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from duckrow.api.daemon import ensure_daemon, running_daemon
+from duckrow.api.views import JobView, job_view, text
+from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, UsageError
+from duckrow.core.inventory import CPU, WHOLE, Seat
+from duckrow.core.job import JobSpec
+from duckrow.core.lifecycle import State
+from duckrow.core.placement import refusal
+from duckrow.core.selection import parse_selection
+from duckrow.store.database import Database
+from duckrow.store.folder import Folder, state_folder
+from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seats_from
+from duckrow.store.jobs import ACTIVE_FIRST, BY_ID, NEWEST_FIRST, JobStore
+
+_LOOK_S = 0.05  # how often a client that waits asks the database whether anything has changed
+_ANSWER_S = 10.0  # how long a host may take to fulfil a wish before we say that it has not yet
+
+# What belongs to the process that submits, not to the job.
+_LEFT_BEHIND = (
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "DUCKROW_TAG",
+    "DUCKROW_JOB_ID",
+    "DUCKROW_ATTEMPT",
+)
+
+
+class Client:
+    def __init__(self, folder: Folder | None = None) -> None:
+        self.folder = folder or state_folder()
+        self.database = Database(self.folder)
+        self.jobs = JobStore(self.database)
+        self.hosts = HostStore(self.database)
+
+    # -- the daemon -------------------------------------------------------------------------------------------
+
+    def daemon(self) -> HostRow | None:
+        return running_daemon(self.folder, self.database)
+
+    def ensure_daemon(self) -> bool:
+        return ensure_daemon(self.folder, self.database)
+
+    def seats(self) -> list[Seat]:
+        """What the daemon gives out."""
+        return seats_from(self.hosts.get(DAEMON).seats)
+
+    def living_hosts(self) -> list[HostRow]:
+        return [row for row in self.hosts.open_hosts() if is_alive(self.folder, row.id)]
+
+    # -- adding -----------------------------------------------------------------------------------------------
+
+    def submit(self, specs: Sequence[JobSpec], environment: Mapping[str, str] | None = None) -> range:
+        """Add jobs to the daemon's queue, all or none; they are on disk when this returns."""
+        self.ensure_daemon()
+        seats = self.seats()
+        for gpus in {spec.gpus for spec in specs}:
+            why_not = refusal(gpus, seats)
+            if why_not:
+                raise UsageError(f"This job could never start. {why_not} Nothing was submitted.")
+        with self.database.transaction():
+            environment_id = self.jobs.keep_environment(inherited_environment(environment))
+            ids = self.jobs.add(DAEMON, specs, environment_id)
+        ring(self.folder, DAEMON)
+        return ids
+
+    # -- looking ----------------------------------------------------------------------------------------------
+
+    def select(self, words: Iterable[str]) -> list[int]:
+        """The ids of the jobs that these words name; a word that names none is an error."""
+        found, missing = self.jobs.selected(parse_selection(words))
+        if missing:
+            raise UsageError(f"There is no job {', '.join(missing)}. `duckrow ls --all` shows which there are.")
+        return found
+
+    def views(self, ids: Sequence[int]) -> list[JobView]:
+        now = time.time()
+        views: list[JobView] = []
+        for at in range(0, len(ids), 500):
+            some = ids[at : at + 500]
+            marks = ",".join(str(int(job_id)) for job_id in some)
+            views += [job_view(row, now) for row in self.jobs.pick(f"j.id IN ({marks})", order=BY_ID)]
+        return views
+
+    def job(self, job_id: int) -> JobView:
+        return self.views([job_id])[0]
+
+    def listing(self, state: str | None, project: str | None, limit: int) -> list[JobView]:
+        """Active jobs first, then the newest that are done; oldest first within each."""
+        wanted, values = ["1"], dict[str, Any]()
+        if state is not None:
+            column = "state" if state in {s.value for s in State} else "outcome"
+            wanted.append(f"j.{column} = :state")
+            values["state"] = state
+        if project is not None:
+            wanted.append("j.project = :project")
+            values["project"] = project
+        where = " AND ".join(wanted)
+        now = time.time()
+        active = self.jobs.pick(f"{where} AND j.state <> 'done'", values, ACTIVE_FIRST, limit)
+        done = self.jobs.pick(f"{where} AND j.state = 'done'", values, NEWEST_FIRST, limit - len(active))
+        return [job_view(row, now) for row in [*reversed(done), *active]]
+
+    def of_host(self, host_id: int) -> list[JobView]:
+        now = time.time()
+        return [job_view(row, now) for row in self.jobs.pick("j.host_id = :host_id", {"host_id": host_id})]
+
+    def counts(self, project: str | None = None) -> dict[str, int]:
+        """How many jobs there are in each state, or with each outcome once done."""
+        where, values = ("1", {}) if project is None else ("j.project = :project", {"project": project})
+        return {row["outcome"] or row["state"]: row["jobs"] for row in self.jobs.counts(where, values)}
+
+    def unfinished(self) -> list[int]:
+        """The daemon's jobs that are not done."""
+        return [row["id"] for row in self.jobs.pick("j.host_id = 1 AND j.state <> 'done'")]
+
+    def unsuccessful(self) -> list[int]:
+        """Jobs that are done, did not succeed, and were not left out on purpose."""
+        return [row["id"] for row in self.jobs.pick("j.outcome NOT IN ('succeeded', 'skipped')")]
+
+    def devices(self) -> list[dict[str, Any]]:
+        """Each device that a living host gives out, with the jobs on it."""
+        now = time.time()
+        held: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        names = {row.id: row.name for row in self.hosts.all()}
+        for row in self.jobs.live():
+            for device, share in json.loads(row["holds"]):
+                job = {
+                    "id": row["job_id"],
+                    "name": row["name"],
+                    "command": text(row["command"]),
+                    "pid": row["pid"],
+                    "share": share / WHOLE,
+                    "for_s": now - row["started_at"],
+                }
+                held.setdefault(_place_of(device, names[row["job_host_id"]]), []).append(job)
+        offered = {
+            _place_of(device, host.name): host.name
+            for host in self.living_hosts()
+            for seat in seats_from(host.seats)
+            for device in seat.devices
+        }
+        places = sorted({*offered, *held}, key=lambda place: (place[1], len(place[0]), place[0]))
+        return [
+            {"device": place[0], "host": place[1] or offered.get(place, ""), "jobs": held.get(place, [])}
+            for place in places
+        ]
+
+    def story(self, job_id: int) -> dict[str, Any]:
+        """All that is known of a job: itself, its attempts, its events."""
+        attempts = [dict(row) for row in self.jobs.attempts(job_id)]
+        for attempt in attempts:
+            attempt["log"] = text(attempt["log"])
+            attempt["devices"] = [device for device, _ in json.loads(attempt.pop("holds"))]
+        events = [dict(row) for row in self.jobs.events(job_id)]
+        return {**self.job(job_id).as_json(), "attempts_made": attempts, "events": events}
+
+    # -- wishing ----------------------------------------------------------------------------------------------
+
+    def wish(self, ids: Sequence[int], wish: str) -> None:
+        """Write the wish down and wake those who can fulfil it."""
+        self.jobs.wish(ids, wish)
+        living = {row.id for row in self.living_hosts()}
+        watchers = {row["job_id"]: row["host_id"] for row in self.jobs.live()}
+        responsible = {watchers.get(job_id, owner) for job_id, owner in self.jobs.owners(ids)}
+        if not responsible <= living:
+            self.ensure_daemon()  # a run that is over fulfils nothing; the daemon sees to its jobs
+        for host_id in living | {DAEMON}:
+            ring(self.folder, host_id)
+
+    def rerun(self, ids: Sequence[int]) -> None:
+        """Put jobs that are done back; those of a run that is over go to the daemon, if it could hold them."""
+        self.ensure_daemon()
+        seats = self.seats()
+        living = {row.name for row in self.living_hosts()}
+        for view in self.views(ids):
+            why_not = None if view.host in living else refusal(view.gpus, seats)
+            if why_not:
+                raise UsageError(f"Job {view.id} could never start here. {why_not} Nothing was queued.")
+        self.wish(ids, "rerun")
+        self.await_wishes(ids)
+
+    def pause(self, project: str | None) -> None:
+        self.jobs.pause(project or "")
+        self._ring_all()
+
+    def unpause(self, project: str | None) -> None:
+        if project is not None and project not in self.jobs.pauses():
+            raise UsageError(f"'{project}' is not paused.")
+        self.jobs.unpause(project)
+        self._ring_all()
+
+    def _ring_all(self) -> None:
+        for row in self.living_hosts():
+            ring(self.folder, row.id)
+
+    def await_wishes(self, ids: Sequence[int]) -> None:
+        """Until the wishes for these jobs have been seen by a host."""
+        deadline = time.monotonic() + _ANSWER_S
+        for _ in self._changes():
+            if self.jobs.wished().isdisjoint(ids):
+                return
+            if time.monotonic() > deadline:
+                raise DuckrowError("The scheduler has not answered yet. The wish is noted; see `duckrow ls`.")
+
+    def wait(self, ids: Sequence[int], timeout_s: float | None = None) -> list[JobView]:
+        """Until these jobs are done."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        for _ in self._changes():
+            views = self.views(ids)
+            if all(view.state == State.DONE for view in views):
+                return views
+            if deadline is not None and time.monotonic() > deadline:
+                raise WaitedTooLong(f"Not all of them were done within {timeout_s:g} s.")
+        raise AssertionError("changes never end")
+
+    def _changes(self) -> Iterator[None]:
+        """Now, and whenever the database has changed."""
+        self.database.changed_by_others()
+        while True:
+            yield
+            looked_at = time.monotonic()
+            while not self.database.changed_by_others() and time.monotonic() < looked_at + 1.0:
+                time.sleep(_LOOK_S)
+
+
+def _place_of(device: str, host: str) -> tuple[str, str]:
+    """A GPU is one device whoever gives it out; CPU slots are each host's own."""
+    return (device, host) if device.startswith(CPU) else (device, "")
+
+
+class WaitedTooLong(DuckrowError):
+    exit_code = EXIT_TIMED_OUT
+
+
+def inherited_environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The caller's variables, as a job takes them along."""
+    inherited = {name: value for name, value in os.environ.items() if name not in _LEFT_BEHIND}
+    return {**inherited, **(changes or {})}

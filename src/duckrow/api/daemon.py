@@ -1,0 +1,60 @@
+"""The daemon from outside: is it there, start it, end it. It is started by its command alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+from duckrow.core.errors import DuckrowError
+from duckrow.store.database import Database
+from duckrow.store.folder import Folder
+from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive
+
+END_S = 20.0
+
+
+def running_daemon(folder: Folder, database: Database) -> HostRow | None:
+    """The daemon's row, if it lives and is ready."""
+    if not is_alive(folder, DAEMON):
+        return None
+    row = HostStore(database).get(DAEMON)
+    return row if row.started_at is not None and row.ended_at is None else None
+
+
+def ensure_daemon(folder: Folder, database: Database) -> bool:
+    """Start the daemon unless it runs; says whether it had to be started."""
+    if running_daemon(folder, database) is not None:
+        return False
+    import subprocess
+
+    command = [sys.executable, "-m", "duckrow", "up", "--quiet"]
+    started = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "DUCKROW_HOME": str(folder.root)},
+    )
+    if started.returncode != 0:
+        said = started.stderr.decode(errors="replace").strip().removeprefix("duckrow: ")
+        raise DuckrowError(f"The daemon could not be started: {said} Your jobs are safe in the queue.")
+    return True
+
+
+def end_daemon(folder: Folder, database: Database) -> HostRow | None:
+    """Ask the daemon to end and wait until it has; its row, or None when none ran."""
+    row = running_daemon(folder, database)
+    if row is None or row.pid is None:
+        return None
+    try:
+        os.kill(row.pid, signal.SIGTERM)
+    except ProcessLookupError:
+        return row
+    deadline = time.monotonic() + END_S
+    while is_alive(folder, DAEMON):
+        if time.monotonic() > deadline:
+            raise DuckrowError(f"The daemon (process {row.pid}) has not ended within {END_S:.0f} s.")
+        time.sleep(0.01)
+    return row

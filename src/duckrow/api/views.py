@@ -1,0 +1,83 @@
+"""What front ends get to see of a job: one shape, the same in tables, JSON and Python. Documented in docs/json.md."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from duckrow.core.inventory import describe_devices
+
+
+@dataclass(slots=True)
+class JobView:
+    id: int
+    name: str
+    project: str
+    command: str
+    cwd: str
+    state: str
+    outcome: str | None
+    exit_code: int | None
+    signal: int | None
+    gpus: int | None
+    devices: list[str]  # of the latest attempt
+    pid: int | None
+    attempts: int
+    priority: int
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    duration_s: float | None
+    peak_memory_mb: int | None
+    log: str | None
+    host: str  # daemon, or the name of the run
+    detail: str
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def job_view(row: Any, now: float) -> JobView:
+    started, ended = row["started_at"], row["ended_at"]
+    is_queued = row["state"] == "queued"
+    return JobView(
+        id=row["id"],
+        name=row["name"],
+        project=row["project"],
+        command=text(row["command"]),
+        cwd=text(row["cwd"]),
+        state=row["state"],
+        outcome=row["outcome"],
+        exit_code=row["exit_code"],
+        signal=row["signal"],
+        gpus=row["gpus"],
+        devices=[] if is_queued else device_names(row["holds"]),
+        pid=row["pid"] if ended is None else None,
+        attempts=row["attempts"],
+        priority=row["priority"],
+        created_at=row["created_at"],
+        started_at=started,
+        ended_at=row["changed_at"] if row["state"] == "done" else None,
+        duration_s=None if started is None or is_queued else (ended or now) - started,
+        peak_memory_mb=row["peak_memory_mb"],
+        log=None if row["log"] is None else text(row["log"]),
+        host=row["host_name"],
+        detail=row["detail"],
+    )
+
+
+def device_names(holds: str | None) -> list[str]:
+    return [] if holds is None else [device for device, _ in json.loads(holds)]
+
+
+def devices_text(devices: list[str]) -> str:
+    return describe_devices([(device, 0) for device in devices]) if devices else ""
+
+
+def text(value: str | bytes) -> str:
+    """Bytes that are not UTF-8 are shown as what they are not: replacement characters."""
+    if isinstance(value, bytes):
+        return os.fsdecode(value)
+    return value

@@ -1,0 +1,1 @@
+"""The command line: one file a verb in `commands/`, loaded only when that verb is called."""

@@ -1,0 +1,35 @@
+"""`duckrow down`: ends the daemon."""
+
+from __future__ import annotations
+
+import click
+
+from duckrow.api.client import Client
+from duckrow.api.daemon import end_daemon
+from duckrow.cli.console import say
+from duckrow.core.errors import EXIT_OK
+
+
+@click.command(short_help="End the daemon; running jobs go on.")
+@click.option("--kill", "kill_jobs", is_flag=True, help="End the running jobs too.")
+def command(kill_jobs: bool) -> int:
+    """End the daemon. Running jobs go on, and waiting ones wait, until it is up again.
+
+    \b
+    duckrow down
+    duckrow down --kill
+    """
+    client = Client()
+    if kill_jobs:
+        running = [row["job_id"] for row in client.jobs.live()]
+        if running:
+            client.wish(running, "kill")
+            client.wait(running)
+    row = end_daemon(client.folder, client.database)
+    if row is None:
+        say("duckrow: the daemon is not running.")
+        return EXIT_OK
+    running_now = len(client.jobs.live())
+    note = f" {running_now} running jobs go on; `duckrow up` looks after them again." if running_now else ""
+    say(f"duckrow: the daemon has ended.{note}")
+    return EXIT_OK

@@ -1,0 +1,199 @@
+"""`duckrow run`: commands from a file or a pipe, over the devices of this machine, until all are done."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from duckrow.api.client import Client, inherited_environment
+from duckrow.cli.command_words import command_of
+from duckrow.cli.console import clean, say
+from duckrow.cli.job_options import (
+    DeviceCommand,
+    JobOptions,
+    device_options,
+    job_options,
+    take_job_options,
+)
+from duckrow.cli.job_table import print_jobs
+from duckrow.cli.run_view import FollowView, LiveView, RunView
+from duckrow.core.commands import CommandReader
+from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
+from duckrow.core.inventory import Seat, describe_devices
+from duckrow.core.job import shorten
+from duckrow.core.placement import place, refusal
+from duckrow.core.units import format_duration
+from duckrow.scheduler.foreground import Run
+from duckrow.scheduler.session import LAST, open_run, seats_of
+
+_TABLE_JOBS = 40  # a table of more than these is no summary
+
+
+@click.command(cls=DeviceCommand, short_help="Run commands from a file or a pipe.")
+@click.argument("file", required=False)
+@device_options
+@click.option("--gpus-per-job", type=click.IntRange(1), help="How many GPUs each job gets.")
+@click.option("--delimiter", help="Jobs of several lines: a line that is just this ends a job.")
+@click.option("--follow", "-f", is_flag=True, help="Print all output, each line behind the job it comes from.")
+@click.option("--passthrough", is_flag=True, help="Leave the output of the jobs as it comes; no logs.")
+@click.option(
+    "--resume",
+    "resumed",
+    is_flag=False,
+    flag_value=LAST,
+    metavar="[RUN]",
+    help="Continue an interrupted run: the last one of this file and folder, or a named one.",
+)
+@click.option("--max-failures", type=click.IntRange(1), help="Start nothing more after so many failures.")
+@click.option("--dry-run", is_flag=True, help="Show what would run where.")
+@click.option("--table/--no-table", default=None, help="Print a table of all jobs at the end.")
+@job_options
+@click.pass_context
+def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
+    """Run commands from FILE or from a pipe, one a line, over GPUs or CPU slots.
+
+    \b
+    duckrow run --gpus 0,1 commands.txt             one job per GPU at a time
+    cat commands.txt | duckrow run --slots 4        four at a time, without GPUs
+    duckrow run --gpus 0+1 2+3 commands.txt         each job gets a pair of GPUs
+    tail -f -n 0 q | duckrow run --gpus 0,1,2       a queue: lines start as they are appended
+    duckrow run -- python train.py                  wait for a free GPU, then run this here
+    duckrow run --resume commands.txt               go on where an interrupted run stopped
+
+    Blank lines and lines that begin with # are no jobs; a backslash at the end continues a line. Each job's
+    output goes to its own log (`duckrow logs ID`).
+
+    Ctrl-C once: start nothing more, let running jobs finish. Twice: stop them. The exit code is 0 if all
+    succeeded, 1 if any failed, 2 for wrong usage, 130 if interrupted.
+    """
+    options = take_job_options(values)
+    seats = seats_of(values["gpus"] or None, values["slots"], values["jobs_per_gpu"], with_cpu_slots=False)
+    why_not = refusal(values["gpus_per_job"], seats)
+    if why_not:
+        raise UsageError(f"No job could ever start. {why_not}")
+    here = ctx.meta.get("duckrow.command")
+    if here is not None:
+        return _run_here(here, file, seats, values["gpus_per_job"], options)
+    if values["dry_run"]:
+        return _dry_run(file, seats, values, options)
+    return _run_list(file, seats, values, options)
+
+
+def _run_list(file: str | None, seats: Sequence[Seat], values: dict[str, Any], options: JobOptions) -> int:
+    view = _make_view(values)
+    run = open_run(
+        seats,
+        view,
+        lambda command: options.spec(command, values["gpus_per_job"]),
+        name=options.name,
+        file=None if file == "-" else file,
+        delimiter=values["delimiter"],
+        resume=values["resumed"],
+        environment=inherited_environment(dict(options.variables)),
+        output="inherit" if values["passthrough"] else "log",
+        max_failures=values["max_failures"],
+        on_event=view.event,
+    )
+    view.attach(run)
+    if run.source is not None and run.source.is_terminal:
+        say("duckrow: reading commands from the terminal, one a line; Ctrl-D ends them.")
+    view.open()
+    try:
+        run.go(view.pulse_s, view.pulse)
+    finally:
+        view.close()
+        run.close()
+    _summarise(run, view, values["table"])
+    if run.interrupts:
+        return EXIT_INTERRUPTED
+    return EXIT_FAILED if view.report.failed or run.refused or _left(run, view) else EXIT_OK
+
+
+def _make_view(values: dict[str, Any]) -> RunView:
+    if values["follow"]:
+        return FollowView()
+    if sys.stderr.isatty() and not values["passthrough"] and os.environ.get("TERM") != "dumb":
+        return LiveView()
+    return RunView()
+
+
+def _left(run: Run, view: RunView) -> int:
+    return max(run.added - view.report.finished, 0)
+
+
+def _summarise(run: Run, view: RunView, wants_table: bool | None) -> None:
+    report = view.report
+    if wants_table or (wants_table is None and sys.stderr.isatty() and 0 < report.finished <= _TABLE_JOBS):
+        print_jobs(Client().of_host(run.host_id))
+        sys.stdout.flush()
+    left = _left(run, view)
+    say(f"duckrow: {report.headline(time.time() - view.began, left, run.skipped, run.refused)}")
+    for line in report.failure_lines():
+        say(line)
+    if report.failed or left:
+        row = run.loop.host.previous
+        again = shlex.quote(os.path.relpath(row.source)) if row.source else f"--resume={row.name}"
+        say(f"duckrow: what has not succeeded runs again with: duckrow run {'--resume ' if row.source else ''}{again}")
+
+
+def _run_here(
+    words: Sequence[str], file: str | None, seats: Sequence[Seat], gpus: int | None, options: JobOptions
+) -> int:
+    """One command in this terminal: its input, its output, its exit code."""
+    if file is not None:
+        raise UsageError(f"Either a file of commands ({file}) or one command behind --, not both.")
+    spec = options.spec(command_of(words), gpus)
+    view = RunView()
+    environment = inherited_environment(dict(options.variables))
+    run = open_run(seats, view, lambda _: spec, name=options.name, environment=environment, output="terminal")
+    view.attach(run)
+    run.take([spec.command])
+    run.go(_WAITING_S, _Waiting(run))
+    run.close()
+    if _left(run, view):
+        return EXIT_INTERRUPTED
+    return EXIT_FAILED if view.last_code is None else view.last_code
+
+
+_WAITING_S = 1.0
+
+
+class _Waiting:
+    """Says once that the command waits, and for what."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._said = False
+        self._since = time.monotonic()
+
+    def __call__(self) -> None:
+        waits = not self._run.loop.live and time.monotonic() - self._since > _WAITING_S / 2
+        if waits and not self._said:
+            self._said = True
+            say("duckrow: waiting for a free device (Ctrl-C to give up); `duckrow gpus` shows who has them.")
+
+
+def _dry_run(file: str | None, seats: Sequence[Seat], values: dict[str, Any], options: JobOptions) -> int:
+    reader = CommandReader(values["delimiter"])
+    try:
+        with open(file, "rb") if file not in (None, "-") else sys.stdin.buffer as stream:
+            text = os.fsdecode(stream.read())
+    except OSError as error:
+        raise UsageError(f"The file {file} cannot be read: {error.strerror}.") from None
+    specs = [options.spec(line, values["gpus_per_job"]) for line in [*reader.feed(text), *reader.finish()]]
+    booked: dict[str, int] = {}
+    for spec in specs:
+        holds = place(spec.gpus, seats, booked)
+        for device, share in holds or ():
+            booked[device] = booked.get(device, 0) + share
+        where = describe_devices(holds) if holds else "next free"
+        limit = f"  (limit {format_duration(spec.timeout_s)})" if spec.timeout_s else ""
+        print(f"{where:<10}  {clean(shorten(spec.command, 200))}{limit}")
+    say(f"duckrow: {len(specs)} jobs over {len(seats)} places; nothing was run.")
+    return EXIT_OK

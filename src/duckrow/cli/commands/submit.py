@@ -1,0 +1,124 @@
+"""`duckrow submit`: jobs for the daemon's queue; on disk before their ids are printed."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import Any
+
+import click
+
+from duckrow.api.client import Client
+from duckrow.cli.command_words import command_of
+from duckrow.cli.console import print_json, say
+from duckrow.cli.job_options import job_options, take_job_options
+from duckrow.core.commands import CommandReader, has_code, script_options
+from duckrow.core.errors import EXIT_OK, UsageError
+from duckrow.core.job import JobSpec
+
+
+class SubmitCommand(click.Command):
+    """Options stand before the command; those of a script's `#DUCKROW` lines before the ones typed, which win."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        typed = list(args)
+        rest = super().parse_args(ctx, args)
+        words = list(ctx.params["words"])
+        script = _script_text(words, ctx.params["file"])
+        ctx.meta["duckrow.script"] = script
+        options = shlex.split(script_options(script)) if script else []
+        if options:
+            ctx.params.clear()
+            rest = super().parse_args(ctx, options + typed)
+        return rest
+
+
+def _script_text(words: list[str], file: str | None) -> str:
+    """The script that is submitted: from standard input, or the file that the command names first."""
+    if not words and file is None and sys.stdin is not None and not sys.stdin.isatty():
+        return os.fsdecode(sys.stdin.buffer.read())
+    if words and os.path.isfile(words[0]) and os.path.getsize(words[0]) < 1 << 20:
+        with open(words[0], "rb") as script:
+            text = os.fsdecode(script.read())
+        return text if text.startswith("#!") or script_options(text) else ""
+    return ""
+
+
+@click.command(cls=SubmitCommand, context_settings={"allow_interspersed_args": False}, short_help="Add jobs.")
+@click.argument("words", nargs=-1, metavar="[--] COMMAND...")
+@click.option("--file", "-F", help="Add each line of this file as a job (- for standard input).")
+@click.option("--delimiter", help="With --file: a line that is just this ends a job of several lines.")
+@click.option("--gpus", type=click.IntRange(0), help="How many GPUs each job gets; 0 for a CPU slot.  [default: 1]")
+@click.option("--outfile", "-o", type=click.Path(), help="Write the output there instead of the job's own log.")
+@click.option("--json", "as_json", is_flag=True, help="Print the ids as JSON.")
+@job_options
+@click.pass_context
+def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **values: Any) -> int:
+    """Add a job to the queue; the daemon runs it when a device is free. Prints its id.
+
+    \b
+    duckrow submit -- python train.py --lr 0.1        one job
+    duckrow submit --gpus 2 -- torchrun train.py      that needs two GPUs
+    duckrow submit 'python prep.py && python fit.py'  shell text, in quotes
+    duckrow submit --file commands.txt                thousands of jobs, a line each
+    duckrow submit train.sh                           with #DUCKROW --gpus 2 lines in it
+    duckrow submit <<END                              a script of several lines as one job
+
+    The job runs in this folder and with these environment variables. The daemon is started if none runs.
+    """
+    options = take_job_options(values)
+    specs = [
+        options.spec(text, values["gpus"], values["outfile"])
+        for text in _commands(ctx, list(words), file, values["delimiter"])
+    ]
+    if len(specs) > 1 and values["outfile"]:
+        raise UsageError("--outfile is for one job: several would write over each other.")
+    ids = Client().submit(specs, dict(options.variables))
+    _print_ids(ids, specs, values["as_json"])
+    return EXIT_OK
+
+
+def _commands(ctx: click.Context, words: list[str], file: str | None, delimiter: str | None) -> list[str]:
+    if file is not None:
+        if words:
+            raise UsageError("Either --file or a command, not both.")
+        return _read_commands(file, delimiter)
+    script: str = ctx.meta["duckrow.script"]
+    if words:
+        if script and not os.access(words[0], os.X_OK):
+            words = [*_interpreter(script), *words]
+        elif script and "/" not in words[0]:
+            words = [f"./{words[0]}", *words[1:]]
+        return [command_of(words)]
+    if has_code(script):
+        return [script.rstrip("\n")]
+    raise UsageError("There is nothing to submit. Write: duckrow submit -- python train.py")
+
+
+def _interpreter(script: str) -> list[str]:
+    first = script.split("\n", 1)[0]
+    return shlex.split(first[2:]) if first.startswith("#!") else ["/bin/sh"]
+
+
+def _read_commands(file: str, delimiter: str | None) -> list[str]:
+    try:
+        with sys.stdin.buffer if file == "-" else open(file, "rb") as stream:
+            text = os.fsdecode(stream.read())
+    except OSError as error:
+        raise UsageError(f"The file {file} cannot be read: {error.strerror}.") from None
+    reader = CommandReader(delimiter)
+    commands = [*reader.feed(text), *reader.finish()]
+    if not commands:
+        raise UsageError(f"There is no command in {'standard input' if file == '-' else file}.")
+    return commands
+
+
+def _print_ids(ids: range, specs: list[JobSpec], as_json: bool) -> None:
+    if as_json:
+        print_json([{"id": job_id, "name": spec.name} for job_id, spec in zip(ids, specs, strict=True)])
+    elif len(ids) == 1:
+        print(ids[0])
+    else:
+        print(f"{ids[0]}-{ids[-1]}")
+        say(f"duckrow: {len(ids)} jobs submitted.")

@@ -1,0 +1,208 @@
+"""The options that say what a job needs, shared by the verbs that add jobs."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from duckrow.core.errors import DuckrowError, UsageError
+from duckrow.core.inventory import looks_like_devices
+from duckrow.core.job import (
+    DEFAULT_BACKOFF_S,
+    DEFAULT_GRACE_S,
+    DEFAULT_NOTICE_S,
+    DEFAULT_NOTICE_SIGNAL,
+    DEFAULT_PROJECT,
+    DEFAULT_SHELL,
+    JobSpec,
+)
+from duckrow.core.units import parse_duration_s, parse_size_bytes
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _Parsed(click.ParamType[Any]):
+    """A value that a rule of core reads."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except DuckrowError as error:
+            self.fail(str(error), param, ctx)
+
+
+TIME = _Parsed("time", parse_duration_s)
+SIZE = _Parsed("size", parse_size_bytes)
+
+
+def parse_notice(text: str) -> tuple[int | None, float]:
+    """`USR2@30s`, `TERM@1m`, `@60`, `USR1`, `none`."""
+    if text.lower() == "none":
+        return None, 0.0
+    name, _, ahead = text.partition("@")
+    number = DEFAULT_NOTICE_SIGNAL
+    if name:
+        word = name.upper().removeprefix("SIG")
+        try:
+            number = int(word) if word.isdigit() else signal.Signals[f"SIG{word}"].value
+        except KeyError:
+            raise UsageError(f"'{name}' is not a signal. Write USR2@30s, TERM@1m or none.") from None
+    return number, parse_duration_s(ahead) if ahead else DEFAULT_NOTICE_S
+
+
+NOTICE = _Parsed("signal@time", parse_notice)
+
+
+def parse_variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        if name not in os.environ:
+            raise UsageError(f"--env {name}: that variable is not set here. Write --env {name}=VALUE.")
+        value = os.environ[name]
+    if not name or "\0" in text:
+        raise UsageError(f"'{text}' is not a variable. Write NAME=VALUE.")
+    return name, value
+
+
+VARIABLE = _Parsed("name=value", parse_variable)
+
+
+def job_options(function: Function) -> Function:
+    """What a job needs, wherever it runs."""
+    for option in reversed(_JOB_OPTIONS):
+        function = option(function)
+    return function
+
+
+_JOB_OPTIONS = [
+    click.option("-n", "--name", default="", help="What to call it; by default the script or program."),
+    click.option("-p", "--project", default=DEFAULT_PROJECT, show_default=True, help="The project it belongs to."),
+    click.option("--retries", type=click.IntRange(0), default=0, help="How often to try again after a failure."),
+    click.option(
+        "--backoff",
+        type=TIME,
+        default=DEFAULT_BACKOFF_S,
+        help="Wait before the first retry, then double it.  [default: 10s]",
+    ),
+    click.option("--timeout", type=TIME, help="End it after this time (90s, 30m, 2h, 1:30:00)."),
+    click.option(
+        "--signal",
+        "notice",
+        type=NOTICE,
+        default="USR2@30s",
+        show_default=True,
+        help="Warn the job so long before its time limit; 'none' for no warning.",
+    ),
+    click.option(
+        "--grace",
+        type=TIME,
+        default=DEFAULT_GRACE_S,
+        help="Time between SIGTERM and SIGKILL.  [default: 10s]",
+    ),
+    click.option("-e", "--env", "variables", type=VARIABLE, multiple=True, help="Set NAME=VALUE, or take NAME along."),
+    click.option("--cwd", type=click.Path(), help="Folder to run in; by default this one."),
+    click.option("--shell", default=DEFAULT_SHELL, show_default=True, help="Shell that runs the command."),
+    click.option("--max-log", type=SIZE, help="Keep only the beginning and the end of a longer log (10M)."),
+]
+
+
+@dataclass(slots=True)
+class JobOptions:
+    """The values of those options."""
+
+    name: str
+    project: str
+    retries: int
+    backoff: float
+    timeout: float | None
+    notice: tuple[int | None, float]
+    grace: float
+    variables: tuple[tuple[str, str], ...]
+    cwd: str | None
+    shell: str
+    max_log: int | None
+
+    def spec(self, command: str, gpus: int | None = None, outfile: str | None = None) -> JobSpec:
+        return JobSpec(
+            command=command,
+            cwd=os.path.abspath(self.cwd or os.getcwd()),
+            name=self.name,
+            project=self.project,
+            gpus=gpus,
+            shell=self.shell,
+            retries=self.retries,
+            backoff_s=self.backoff,
+            timeout_s=self.timeout,
+            notice_signal=self.notice[0],
+            notice_s=self.notice[1],
+            grace_s=self.grace,
+            outfile=None if outfile is None else os.path.abspath(outfile),
+            max_log_bytes=self.max_log,
+        )
+
+
+def take_job_options(values: dict[str, Any]) -> JobOptions:
+    """Take the values of the shared options out of a verb's arguments."""
+    return JobOptions(**{name: values.pop(name) for name in JobOptions.__slots__})
+
+
+class DeviceCommand(click.Command):
+    """A verb whose `--gpus` takes all the following words that look like devices: `--gpus 0 1 2 file`.
+
+    What follows `--` is kept apart as `ctx.meta["duckrow.command"]`.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta["duckrow.command"] = args[at + 1 :]
+            args = args[:at]
+        return super().parse_args(ctx, fold_devices(args))
+
+
+def fold_devices(args: list[str]) -> list[str]:
+    """Give each device of `--gpus 0 1 2` a `--gpus` of its own."""
+    folded: list[str] = []
+    rest = list(args)
+    while rest:
+        word = rest.pop(0)
+        folded.append(word)
+        if word == "--gpus" and rest:
+            folded.append(rest.pop(0))
+            while rest and looks_like_devices(rest[0]):
+                folded += ["--gpus", rest.pop(0)]
+    return folded
+
+
+GPUS_HELP = "Devices: 0,1,2 (a job each), '0,1 2,3' or 0+1 (pairs), 0 0 (two jobs on one), all."
+
+
+def device_options(function: Function) -> Function:
+    """Which devices may be used, for the verbs that host the scheduler."""
+    for option in reversed(_DEVICE_OPTIONS):
+        function = option(function)
+    return function
+
+
+_DEVICE_OPTIONS = [
+    click.option("--gpus", multiple=True, help=GPUS_HELP),
+    click.option("--slots", type=click.IntRange(1), help="So many CPU slots, for machines without a GPU."),
+    click.option(
+        "--jobs-per-gpu",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="How many jobs may share a GPU.",
+    ),
+]

@@ -1,0 +1,106 @@
+"""`duckrow`: finds the verb, loads it alone, and turns errors into sentences."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, DuckrowError
+
+# The verbs in the order of the help, each with its line there, so that showing help loads none of them.
+VERBS = {
+    "run": "Run commands from a file or a pipe, here and now.",
+    "submit": "Add a job, or thousands, to the daemon's queue.",
+    "ls": "List jobs.",
+    "show": "Show all that is known of a job.",
+    "logs": "Print what jobs have printed.",
+    "wait": "Wait until jobs are done; the exit code tells success.",
+    "kill": "End jobs, with all their processes.",
+    "rerun": "Put jobs that are done back into the queue.",
+    "pause": "Start nothing more, of all or of a project.",
+    "resume": "Go on after a pause.",
+    "gpus": "Show the devices and what runs on them.",
+    "up": "Start the daemon.",
+    "down": "End the daemon; running jobs go on.",
+}
+
+
+class Verbs(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        module = importlib.import_module(f"duckrow.cli.commands.{name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        name = args[0]
+        if name not in VERBS:
+            near = _nearest(name)
+            hint = f" Did you mean `duckrow {near}`?" if near else " `duckrow --help` lists the commands."
+            raise click.UsageError(f"There is no command '{name}'.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def _nearest(name: str) -> str | None:
+    import difflib
+
+    close = difflib.get_close_matches(name, VERBS, n=1)
+    return close[0] if close else None
+
+
+def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from duckrow import __version__
+
+        click.echo(f"duckrow {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Print the version."
+)
+def cli() -> None:
+    """duckrow gets your GPU jobs in a row.
+
+    \b
+    duckrow run --gpus 0,1 commands.txt     run a list of commands, one per GPU at a time
+    duckrow submit -- python train.py       add a job to the queue and go home
+    duckrow ls                              see how it goes
+    """
+
+
+def main() -> None:
+    sys.exit(run_cli(sys.argv[1:]))
+
+
+def run_cli(arguments: list[str]) -> int:
+    try:
+        result = cli.main(arguments, prog_name="duckrow", standalone_mode=False)
+        code = result if isinstance(result, int) else 0
+        sys.stdout.flush()
+        return code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except DuckrowError as error:
+        print(f"duckrow: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # Whoever read us has gone (`duckrow ls | head`); there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED

@@ -1,0 +1,110 @@
+"""Putting the daemon into the background: choosing its devices, starting it, hearing that it is ready."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from duckrow.core.errors import DuckrowError
+from duckrow.core.inventory import Seat
+from duckrow.devices.discover import seats_of
+from duckrow.scheduler.daemon import serve
+from duckrow.scheduler.host import AlreadyRunning
+from duckrow.store.database import Database
+from duckrow.store.folder import state_folder
+from duckrow.store.hosts import DAEMON, HostStore, is_alive, seats_from
+
+_CHOICE = "daemon devices"
+
+
+@dataclass(slots=True)
+class DeviceChoice:
+    """The devices that a person gave the daemon."""
+
+    gpus: list[str]
+    slots: int | None
+    jobs_per_gpu: int
+
+    @property
+    def is_explicit(self) -> bool:
+        return bool(self.gpus) or self.slots is not None or self.jobs_per_gpu != 1
+
+    def words(self) -> list[str]:
+        words = ["--jobs-per-gpu", str(self.jobs_per_gpu)]
+        words += ["--slots", str(self.slots)] if self.slots is not None else []
+        return words + [word for gpu in self.gpus for word in ("--gpus", gpu)]
+
+
+def serve_here(choice: DeviceChoice, ready: Callable[[], None]) -> None:
+    """Be the daemon."""
+    folder = state_folder()
+    database = Database(folder)
+    choice = _remembered(database, choice)
+    seats = seats_of(choice.gpus or None, choice.slots, choice.jobs_per_gpu, with_cpu_slots=True)
+    database.close()
+    try:
+        serve(folder, seats, ready)
+    except AlreadyRunning as error:
+        raise AlreadyRunning(f"There is a daemon already. {error}") from None
+
+
+def _remembered(database: Database, choice: DeviceChoice) -> DeviceChoice:
+    """What is chosen is kept, so that a daemon that comes back after a crash does not take more than it was given."""
+    if choice.is_explicit:
+        with database.transaction():
+            database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_CHOICE, json.dumps(asdict(choice))))
+        return choice
+    kept = database.one("SELECT value FROM meta WHERE key = ?", (_CHOICE,))
+    return DeviceChoice(**json.loads(kept)) if kept else choice
+
+
+def launch(choice: DeviceChoice, python: str) -> tuple[int | None, bool]:
+    """Start a daemon in the background unless one runs; its PID, and whether it is new."""
+    folder = state_folder()
+    hosts = HostStore(Database(folder))
+    if is_alive(folder, DAEMON):
+        return hosts.get(DAEMON).pid, False
+    reading, writing = os.pipe()
+    log = os.open(folder.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log_began = os.fstat(log).st_size
+    try:
+        process = subprocess.Popen(
+            [python, "-m", "duckrow", "up", "--foreground", "--ready-fd", str(writing), *choice.words()],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            pass_fds=(writing,),
+            cwd="/",
+            env={**os.environ, "DUCKROW_HOME": str(folder.root)},
+        )
+    finally:
+        os.close(writing)
+        os.close(log)
+    with open(reading, "rb") as news:
+        is_ready = news.read() == b"ready"
+    if is_ready:
+        process.returncode = 0  # it is not ours to wait for
+        return process.pid, True
+    process.wait()
+    if is_alive(folder, DAEMON):  # another one, started at the same moment, was quicker
+        return hosts.get(DAEMON).pid, False
+    with open(folder.daemon_log, "rb") as file:
+        file.seek(log_began)
+        said = file.read().decode("utf-8", "replace").strip().removeprefix("duckrow: ")
+    raise DuckrowError(said or f"The daemon ended at once, with exit code {process.returncode}.")
+
+
+def daemon_seats() -> str:
+    """The daemon's devices in words."""
+    return describe(seats_from(HostStore(Database(state_folder())).get(DAEMON).seats))
+
+
+def describe(seats: Sequence[Seat]) -> str:
+    gpus = sorted({device for seat in seats if not seat.is_cpu for device in seat.devices})
+    cpu_slots = sum(seat.is_cpu for seat in seats)
+    parts = [f"GPU{'s' if len(gpus) > 1 else ''} {', '.join(gpus)}"] if gpus else []
+    return " and ".join(parts + ([f"{cpu_slots} CPU slots"] if cpu_slots else []))

@@ -1,0 +1,86 @@
+"""Opening a `duckrow run`: a new one, or an interrupted one that goes on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from duckrow.core.errors import UsageError
+from duckrow.core.inventory import Seat
+from duckrow.core.job import JobSpec
+from duckrow.core.ports import Observer
+from duckrow.devices.discover import seats_of
+from duckrow.scheduler.foreground import Run
+from duckrow.scheduler.host import AlreadyRunning, Host
+from duckrow.scheduler.loop import Loop
+from duckrow.store.database import Database
+from duckrow.store.folder import state_folder
+from duckrow.store.hosts import HostRow, HostStore
+
+__all__ = ["LAST", "open_run", "seats_of"]
+
+LAST = "\0last"
+"""Stands for the last run of the same file and folder."""
+
+
+def open_run(
+    seats: Sequence[Seat],
+    observer: Observer,
+    make_spec: Callable[[str], JobSpec],
+    *,
+    name: str = "",
+    file: str | None = None,
+    delimiter: str | None = None,
+    resume: str | None = None,
+    environment: Mapping[str, str],
+    output: str = "log",
+    max_failures: int | None = None,
+    on_event: Callable[[str, Any], None] = lambda *_: None,
+) -> Run:
+    """A run that is ready to go. `output` is that of the engine; on a terminal, the one command is given later."""
+    folder = state_folder()
+    database = Database(folder, durable=False)
+    hosts = HostStore(database)
+    cwd, source = os.getcwd(), os.path.abspath(file) if file else ""
+    earlier = None if resume is None else _find_earlier(hosts, resume, cwd, source)
+    if earlier is not None:
+        source = source or earlier.source
+    fd = None if output == "terminal" else _open_source(source, resuming=earlier is not None)
+    host_id = earlier.id if earlier else hosts.add_run(name, cwd, source)
+    try:
+        host = Host(folder, database, host_id)
+    except AlreadyRunning as error:
+        raise UsageError(f"The run {earlier.name if earlier else host_id} has not ended. {error}") from None
+    loop = Loop(database, host, seats, observer, output)
+    loop.environment = dict(environment)
+    run = Run(loop, make_spec, max_failures, on_event, in_terminal=output == "terminal")
+    if fd is not None:
+        run.read(fd, delimiter)
+    if earlier is not None:
+        run.resume(hosts, rerun_all=fd is None)
+    return run
+
+
+def _find_earlier(hosts: HostStore, resume: str, cwd: str, source: str) -> HostRow:
+    if resume == LAST:
+        found = hosts.run_of_file(cwd, source)
+        what = f"of {source or 'standard input'} in {cwd}"
+    else:
+        found, what = hosts.run_named(resume), f"'{resume}'"
+    if found is None:
+        raise UsageError(f"There is no earlier run {what} to resume. Leave --resume away to begin one.")
+    return found
+
+
+def _open_source(source: str, resuming: bool) -> int | None:
+    """The file of commands, else standard input; nothing where a resumed run would only wait for a person to type."""
+    if source:
+        try:
+            return os.open(source, os.O_RDONLY)
+        except OSError as error:
+            raise UsageError(f"The file {source} cannot be read: {error.strerror}.") from None
+    if sys.stdin is None or (resuming and sys.stdin.isatty()):
+        return None
+    return sys.stdin.fileno()
