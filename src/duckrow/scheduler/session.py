@@ -43,11 +43,13 @@ def open_run(
     folder = state_folder()
     database = Database(folder, durable=False)
     hosts = HostStore(database)
-    cwd, source = os.getcwd(), os.path.abspath(file) if file else ""
+    cwd, source = os.getcwd(), os.path.abspath(file) if file and file != "-" else ""
     earlier = None if resume is None else _find_earlier(hosts, resume, cwd, source)
     if earlier is not None:
         source = source or earlier.source
-    fd = None if output == "terminal" else _open_source(source, resuming=earlier is not None)
+    # A resumed run reads standard input only when told to: without its list, all its jobs would seem to be gone.
+    reads = output != "terminal" and (bool(source) or earlier is None or file == "-")
+    fd = _open_source(source) if reads else None
     host_id = earlier.id if earlier else hosts.add_run(name, cwd, source)
     try:
         host = Host(folder, database, host_id)
@@ -74,13 +76,11 @@ def _find_earlier(hosts: HostStore, resume: str, cwd: str, source: str) -> HostR
     return found
 
 
-def _open_source(source: str, resuming: bool) -> int | None:
-    """The file of commands, else standard input; nothing where a resumed run would only wait for a person to type."""
+def _open_source(source: str) -> int | None:
+    """The file of commands, else standard input."""
     if source:
         try:
             return os.open(source, os.O_RDONLY)
         except OSError as error:
             raise UsageError(f"The file {source} cannot be read: {error.strerror}.") from None
-    if sys.stdin is None or (resuming and sys.stdin.isatty()):
-        return None
-    return sys.stdin.fileno()
+    return None if sys.stdin is None else sys.stdin.fileno()

@@ -92,7 +92,7 @@ def _run_list(file: str | None, seats: Sequence[Seat], values: dict[str, Any], o
         view,
         lambda command: options.spec(command, values["gpus_per_job"]),
         name=options.name,
-        file=None if file == "-" else file,
+        file=file,
         delimiter=values["delimiter"],
         resume=values["resumed"],
         environment=inherited_environment(dict(options.variables)),

@@ -44,6 +44,9 @@ def command(foreground: bool, quiet: bool, ready_fd: int | None, **values: Any) 
 
 
 def _announcer(ready_fd: int | None) -> Any:
+    if ready_fd is not None:
+        os.set_inheritable(ready_fd, False)
+
     def announce() -> None:
         if ready_fd is not None:
             os.write(ready_fd, b"ready")

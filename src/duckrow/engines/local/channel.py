@@ -30,23 +30,32 @@ class Channel:
         ours, theirs = socket.socketpair()
         self._socket = ours
         self.fd = ours.fileno()
-        self._make_journal()
+        journal = self._make_journal()
         keep = () if output == "terminal" else (0,) if output == "inherit" else (0, 1, 2)
         actions: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDONLY, 0) for fd in keep[:1]]
         actions += [(os.POSIX_SPAWN_OPEN, fd, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) for fd in keep[1:]]
         theirs.set_inheritable(True)
-        command = [sys.executable, "-I", "-S", "-X", "utf8", keeper_program.__file__, self.journal]
+        os.set_inheritable(journal, True)
+        command = [sys.executable, "-I", "-S", "-X", "utf8", keeper_program.__file__]
+        command += [str(journal), str(theirs.fileno()), output]
         try:
-            os.posix_spawn(sys.executable, [*command, str(theirs.fileno()), output], os.environ, file_actions=actions)
+            os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
         except OSError as error:
             raise StateError(f"The keeper of the jobs could not be started: {error.strerror}.") from None
         finally:
             theirs.close()
+            os.close(journal)
 
-    def _make_journal(self) -> None:
-        """The file exists before any attempt names its keeper: a missing one was taken away, not never there."""
+    def _make_journal(self) -> int:
+        """The file and its lock are there before any attempt names its keeper, which gets both from us.
+
+        So a missing journal was taken away, and an unlocked one is that of a dead keeper, not of one that has yet
+        to begin.
+        """
         try:
-            os.close(os.open(self.journal, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            fd = os.open(self.journal, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            return fd
         except OSError as error:
             raise StateError(
                 f"The journal {self.journal} cannot be made: {error.strerror}. Nothing was started."

@@ -46,6 +46,7 @@ class LocalEngine:
         self._output = output
         self._channel: Channel | None = None
         self._open: list[Channel] = []  # with the one above, those that still have attempts
+        self._own: set[str] = set()  # every keeper that we started
         self._watched: dict[int, LiveAttempt] = {}
         self._rebooted: set[int] = set()  # attempts of an earlier boot: none of their processes is there
         self._reports: list[Report] = []
@@ -60,6 +61,7 @@ class LocalEngine:
             channel = Channel(self._folder, os.path.join(self._folder, "keepers.log"), self._output)
             self._reactor.watch(channel.fd, lambda: self._hear(channel))
             self._open.append(channel)
+            self._own.add(channel.name)
             self._channel = channel
         return self._channel.name
 
@@ -287,6 +289,8 @@ class LocalEngine:
             return None
         if journal.keeper_alive and not (journal.closed and not record.begun):
             return None
+        if not record.begun and attempt.keeper in self._own:
+            return NotStarted(attempt.id, f"its keeper ended (see {self._folder}/keepers.log)", try_later=True)
         if not record.begun:
             return NeverBegan(attempt.id)
         if record.pid is None and (found := self._remaining(attempt)):

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import marshal
 import os
 import select
@@ -78,9 +77,8 @@ class CappedLog:
 
 
 class Keeper:
-    def __init__(self, journal: str, channel: int) -> None:
-        self.journal = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        fcntl.flock(self.journal, fcntl.LOCK_EX)  # while this is held, the keeper lives
+    def __init__(self, journal: int, channel: int) -> None:
+        self.journal = journal  # open, and locked by our host for us: while we hold it, the keeper lives
         self.channel = channel
         self.host_alive = True
         self.null = os.open(os.devnull, os.O_RDONLY)
@@ -122,7 +120,10 @@ class Keeper:
     # -- the host ---------------------------------------------------------------------------------------------
 
     def receive(self) -> None:
-        data = os.read(self.channel, READ_BYTES)
+        try:
+            data = os.read(self.channel, READ_BYTES)
+        except ConnectionResetError:  # the host died with news from us unread
+            data = b""
         if not data:
             self.host_alive = False
             self.poller.unregister(self.channel)
@@ -326,9 +327,16 @@ def make_folder(path: str) -> None:
 
 
 def main() -> None:
-    journal, channel, terminal = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "terminal"
+    journal, channel, terminal = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "terminal"
     if not terminal:
         os.setsid()
+        # Whatever else was open where the host was started is not the jobs' business.
+        for fd in range(3, max(journal, channel)):
+            if fd not in (journal, channel):
+                os.closerange(fd, fd + 1)
+        os.closerange(max(journal, channel) + 1, 1 << 16)
+    for fd in (journal, channel):
+        os.set_inheritable(fd, False)
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     # Processes that an attempt leaves behind become the keeper's children, so it knows of them.

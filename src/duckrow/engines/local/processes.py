@@ -11,7 +11,7 @@ TAG = "DUCKROW_TAG"
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 # /proc rounds start times down to a tick; a PID cannot come round again within this time.
-_REUSE_SLACK_S = 0.05
+_REUSE_SLACK_S = 0.02
 
 
 class Process(NamedTuple):

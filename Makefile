@@ -1,0 +1,33 @@
+# Everything sets itself up in a virtual environment of its own; python3 (3.10 or later) is all that is needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+WORKERS ?= auto
+
+.PHONY: demo test check bench soak clean
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch $@
+
+demo: $(STAMP)  ## a small sweep over two devices, with live progress
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+
+check: $(STAMP)  ## format, lint, types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+test: check  ## all of it: what CI runs
+	$(BIN)/pytest -n $(WORKERS)
+
+soak: $(STAMP)  ## the crash tests, for a long time
+	DUCKROW_SOAK=1 $(BIN)/pytest tests/system -k crash -x
+
+bench: $(STAMP)  ## duckrow beside its rivals; see benchmarks/README.md
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .demo build dist

@@ -1,0 +1,102 @@
+"""What follows the end of an attempt."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duckrow.core.job import QueuedJob
+from duckrow.core.lifecycle import Outcome
+from duckrow.core.retry import LONGEST_BACKOFF_S, Verdict, after_end
+from tests.core.language import job
+
+NOW = 5000.0
+
+
+def end(
+    of: QueuedJob,
+    outcome: Outcome = Outcome.FAILED,
+    exit_code: int | None = 1,
+    ran_s: float = 60.0,
+    wanted_dead: bool = False,
+) -> Verdict:
+    return after_end(of, outcome, exit_code, ran_s, NOW, wanted_dead, "what happened")
+
+
+def test_success_is_the_end() -> None:
+    verdict = end(job(retries=3), Outcome.SUCCEEDED, 0)
+    assert verdict == Verdict(Outcome.SUCCEEDED, again=False, detail="what happened")
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.KILLED, Outcome.LOST, Outcome.TIMED_OUT])
+def test_without_retries_a_failure_is_the_end(outcome: Outcome) -> None:
+    assert end(job(), outcome) == Verdict(outcome, again=False, detail="what happened")
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.KILLED, Outcome.LOST, Outcome.TIMED_OUT])
+def test_with_retries_a_failure_is_tried_again_after_the_backoff(outcome: Outcome) -> None:
+    verdict = end(job(retries=2, backoff_s=10.0), outcome)
+    assert verdict == Verdict(outcome, True, NOW + 10.0, uses_retry=True, detail=f"{outcome}, retry 1 of 2")
+
+
+def test_the_backoff_doubles_with_each_retry() -> None:
+    waits = [end(job(retries=9, retries_used=used, backoff_s=10.0)).not_before for used in range(5)]
+    assert waits == [NOW + wait for wait in (10.0, 20.0, 40.0, 80.0, 160.0)]
+
+
+def test_the_backoff_has_an_upper_end() -> None:
+    assert end(job(retries=99, retries_used=50, backoff_s=10.0)).not_before == NOW + LONGEST_BACKOFF_S
+    assert end(job(retries=99, backoff_s=1e6)).not_before == NOW + LONGEST_BACKOFF_S
+
+
+def test_a_backoff_of_nothing_tries_again_at_once() -> None:
+    verdict = end(job(retries=1, backoff_s=0.0))
+    assert verdict.again
+    assert verdict.not_before is None
+
+
+def test_retries_run_out() -> None:
+    assert end(job(retries=2, retries_used=1)).again
+    assert not end(job(retries=2, retries_used=2)).again
+
+
+def test_exit_code_75_goes_back_without_using_a_retry() -> None:
+    verdict = end(job(retries=0), exit_code=75)
+    assert verdict.again
+    assert not verdict.uses_retry
+    assert verdict.not_before is None
+    assert "exit 75" in verdict.detail
+
+
+def test_a_hasty_exit_code_75_waits_a_little() -> None:
+    assert end(job(), exit_code=75, ran_s=4.9).not_before == NOW + 5.0
+    assert end(job(), exit_code=75, ran_s=5.0).not_before is None
+
+
+def test_exit_code_75_at_the_time_limit_goes_back_too() -> None:
+    verdict = end(job(), Outcome.TIMED_OUT, exit_code=75)
+    assert verdict.again
+
+
+@pytest.mark.parametrize("exit_code", [0, 1, 75, None])
+def test_a_job_whose_end_somebody_wanted_is_never_tried_again(exit_code: int | None) -> None:
+    verdict = end(job(retries=9), Outcome.KILLED, exit_code, wanted_dead=True)
+    assert verdict == Verdict(Outcome.KILLED, again=False, detail="what happened")
+
+
+@given(st.integers(0, 60), st.floats(0, 1e5), st.sampled_from(Outcome), st.sampled_from([1, 75, None]))
+def test_a_job_is_tried_exactly_as_often_as_asked(
+    retries: int, backoff_s: float, outcome: Outcome, exit_code: int | None
+) -> None:
+    trying = job(retries=retries, backoff_s=backoff_s)
+    verdicts = [end(trying, Outcome.FAILED)]
+    while verdicts[-1].again:
+        trying = trying._replace(retries_used=trying.retries_used + verdicts[-1].uses_retry)
+        verdicts.append(end(trying, Outcome.FAILED))
+    assert len(verdicts) == retries + 1
+    waits = [(verdict.not_before or NOW) - NOW for verdict in verdicts[:-1]]
+    assert all(first <= second for first, second in pairwise(waits))
+    assert all(wait <= LONGEST_BACKOFF_S for wait in waits)

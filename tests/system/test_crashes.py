@@ -1,0 +1,246 @@
+"""The scheduler dies at the worst moments; no job is lost, none runs twice, every exit code is known."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from duckrow.scheduler.crashpoints import POINTS
+from tests.conftest import Duckrow, is_running, until
+
+SOAK = bool(os.environ.get("DUCKROW_SOAK"))
+KILLS = 1000 if SOAK else 100
+JOBS = 3000 if SOAK else 300
+
+
+def write_jobs(duckrow: Duckrow, count: int) -> Path:
+    """Jobs that append a line when they begin and when they end, lock their device, and end with a code of their own.
+
+    The device's lock is a folder: the second holder of a device cannot make it, and says so.
+    """
+    ran, clash = duckrow.work / "ran", duckrow.work / "clash"
+    locks = duckrow.work / "locks"
+    locks.mkdir()
+    lines = []
+    for number in range(count):
+        nap = random.Random(number).choice(["0", "0.01", "0.05", "0.2"])
+        lines.append(
+            f"mkdir {locks}/$CUDA_VISIBLE_DEVICES || echo {number} >> {clash}; echo begin {number} >> {ran}; "
+            f"sleep {nap}; echo end {number} >> {ran}; rmdir {locks}/$CUDA_VISIBLE_DEVICES; exit {number % 7}"
+        )
+    file = duckrow.work / "jobs.txt"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def check_each_ran_once(duckrow: Duckrow, count: int) -> None:
+    views = json.loads(duckrow("ls", "--all", "--json").stdout)
+    assert len(views) == count
+    wrong = [view["id"] for number, view in enumerate(views) if view["exit_code"] != number % 7]
+    assert not wrong, duckrow("show", *map(str, wrong)).stdout
+    outcomes = {(view["exit_code"] == 0, view["outcome"]) for view in views}
+    assert outcomes == {(True, "succeeded"), (False, "failed")}
+    assert {view["attempts"] for view in views} == {1}
+    ran = (duckrow.work / "ran").read_text().split("\n")[:-1]
+    assert sorted(ran) == sorted(f"{what} {number}" for number in range(count) for what in ("begin", "end"))
+    assert not (duckrow.work / "clash").exists(), (duckrow.work / "clash").read_text()
+
+
+def test_a_daemon_that_is_killed_a_hundred_times_loses_nothing_and_runs_nothing_twice(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0,1,2")
+    file = write_jobs(duckrow, JOBS)
+    duckrow("pause")
+    duckrow("submit", "--gpus", "1", "--file", str(file))
+    duckrow("resume")
+    chance = random.Random(7)
+    for kill in range(KILLS):
+        # Most kills strike within the first busy milliseconds; some let the jobs of several ticks go by.
+        time.sleep(chance.choice([0, 0.001, 0.003, 0.01, 0.03, 0.1]))  # the moment of death is the test's input
+        duckrow.kill_daemon()
+        if kill % 10 == 3:
+            check_device_bookings(duckrow)
+        duckrow.up()
+    duckrow("wait", "--all", ok=False)
+    check_each_ran_once(duckrow, JOBS)
+
+
+def check_device_bookings(duckrow: Duckrow) -> None:
+    """In the database no device is held by two attempts."""
+    rows = duckrow.sql("SELECT holds FROM attempts WHERE ended_at IS NULL")
+    devices = [device for (holds,) in rows for device, _ in json.loads(holds)]
+    assert len(devices) == len(set(devices))
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_daemon_that_dies_at_each_step_of_its_tick_loses_nothing(duckrow: Duckrow, point: str) -> None:
+    count = 30
+    duckrow.up("--gpus", "0,1")
+    file = write_jobs(duckrow, count)
+    duckrow("submit", "--gpus", "1", "--file", str(file))
+    deaths = 0
+    for moment in range(1, 9):
+        duckrow.kill_daemon()
+        dying = duckrow.spawn("up", "--foreground", env={"DUCKROW_CRASH_AT": f"{point}:{moment}"})
+        try:
+            until(lambda dying=dying: dying.poll() is not None or all_done(duckrow), "death or the end")  # type: ignore[misc]
+        finally:
+            dying.kill()
+            deaths += dying.wait() == -signal.SIGKILL
+        duckrow.up()
+        if all_done(duckrow):
+            break
+    assert deaths >= 1
+    duckrow("wait", "--all", ok=False)
+    check_each_ran_once(duckrow, count)
+
+
+def all_done(duckrow: Duckrow) -> bool:
+    return duckrow.sql("SELECT count(*) FROM jobs WHERE state <> 'done'") == [(0,)]
+
+
+def test_jobs_go_on_while_the_daemon_is_dead_and_their_exit_codes_are_known_afterwards(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0,1")
+    gate = duckrow.work / "gate"
+    ended = duckrow.submit("--gpus", "1", "--", f"while [ ! -e {gate} ]; do sleep 0.01; done; exit 42")
+    longer = duckrow.submit("--gpus", "1", "--", f"while [ ! -e {gate}2 ]; do sleep 0.01; done; exit 43")
+    waiting = duckrow.submit("--gpus", "1", "--", "exit 44")
+    duckrow.wait_for(longer, "running")
+    pids = {row[0] for row in duckrow.sql("SELECT pid FROM attempts")}
+    duckrow.kill_daemon()
+    gate.touch()
+    until(lambda: sum(is_running(pid) for pid in pids) == 1, "the end of the first job")
+    assert duckrow.state(ended) == "running"
+    duckrow.up()
+    duckrow.wait_for(ended, "failed")
+    assert duckrow.state(longer) == "running"
+    duckrow.wait_for(waiting, "failed")
+    (duckrow.work / "gate2").touch()
+    duckrow.wait_for(longer, "failed")
+    assert [duckrow.job(job)["exit_code"] for job in (ended, longer, waiting)] == [42, 43, 44]
+
+
+def test_a_job_killed_by_a_signal_while_the_daemon_is_dead_is_known_by_its_signal(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    job = duckrow.submit("--", "exec sleep 600")
+    duckrow.wait_for(job, "running")
+    pid = int(duckrow.sql("SELECT pid FROM attempts")[0][0])
+    duckrow.kill_daemon()
+    os.kill(pid, signal.SIGSEGV)
+    duckrow.up()
+    duckrow.wait_for(job, "failed")
+    assert duckrow.job(job)["signal"] == signal.SIGSEGV
+
+
+def test_a_killed_keeper_makes_its_job_lost_and_never_succeeded(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "2")
+    gate = duckrow.work / "gate"
+    job = duckrow.submit("--", f"while [ ! -e {gate} ]; do sleep 0.01; done")
+    retried = duckrow.submit("--retries", "1", "--backoff", "0", "--", f"while [ ! -e {gate} ]; do sleep 0.01; done")
+    duckrow.wait_for(retried, "running")
+    keeper = keeper_of(duckrow, job)
+    os.kill(keeper, signal.SIGKILL)
+    until(lambda: not is_running(keeper), "the keeper's end")
+    assert duckrow.state(job) == "running"  # its process lives, and so it keeps its device
+    gate.touch()
+    duckrow.wait_for(job, "lost")
+    duckrow.wait_for(retried, "succeeded")
+    assert duckrow.job(retried)["attempts"] == 2
+    later = duckrow.submit("--", "true")
+    duckrow.wait_for(later, "succeeded")
+
+
+def keeper_of(duckrow: Duckrow, job: int) -> int:
+    pid = duckrow.sql("SELECT pid FROM attempts WHERE job_id = ?", job)[0][0]
+    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+def test_keeper_and_daemon_killed_together_lose_nothing_that_had_not_begun(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    gate = duckrow.work / "gate"
+    running = duckrow.submit("--", f"while [ ! -e {gate} ]; do sleep 0.01; done")
+    waiting = duckrow.submit("--", "true")
+    duckrow.wait_for(running, "running")
+    os.kill(keeper_of(duckrow, running), signal.SIGKILL)
+    duckrow.kill_daemon()
+    duckrow.up()
+    assert duckrow.state(running) == "running"
+    gate.touch()
+    duckrow.wait_for(running, "lost")
+    duckrow.wait_for(waiting, "succeeded")
+
+
+def test_after_a_reboot_running_jobs_are_lost_and_follow_their_retry_policy(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0,1,2")
+    once = duckrow.submit("--gpus", "1", "--", "sleep 600")
+    retried = duckrow.submit(
+        "--gpus", "1", "--retries", "1", "--backoff", "0", "--", f"echo x >> {duckrow.work}/ran; sleep 600"
+    )
+    ended = duckrow.submit("--gpus", "1", "--", "sleep 0.2; exit 5")
+    waiting = duckrow.submit("--gpus", "3", "--", "true")
+    for job in (once, retried, ended):
+        duckrow.wait_for(job, "running")
+    duckrow.kill_daemon()
+    until(lambda: len(duckrow.job_processes()) <= 4, "the short job's end")
+    journal = next(path for path in (duckrow.home / "keepers").iterdir() if path.name != "keepers.log")
+    until(lambda: "\nE " in journal.read_text(), "the record of the short job's end")
+    duckrow.kill_everything()
+    duckrow.sql("UPDATE hosts SET boot_id = 'an earlier boot'")
+    duckrow.up()
+    duckrow.wait_for(once, "lost")
+    duckrow.wait_for(retried, "running")
+    duckrow.wait_for(ended, "failed")  # it ended before the power went, and that was on disk
+    assert duckrow.state(waiting) == "queued"
+    duckrow("kill", str(retried))
+    duckrow.wait_for(waiting, "succeeded")
+    assert duckrow.job(once)["detail"] == "the machine was restarted while it ran"
+
+
+def test_a_reused_pid_is_not_taken_for_the_job(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    job = duckrow.submit("--", "sleep 600")
+    duckrow.wait_for(job, "running")
+    duckrow.kill_daemon()
+    keeper = keeper_of(duckrow, job)
+    pid = duckrow.sql("SELECT pid FROM attempts")[0][0]
+    os.kill(keeper, signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not is_running(pid), "the job's end")
+    # The PID comes round, as it cannot within a moment: now it is that of a process that began later.
+    seen = time.clock_gettime(time.CLOCK_BOOTTIME)
+    until(lambda: time.clock_gettime(time.CLOCK_BOOTTIME) > seen + 0.1, "a later moment")
+    bystander = duckrow.spawn("run", "--slots", "1", "--", "sleep", "600")
+    journal = next(path for path in (duckrow.home / "keepers").iterdir() if "P 1 " in path.read_text())
+    journal.write_text(journal.read_text().replace(f"P 1 {pid} ", f"P 1 {bystander.pid} "))
+    duckrow.sql("UPDATE attempts SET pid = ? WHERE job_id = ?", bystander.pid, job)
+    try:
+        duckrow.up()
+        duckrow.wait_for(job, "lost")
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+def test_a_run_that_is_killed_leaves_its_jobs_to_the_daemon(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0")
+    gate = duckrow.work / "gate"
+    (duckrow.work / "jobs.txt").write_text(f"while [ ! -e {gate} ]; do sleep 0.01; done; exit 9\ntrue\n")
+    run = duckrow.spawn("run", "--gpus", "0", "jobs.txt")
+    until(lambda: duckrow.sql("SELECT count(*) FROM jobs") == [(2,)], "the run's jobs")
+    duckrow.wait_for(1, "running")
+    waiting = duckrow.submit("--gpus", "1", "--", "true")
+    run.kill()
+    run.wait()
+    gate.touch()
+    duckrow.wait_for(1, "failed")
+    assert duckrow.job(1)["exit_code"] == 9
+    duckrow.wait_for(waiting, "succeeded")
+    assert duckrow.state(2) == "queued"  # only its own run may dispatch it
+    duckrow("run", "--gpus", "0", "--resume", "jobs.txt", ok=False)
+    assert duckrow.state(2) == "succeeded"

@@ -1,0 +1,330 @@
+"""The import rules of the house, read from every import of every module, lazy ones too."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+SRC = Path(__file__).parent.parent / "src"
+
+CORE_MAY_IMPORT = frozenset(
+    "__future__ collections collections.abc dataclasses enum functools heapq itertools math random re typing".split()
+)
+# The package of a module, and what else of duckrow it may import. A package that is not here has no business yet.
+MAY_IMPORT: dict[str, frozenset[str]] = {
+    "core": frozenset(),
+    "store": frozenset({"core"}),
+    "devices": frozenset({"core"}),
+    "engines": frozenset({"core"}),
+    "scheduler": frozenset({"core", "store", "devices", "engines"}),
+    "api": frozenset({"core", "store"}),
+    "cli": frozenset({"core", "api"}),
+    "web": frozenset({"core", "api"}),
+    "dropin": frozenset({"core", "api"}),
+    "hydra_plugins": frozenset({"core", "api"}),
+    "__init__": frozenset({"core", "api"}),
+    "__main__": frozenset({"cli"}),
+}
+HOSTS_OF_THE_LOOP = ("duckrow.cli.commands.run", "duckrow.cli.commands.up")
+KEEPER = "duckrow.engines.local.keeper"
+MEANINGLESS_NAMES = frozenset({"utils", "common", "base", "misc"})
+HEAVY = frozenset({"rich", "sqlite3", "asyncio", "subprocess", "psutil", "pynvml", "duckrow.api", "duckrow.store"})
+
+
+class Import(NamedTuple):
+    importer: str
+    module: str  # what stands behind `from` or `import`
+    name: str  # what is taken from it; empty for a plain `import`
+    line: int
+    when: str  # loaded, called, or checked (only type checkers see it)
+
+    @property
+    def words(self) -> str:
+        return f"from {self.module} import {self.name}" if self.name else f"import {self.module}"
+
+
+class Reader(ast.NodeVisitor):
+    """Collects the imports of one module, with the moment at which each happens."""
+
+    def __init__(self, importer: str, is_package: bool) -> None:
+        self.found: list[Import] = []
+        self._importer = importer
+        self._package = importer if is_package else importer.rpartition(".")[0]
+        self._when = "loaded"
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self._note(alias.name, "", node.lineno)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        module = node.module or ""
+        if node.level:
+            parents = self._package.split(".")
+            module = ".".join([*parents[: len(parents) - node.level + 1], *([module] if module else [])])
+        for alias in node.names:
+            self._note(module, alias.name, node.lineno)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if called in ("import_module", "__import__") and node.args:
+            text = _beginning_of_text(node.args[0])
+            if text:
+                self._note(text, "", node.lineno)
+        self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._at("called", node.body)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._at("called", node.body)
+
+    def visit_If(self, node: ast.If) -> None:
+        if ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            self._at("checked", node.body)
+            self._at(self._when, node.orelse)
+        else:
+            self.generic_visit(node)
+
+    def _at(self, when: str, body: Iterable[ast.stmt]) -> None:
+        before, self._when = self._when, when
+        for statement in body:
+            self.visit(statement)
+        self._when = before
+
+    def _note(self, module: str, name: str, line: int) -> None:
+        self.found.append(Import(self._importer, module, name, line, self._when))
+
+
+def _beginning_of_text(node: ast.expr) -> str:
+    """What is known of a module's name that is put together at run time."""
+    if isinstance(node, ast.JoinedStr) and node.values:
+        node = node.values[0]
+    return node.value.rstrip(".") if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def imports_in(importer: str, source: str, is_package: bool = False) -> list[Import]:
+    reader = Reader(importer, is_package)
+    reader.visit(ast.parse(source))
+    return reader.found
+
+
+def package_of(module: str) -> str:
+    top, _, rest = module.partition(".")
+    return (rest.partition(".")[0] or "__init__") if top == "duckrow" else top
+
+
+def target_package(found: Import) -> str | None:
+    """The package of ours that an import reaches into, or None when it is somebody else's."""
+    if found.module.partition(".")[0] not in ("duckrow", "hydra_plugins"):
+        return None
+    if found.module != "duckrow":
+        return package_of(found.module)
+    # `from duckrow import store` is the package; what else the top hands out (`from duckrow import submit`) is api's.
+    return found.name if found.name in MAY_IMPORT else "api"
+
+
+def complaint(found: Import) -> str | None:
+    """The sentence about an import that breaks a rule."""
+    rule = _broken_rule(found)
+    return f"{found.importer} (line {found.line}) has `{found.words}`, but {rule}." if rule else None
+
+
+def _broken_rule(found: Import) -> str | None:
+    package = package_of(found.importer)
+    if package not in MAY_IMPORT:
+        return f"no rule says what {package} may import: add it to DESIGN.md and to this test"
+    if found.importer == KEEPER and found.module.partition(".")[0] not in sys.stdlib_module_names:
+        return "the keeper is run by its path with the bare standard library"
+    target = target_package(found)
+    if target is None:
+        return _broken_outside_rule(package, found.module)
+    if found.module == "duckrow" and found.name == "__version__":
+        return "core imports nothing but core" if package == "core" else None
+    if target == package or target in MAY_IMPORT[package]:
+        is_eager_top = package == "__init__" and target != "__init__" and found.when == "loaded"
+        return "`import duckrow` must stay quick: only within a function" if is_eager_top else None
+    if target == "scheduler" and found.importer in HOSTS_OF_THE_LOOP:
+        return None
+    if target == "scheduler" and package == "cli":
+        return f"in cli only {' and '.join(HOSTS_OF_THE_LOOP)} host the loop"
+    allowed = ", ".join(sorted(MAY_IMPORT[package])) or "nothing but core"
+    return f"{package} may import {allowed}, not {target}"
+
+
+def _broken_outside_rule(package: str, module: str) -> str | None:
+    if package == "core" and module not in CORE_MAY_IMPORT:
+        return f"core is pure: of the standard library it may import {', '.join(sorted(CORE_MAY_IMPORT))}"
+    if package != "store" and module.partition(".")[0] == "sqlite3":
+        return "only store speaks to SQLite"
+    return None
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for path in sorted(SRC.rglob("*.py")):
+        parts = path.relative_to(SRC).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def all_imports() -> dict[str, list[Import]]:
+    return {name: imports_in(name, path.read_text(), path.name == "__init__.py") for name, path in modules()}
+
+
+def cycle_in(imports: Mapping[str, Iterable[Import]]) -> list[str]:
+    """The modules of a cycle of imports that happen while modules are loaded; empty if there is none."""
+    graph = {
+        importer: [
+            target
+            for found in all_found
+            if found.when == "loaded" and (target := _module_of(found, imports)) not in (None, importer)
+        ]
+        for importer, all_found in imports.items()
+    }
+    finished: set[str] = set()
+
+    def walk(module: str, path: list[str]) -> list[str]:
+        if module in path:
+            return [*path[path.index(module) :], module]
+        if module in finished:
+            return []
+        for target in graph[module]:
+            found = walk(target, [*path, module]) if target else []
+            if found:
+                return found
+        finished.add(module)
+        return []
+
+    return next((cycle for module in graph if (cycle := walk(module, []))), [])
+
+
+def _module_of(found: Import, known: Mapping[str, object]) -> str | None:
+    full = f"{found.module}.{found.name}"
+    return full if full in known else found.module if found.module in known else None
+
+
+# -- the house ------------------------------------------------------------------------------------------------------
+
+
+def test_every_import_is_one_that_its_package_may_have() -> None:
+    imports = all_imports()
+    assert len(imports) > 50, f"only {len(imports)} modules were found under {SRC}"
+    complaints = [sentence for found in imports.values() for each in found if (sentence := complaint(each))]
+    assert not complaints, "\n".join(complaints)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    cycle = cycle_in(all_imports())
+    assert not cycle, f"A circle of imports: {' -> '.join(cycle)}. Move what they share into a module of its own."
+
+
+def test_every_module_has_a_name_that_says_something() -> None:
+    nameless = [name for name, _ in modules() if MEANINGLESS_NAMES & set(name.split("."))]
+    assert not nameless, f"These names say nothing: {', '.join(nameless)}. Name a module after what it is for."
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [name for name, path in modules() if not ast.get_docstring(ast.parse(path.read_text()))]
+    assert not silent, f"These modules do not say what they are for: {', '.join(silent)}."
+
+
+def test_the_command_line_loads_nothing_heavy_before_it_knows_the_verb() -> None:
+    code = "import sys, duckrow.cli.main; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "duckrow.cli.main" in loaded
+    assert not HEAVY & set(loaded), f"`duckrow --help` loads {', '.join(sorted(HEAVY & set(loaded)))}."
+
+
+def test_the_keeper_runs_without_any_package_installed() -> None:
+    path = dict(modules())[KEEPER]
+    code = f"import runpy, sys; runpy.run_path({str(path)!r}, run_name='keeper'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not [name for name in done.stdout.split() if name.startswith("duckrow")]
+
+
+# -- the checker itself ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "said"),
+    [
+        ("duckrow.core.decide", "import os", "core is pure"),
+        ("duckrow.core.decide", "import time as clock", "core is pure"),
+        ("duckrow.core.decide", "from os import path", "core is pure"),
+        (
+            "duckrow.core.decide",
+            "from duckrow.store.jobs import JobStore",
+            "core may import nothing but core, not store",
+        ),
+        ("duckrow.core.decide", "from duckrow import __version__", "core imports nothing but core"),
+        ("duckrow.core.job", "def f():\n    import logging", "core is pure"),
+        ("duckrow.core.job", "if TYPE_CHECKING:\n    from duckrow.api.client import Client", "not api"),
+        ("duckrow.store.jobs", "from duckrow.engines.local import engine", "store may import core, not engines"),
+        ("duckrow.store.jobs", "from ..scheduler import loop", "store may import core, not scheduler"),
+        ("duckrow.devices.nvml", "from duckrow import store", "devices may import core, not store"),
+        ("duckrow.engines.slurm", "import duckrow.store.database", "engines may import core, not store"),
+        ("duckrow.engines.slurm", "from duckrow import submit", "engines may import core, not api"),
+        ("duckrow.scheduler.loop", "import sqlite3", "only store speaks to SQLite"),
+        ("duckrow.scheduler.loop", "from duckrow.api.client import Client", "not api"),
+        ("duckrow.api.client", "async def f():\n    from duckrow.scheduler.loop import Loop", "not scheduler"),
+        ("duckrow.api.client", "class A:\n    from sqlite3 import Row", "only store speaks to SQLite"),
+        ("duckrow.cli.commands.ls", "from duckrow.scheduler.loop import Loop", "host the loop"),
+        ("duckrow.cli.commands.run", "from duckrow.store.jobs import JobStore", "not store"),
+        ("duckrow.cli.main", "import importlib\nimportlib.import_module('duckrow.store.jobs')", "not store"),
+        ("duckrow.cli.main", "import_module(f'duckrow.devices.{name}')", "not devices"),
+        ("duckrow.web.page", "from duckrow.store.jobs import JobStore", "not store"),
+        ("hydra_plugins.duckrow_launcher.launcher", "from duckrow.scheduler.loop import Loop", "not scheduler"),
+        ("duckrow.engines.local.keeper", "from duckrow.core.errors import DuckrowError", "bare standard library"),
+        ("duckrow.engines.local.keeper", "import psutil", "bare standard library"),
+        ("duckrow.helpers.text", "import os", "no rule says what helpers may import"),
+        ("duckrow", "from duckrow.api.client import Client", "only within a function"),
+        ("duckrow.__main__", "from duckrow.api.client import Client", "not api"),
+    ],
+)
+def test_an_import_against_the_rules_is_told_in_a_sentence(module: str, source: str, said: str) -> None:
+    sentences = [sentence for found in imports_in(module, source) if (sentence := complaint(found))]
+    assert len(sentences) == 1
+    assert sentences[0].startswith(module)
+    assert said in sentences[0]
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("duckrow.core.decide", "from collections.abc import Sequence\nfrom duckrow.core.job import JobSpec"),
+        ("duckrow.store.jobs", "import sqlite3\nfrom duckrow.store.database import Database"),
+        ("duckrow.devices.nvml", "def f():\n    import pynvml"),
+        ("duckrow.scheduler.recover", "if TYPE_CHECKING:\n    from duckrow.scheduler.loop import Loop"),
+        ("duckrow.cli.commands.up", "from duckrow.scheduler.background import launch"),
+        ("duckrow.cli.main", "def f():\n    from duckrow import __version__"),
+        ("duckrow", "def __getattr__(name):\n    from duckrow.api.client import Client"),
+        ("duckrow.__main__", "from duckrow.cli.main import main"),
+        ("hydra_plugins.duckrow_launcher.launcher", "from duckrow import submit\nimport hydra"),
+    ],
+)
+def test_an_import_within_the_rules_is_let_through(module: str, source: str) -> None:
+    assert [complaint(found) for found in imports_in(module, source)].count(None) == len(imports_in(module, source))
+    assert imports_in(module, source)
+
+
+def test_a_circle_of_imports_is_found() -> None:
+    sources = {
+        "duckrow.core.a": "from duckrow.core import b",
+        "duckrow.core.b": "from duckrow.core.c import thing",
+        "duckrow.core.c": "import duckrow.core.a",
+    }
+    imports = {name: imports_in(name, source) for name, source in sources.items()}
+    assert cycle_in(imports) == ["duckrow.core.a", "duckrow.core.b", "duckrow.core.c", "duckrow.core.a"]
+
+
+@pytest.mark.parametrize(
+    "late", ["def f():\n    from duckrow.core import a", "if TYPE_CHECKING:\n    import duckrow.core.a"]
+)
+def test_an_import_that_loads_nothing_closes_no_circle(late: str) -> None:
+    sources = {"duckrow.core.a": "from duckrow.core import b", "duckrow.core.b": late}
+    assert not cycle_in({name: imports_in(name, source) for name, source in sources.items()})
