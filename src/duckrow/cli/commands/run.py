@@ -35,7 +35,15 @@ from duckrow.scheduler.session import LAST, open_run, seats_of
 _TABLE_JOBS = 40  # a table of more than these is no summary
 
 
-@click.command(cls=DeviceCommand, short_help="Run commands from a file or a pipe.")
+class RunCommand(DeviceCommand):
+    """`--resume commands.txt` is a flag and a file; `--resume=NAME` and, where no such file is, `--resume NAME` a run."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        return super().parse_args(ctx, [f"--resume={LAST}" if w == "--resume" else w for w in args[:end]] + args[end:])
+
+
+@click.command(cls=RunCommand, short_help="Run commands from a file or a pipe.")
 @click.argument("file", required=False)
 @device_options
 @click.option("--gpus-per-job", type=click.IntRange(1), help="How many GPUs each job gets.")
@@ -45,8 +53,6 @@ _TABLE_JOBS = 40  # a table of more than these is no summary
 @click.option(
     "--resume",
     "resumed",
-    is_flag=False,
-    flag_value=LAST,
     metavar="[RUN]",
     help="Continue an interrupted run: the last one of this file and folder, or a named one.",
 )
@@ -82,6 +88,8 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
         return _run_here(here, file, seats, values["gpus_per_job"], options)
     if values["dry_run"]:
         return _dry_run(file, seats, values, options)
+    if values["resumed"] == LAST and file not in (None, "-") and not os.path.exists(str(file)):
+        file, values["resumed"] = None, file
     return _run_list(file, seats, values, options)
 
 
