@@ -109,6 +109,8 @@ class Run:
             for known in self.earlier.rest():
                 self._continue(*known)
             self.earlier = None
+        elif self.source is not None and self.source.is_file:
+            self.loop.dispatching = False  # until the list has been read: what is no longer in it must not start
 
     def _continue(self, job_id: int, state: str, outcome: str | None) -> None:
         if outcome == Outcome.SUCCEEDED:
@@ -123,14 +125,14 @@ class Run:
         if self.earlier is not None and self.source is not None and self.source.ended:
             self._skip = [job_id for job_id, state, _ in self.earlier.rest() if state == State.QUEUED]
             self.earlier = None
+            self.loop.dispatching = not (self.interrupts or self.gave_up)
         if not (self._rerun or self._skip):
             return
         store, now = self.loop.store, time.time()
         with self.loop.database.transaction():
             for job_id in self._rerun:
                 store.rerun(job_id, now, self.loop.host.id)
-            for job_id in self._skip:
-                store.finish_job(job_id, State.QUEUED, Outcome.SKIPPED, now, "no longer in the list of commands")
+            store.skip_queued(self._skip, now, "no longer in the list of commands")
         self._rerun, self._skip = [], []
         self.loop.look_again()
 

@@ -248,6 +248,7 @@ class Loop:
             self.store.finish_job(attempt.job.id, attempt.state, verdict.outcome, at, verdict.detail)
         self._release(attempt)
         self._told.append((attempt, verdict, at))
+        self.on_end(attempt, verdict)  # before anything else is started: it may have been one failure too many
 
     def _not_started(self, attempt: LiveAttempt, reason: str, try_later: bool, now: float) -> None:
         if try_later:
@@ -348,7 +349,6 @@ class Loop:
     def _tell(self, starts: Sequence[LiveAttempt]) -> None:
         for ended, verdict, at in self._told:
             self.observer.ended(ended, verdict, at)
-            self.on_end(ended, verdict)
         for attempt in starts:
             self.observer.started(attempt)
 

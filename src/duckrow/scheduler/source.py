@@ -20,27 +20,27 @@ class CommandSource:
         self._reader = CommandReader(delimiter)
         self._take = take
         self._bytes = b""
-        self._is_file = stat.S_ISREG(os.fstat(fd).st_mode)
+        self.is_file = stat.S_ISREG(os.fstat(fd).st_mode)
         self._reactor: EpollReactor | None = None
         self.ended = False
         self.is_terminal = os.isatty(fd)
 
     def attach(self, reactor: EpollReactor) -> None:
         self._reactor = reactor
-        if self._is_file:
+        if self.is_file:
             self._read()
         else:
             try:
                 reactor.watch(self._fd, self._read)
             except OSError:  # /dev/null and its like are always readable and cannot be watched
-                self._is_file = True
+                self.is_file = True
                 self._read()
 
     def stop(self) -> None:
         """Read no more."""
         if not self.ended:
             self.ended = True
-            if self._reactor is not None and not self._is_file:
+            if self._reactor is not None and not self.is_file:
                 self._reactor.unwatch(self._fd)
 
     def _read(self) -> None:
@@ -59,5 +59,5 @@ class CommandSource:
         self._bytes = rest
         if newline:
             self._take(self._reader.feed(os.fsdecode(lines + newline)))
-        if self._is_file:
+        if self.is_file:
             self._reactor.later(0, self._read)

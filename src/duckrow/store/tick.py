@@ -139,6 +139,16 @@ class TickStore:
         self._requeue(job_id, State.DONE, None, 0, at, "rerun asked for")
         self.database.execute("UPDATE jobs SET host_id = ? WHERE id = ?", (new_host_id, job_id))
 
+    def skip_queued(self, job_ids: Iterable[int], at: float, detail: str) -> None:
+        """Leave these jobs out, but for those that have been started meanwhile."""
+        self.database.execute_many(
+            _SQL["finish_job"],
+            [
+                {"job_id": job_id, "before": State.QUEUED, "outcome": Outcome.SKIPPED, "at": at, "detail": detail}
+                for job_id in job_ids
+            ],
+        )
+
     def release_delayed(self, now: float) -> int:
         return self.database.execute(_SQL["release_delayed"], {"now": now}).rowcount
 
