@@ -87,10 +87,8 @@ def test_a_job_whose_end_somebody_wanted_is_never_tried_again(exit_code: int | N
     assert verdict == Verdict(Outcome.KILLED, again=False, detail="what happened")
 
 
-@given(st.integers(0, 60), st.floats(0, 1e5), st.sampled_from(Outcome), st.sampled_from([1, 75, None]))
-def test_a_job_is_tried_exactly_as_often_as_asked(
-    retries: int, backoff_s: float, outcome: Outcome, exit_code: int | None
-) -> None:
+@given(st.integers(0, 60), st.floats(0, 1e5))
+def test_a_job_is_tried_exactly_as_often_as_asked(retries: int, backoff_s: float) -> None:
     trying = job(retries=retries, backoff_s=backoff_s)
     verdicts = [end(trying, Outcome.FAILED)]
     while verdicts[-1].again:

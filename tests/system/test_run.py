@@ -9,7 +9,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.conftest import Duckrow, is_running, until
+from tests.conftest import Duckrow, until
 
 
 def jobs_file(duckrow: Duckrow, text: str, name: str = "jobs.txt") -> str:
@@ -376,4 +376,3 @@ def test_no_process_is_left_after_a_run(duckrow: Duckrow) -> None:
     until(lambda: not duckrow.processes(), "the keeper's end")
     assert [path.name for path in (duckrow.home / "keepers").iterdir()] == ["keepers.log"]
     assert json.loads(duckrow("gpus", "--json").stdout) == []
-    assert is_running(os.getpid())

@@ -1,0 +1,75 @@
+"""A database with what tests of the store do with it, each in a transaction of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from duckrow.core.inventory import WHOLE
+from duckrow.core.job import JobSpec, LiveAttempt
+from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.retry import Verdict
+from duckrow.store.database import Database
+from duckrow.store.hosts import DAEMON, HostStore
+from duckrow.store.jobs import JobStore
+from duckrow.store.tick import TickStore
+
+
+class Shelf:
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.jobs = JobStore(database)
+        self.hosts = HostStore(database)
+        self.tick = TickStore(database, DAEMON)
+
+    def add(self, *commands: str, host_id: int = DAEMON, **fields: Any) -> list[int]:
+        specs = [JobSpec(command, fields.pop("cwd", "/work"), **fields) for command in commands or ("true",)]
+        with self.database.transaction():
+            return list(self.jobs.add(host_id, specs, self.jobs.keep_environment({"A": "1"})))
+
+    def head(self, limit: int = 100) -> list[int]:
+        """The ids of the jobs that could start now, in order."""
+        return [job.id for job in self.tick.eligible(limit)]
+
+    def attempt_of(self, job_id: int, **fields: Any) -> LiveAttempt:
+        """An attempt at a job that waits, as the scheduler makes it."""
+        job = next(job for job in self.tick.eligible(1000) if job.id == job_id)
+        values: dict[str, Any] = {
+            "id": self.tick.last_attempt_id() + 1,
+            "number": job.attempts + 1,
+            "keeper": "keeper-1",
+            "holds": (("0", WHOLE),),
+            "started_at": 1000.0,
+            "log": "/logs/attempt.log",
+            "job_host_id": self.tick.host_id,
+        }
+        return LiveAttempt(job=job, **{**values, **fields})
+
+    def start(self, job_id: int, **fields: Any) -> LiveAttempt:
+        attempt = self.attempt_of(job_id, **fields)
+        with self.database.transaction():
+            self.tick.start([attempt])
+        return attempt
+
+    def run(self, job_id: int, **fields: Any) -> LiveAttempt:
+        attempt = self.start(job_id, **fields)
+        with self.database.transaction():
+            self.tick.running(attempt, 4242, 1001.0)
+        return attempt
+
+    def finish(self, attempt: LiveAttempt, outcome: Outcome = Outcome.SUCCEEDED, at: float = 1010.0) -> None:
+        attempt.exit_code = 0 if outcome is Outcome.SUCCEEDED else 1
+        with self.database.transaction():
+            assert self.tick.finish_attempt(attempt, outcome, at, "")
+            self.tick.finish_job(attempt.job.id, attempt.state, outcome, at, "")
+
+    def requeue(self, attempt: LiveAttempt, verdict: Verdict, at: float = 1010.0) -> None:
+        with self.database.transaction():
+            self.tick.finish_attempt(attempt, verdict.outcome, at, verdict.detail)
+            self.tick.requeue_job(attempt.job, attempt.state, verdict, at)
+
+    def state(self, job_id: int) -> State:
+        return State(self.database.one("SELECT state FROM jobs WHERE id = ?", (job_id,)))
+
+    def change(self, statement: str, *values: Any) -> None:
+        with self.database.transaction():
+            self.database.execute(statement, values)

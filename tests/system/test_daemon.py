@@ -1,0 +1,220 @@
+"""The daemon and the verbs around it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+from tests.conftest import Duckrow, is_running, until
+
+
+def test_submit_starts_the_daemon_and_prints_the_id(duckrow: Duckrow) -> None:
+    assert duckrow("submit", "--", "echo", "hello world", "$HOME").stdout == "1\n"
+    assert duckrow("wait", "1").returncode == 0
+    assert duckrow("logs", "1").stdout == "hello world $HOME\n"
+    assert is_running(duckrow.daemon_pid())
+
+
+def test_thousands_of_jobs_are_submitted_at_once(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    duckrow("pause")
+    done = duckrow("submit", "--file", "-", stdin="# list\n\n" + "".join(f"echo {n}\n" for n in range(3000)))
+    assert done.stdout == "1-3000\n"
+    assert duckrow.sql("SELECT count(*) FROM jobs WHERE state = 'queued'") == [(3000,)]
+
+
+def test_a_here_document_is_one_job_and_its_options_stand_in_it(duckrow: Duckrow) -> None:
+    script = "#!/bin/sh\n#DUCKROW --name prep --retries 1\n#DUCKROW --project thesis\nfor i in 1 2\ndo\necho $i\ndone\n"
+    duckrow("submit", stdin=script)
+    duckrow("wait", "prep")
+    view = duckrow.job(1)
+    assert (view["name"], view["project"]) == ("prep", "thesis")
+    assert duckrow("logs", "prep").stdout == "1\n2\n"
+    duckrow("submit", "--name", "mine", stdin=script)
+    assert duckrow.job(2)["name"] == "mine"
+
+
+def test_a_script_file_may_carry_its_options(duckrow: Duckrow) -> None:
+    (duckrow.work / "train.sh").write_text("#DUCKROW --name fromfile\necho ran with $1\n")
+    duckrow("submit", "train.sh", "--fast")
+    duckrow("wait", "fromfile")
+    assert duckrow("logs", "last").stdout == "ran with --fast\n"
+
+
+def test_two_daemons_started_at_once_one_wins_and_the_other_says_so(duckrow: Duckrow) -> None:
+    daemons = [duckrow.spawn("up", "--foreground", "--slots", "1", stderr=subprocess.PIPE) for _ in range(3)]
+    until(lambda: sum(daemon.poll() is not None for daemon in daemons) == 2, "the losers' end")
+    losers = [daemon for daemon in daemons if daemon.poll() is not None]
+    winner = next(daemon for daemon in daemons if daemon.poll() is None)
+    for loser in losers:
+        _, said = loser.communicate()
+        assert loser.returncode == 1
+        assert f"There is a daemon already. It is running already, as process {winner.pid}." in said.decode()
+    winner.terminate()
+    winner.communicate()
+    assert winner.returncode == 0
+
+
+def test_up_again_says_that_it_runs_and_devices_are_remembered(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0,1")
+    assert "runs already" in duckrow("up").stderr
+    assert duckrow("up", "--gpus", "0", ok=False).returncode == 1
+    duckrow("down")
+    assert "GPUs 0, 1" in duckrow("up").stderr
+
+
+def test_down_leaves_running_jobs_and_up_finds_them_again(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done; exit 6")
+    duckrow.wait_for(job, "running")
+    assert "1 running jobs go on" in duckrow("down").stderr
+    (duckrow.work / "gate").touch()
+    duckrow.up()
+    duckrow.wait_for(job, "failed")
+    assert duckrow.job(job)["exit_code"] == 6
+    assert "has ended" in duckrow("down").stderr
+    assert "not running" in duckrow("down").stderr
+
+
+def test_down_kill_ends_the_jobs_too(duckrow: Duckrow) -> None:
+    job = duckrow.submit("--", "sleep 600")
+    duckrow.wait_for(job, "running")
+    duckrow("down", "--kill")
+    assert duckrow.state(job) == "killed"
+    until(lambda: not duckrow.processes(), "the end of all processes")
+
+
+def test_pause_starts_nothing_more_of_all_or_of_a_project(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "2")
+    duckrow("pause", "--project", "slow")
+    slow = duckrow.submit("--project", "slow", "--", "true")
+    quick = duckrow.submit("--project", "quick", "--", "true")
+    duckrow.wait_for(quick, "succeeded")
+    assert duckrow.state(slow) == "queued"
+    assert "slow is paused" in duckrow("ls").stderr
+    duckrow("pause")
+    duckrow("resume", "--project", "slow")
+    assert duckrow.state(slow) == "queued"
+    duckrow("resume")
+    duckrow.wait_for(slow, "succeeded")
+
+
+def test_rerun_is_a_further_attempt_of_the_same_job(duckrow: Duckrow) -> None:
+    job = duckrow.submit("--", "test -e fixed")
+    duckrow("wait", str(job), ok=False)
+    (duckrow.work / "fixed").touch()
+    duckrow("rerun", "--failed")
+    assert duckrow("wait", str(job)).returncode == 0
+    assert duckrow.job(job)["attempts"] == 2
+
+
+def test_a_job_of_a_run_that_is_over_can_be_rerun_by_the_daemon(duckrow: Duckrow) -> None:
+    duckrow("run", "--slots", "1", stdin="test -e fixed\n", ok=False)
+    (duckrow.work / "fixed").touch()
+    duckrow("rerun", "1")
+    duckrow("wait", "1")
+    assert duckrow.job(1)["host"] == "daemon"
+
+
+def test_wait_tells_success_failure_and_time_out(duckrow: Duckrow) -> None:
+    duckrow("submit", "--", "true")
+    duckrow("submit", "--", "false")
+    duckrow("submit", "--", "sleep 600")
+    assert duckrow("wait", "1").returncode == 0
+    assert duckrow("wait", "1-2", ok=False).returncode == 1
+    assert duckrow("wait", "last", "--timeout", "0.2", ok=False).returncode == 124
+    assert duckrow("wait", ok=False).returncode == 2
+
+
+def test_ids_accept_ranges_names_and_last(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    duckrow("pause")
+    for name in ("a", "b", "a", "c"):
+        duckrow("submit", "--name", name, "--", "true")
+
+    def ids(*words: str) -> list[int]:
+        return [view["id"] for view in json.loads(duckrow("ls", "--json", *words).stdout)]
+
+    assert ids("1-2,4") == [1, 2, 4]
+    assert ids("a") == [1, 3]
+    assert ids("last") == [4]
+    assert ids("b", "last") == [2, 4]
+    for wrong, sentence in (("99", "no job 99"), ("nobody", "no job nobody"), ("4-2", "runs backwards")):
+        refused = duckrow("show", wrong, ok=False)
+        assert refused.returncode == 2
+        assert sentence in refused.stderr
+
+
+def test_follow_prints_a_log_as_it_grows_until_the_job_is_done(duckrow: Duckrow) -> None:
+    job = duckrow.submit("--", "echo one; while [ ! -e gate ]; do sleep 0.01; done; echo two")
+    follower = duckrow.spawn("logs", "-f", str(job), stdout=subprocess.PIPE)
+    assert follower.stdout
+    assert follower.stdout.readline() == b"one\n"
+    (duckrow.work / "gate").touch()
+    assert follower.stdout.read() == b"two\n"
+    follower.stdout.close()
+    assert follower.wait(30) == 0
+
+
+def test_logs_of_several_jobs_stand_behind_their_names(duckrow: Duckrow) -> None:
+    duckrow("submit", "--name", "x", "--", "seq 3")
+    duckrow("submit", "--name", "y", "--", "printf 'a\\rb\\rprogress 100%%\\n'")
+    duckrow("wait", "1-2")
+    assert duckrow("logs", "1-2").stdout == "[1 x] 1\n[1 x] 2\n[1 x] 3\n[2 y] progress 100%\n"
+    assert duckrow("logs", "-t", "1", "1").stdout == "3\n"
+
+
+def test_impossible_jobs_are_refused_at_submit(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0,1")
+    refused = duckrow("submit", "--gpus", "3", "--", "true", ok=False)
+    assert refused.returncode == 2
+    assert "It asks for 3 GPUs, and there are 2: 0, 1. Ask for at most 2." in refused.stderr
+    assert duckrow.sql("SELECT count(*) FROM jobs") == [(0,)]
+
+
+def test_a_job_of_two_gpus_is_not_overtaken_and_cpu_jobs_do_not_wait_for_it(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0,1")
+    gates = [f"while [ ! -e gate{number} ]; do sleep 0.01; done" for number in (1, 2)]
+    first = duckrow.submit("--gpus", "1", "--", gates[0])
+    pair = duckrow.submit("--gpus", "2", "--", f"echo $CUDA_VISIBLE_DEVICES > pair; {gates[1]}")
+    single = duckrow.submit("--gpus", "1", "--", "true")
+    light = duckrow.submit("--gpus", "0", "--", "true")
+    duckrow.wait_for(light, "succeeded")
+    assert [duckrow.state(job) for job in (first, pair, single)] == ["running", "queued", "queued"]
+    (duckrow.work / "gate1").touch()
+    duckrow.wait_for(pair, "running")
+    assert duckrow.state(single) == "queued"
+    (duckrow.work / "gate2").touch()
+    duckrow.wait_for(single, "succeeded")
+    assert (duckrow.work / "pair").read_text() == "0,1\n"
+
+
+def test_gpus_shows_devices_and_who_has_them(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0,1")
+    job = duckrow.submit("--name", "holder", "--", "sleep 600")
+    duckrow.wait_for(job, "running")
+    devices = json.loads(duckrow("gpus", "--json").stdout)
+    held = {device["device"]: [j["name"] for j in device["jobs"]] for device in devices}
+    assert held["0"] == ["holder"]
+    assert held["1"] == []
+    assert "holder" not in held.get("cpu0", [])
+
+
+def test_state_files_are_private(duckrow: Duckrow) -> None:
+    job = duckrow.submit("--", "true")
+    duckrow.wait_for(job, "succeeded")
+    assert duckrow.home.stat().st_mode & 0o777 == 0o700
+    for path in duckrow.home.rglob("*"):
+        if path.is_file():
+            assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_a_closed_pipe_is_no_error(duckrow: Duckrow) -> None:
+    duckrow("submit", "--file", "-", stdin="true\n" * 2000)
+    listing = duckrow.spawn("ls", "--all", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert listing.stdout
+    assert listing.stderr
+    listing.stdout.close()
+    assert b"Traceback" not in listing.stderr.read()
+    listing.stderr.close()
+    listing.wait(30)
