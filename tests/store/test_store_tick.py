@@ -237,6 +237,19 @@ def test_a_rerun_keeps_the_earlier_attempts_and_begins_its_retries_anew(shelf: S
     assert (row["state"], row["outcome"]) == ("queued", None)
 
 
+def test_jobs_that_still_wait_can_be_left_out_and_those_that_began_cannot(shelf: Shelf) -> None:
+    shelf.add("a", "b", "c")
+    shelf.run(2)
+    with shelf.database.transaction():
+        shelf.tick.skip_queued([1, 2], 1005.0, "no longer listed")
+    assert [(row["state"], row["outcome"]) for row in shelf.jobs.pick()] == [
+        ("done", "skipped"),
+        ("running", None),
+        ("queued", None),
+    ]
+    assert [event["detail"] for event in shelf.jobs.events(1)] == ["no longer listed"]
+
+
 def test_attempt_ids_go_on_after_those_that_are_gone(shelf: Shelf) -> None:
     shelf.add("a")
     assert shelf.tick.last_attempt_id() == 0

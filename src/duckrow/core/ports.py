@@ -46,6 +46,7 @@ class Ended(NamedTuple):
     signal: int | None
     at: float
     leftovers: bool  # processes of the attempt are still there
+    silent: bool  # it has printed nothing and left no file, so it has no folder and no log
 
 
 class Gone(NamedTuple):

@@ -200,8 +200,10 @@ class Loop:
             match report:
                 case Started(_, pid):
                     self._saw_start(attempt, pid, now, ended)
-                case Ended(_, exit_code, signal, at, leftovers):
+                case Ended(_, exit_code, signal, at, leftovers, silent):
                     attempt.exit_code, attempt.signal, attempt.exited_at = exit_code, signal, at
+                    if silent:
+                        attempt.log = ""
                     if leftovers:
                         self._begin_clearing(attempt, now)
                     else:

@@ -114,6 +114,7 @@ class TickStore:
                 "outcome": outcome,
                 "detail": detail,
                 "pid": attempt.pid,
+                "log": to_sql(attempt.log),
             },
         )
         return closed.rowcount == 1

@@ -51,6 +51,8 @@ def _print_log(view: JobView, tail: int | None, prefixed: bool) -> None:
     if view.log is None:
         say(f"duckrow: job {view.id} has not begun, so it has printed nothing.")
         return
+    if not view.log:
+        return  # it has printed nothing
     if not os.path.exists(view.log):
         say(f"duckrow: job {view.id} has no log: its output went to the terminal, or {view.log} was removed.")
         return
@@ -80,7 +82,7 @@ def _follow(client: Client, ids: list[int], prefixed: bool) -> None:
     while True:
         views = client.views(ids)
         for view in views:
-            if view.log is not None:
+            if view.log:
                 log = logs.setdefault((view.id, view.log), GrowingLines(view.log))
                 _print_lines(view, log.more(final=view.state == State.DONE), prefixed)
         sys.stdout.flush()

@@ -71,7 +71,7 @@ def _print_attempt(attempt: dict[str, Any]) -> None:
         clean(attempt["detail"]),
     ]
     print("  " + ", ".join(word for word in words if word))
-    print(f"    log {clean(attempt['log'])}")
+    print(f"    log {clean(attempt['log'])}" if attempt["log"] else "    printed nothing")
 
 
 def _clock(at: float) -> str:

@@ -179,20 +179,20 @@ class LocalEngine:
             if kind == "P":
                 self._report(Started(attempt_id, int(words[0])))
             elif kind == "E":
-                self._ended(attempt_id, int(words[0]), float(words[1]), words[2] == "1")
+                self._ended(attempt_id, int(words[0]), float(words[1]), words[2] == "1", words[3] == "1")
             elif kind == "N":
                 self._report(NotStarted(attempt_id, " ".join(words[1:]), words[0] == "1"))
         if channel is not self._channel:
             self._retire(channel)
 
-    def _ended(self, attempt_id: int, wait_status: int, at: float, leftovers: bool) -> None:
+    def _ended(self, attempt_id: int, wait_status: int, at: float, leftovers: bool, silent: bool) -> None:
         attempt = self._watched[attempt_id]
         code = os.waitstatus_to_exitcode(wait_status)
         # The keeper's word for leftovers is quick and may be wrong; an attempt that we stop must be gone entirely.
         if leftovers or attempt.stop_began_at is not None:
             leftovers = bool(self._remaining(attempt))
         exit_code, signal = (code, None) if code >= 0 else (None, -code)
-        self._report(Ended(attempt_id, exit_code, signal, at, leftovers))
+        self._report(Ended(attempt_id, exit_code, signal, at, leftovers, silent))
         if leftovers:
             self._await_leftovers(attempt_id)
 
@@ -259,7 +259,7 @@ class LocalEngine:
         attempt.pid = record.pid or attempt.pid
         report = self._verdict(attempt, journal, record)
         if isinstance(report, Ended):
-            self._ended(attempt_id, record.wait_status or 0, record.ended_at, leftovers=True)
+            self._ended(attempt_id, record.wait_status or 0, record.ended_at, True, record.silent)
         elif report is not None:
             self._report(report)
         elif self._lives(attempt, record) and self._watch_end(attempt.pid or 0, lambda: self._settle(attempt_id)):
@@ -280,7 +280,7 @@ class LocalEngine:
         if record.refusal is not None:
             return NotStarted(attempt.id, record.refusal, record.try_later)
         if record.wait_status is not None:
-            return Ended(attempt.id, None, None, record.ended_at, leftovers=True)
+            return Ended(attempt.id, None, None, record.ended_at, True, record.silent)
         if attempt.id in self._rebooted:
             return Vanished(attempt.id, "the machine was restarted while it ran")
         if not journal.exists:

@@ -17,6 +17,7 @@ class Record:
     wait_status: int | None = None
     ended_at: float = 0.0
     leftovers: bool = False
+    silent: bool = False
     refusal: str | None = None
     try_later: bool = False
 
@@ -67,9 +68,10 @@ def _apply(journal: Journal, words: list[str]) -> None:
         case ["P", attempt, pid, boottime]:
             record = journal.records.setdefault(int(attempt), Record(begun=True))
             record.pid, record.seen_boottime = int(pid), float(boottime)
-        case ["E", attempt, status, at, leftovers]:
+        case ["E", attempt, status, at, leftovers, silent]:
             record = journal.records.setdefault(int(attempt), Record(begun=True))
             record.wait_status, record.ended_at, record.leftovers = int(status), float(at), leftovers == "1"
+            record.silent = silent == "1"
         case ["N", attempt, later, *reason]:
             record = journal.records.setdefault(int(attempt), Record(begun=True))
             record.refusal, record.try_later = " ".join(reason), later == "1"

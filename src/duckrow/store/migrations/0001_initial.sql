@@ -68,7 +68,7 @@ CREATE TABLE attempts (
     host_id INTEGER NOT NULL REFERENCES hosts (id), -- the host that watches it
     keeper TEXT NOT NULL,
     holds TEXT NOT NULL,           -- JSON: [[device, share in millionths], ...]
-    log TEXT NOT NULL,
+    log TEXT NOT NULL,             -- empty: it ended without having printed anything
     started_at REAL NOT NULL,
     pid INTEGER,
     stopped_for TEXT,              -- the outcome for which it is being stopped

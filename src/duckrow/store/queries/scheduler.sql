@@ -62,7 +62,7 @@ UPDATE attempts SET exit_code = :exit_code, signal = :signal WHERE id = :id
 
 -- name: finish_attempt
 UPDATE attempts SET ended_at = :at, exit_code = :exit_code, signal = :signal, outcome = :outcome, detail = :detail,
-       pid = coalesce(:pid, pid)
+       pid = coalesce(:pid, pid), log = :log
 WHERE id = :id AND ended_at IS NULL
 
 -- name: live_attempts_of_hosts

@@ -1,0 +1,117 @@
+"""The ends of logs, and logs as they grow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from duckrow.cli.log_tail import GrowingLines, GrowingLog, fold_progress, last_lines
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "job.log"
+
+
+def append(log: Path, data: bytes) -> None:
+    with open(log, "ab") as file:
+        file.write(data)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("plain", "plain"),
+        ("", ""),
+        ("10%\r50%\r100%", "100%"),
+        ("10%\r100%\r", "100%"),
+        ("from windows\r", "from windows"),
+        ("\r", ""),
+    ],
+)
+def test_of_a_progress_bar_its_last_state_is_shown(line: str, shown: str) -> None:
+    assert fold_progress(line) == shown
+
+
+def test_the_last_lines_are_those_that_say_something(log: Path) -> None:
+    log.write_bytes(b"one\ntwo\n\nthree\n  \nfour\n\n")
+    assert last_lines(str(log), 2) == ["three", "four"]
+    assert last_lines(str(log), 99) == ["one", "two", "three", "four"]
+
+
+def test_the_last_line_needs_no_newline(log: Path) -> None:
+    log.write_bytes(b"one\ntwo")
+    assert last_lines(str(log), 1) == ["two"]
+
+
+def test_the_end_of_a_huge_log_is_found_without_reading_it_all(log: Path) -> None:
+    log.write_bytes(b"x" * 100 + b"\nlast but one\nlast\n")
+    assert last_lines(str(log), 2, at_most_bytes=20) == ["last but one", "last"]
+
+
+def test_a_log_that_is_no_text_is_shown_as_far_as_it_is(log: Path) -> None:
+    log.write_bytes(b"ok \xff\xfe end\n")
+    assert last_lines(str(log), 1) == ["ok �� end"]
+
+
+def test_the_last_lines_fold_progress_bars(log: Path) -> None:
+    log.write_bytes(b"start\n 1%\r 50%\r100%\n")
+    assert last_lines(str(log), 2) == ["start", "100%"]
+
+
+def test_where_there_is_no_log_there_are_no_lines(log: Path) -> None:
+    assert last_lines(str(log), 5) == []
+    assert GrowingLines(str(log)).more() == []
+    assert list(GrowingLog(str(log)).more()) == []
+
+
+def test_lines_come_as_they_are_completed(log: Path) -> None:
+    lines = GrowingLines(str(log))
+    assert lines.more() == []
+    append(log, b"one\ntw")
+    assert lines.more() == ["one"]
+    assert lines.more() == []
+    append(log, b"o\nthree\n")
+    assert lines.more() == ["two", "three"]
+
+
+def test_a_line_without_an_end_comes_when_the_job_is_done(log: Path) -> None:
+    lines = GrowingLines(str(log))
+    append(log, b"one\ntwo")
+    assert lines.more() == ["one"]
+    assert lines.more(final=True) == ["two"]
+    assert lines.more(final=True) == []
+
+
+def test_a_character_that_is_cut_in_two_is_put_together(log: Path) -> None:
+    lines = GrowingLines(str(log))
+    append(log, "ö".encode()[:1])
+    assert lines.more() == []
+    append(log, "ö".encode()[1:] + b"\n")
+    assert lines.more() == ["ö"]
+
+
+def test_a_log_that_was_cut_is_followed_from_its_new_end(log: Path) -> None:
+    lines = GrowingLines(str(log))
+    append(log, b"a long first line\nand a second\n")
+    assert len(lines.more()) == 2
+    log.write_bytes(b"cut\n")
+    assert lines.more() == []
+    append(log, b"new\n")
+    assert lines.more() == ["new"]
+
+
+def test_blank_lines_are_part_of_what_was_printed(log: Path) -> None:
+    append(log, b"\n\none\n")
+    assert GrowingLines(str(log)).more() == ["", "", "one"]
+
+
+def test_bytes_come_as_they_were_written(log: Path) -> None:
+    data = bytes(range(256)) * 1000
+    log.write_bytes(data)
+    growing = GrowingLog(str(log))
+    assert b"".join(growing.more()) == data
+    assert b"".join(growing.more()) == b""
+    append(log, b"more")
+    assert b"".join(growing.more()) == b"more"

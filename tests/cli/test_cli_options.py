@@ -1,0 +1,213 @@
+"""The options that say what a job needs, and the words of a command line that name devices."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+import pytest
+
+from duckrow.cli.command_words import command_of
+from duckrow.cli.job_options import (
+    DeviceCommand,
+    device_options,
+    fold_devices,
+    job_options,
+    parse_notice,
+    parse_variable,
+    take_job_options,
+)
+from duckrow.core.errors import UsageError
+from duckrow.core.job import JobSpec
+
+
+@pytest.mark.parametrize(
+    ("typed", "folded"),
+    [
+        ("", ""),
+        ("--gpus 0", "--gpus 0"),
+        ("--gpus 0,1 file", "--gpus 0,1 file"),
+        ("--gpus 0 1 2", "--gpus 0 --gpus 1 --gpus 2"),
+        ("--gpus 0,1 2,3 file --name x", "--gpus 0,1 --gpus 2,3 file --name x"),
+        ("--gpus 0+1 2+3", "--gpus 0+1 --gpus 2+3"),
+        ("--gpus 0 1 --slots 2", "--gpus 0 --gpus 1 --slots 2"),
+        ("--name x --gpus 0 0", "--name x --gpus 0 --gpus 0"),
+        ("--gpus all file", "--gpus all file"),
+        ("--gpus 0 --gpus 1 2", "--gpus 0 --gpus 1 --gpus 2"),
+        ("--gpus nonsense 1", "--gpus nonsense --gpus 1"),
+        ("file 1 2", "file 1 2"),
+        ("--slots 2 3", "--slots 2 3"),
+        ("--gpus", "--gpus"),
+    ],
+)
+def test_gpus_take_all_the_words_that_look_like_devices(typed: str, folded: str) -> None:
+    assert fold_devices(typed.split()) == folded.split()
+
+
+def test_an_empty_word_among_the_devices_is_one_of_them() -> None:
+    assert fold_devices(["--gpus", "0", "", "file"]) == ["--gpus", "0", "--gpus", "", "file"]
+
+
+def test_folding_does_not_change_what_was_typed() -> None:
+    typed = ["--gpus", "0", "1"]
+    fold_devices(typed)
+    assert typed == ["--gpus", "0", "1"]
+
+
+@click.command(cls=DeviceCommand)
+@click.argument("file", required=False)
+@device_options
+def sample(**_: object) -> None: ...
+
+
+def parsed(*words: str) -> click.Context:
+    return sample.make_context("sample", list(words))
+
+
+def test_what_follows_the_dashes_is_kept_apart() -> None:
+    ctx = parsed("--gpus", "0", "1", "--", "python", "--gpus", "7", "--", "x")
+    assert ctx.params["gpus"] == ("0", "1")
+    assert ctx.params["file"] is None
+    assert ctx.meta["duckrow.command"] == ["python", "--gpus", "7", "--", "x"]
+
+
+def test_without_dashes_there_is_no_command() -> None:
+    assert "duckrow.command" not in parsed("--gpus", "0", "commands.txt").meta
+
+
+def test_dashes_with_nothing_behind_them_are_an_empty_command() -> None:
+    assert parsed("--").meta["duckrow.command"] == []
+
+
+def test_the_file_may_follow_the_devices() -> None:
+    assert parsed("--gpus", "0,1", "2,3", "commands.txt").params["file"] == "commands.txt"
+
+
+@pytest.mark.parametrize("words", [["--slots", "0"], ["--jobs-per-gpu", "0"], ["a", "b"]])
+def test_what_cannot_be_is_refused(words: list[str]) -> None:
+    with pytest.raises(click.UsageError):
+        parsed(*words)
+
+
+def test_one_word_is_shell_text_and_several_are_kept_apart() -> None:
+    assert command_of(["a | b > 'c d'"]) == "a | b > 'c d'"
+    assert command_of(["echo", "a b", "$HOME", "it's"]) == """echo 'a b' '$HOME' 'it'"'"'s'"""
+
+
+def test_no_word_is_no_command() -> None:
+    with pytest.raises(UsageError, match="There is no command behind --"):
+        command_of([])
+
+
+# -- values ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "notice"),
+    [
+        ("USR2@30s", (12, 30.0)),
+        ("TERM@1m", (15, 60.0)),
+        ("sigusr1@90", (10, 90.0)),
+        ("usr1", (10, 30.0)),
+        ("@60", (12, 60.0)),
+        ("10@5s", (10, 5.0)),
+        ("INT@", (2, 30.0)),
+        ("none", (None, 0.0)),
+        ("None", (None, 0.0)),
+    ],
+)
+def test_a_notice_is_a_signal_and_a_time(text: str, notice: tuple[int | None, float]) -> None:
+    assert parse_notice(text) == notice
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("WHAT@30s", "'WHAT' is not a signal. Write USR2@30s"), ("USR2@soon", "'soon' is not a time"), ("30s", "'30s'")],
+)
+def test_what_is_no_notice_is_refused_with_examples(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_notice(text)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "variable"), [("A=1", ("A", "1")), ("A=", ("A", "")), ("A=b=c", ("A", "b=c")), ("A= x ", ("A", " x "))]
+)
+def test_a_variable_is_a_name_and_a_value(text: str, variable: tuple[str, str]) -> None:
+    assert parse_variable(text) == variable
+
+
+def test_a_variable_without_a_value_is_taken_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "s=cret")
+    assert parse_variable("TOKEN") == ("TOKEN", "s=cret")
+
+
+def test_a_variable_that_is_not_set_cannot_be_taken_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TOKEN", raising=False)
+    with pytest.raises(UsageError, match=r"--env TOKEN: that variable is not set here\. Write --env TOKEN=VALUE"):
+        parse_variable("TOKEN")
+
+
+@pytest.mark.parametrize("text", ["=x", "A=\0"])
+def test_what_is_no_variable_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a variable"):
+        parse_variable(text)
+
+
+@click.command()
+@job_options
+def job_sample(**_: object) -> None: ...
+
+
+def spec_of(*words: str, gpus: int | None = None, outfile: str | None = None) -> JobSpec:
+    params = dict(job_sample.make_context("sample", list(words)).params)
+    options = take_job_options(params)
+    assert params == {}, "take_job_options leaves none of its own behind"
+    return options.spec("python train.py", gpus, outfile)
+
+
+def test_without_options_a_job_is_as_its_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert spec_of() == JobSpec("python train.py", str(tmp_path))
+
+
+def test_every_option_reaches_the_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = (
+        "-n mine -p thesis --retries 3 --backoff 2m --timeout 1:30:00 --signal TERM@1m --grace 5s "
+        "--cwd sub --shell /bin/bash --max-log 10M"
+    )
+    assert spec_of(*words.split(), gpus=2, outfile="out.txt") == JobSpec(
+        command="python train.py",
+        cwd=os.path.join(tmp_path, "sub"),
+        name="mine",
+        project="thesis",
+        gpus=2,
+        shell="/bin/bash",
+        retries=3,
+        backoff_s=120.0,
+        timeout_s=5400.0,
+        notice_signal=15,
+        notice_s=60.0,
+        grace_s=5.0,
+        outfile=os.path.join(tmp_path, "out.txt"),
+        max_log_bytes=10 << 20,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--timeout", "soon"], "'soon' is not a time"),
+        (["--max-log", "big"], "'big' is not a size"),
+        (["--signal", "X@1"], "'X' is not a signal"),
+        (["--env", "=1"], "'=1' is not a variable"),
+        (["--retries", "-1"], "-1"),
+    ],
+)
+def test_a_bad_value_is_told_with_its_option(words: list[str], said: str) -> None:
+    with pytest.raises(click.BadParameter) as caught:
+        job_sample.make_context("sample", list(words))
+    assert said in caught.value.format_message()
+    assert words[0] in caught.value.format_message()

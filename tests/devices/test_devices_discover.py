@@ -1,0 +1,239 @@
+"""Which devices a host gets when nobody names any."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from duckrow.core.errors import UsageError
+from duckrow.core.inventory import WHOLE
+from duckrow.core.ports import Device
+from duckrow.devices import discover
+from duckrow.devices.discover import cores, find_gpus, seats_of
+from duckrow.devices.nvml import NvmlSource
+
+UUIDS = ("GPU-aaaa1111-0000", "GPU-aaaa2222-0000", "GPU-bbbb3333-0000", "GPU-cccc4444-0000")
+
+
+class FakeSource:
+    """So many GPUs, without a driver."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def devices(self) -> list[Device]:
+        return [Device(str(number), "Fake", UUIDS[number], 24_000) for number in range(self._count)]
+
+
+def found(visible: str | None, count: int = 4) -> list[str]:
+    environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    return [device.name for device in find_gpus(FakeSource(count), environment)]
+
+
+@pytest.mark.parametrize(
+    ("visible", "names"),
+    [
+        (None, ["0", "1", "2", "3"]),
+        ("", []),
+        (" ", []),
+        ("-1", []),
+        ("2", ["2"]),
+        ("3,1", ["3", "1"]),
+        (" 0 , 2 ", ["0", "2"]),
+        ("1,9", ["1"]),
+        ("NoDevFiles", []),
+        (UUIDS[2], ["2"]),
+        (f"{UUIDS[3]},{UUIDS[0]}", ["3", "0"]),
+        ("GPU-bbbb", ["2"]),
+        ("GPU-aaaa2,GPU-cccc4444", ["1", "3"]),
+        ("GPU-zzzz", []),
+        ("bbbb3333", []),
+        (f"0,{UUIDS[1]}", ["0", "1"]),
+    ],
+)
+def test_of_the_gpus_those_are_left_that_cuda_visible_devices_names(visible: str | None, names: list[str]) -> None:
+    assert found(visible) == names
+
+
+def test_where_there_is_no_gpu_none_is_found_whatever_is_visible() -> None:
+    assert found(None, count=0) == []
+    assert found("0,1", count=0) == []
+
+
+def test_the_variable_is_read_from_our_own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert [device.name for device in find_gpus(FakeSource(2))] == ["1"]
+
+
+# -- seats ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three GPUs and two cores."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(discover, "NvmlSource", lambda: FakeSource(3))
+    monkeypatch.setattr(discover, "cores", lambda: 2)
+
+
+def seats(
+    *gpus: str, slots: int | None = None, jobs_per_gpu: int = 1, with_cpu_slots: bool = False
+) -> list[tuple[str, ...]]:
+    return [seat.devices for seat in seats_of(gpus or None, slots, jobs_per_gpu, with_cpu_slots=with_cpu_slots)]
+
+
+@pytest.mark.usefixtures("machine")
+def test_without_a_word_every_gpu_is_a_seat() -> None:
+    assert seats() == [("0",), ("1",), ("2",)]
+
+
+@pytest.mark.usefixtures("machine")
+def test_beside_all_gpus_the_daemon_has_a_slot_a_core() -> None:
+    assert seats(with_cpu_slots=True) == [("0",), ("1",), ("2",), ("cpu0",), ("cpu1",)]
+
+
+@pytest.mark.usefixtures("machine")
+def test_the_gpus_that_are_named_are_taken_without_a_look() -> None:
+    assert seats("0+7", "5") == [("0", "7"), ("5",)]
+
+
+@pytest.mark.usefixtures("machine")
+def test_all_is_what_was_found() -> None:
+    assert seats("all", jobs_per_gpu=2) == [("0",), ("1",), ("2",)] * 2
+
+
+@pytest.mark.usefixtures("machine")
+def test_slots_alone_are_just_those() -> None:
+    assert seats(slots=3) == [("cpu0",), ("cpu1",), ("cpu2",)]
+    assert seats(slots=3, with_cpu_slots=True) == [("cpu0",), ("cpu1",), ("cpu2",)]
+
+
+@pytest.mark.usefixtures("machine")
+def test_gpus_and_slots_are_both() -> None:
+    assert seats("1", slots=1) == [("1",), ("cpu0",)]
+
+
+@pytest.mark.usefixtures("machine")
+def test_jobs_share_the_gpus_that_were_found() -> None:
+    shares = {seat.holds[0][1] for seat in seats_of(None, None, 2, with_cpu_slots=False)}
+    assert shares == {WHOLE // 2}
+
+
+@pytest.mark.usefixtures("machine")
+def test_an_inherited_cuda_visible_devices_limits_what_is_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,0")
+    assert seats() == [("2",), ("0",)]
+    assert seats("all") == [("2",), ("0",)]
+
+
+@pytest.mark.usefixtures("machine")
+def test_without_gpus_there_is_a_slot_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discover, "NvmlSource", lambda: FakeSource(0))
+    assert seats() == [("cpu0",), ("cpu1",)]
+    assert seats(with_cpu_slots=True) == [("cpu0",), ("cpu1",)]
+    with pytest.raises(UsageError, match="no GPU was found"):
+        seats("all")
+
+
+@pytest.mark.usefixtures("machine")
+def test_an_empty_cuda_visible_devices_means_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert seats() == [("cpu0",), ("cpu1",)]
+
+
+def test_only_the_cores_that_we_may_use_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 2, 5})
+    assert cores() == 3
+
+
+# -- NVML -----------------------------------------------------------------------------------------------------------
+
+
+class NVMLError(Exception):
+    pass
+
+
+class FakeNvml(ModuleType):
+    """The parts of `pynvml` that are asked; what a test names in `silent` fails."""
+
+    NVMLError = NVMLError
+
+    def __init__(self, *silent: str) -> None:
+        super().__init__("pynvml")
+        self.shut_down = 0
+        self._silent = silent
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("nvml") and name in self._silent:
+            return self._fail
+        return super().__getattribute__(name)
+
+    def _fail(self, *_: object) -> None:
+        raise NVMLError("not supported")
+
+    def nvmlInit(self) -> None: ...
+
+    def nvmlShutdown(self) -> None:
+        self.shut_down += 1
+
+    def nvmlDeviceGetCount(self) -> int:
+        return 2
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        return index
+
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:
+        class Memory:
+            total = (24 + handle) << 30
+
+        return Memory
+
+    def nvmlDeviceGetName(self, handle: int) -> bytes:  # older releases answer in bytes
+        return b"NVIDIA Fake %d" % handle
+
+    def nvmlDeviceGetUUID(self, handle: int) -> str:
+        return UUIDS[handle]
+
+
+def devices_of(nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch) -> list[Device]:
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    return NvmlSource().devices()
+
+
+def test_gpus_are_described_by_their_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml = FakeNvml()
+    assert devices_of(nvml, monkeypatch) == [
+        Device("0", "NVIDIA Fake 0", UUIDS[0], 24 << 10),
+        Device("1", "NVIDIA Fake 1", UUIDS[1], 25 << 10),
+    ]
+    assert nvml.shut_down == 1
+
+
+@pytest.mark.parametrize("silent", ["nvmlInit", "nvmlDeviceGetCount"])
+def test_without_a_driver_there_are_no_gpus_and_no_complaint(monkeypatch: pytest.MonkeyPatch, silent: str) -> None:
+    assert devices_of(FakeNvml(silent), monkeypatch) == []
+
+
+def test_without_the_library_there_are_no_gpus_and_no_complaint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert NvmlSource().devices() == []
+
+
+@pytest.mark.parametrize(
+    ("silent", "device"),
+    [
+        ("nvmlDeviceGetMemoryInfo", Device("0", "NVIDIA Fake 0", UUIDS[0], None)),
+        ("nvmlDeviceGetName", Device("0", "", UUIDS[0], 24 << 10)),
+        ("nvmlDeviceGetUUID", Device("0", "NVIDIA Fake 0", "", 24 << 10)),
+    ],
+)
+def test_a_gpu_that_does_not_tell_all_is_there_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, silent: str, device: Device
+) -> None:
+    devices = devices_of(FakeNvml(silent), monkeypatch)
+    assert devices[0] == device
+    assert len(devices) == 2
