@@ -35,7 +35,6 @@ class Endings:
         path.write_text(log)
         ended = attempt(
             job(id=self._count, command=f"python train.py --seed {self._count}"),
-            id=self._count,
             log=str(path),
             exit_code=exit_code,
             signal=signal,

@@ -53,7 +53,6 @@ def job(gpus: int | None = None, **fields: Any) -> QueuedJob:
 def attempt(of: QueuedJob | None = None, **fields: Any) -> LiveAttempt:
     """An attempt that began at 1000 and holds GPU 0."""
     unimportant: dict[str, Any] = {
-        "id": 1,
         "number": 1,
         "keeper": "k",
         "holds": (("0", 1_000_000),),

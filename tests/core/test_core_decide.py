@@ -96,17 +96,17 @@ def test_an_attempt_that_is_being_stopped_is_not_stopped_for_its_limit_too() -> 
 
 def test_the_wake_up_is_for_whoever_is_first() -> None:
     limited = [
-        attempt(job(timeout_s=limit_s, notice_signal=None), id=number, started_at=1000.0)
+        attempt(job(id=number, timeout_s=limit_s, notice_signal=None), started_at=1000.0)
         for number, limit_s in enumerate((300.0, 100.0, 200.0))
     ]
-    asked = attempt(job(grace_s=60.0), id=9, stop_began_at=1000.0, stop_step=1)
+    asked = attempt(job(id=9, grace_s=60.0), stop_began_at=1000.0, stop_step=1)
     assert decided(1000.0, *limited).wake_at == 1100.0
     assert decided(1000.0, *limited, asked).wake_at == 1060.0
 
 
 def test_one_tick_starts_warns_and_stops() -> None:
-    late = attempt(job(timeout_s=10.0), id=1, started_at=1000.0)
-    warned = attempt(job(timeout_s=60.0), id=2, started_at=1000.0)
+    late = attempt(job(id=1, timeout_s=10.0), started_at=1000.0)
+    warned = attempt(job(id=2, timeout_s=60.0), started_at=1000.0)
     waiting = job(id=5)
     decision = decide(1040.0, [late, warned], [waiting], gpus(2), {"0": WHOLE})
     assert decision == Decision(

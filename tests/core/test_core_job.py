@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from tests.core.language import attempt, job
         ("accelerate launch train.py", "train"),
         ("/usr/bin/env python", "env"),
         ("./a.out", "a"),
+        ("train.v2.py", "train.v2"),
         ("make", "make"),
         ("echo 'hello world'", "echo"),
         ("bash -c 'sleep 1'", "sleep"),
@@ -96,9 +98,21 @@ def test_a_job_without_a_name_gets_one_from_its_command() -> None:
     assert JobSpec("python train.py", "/", name="mine").name == "mine"
 
 
+def test_a_job_that_says_nothing_gets_what_the_documents_promise() -> None:
+    spec = JobSpec("true", "/")
+    assert (spec.project, spec.priority, spec.gpus, spec.shell) == ("default", 30, None, "/bin/sh")
+    assert (spec.retries, spec.backoff_s, spec.timeout_s, spec.grace_s) == (0, 10.0, None, 10.0)
+    assert (spec.notice_signal, spec.notice_s) == (signal.SIGUSR2, 30.0)
+
+
 def test_zero_gpus_and_a_limit_of_zero_are_requests_too() -> None:
     spec = JobSpec("true", "/", gpus=0, timeout_s=0.0)
     assert (spec.gpus, spec.timeout_s) == (0, 0.0)
+
+
+def test_every_attempt_of_every_job_has_a_number_of_its_own() -> None:
+    attempts = [attempt(job(id=job_id), number=number) for job_id in (1, 2, 3) for number in (1, 2, 999)]
+    assert len({each.id for each in attempts}) == len(attempts)
 
 
 def test_the_deadline_counts_from_the_start() -> None:

@@ -80,6 +80,11 @@ def test_each_gpu_takes_as_many_jobs_as_may_share_it() -> None:
     assert sorted(start.holds[0][0] for start in starts) == ["0", "0", "1", "1"]
 
 
+def test_a_job_of_one_gpu_shares_it_like_one_that_says_nothing() -> None:
+    expect(job(gpus=1), job(gpus=1), job(gpus=1)).on(gpus(1, jobs_per_gpu=2)).to_get("0", "0", WAITS)
+    expect(job(gpus=2), job(gpus=2)).on(groups("0+1", "0+1")).to_get("0,1", "0,1")
+
+
 def test_a_job_of_several_gpus_has_them_whole_although_others_share() -> None:
     expect(job(gpus=2), job(gpus=1)).on(gpus(2, jobs_per_gpu=2)).to_get("0,1", WAITS)
     expect(job(gpus=1), job(gpus=2)).on(gpus(2, jobs_per_gpu=2)).to_get("0", WAITS)

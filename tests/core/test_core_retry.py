@@ -47,7 +47,8 @@ def test_the_backoff_doubles_with_each_retry() -> None:
     assert waits == [NOW + wait for wait in (10.0, 20.0, 40.0, 80.0, 160.0)]
 
 
-def test_the_backoff_has_an_upper_end() -> None:
+def test_the_backoff_is_never_more_than_an_hour() -> None:
+    assert LONGEST_BACKOFF_S == 3600.0
     assert end(job(retries=99, retries_used=50, backoff_s=10.0)).not_before == NOW + LONGEST_BACKOFF_S
     assert end(job(retries=99, backoff_s=1e6)).not_before == NOW + LONGEST_BACKOFF_S
 

@@ -82,6 +82,8 @@ def test_what_is_no_size_is_refused_with_examples(text: str) -> None:
         (0, "0.0s"),
         (0.34, "0.3s"),
         (9.9, "9.9s"),
+        (10, "10s"),
+        (10.7, "10s"),
         (42.9, "42s"),
         (59.99, "59s"),
         (60, "1m 00s"),

@@ -34,7 +34,6 @@ class Shelf:
         """An attempt at a job that waits, as the scheduler makes it."""
         job = next(job for job in self.tick.eligible(1000) if job.id == job_id)
         values: dict[str, Any] = {
-            "id": self.tick.last_attempt_id() + 1,
             "number": job.attempts + 1,
             "keeper": "keeper-1",
             "holds": (("0", WHOLE),),

@@ -87,6 +87,21 @@ def test_two_who_ask_do_not_take_each_other_for_the_host(folder: Folder) -> None
         assert not is_alive(folder, 1)
 
 
+def test_nothing_is_left_open(folder: Folder) -> None:
+    """The kernel closes a lock with its last open file: one that is left open makes a dead host look alive."""
+    os.mkfifo(folder.host_fifo(1))
+    bell = os.open(folder.host_fifo(1), os.O_RDWR | os.O_NONBLOCK)
+    before = os.listdir("/proc/self/fd")
+    lock = try_lock(folder, 1)
+    assert lock is not None
+    assert try_lock(folder, 1) is None
+    is_alive(folder, 1)
+    ring(folder, 1)
+    unlock(folder, 1, lock)
+    assert os.listdir("/proc/self/fd") == before
+    os.close(bell)
+
+
 def test_letting_go_leaves_no_file(folder: Folder) -> None:
     lock = try_lock(folder, 1)
     assert lock is not None

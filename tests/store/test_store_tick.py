@@ -250,15 +250,6 @@ def test_jobs_that_still_wait_can_be_left_out_and_those_that_began_cannot(shelf:
     assert [event["detail"] for event in shelf.jobs.events(1)] == ["no longer listed"]
 
 
-def test_attempt_ids_go_on_after_those_that_are_gone(shelf: Shelf) -> None:
-    shelf.add("a")
-    assert shelf.tick.last_attempt_id() == 0
-    attempt = shelf.start(1)
-    with shelf.database.transaction():
-        shelf.tick.unstart(attempt, None, 1001.0, "")
-    assert shelf.tick.last_attempt_id() == attempt.id
-
-
 # -- compare and set ------------------------------------------------------------------------------------------------
 
 

@@ -90,8 +90,9 @@ def test_a_daemon_that_dies_at_each_step_of_its_tick_loses_nothing(duckrow: Duck
         try:
             until(lambda dying=dying: dying.poll() is not None or all_done(duckrow), "death or the end")  # type: ignore[misc]
         finally:
-            dying.kill()
-            deaths += dying.wait() == -signal.SIGKILL
+            if all_done(duckrow):
+                dying.kill()
+            deaths += dying.wait() == 128 + signal.SIGKILL
         duckrow.up()
         if all_done(duckrow):
             break
@@ -137,42 +138,52 @@ def test_a_job_killed_by_a_signal_while_the_daemon_is_dead_is_known_by_its_signa
     assert duckrow.job(job)["signal"] == signal.SIGSEGV
 
 
-def test_a_killed_keeper_makes_its_job_lost_and_never_succeeded(duckrow: Duckrow) -> None:
+def test_a_daemon_whose_keeper_is_killed_steps_down_and_loses_no_exit_code(duckrow: Duckrow) -> None:
+    daemon = duckrow.up("--slots", "2")
+    gate = duckrow.work / "gate"
+    job = duckrow.submit("--", f"while [ ! -e {gate} ]; do sleep 0.01; done; exit 21")
+    duckrow.wait_for(job, "running")
+    os.kill(parent_of(daemon), signal.SIGKILL)
+    until(lambda: "not running" in duckrow("gpus").stderr, "the daemon to step down")
+    waiting = duckrow.submit("--", "true")  # starts a new daemon
+    duckrow.wait_for(waiting, "succeeded")
+    assert duckrow.daemon_pid() != daemon
+    gate.touch()
+    duckrow.wait_for(job, "failed")
+    assert duckrow.job(job)["exit_code"] == 21
+    until(lambda: not is_running(daemon), "the end of the old one")
+
+
+def test_an_end_that_nobody_saw_is_lost_and_never_succeeded(duckrow: Duckrow) -> None:
     duckrow.up("--slots", "2")
     gate = duckrow.work / "gate"
     job = duckrow.submit("--", f"while [ ! -e {gate} ]; do sleep 0.01; done")
     retried = duckrow.submit("--retries", "1", "--backoff", "0", "--", f"while [ ! -e {gate} ]; do sleep 0.01; done")
+    waiting = duckrow.submit("--", "true")
     duckrow.wait_for(retried, "running")
-    keeper = keeper_of(duckrow, job)
-    os.kill(keeper, signal.SIGKILL)
-    until(lambda: not is_running(keeper), "the keeper's end")
+    kill_daemon_and_keeper(duckrow)
+    duckrow.up()
     assert duckrow.state(job) == "running"  # its process lives, and so it keeps its device
+    assert duckrow.state(waiting) == "queued"
     gate.touch()
     duckrow.wait_for(job, "lost")
     duckrow.wait_for(retried, "succeeded")
+    duckrow.wait_for(waiting, "succeeded")
     assert duckrow.job(retried)["attempts"] == 2
-    later = duckrow.submit("--", "true")
-    duckrow.wait_for(later, "succeeded")
 
 
-def keeper_of(duckrow: Duckrow, job: int) -> int:
-    pid = duckrow.sql("SELECT pid FROM attempts WHERE job_id = ?", job)[0][0]
+def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
 
-def test_keeper_and_daemon_killed_together_lose_nothing_that_had_not_begun(duckrow: Duckrow) -> None:
-    duckrow.up("--slots", "1")
-    gate = duckrow.work / "gate"
-    running = duckrow.submit("--", f"while [ ! -e {gate} ]; do sleep 0.01; done")
-    waiting = duckrow.submit("--", "true")
-    duckrow.wait_for(running, "running")
-    os.kill(keeper_of(duckrow, running), signal.SIGKILL)
-    duckrow.kill_daemon()
-    duckrow.up()
-    assert duckrow.state(running) == "running"
-    gate.touch()
-    duckrow.wait_for(running, "lost")
-    duckrow.wait_for(waiting, "succeeded")
+def kill_daemon_and_keeper(duckrow: Duckrow) -> None:
+    daemon = duckrow.daemon_pid()
+    keeper = parent_of(daemon)
+    for pid in (daemon, keeper):
+        os.kill(pid, signal.SIGSTOP)  # neither may see the other die
+    for pid in (daemon, keeper):
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: not is_running(daemon) and not is_running(keeper), "their end")
 
 
 def test_after_a_reboot_running_jobs_are_lost_and_follow_their_retry_policy(duckrow: Duckrow) -> None:
@@ -187,7 +198,7 @@ def test_after_a_reboot_running_jobs_are_lost_and_follow_their_retry_policy(duck
         duckrow.wait_for(job, "running")
     duckrow.kill_daemon()
     until(lambda: len(duckrow.job_processes()) <= 4, "the short job's end")
-    journal = next(path for path in (duckrow.home / "keepers").iterdir() if path.name != "keepers.log")
+    journal = next((duckrow.home / "keepers").iterdir())
     until(lambda: "\nE " in journal.read_text(), "the record of the short job's end")
     duckrow.kill_everything()
     duckrow.sql("UPDATE hosts SET boot_id = 'an earlier boot'")
@@ -205,18 +216,16 @@ def test_a_reused_pid_is_not_taken_for_the_job(duckrow: Duckrow) -> None:
     duckrow.up("--slots", "1")
     job = duckrow.submit("--", "sleep 600")
     duckrow.wait_for(job, "running")
-    duckrow.kill_daemon()
-    keeper = keeper_of(duckrow, job)
+    kill_daemon_and_keeper(duckrow)
     pid = duckrow.sql("SELECT pid FROM attempts")[0][0]
-    os.kill(keeper, signal.SIGKILL)
     os.kill(pid, signal.SIGKILL)
     until(lambda: not is_running(pid), "the job's end")
     # The PID comes round, as it cannot within a moment: now it is that of a process that began later.
     seen = time.clock_gettime(time.CLOCK_BOOTTIME)
     until(lambda: time.clock_gettime(time.CLOCK_BOOTTIME) > seen + 0.1, "a later moment")
     bystander = duckrow.spawn("run", "--slots", "1", "--", "sleep", "600")
-    journal = next(path for path in (duckrow.home / "keepers").iterdir() if "P 1 " in path.read_text())
-    journal.write_text(journal.read_text().replace(f"P 1 {pid} ", f"P 1 {bystander.pid} "))
+    journal = next(path for path in (duckrow.home / "keepers").iterdir() if f" {pid} " in path.read_text())
+    journal.write_text(journal.read_text().replace(f" {pid} ", f" {bystander.pid} "))
     duckrow.sql("UPDATE attempts SET pid = ? WHERE job_id = ?", bystander.pid, job)
     try:
         duckrow.up()

@@ -49,7 +49,7 @@ def test_two_daemons_started_at_once_one_wins_and_the_other_says_so(duckrow: Duc
     for loser in losers:
         _, said = loser.communicate()
         assert loser.returncode == 1
-        assert f"There is a daemon already. It is running already, as process {winner.pid}." in said.decode()
+        assert f"There is a daemon already. It is running already, as process {duckrow.daemon_pid()}." in said.decode()
     winner.terminate()
     winner.communicate()
     assert winner.returncode == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
@@ -64,9 +63,16 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2))
 
 
+def terminal_width() -> int:
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns)
+    except (OSError, ValueError):
+        return 120
+
+
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str] | None = None) -> None:
     """Columns as wide as they need to be; the last one takes what is left and is cut at the end of the line."""
-    width = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 10_000
+    width = terminal_width() if sys.stdout.isatty() else 10_000
     cells = [[clean(cell) for cell in row] for row in rows]
     widths = [max(len(line[column]) for line in [list(header), *cells]) for column in range(len(header))]
     before_last = sum(widths[:-1]) + 2 * (len(widths) - 1)

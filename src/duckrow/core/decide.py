@@ -51,6 +51,8 @@ def decide(
     """What to start, and whom to warn or stop. `booked` is changed: it then holds the new starts too."""
     decision = Decision()
     for attempt in live:
+        if attempt.follows is not None:
+            continue
         if attempt.stop_began_at is not None:
             _climb_ladder(attempt, now, decision)
         elif attempt.deadline is not None:
@@ -77,6 +79,27 @@ def choose_starts(queue: Sequence[QueuedJob], seats: Sequence[Seat], booked: dic
         book(holds, booked)
         starts.append(Start(job, holds))
     return starts
+
+
+def choose_successors(live: Iterable[LiveAttempt], queue: Sequence[QueuedJob], host_id: int) -> list[tuple[int, Start]]:
+    """Which jobs follow which attempts, on the very devices, the moment those have ended.
+
+    Only for jobs that take milliseconds, where the way through the scheduler would cost more than the job: a job
+    that is lined up can no longer be overtaken.
+    """
+    attempts = list(live)
+    followed = {attempt.follows for attempt in attempts}
+    chosen: list[tuple[int, Start]] = []
+    waiting = iter(queue)
+    for attempt in attempts:
+        free_to_follow = attempt.follows is None and attempt.id not in followed and attempt.stop_began_at is None
+        if not free_to_follow or attempt.job_host_id != host_id:
+            continue
+        job = next(waiting, None)
+        if job is None or job.gpus != attempt.job.gpus:
+            break
+        chosen.append((attempt.id, Start(job, attempt.holds)))
+    return chosen
 
 
 def _climb_ladder(attempt: LiveAttempt, now: float, decision: Decision) -> None:

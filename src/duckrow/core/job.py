@@ -16,6 +16,7 @@ DEFAULT_BACKOFF_S = 10.0
 DEFAULT_NOTICE_SIGNAL = 12  # SIGUSR2: SIGUSR1 belongs to NCCL
 DEFAULT_NOTICE_S = 30.0
 DEFAULT_SHELL = "/bin/sh"
+ATTEMPTS_PER_JOB = 1_000_000
 
 _INTERPRETERS = re.compile(r"(python[\d.]*|bash|sh|zsh|Rscript|julia|perl|node|uv|run|torchrun|accelerate|launch)")
 
@@ -84,7 +85,6 @@ class QueuedJob(NamedTuple):
 class LiveAttempt:
     """An attempt that holds devices, as the host that watches it sees it."""
 
-    id: int
     number: int
     job: QueuedJob
     keeper: str
@@ -93,6 +93,7 @@ class LiveAttempt:
     log: str
     job_host_id: int
     state: State = State.STARTING
+    follows: int | None = None  # the attempt whose devices it takes over the moment that one has ended
     pid: int | None = None
     noticed: bool = False  # the signal ahead of the time limit was sent
     stopped_for: Outcome | None = None  # why it is being stopped, if it is
@@ -102,6 +103,11 @@ class LiveAttempt:
     exit_code: int | None = None
     signal: int | None = None
     exited_at: float | None = None
+
+    @property
+    def id(self) -> int:
+        """Names the attempt by one number, on this machine and in this state folder."""
+        return self.job.id * ATTEMPTS_PER_JOB + self.number
 
     @property
     def deadline(self) -> float | None:

@@ -70,6 +70,12 @@ class Engine(Protocol):
 
     def start(self, orders: Sequence[StartOrder]) -> None: ...
 
+    def line_up(self, order: StartOrder) -> None:
+        """Start this attempt the moment the one that it follows is gone."""
+
+    def stand_down(self, attempt: LiveAttempt) -> bool:
+        """Do not start an attempt that was lined up; False if it has been started."""
+
     def adopt(self, attempts: Iterable[LiveAttempt], rebooted: bool) -> None:
         """Watch attempts that another process, now dead, has started; `rebooted`: on an earlier boot."""
 
@@ -80,6 +86,9 @@ class Engine(Protocol):
 
     def reports(self) -> list[Report]:
         """What has happened since the last call; never waits."""
+
+    def settled(self) -> None:
+        """All that was reported is on disk."""
 
 
 class Observer:
@@ -130,6 +139,8 @@ class Reactor(Protocol):
     def unwatch(self, fd: int) -> None: ...
 
     def later(self, seconds: float, call: Callable[[], None]) -> None: ...
+
+    def on_signal(self, number: int, call: Callable[[], None]) -> None: ...
 
 
 class Device(NamedTuple):

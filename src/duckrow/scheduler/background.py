@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from duckrow.core.errors import DuckrowError
 from duckrow.core.inventory import Seat
 from duckrow.devices.discover import seats_of
+from duckrow.engines.local.keeper import fork_host
 from duckrow.scheduler.daemon import serve
 from duckrow.scheduler.host import AlreadyRunning
 from duckrow.store.database import Database
@@ -45,8 +46,9 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None]) -> None:
     choice = _remembered(database, choice)
     seats = seats_of(choice.gpus or None, choice.slots, choice.jobs_per_gpu, with_cpu_slots=True)
     database.close()
+    link = fork_host(str(folder.keepers), speaks=False)
     try:
-        serve(folder, seats, ready)
+        serve(folder, seats, link, ready)
     except AlreadyRunning as error:
         raise AlreadyRunning(f"There is a daemon already. {error}") from None
 

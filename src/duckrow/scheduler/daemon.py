@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from duckrow.core.inventory import Seat
 from duckrow.core.ports import Observer
+from duckrow.engines.local.keeper import KeeperLink
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.loop import Loop
 from duckrow.store.database import Database
@@ -34,30 +35,20 @@ def _log(sentence: str) -> None:
         pass  # a full disk must not end the daemon
 
 
-def serve(folder: Folder, seats: Sequence[Seat], ready: Callable[[], None]) -> None:
+def serve(folder: Folder, seats: Sequence[Seat], link: KeeperLink, ready: Callable[[], None]) -> None:
     """Run until SIGTERM or SIGINT. What runs then goes on, and is found again by the next daemon."""
     database = Database(folder, durable=False)
-    loop = Loop(database, Host(folder, database, DAEMON), seats, _LogTrouble())
-    asked_to_end = _on_signals(loop)
+    loop = Loop(database, Host(folder, database, DAEMON), seats, link, _LogTrouble())
+    asked_to_end: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.reactor.on_signal(number, lambda number=number: asked_to_end.append(number))  # type: ignore[misc]
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     loop.begin()
     loop.turn(0)
     _log(f"The daemon runs as process {os.getpid()} over {len(seats)} seats.")
     ready()
-    while not asked_to_end():
+    while not asked_to_end:
         loop.turn()
     running = len(loop.live)
     loop.close()
     _log(f"The daemon ends; {running} running jobs go on." if running else "The daemon ends.")
-
-
-def _on_signals(loop: Loop) -> Callable[[], bool]:
-    reading, writing = os.pipe()
-    for end in (reading, writing):
-        os.set_blocking(end, False)
-    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    caught: list[int] = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    loop.reactor.watch(reading, lambda: caught.extend(os.read(reading, 64)))
-    return lambda: bool(caught)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections import deque
@@ -65,6 +64,7 @@ class Run:
         self._on_event = on_event
         self._in_terminal = in_terminal  # one command that has the terminal, and hears Ctrl-C itself
         loop.on_end = self._note_end
+        loop.may_line_up = max_failures is None  # a run that may have to stop short must not look ahead
 
     # -- what a view may ask ----------------------------------------------------------------------------------
 
@@ -169,33 +169,27 @@ class Run:
     # -- signals ----------------------------------------------------------------------------------------------
 
     def _catch_signals(self) -> None:
-        reading, writing = os.pipe()
-        for end in (reading, writing):
-            os.set_blocking(end, False)
-        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-        self.loop.reactor.watch(reading, lambda: self._signalled(os.read(reading, 64)))
         for number in SIGNALS:
-            signal.signal(number, lambda *_: None)
+            self.loop.reactor.on_signal(number, lambda number=number: self._signalled(number))  # type: ignore[misc]
 
-    def _signalled(self, numbers: bytes) -> None:
-        for number in numbers:
-            if number not in SIGNALS or (self._in_terminal and self.loop.live and self._leave_to_job(number)):
-                continue
-            if number == signal.SIGHUP:
-                self.hung_up = True
-                if self.interrupts:
-                    continue  # the terminal went away while we were ending anyway
-            self.interrupts += 1
-            self._start_nothing_more()
-            if self.interrupts > 1:
-                self.loop.stop_all = self.interrupts - 1
-            self._on_event("interrupted", self.interrupts)
+    def _signalled(self, number: int) -> None:
+        if self._in_terminal and self.loop.live:
+            self._leave_to_job(number)
+            return
+        if number == signal.SIGHUP:
+            self.hung_up = True
+            if self.interrupts:
+                return  # the terminal went away while we were ending anyway
+        self.interrupts += 1
+        self._start_nothing_more()
+        if self.interrupts > 1:
+            self.loop.stop_all = self.interrupts - 1
+        self._on_event("interrupted", self.interrupts)
 
-    def _leave_to_job(self, number: int) -> bool:
+    def _leave_to_job(self, number: int) -> None:
         """The terminal has sent Ctrl-C to the job as well, which answers it as it likes; SIGTERM came to us alone."""
         if number == signal.SIGTERM:
             self.loop.stop_all = 1
-        return True
 
     def _start_nothing_more(self) -> None:
         self.loop.dispatching = False

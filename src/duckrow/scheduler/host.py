@@ -63,7 +63,12 @@ class Host:
         return host_id == self.id or is_alive(self.folder, host_id)
 
     def close(self) -> None:
+        """End in good order."""
         self.rows.close(self.id)
+        self.release()
+
+    def release(self) -> None:
+        """Be no host any more; for the others this is like a death."""
         self.folder.host_fifo(self.id).unlink(missing_ok=True)
         os.close(self.bell)
         unlock(self.folder, self.id, self._lock)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
-from duckrow.core.decide import Decision, decide
+from duckrow.core.decide import Decision, choose_successors, decide
 from duckrow.core.errors import StateError
 from duckrow.core.inventory import CPU, Seat, book, unbook
 from duckrow.core.job import JobSpec, LiveAttempt, QueuedJob
@@ -23,6 +24,7 @@ from duckrow.core.ports import (
 )
 from duckrow.core.retry import Verdict, after_end
 from duckrow.engines.local.engine import LocalEngine
+from duckrow.engines.local.keeper import KeeperLink, keep_own_children
 from duckrow.scheduler.crashpoints import reach
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.reactor import EpollReactor
@@ -36,6 +38,9 @@ from duckrow.store.tick import TickStore
 HEAD = 256
 """How much of the queue a tick looks at."""
 
+BRISK_S = 0.02
+"""Jobs that last no longer than this on average are lined up behind those that run."""
+
 _TROUBLE_S = 2.0  # how long to wait before trying again when the disk is full or the database cannot be written
 _RETRY_START_S = 2.0
 
@@ -46,6 +51,7 @@ class Loop:
         database: Database,
         host: Host,
         seats: Sequence[Seat],
+        link: KeeperLink,
         observer: Observer | None = None,
         output: str = "log",
     ) -> None:
@@ -57,9 +63,8 @@ class Loop:
         self.reactor = EpollReactor()
         self.store = TickStore(database, host.id)
         self.jobs = JobStore(database)
-        self.engine = LocalEngine(
-            self.reactor, str(self.folder.keepers), database.tag(), self.store.environment, output
-        )
+        self.engine = LocalEngine(self.reactor, str(self.folder.keepers), link, self.store.environment, output)
+        self._link = link
         self.recovery = Recovery(self)
         self.live: dict[int, LiveAttempt] = {}
         self.booked: dict[str, int] = {}
@@ -73,13 +78,14 @@ class Loop:
         self._whole_queue = False  # nothing eligible is behind what we hold of the queue
         self._reports: list[Report] = []  # seen, and not yet on disk
         self._told: list[tuple[LiveAttempt, Verdict, float]] = []
-        self._last_attempt_id = 0
         self._next_delayed: float | None = None
         self._wake_at: float | None = None
         self._woken = True
         self._in_trouble = False  # nothing is tried for a while
         self._was_in_trouble = False  # and it was said
         self._gpu_freed = False
+        self._pace_s = 1.0  # how long jobs last, the last ones counting most
+        self.may_line_up = True
         self.reactor.watch(host.bell, self._rung)
 
     # -- the life of the loop ---------------------------------------------------------------------------------
@@ -90,9 +96,11 @@ class Loop:
         with self.database.transaction():
             self.recovery.adopt_own()
         self.engine.clean_up(self.store.keepers_in_use())
+        self.engine.on_keeper_death(self._become_keeper)
 
     def turn(self, at_most_s: float | None = None) -> None:
         """Sleep until something happens, then one tick."""
+        self._reports += self.engine.reports()  # starting may have failed at once
         self.reactor.wait(self._patience(at_most_s))
         self._reports += self.engine.reports()
         if not self._needs_tick():
@@ -113,15 +121,18 @@ class Loop:
             reach("observed")
             self._observe(now)
             starts, decision = self._decide(now)
+            lined_up = self._line_up(now)
             reach("decided")
             self.store.start(starts)
+            self.store.start(lined_up)
             self._record_stops(decision, now)
         reach("recorded")
+        self.engine.settled()
         self._reports = []
         self.inbox = []
-        self._act(starts, decision)
+        self._act(starts, lined_up, decision)
         reach("acted")
-        self._tell(starts)
+        self._tell([*starts, *lined_up])
 
     def idle(self) -> bool:
         """Nothing runs here and nothing of ours is left to run. A paused or held job is left."""
@@ -136,6 +147,15 @@ class Loop:
         self.host.ring_others()
         self.reactor.close()
 
+    def _become_keeper(self) -> NoReturn:
+        """Our keeper was killed, and with it the one who would see our attempts' ends if we died too.
+
+        So we are no host any more, which others see at once, but the keeper of our own children.
+        """
+        self.host.release()
+        self.database.close()
+        keep_own_children(self._link.journal)
+
     def wake(self) -> None:
         self._woken = True
 
@@ -148,8 +168,9 @@ class Loop:
     def _observe(self, now: float) -> None:
         changed = self.database.changed_by_others() or self._woken
         self._woken = False
+        if changed or self.stop_all or not self.dispatching:
+            self._stand_down(now)
         if changed:
-            self._last_attempt_id = self.store.last_attempt_id()
             self.host.look_around()
             self.recovery.adopt_orphans()
             self._rebook()
@@ -173,6 +194,14 @@ class Loop:
             self._next_delayed = self.store.next_delayed()
             self._queue_stale = True
 
+    def _stand_down(self, now: float) -> None:
+        """Something has changed: who was lined up goes back, so that all of the queue is weighed anew."""
+        for attempt in [attempt for attempt in self.live.values() if attempt.follows is not None]:
+            if self.engine.stand_down(attempt):
+                self.store.unstart(attempt, None, now, "stood back")
+                del self.live[attempt.id]
+                self._queue_stale = True
+
     def _rebook(self) -> None:
         """What is held: by us, as we know it; by other hosts, as the database says. CPU slots are each host's own."""
         self.booked = {}
@@ -182,7 +211,8 @@ class Loop:
             book([hold for hold in holds if not hold[0].startswith(CPU)], self.booked)
 
     def _book(self, attempt: LiveAttempt) -> None:
-        book(self._counted(attempt), self.booked)
+        if attempt.follows is None:
+            book(self._counted(attempt), self.booked)
 
     def _counted(self, attempt: LiveAttempt) -> Sequence[tuple[str, int]]:
         if attempt.job_host_id == self.host.id:
@@ -237,6 +267,7 @@ class Loop:
         if outcome is None:
             outcome = outcome_of(attempt.exit_code, attempt.signal, attempt.stopped_for)
         at = attempt.exited_at or now
+        self._pace_s += 0.2 * (at - attempt.started_at - self._pace_s)
         wanted_dead = attempt.stopped_for is Outcome.KILLED
         verdict = after_end(attempt.job, outcome, attempt.exit_code, at - attempt.started_at, now, wanted_dead, detail)
         self._close(attempt, verdict, at, now)
@@ -275,6 +306,11 @@ class Loop:
     def _release(self, attempt: LiveAttempt) -> None:
         del self.live[attempt.id]
         unbook(self._counted(attempt), self.booked)
+        for successor in self.live.values():
+            if successor.follows == attempt.id:
+                successor.follows = None
+                self._book(successor)
+                return
         if not attempt.holds[0][0].startswith(CPU) or attempt.job_host_id != self.host.id:
             self._gpu_freed = True
 
@@ -290,16 +326,30 @@ class Loop:
         self._wake_at = decision.wake_at
         if not decision.starts:
             return [], decision
-        started = {start.job.id for start in decision.starts}
-        self._queue = [job for job in self._queue if job.id not in started]
+        self._drop_from_queue([start.job for start in decision.starts])
         return [self._attempt_of(start.job, start.holds, now) for start in decision.starts], decision
 
+    def _line_up(self, now: float) -> list[LiveAttempt]:
+        if not (self._queue and self.dispatching and self.may_line_up and self._pace_s < BRISK_S):
+            return []
+        successors = []
+        for follows, start in choose_successors(self.live.values(), self._queue, self.host.id):
+            successor = self._attempt_of(start.job, start.holds, now)
+            successor.follows = follows
+            successors.append(successor)
+        self._drop_from_queue([successor.job for successor in successors])
+        return successors
+
+    def _drop_from_queue(self, started: list[QueuedJob]) -> None:
+        if self._queue[: len(started)] == started:  # nearly always it is the first who start
+            del self._queue[: len(started)]
+        else:
+            self._queue = [job for job in self._queue if job not in started]
+
     def _attempt_of(self, job: QueuedJob, holds: tuple[tuple[str, int], ...], now: float) -> LiveAttempt:
-        self._last_attempt_id += 1
         number = job.attempts + 1
         folder = self.folder.run_folder(job.project, job.name, job.id)
         attempt = LiveAttempt(
-            id=self._last_attempt_id,
             number=number,
             job=job,
             keeper=self.engine.keeper,
@@ -328,18 +378,16 @@ class Loop:
 
     # -- act --------------------------------------------------------------------------------------------------
 
-    def _act(self, starts: Sequence[LiveAttempt], decision: Decision) -> None:
-        orders = [
-            StartOrder(attempt, folder, extra_environment(attempt, folder))
-            for attempt in starts
-            for folder in [self.folder.run_folder(attempt.job.project, attempt.job.name, attempt.job.id)]
-        ]
+    def _act(self, starts: Sequence[LiveAttempt], lined_up: Sequence[LiveAttempt], decision: Decision) -> None:
+        orders = [self._order(attempt) for attempt in starts]
         if len(orders) > 1:
             # Half of the starts are done when this dies: the other half must still come back to the queue.
             self.engine.start(orders[:1])
             reach("half-acted")
             orders = orders[1:]
         self.engine.start(orders)
+        for successor in lined_up:  # after the starts: they may be the ones to follow
+            self.engine.line_up(self._order(successor))
         for notice in decision.notices:
             if notice.attempt.job.notice_signal is not None:
                 self.engine.notice(notice.attempt, notice.attempt.job.notice_signal)
@@ -347,6 +395,10 @@ class Loop:
             self.engine.stop(stop.attempt, stop.step)
         if self._gpu_freed:
             self.host.ring_others()
+
+    def _order(self, attempt: LiveAttempt) -> StartOrder:
+        folder = self.folder.run_folder(attempt.job.project, attempt.job.name, attempt.job.id)
+        return StartOrder(attempt, folder, extra_environment(attempt, folder))
 
     def _tell(self, starts: Sequence[LiveAttempt]) -> None:
         for ended, verdict, at in self._told:

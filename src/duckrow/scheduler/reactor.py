@@ -1,10 +1,12 @@
-"""Sleeping until something happens: files that become readable, and timers."""
+"""Sleeping until something happens: files that become readable, timers, signals."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import os
 import select
+import signal
 import time
 from collections.abc import Callable
 
@@ -17,6 +19,7 @@ class EpollReactor:
         self._calls: dict[int, Call] = {}
         self._timers: list[tuple[float, int, Call]] = []
         self._numbers = itertools.count()
+        self._signal_calls: dict[int, Call] = {}
 
     def watch(self, fd: int, call: Call) -> None:
         self._calls[fd] = call
@@ -29,6 +32,24 @@ class EpollReactor:
 
     def later(self, seconds: float, call: Call) -> None:
         heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._numbers), call))
+
+    def on_signal(self, number: int, call: Call) -> None:
+        """Call for each of these signals, in the loop and never in between; SIGCHLD once for many."""
+        if not self._signal_calls:
+            reading, writing = os.pipe()
+            for end in (reading, writing):
+                os.set_blocking(end, False)
+            signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+            self.watch(reading, lambda: self._signalled(os.read(reading, 4096)))
+        self._signal_calls[number] = call
+        signal.signal(number, lambda *_: None)
+
+    def _signalled(self, numbers: bytes) -> None:
+        if signal.SIGCHLD in numbers:
+            self._signal_calls[signal.SIGCHLD]()
+        for number in numbers:
+            if number != signal.SIGCHLD and number in self._signal_calls:
+                self._signal_calls[number]()
 
     def wait(self, at_most_s: float | None) -> None:
         """Sleep until something happens or the time is up, and make the calls that are due."""

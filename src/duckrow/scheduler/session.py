@@ -12,6 +12,7 @@ from duckrow.core.inventory import Seat
 from duckrow.core.job import JobSpec
 from duckrow.core.ports import Observer
 from duckrow.devices.discover import seats_of
+from duckrow.engines.local.keeper import fork_host
 from duckrow.scheduler.foreground import Run
 from duckrow.scheduler.host import AlreadyRunning, Host
 from duckrow.scheduler.loop import Loop
@@ -41,6 +42,8 @@ def open_run(
 ) -> Run:
     """A run that is ready to go. `output` is that of the engine; on a terminal, the one command is given later."""
     folder = state_folder()
+    Database(folder).close()  # what is wrong with it is told before there are two of us
+    link = fork_host(str(folder.keepers), speaks=True)
     database = Database(folder, durable=False)
     hosts = HostStore(database)
     cwd, source = os.getcwd(), os.path.abspath(file) if file and file != "-" else ""
@@ -55,7 +58,7 @@ def open_run(
         host = Host(folder, database, host_id)
     except AlreadyRunning as error:
         raise UsageError(f"The run {earlier.name if earlier else host_id} has not ended. {error}") from None
-    loop = Loop(database, host, seats, observer, output)
+    loop = Loop(database, host, seats, link, observer, output)
     loop.environment = dict(environment)
     run = Run(loop, make_spec, max_failures, on_event, in_terminal=output == "terminal")
     if fd is not None:

@@ -60,7 +60,6 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
             for statement in _statements(script.read_text()):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {number}")
-        connection.execute("INSERT OR IGNORE INTO meta VALUES ('tag', lower(hex(randomblob(6))))")
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")

@@ -57,10 +57,6 @@ class Database:
         self._seen_version = version
         return bool(changed)
 
-    def tag(self) -> str:
-        """Names this state folder among all others on the machine."""
-        return str(self.one("SELECT value FROM meta WHERE key = 'tag'"))
-
     def close(self) -> None:
         self._connection.close()
 

@@ -41,9 +41,6 @@ class TickStore:
             (row["watcher_id"], _live_attempt(row)) for row in self.database.execute(_SQL["live_attempts_of_hosts"])
         ]
 
-    def last_attempt_id(self) -> int:
-        return int(self.database.execute(_SQL["last_attempt_id"]).fetchone()[0])
-
     def next_delayed(self) -> float | None:
         value = self.database.execute(_SQL["next_delayed"]).fetchone()[0]
         return None if value is None else float(value)
@@ -76,7 +73,6 @@ class TickStore:
             self.database.execute(
                 _SQL["insert_attempt"],
                 {
-                    "id": attempt.id,
                     "job_id": attempt.job.id,
                     "number": attempt.number,
                     "host_id": self.host_id,
@@ -88,18 +84,18 @@ class TickStore:
             )
 
     def running(self, attempt: LiveAttempt, pid: int, at: float) -> None:
-        self.database.execute(_SQL["set_pid"], {"id": attempt.id, "pid": pid})
+        self.database.execute(_SQL["set_pid"], {**_key(attempt), "pid": pid})
         self._move(attempt, State.RUNNING, at, "")
 
     def stopping(self, attempt: LiveAttempt, stopped_for: Outcome | None, at: float, detail: str) -> None:
-        self.database.execute(_SQL["begin_stop"], {"id": attempt.id, "stopped_for": stopped_for, "at": at})
+        self.database.execute(_SQL["begin_stop"], {**_key(attempt), "stopped_for": stopped_for, "at": at})
         if attempt.state is not State.STOPPING:
             self._move(attempt, State.STOPPING, at, detail)
 
     def note_exit(self, attempt: LiveAttempt) -> None:
         """Keep what the kernel said while leftovers of the attempt are still there."""
         self.database.execute(
-            _SQL["note_exit"], {"id": attempt.id, "exit_code": attempt.exit_code, "signal": attempt.signal}
+            _SQL["note_exit"], {**_key(attempt), "exit_code": attempt.exit_code, "signal": attempt.signal}
         )
 
     def finish_attempt(self, attempt: LiveAttempt, outcome: Outcome, at: float, detail: str) -> bool:
@@ -107,7 +103,8 @@ class TickStore:
         closed = self.database.execute(
             _SQL["finish_attempt"],
             {
-                "id": attempt.id,
+                "job_id": attempt.job.id,
+                "number": attempt.number,
                 "at": at,
                 "exit_code": attempt.exit_code,
                 "signal": attempt.signal,
@@ -115,6 +112,7 @@ class TickStore:
                 "detail": detail,
                 "pid": attempt.pid,
                 "log": to_sql(attempt.log),
+                "started_at": attempt.started_at,
             },
         )
         return closed.rowcount == 1
@@ -134,7 +132,7 @@ class TickStore:
         """An attempt that never began leaves no trace but this event."""
         self._requeue(attempt.job.id, attempt.state, not_before, attempt.job.retries_used, at, detail)
         self.database.execute(_SQL["uncount_attempt"], {"job_id": attempt.job.id})
-        self.database.execute(_SQL["delete_attempt"], {"id": attempt.id})
+        self.database.execute(_SQL["delete_attempt"], _key(attempt))
 
     def rerun(self, job_id: int, at: float, new_host_id: int) -> None:
         self._requeue(job_id, State.DONE, None, 0, at, "rerun asked for")
@@ -156,7 +154,7 @@ class TickStore:
     def take_over(self, attempt: LiveAttempt, from_host_id: int) -> bool:
         """Watch an attempt of a dead host; False if another host was quicker."""
         taken = self.database.execute(
-            _SQL["take_over"], {"id": attempt.id, "host_id": self.host_id, "from_host_id": from_host_id}
+            _SQL["take_over"], {**_key(attempt), "host_id": self.host_id, "from_host_id": from_host_id}
         )
         return taken.rowcount == 1
 
@@ -195,7 +193,7 @@ class TickStore:
         """Every move is a compare-and-set: the job must have been where we thought it was."""
         if rowcount == 1:
             return
-        events = self.database.execute("SELECT before, after FROM events WHERE job_id = ? ORDER BY id", (job_id,))
+        events = self.database.execute("SELECT before, after FROM events WHERE job_id = ? ORDER BY number", (job_id,))
         story = ", ".join(f"{event['before']} to {event['after']}" for event in events)
         raise IllegalTransition(f"Job {job_id} was not {before} when it was to become {after}. Its story: {story}.")
 
@@ -203,6 +201,10 @@ class TickStore:
         if holds not in self._holds_text:
             self._holds_text[holds] = json.dumps(holds)
         return self._holds_text[holds]
+
+
+def _key(attempt: LiveAttempt) -> dict[str, int]:
+    return {"job_id": attempt.job.id, "number": attempt.number}
 
 
 def _holds(text: str) -> Holds:
@@ -216,7 +218,6 @@ def _queued_job(row: Any) -> QueuedJob:
 def _live_attempt(row: Any) -> LiveAttempt:
     stopped_for = row["stopped_for"]
     return LiveAttempt(
-        id=row["attempt_id"],
         number=row["number"],
         job=_queued_job(tuple(row)[-len(QueuedJob._fields) :]),
         keeper=row["keeper"],

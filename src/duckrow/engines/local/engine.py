@@ -1,10 +1,13 @@
-"""The local engine: starts attempts through a keeper, adopts those of dead hosts, stops whole process trees."""
+"""The local engine: starts attempts, sees them end, adopts those of dead hosts, stops whole process trees."""
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
+import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from duckrow.core.job import LiveAttempt
 from duckrow.core.ports import (
@@ -19,15 +22,16 @@ from duckrow.core.ports import (
     Vanished,
 )
 from duckrow.engines.local import processes
-from duckrow.engines.local.channel import Channel, remove_if_dead
-from duckrow.engines.local.journal import Journal, Record, read_journal
-from duckrow.engines.local.script import write_script
+from duckrow.engines.local.journal import Journal, Record, read_journal, remove_if_unkept
+from duckrow.engines.local.keeper import KeeperLink
+from duckrow.engines.local.spawner import Spawner
 
-# Starts after which a keeper is replaced, so that no journal grows without end.
-KEEPER_STARTS = 10_000
-# A command longer than this does not fit into an argument of a process, so its shell reads it from a file.
-LONGEST_ARGUMENT = 100_000
+# How long the news of a start may wait for the news of its end: a short job then costs one write, not two.
+_COALESCE_S = 0.005
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 0.002, 0.5
+_LOG_S = 1.0  # how long the end of an attempt may wait for the rest of its capped log
+# The machine's trouble, not the job's: the same start may work in a while.
+_PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.EIO)
 
 
 class LocalEngine:
@@ -35,48 +39,62 @@ class LocalEngine:
         self,
         reactor: Reactor,
         keepers_folder: str,
-        state_tag: str,
+        link: KeeperLink,
         variables_of: Callable[[int], dict[str, str]],
         output: str = "log",
     ) -> None:
         self._reactor = reactor
         self._folder = keepers_folder
-        self._state_tag = state_tag
-        self._variables_of = variables_of
-        self._output = output
-        self._channel: Channel | None = None
-        self._open: list[Channel] = []  # with the one above, those that still have attempts
-        self._own: set[str] = set()  # every keeper that we started
+        self._journal = link.journal
+        self._link = link
+        self._spawner = Spawner(link, variables_of, output)
+        self._children: dict[int, int] = {}  # pid -> attempt, of ours
+        self._seen: dict[int, int] = {}  # attempt -> pid, ended and not yet waited for
+        self._orphans: set[int] = set()
         self._watched: dict[int, LiveAttempt] = {}
         self._rebooted: set[int] = set()  # attempts of an earlier boot: none of their processes is there
+        self._logs_open: set[int] = set()  # attempts whose capped log the keeper is still writing
+        self._late: dict[int, tuple[int | None, int | None, float, bool]] = {}  # of those, how they have ended
+        self._starts: deque[tuple[float, Started]] = deque()  # not yet told, with the time when they should be
+        self._children_list = processes.ChildrenList()
         self._reports: list[Report] = []
+        self._lined_up: dict[int, StartOrder] = {}  # attempt -> its successor
+        reactor.on_signal(signal.SIGCHLD, self._look_at_children)
+        reactor.watch(link.fd, self._log_emptied)
 
     # -- what the scheduler asks for --------------------------------------------------------------------------
 
     @property
     def keeper(self) -> str:
-        """The keeper that the next attempts will have; it is there before a start names it."""
-        if self._channel is None or self._channel.started >= KEEPER_STARTS:
-            self._retire(self._channel)
-            channel = Channel(self._folder, os.path.join(self._folder, "keepers.log"), self._output)
-            self._reactor.watch(channel.fd, lambda: self._hear(channel))
-            self._open.append(channel)
-            self._own.add(channel.name)
-            self._channel = channel
-        return self._channel.name
+        """Names the journal in which the next attempts will stand."""
+        return self._journal.name
 
     def start(self, orders: Sequence[StartOrder]) -> None:
-        if not orders:
-            return
-        assert self._channel is not None
-        messages = []
         for order in orders:
             self._watched[order.attempt.id] = order.attempt
+        try:
+            self._journal.begin([order.attempt.id for order in orders])
+        except OSError as error:
+            for order in orders:
+                self._refuse(order.attempt.id, error)
+            return
+        for order in orders:
             try:
-                messages.append(self._message(order))
+                self._start(order)
             except OSError as error:
-                self._report(NotStarted(order.attempt.id, f"{error.strerror}: {error.filename}", try_later=True))
-        self._channel.order(messages, self._variables_of)
+                self._refuse(order.attempt.id, error)
+            except ValueError as error:
+                self._refuse(order.attempt.id, OSError(errno.EINVAL, str(error)))
+
+    def line_up(self, order: StartOrder) -> None:
+        assert order.attempt.follows is not None
+        if order.attempt.follows in self._watched:
+            self._lined_up[order.attempt.follows] = order
+        else:
+            self.start([order])
+
+    def stand_down(self, attempt: LiveAttempt) -> bool:
+        return attempt.follows is not None and self._lined_up.pop(attempt.follows, None) is not None
 
     def adopt(self, attempts: Iterable[LiveAttempt], rebooted: bool) -> None:
         for attempt in attempts:
@@ -85,20 +103,28 @@ class LocalEngine:
                 self._rebooted.add(attempt.id)
             self._settle(attempt.id)
 
-    def notice(self, attempt: LiveAttempt, signal: int) -> None:
+    def settled(self) -> None:
+        """All that we have reported is on disk: now the kernel may forget it too."""
+        for pid in self._seen.values():
+            os.waitpid(pid, os.WNOHANG)
+        if self._seen:
+            self._seen.clear()
+            self._journal.compact([(attempt_id, pid) for pid, attempt_id in self._children.items()])
+
+    def notice(self, attempt: LiveAttempt, number: int) -> None:
         """Only those who listen are told: the signal would kill a process that has no handler for it."""
-        for process in processes.processes_of(self.tag(attempt.id), attempt.pid):
-            if processes.catches(process.pid, signal):
-                processes.send(process.pid, signal)
+        for process in self._remaining(attempt):
+            if processes.catches(process.pid, number):
+                processes.send(process.pid, number)
 
     def stop(self, attempt: LiveAttempt, step: int) -> None:
-        number = processes.SIGTERM if step == 1 else processes.SIGKILL
+        number = signal.SIGTERM if step == 1 else signal.SIGKILL
         leader = attempt.pid
         leads_group = leader is not None and (found := processes.read_process(leader)) and found.session == leader
         if leader is not None and leads_group:
             processes.send_to_group(leader, number)
-        if step == 2 or not leads_group:
-            for process in processes.processes_of(self.tag(attempt.id), leader):
+        if step == 2 or not leads_group or attempt.exited_at is not None:
+            for process in self._remaining(attempt):
                 processes.send(process.pid, number)
         if step == 2:
             self._reactor.later(0.02, lambda: self._finish_off(attempt.id, 0.02))
@@ -107,92 +133,116 @@ class LocalEngine:
         reports, self._reports = self._reports, []
         return reports
 
-    def tag(self, attempt_id: int) -> str:
-        return f"{self._state_tag}.{attempt_id}"
-
     def close(self, keepers_in_use: set[str]) -> None:
-        """Let go. Attempts that run go on; journals that nobody needs any more are removed."""
-        for channel in list(self._open):
-            self._reactor.unwatch(channel.fd)
-            channel.close()
-            if channel.name not in keepers_in_use:
-                try:
-                    os.unlink(channel.journal)
-                except OSError:
-                    pass
-        self._open.clear()
-        self._channel = None
+        """Let go. Attempts that run go on, and their ends will stand in the journal; one that nobody needs goes."""
+        self._spawner.close()
+        if self._journal.name not in keepers_in_use:
+            self._journal.remove()
+
+    def on_keeper_death(self, call: Callable[[], None]) -> None:
+        if not self._watch_end(self._link.keeper_pid, call):
+            call()
 
     def clean_up(self, keepers_in_use: set[str]) -> None:
-        """Remove the journals of keepers that are dead and have nothing left to tell."""
-        ours = {channel.name for channel in self._open}
+        """Remove the journals of the dead that have nothing left to tell."""
         for name in os.listdir(self._folder):
-            if name != "keepers.log" and name not in keepers_in_use | ours:
-                remove_if_dead(os.path.join(self._folder, name))
+            if name not in keepers_in_use and name != self._journal.name:
+                remove_if_unkept(os.path.join(self._folder, name))
 
     # -- starting ---------------------------------------------------------------------------------------------
 
-    def _message(self, order: StartOrder) -> dict[str, Any]:
+    def _start(self, order: StartOrder) -> None:
         attempt = order.attempt
-        job = attempt.job
-        argv = [job.shell, "-c", job.command]
-        if len(job.command) > LONGEST_ARGUMENT:
-            argv = [job.shell, write_script(order.folder, job.command)]
-        return {
-            "attempt": attempt.id,
-            "argv": argv,
-            "cwd": job.cwd,
-            "environment": job.environment_id,
-            "extra": {**order.extra_environment, processes.TAG: self.tag(attempt.id)},
-            "folder": order.folder,
-            "log": attempt.log,
-            "max_log": job.max_log_bytes,
-            "output": self._output,
-        }
+        pid = self._spawner.start(order)
+        self._journal.started(attempt.id, pid)
+        self._children[pid] = attempt.id
+        attempt.pid = pid
+        if attempt.job.max_log_bytes is not None:
+            self._logs_open.add(attempt.id)
+        if not self._starts:
+            self._reactor.later(_COALESCE_S, self._tell_starts)
+        self._starts.append((time.monotonic() + _COALESCE_S, Started(attempt.id, pid)))
 
-    def _retire(self, channel: Channel | None) -> None:
-        """A keeper that has had its share gets no more orders, and goes when its last attempt has ended."""
-        if channel is not None and not any(a.keeper == channel.name for a in self._watched.values()):
-            self._drop(channel)
+    def _tell_starts(self) -> None:
+        """Those that have lasted a moment; for the others look again."""
+        now = time.monotonic()
+        while self._starts and self._starts[0][0] <= now:
+            _, started = self._starts.popleft()
+            if started.pid in self._children:
+                self._reports.append(started)
+        if self._starts:
+            self._reactor.later(self._starts[0][0] - now, self._tell_starts)
 
-    def _drop(self, channel: Channel) -> None:
-        self._reactor.unwatch(channel.fd)
-        channel.close()
-        self._open.remove(channel)
-        if channel is self._channel:
-            self._channel = None
+    def _refuse(self, attempt_id: int, error: OSError) -> None:
+        self._spawner.forget_folder(attempt_id)
+        reason = f"{error.strerror}: {error.filename}" if error.filename else f"{error.strerror or error}"
+        self._report(NotStarted(attempt_id, reason, error.errno in _PASSING))
 
-    # -- hearing ----------------------------------------------------------------------------------------------
+    # -- ending -----------------------------------------------------------------------------------------------
 
-    def _hear(self, channel: Channel) -> None:
-        lines = channel.news()
-        if lines is None:
-            self._drop(channel)
-            for attempt in [a for a in self._watched.values() if a.keeper == channel.name]:
-                self._settle(attempt.id)
-            return
-        for line in lines:
-            kind, number, *words = line.split(" ")
-            attempt_id = int(number)
-            if attempt_id not in self._watched:
+    def _look_at_children(self) -> None:
+        """See who has ended, without waiting for them: until that is on disk, the kernel must remember it."""
+        for pid, attempt_id in list(self._children.items()):
+            ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None:
                 continue
-            if kind == "P":
-                self._report(Started(attempt_id, int(words[0])))
-            elif kind == "E":
-                self._ended(attempt_id, int(words[0]), float(words[1]), words[2] == "1", words[3] == "1")
-            elif kind == "N":
-                self._report(NotStarted(attempt_id, " ".join(words[1:]), words[0] == "1"))
-        if channel is not self._channel:
-            self._retire(channel)
+            del self._children[pid]
+            self._seen[attempt_id] = pid
+            if ended.si_code == os.CLD_EXITED:
+                self._own_ended(attempt_id, ended.si_status, None)
+            else:
+                self._own_ended(attempt_id, None, ended.si_status)
+        self._reap_strangers()
 
-    def _ended(self, attempt_id: int, wait_status: int, at: float, leftovers: bool, silent: bool) -> None:
+    def _reap_strangers(self) -> None:
+        """Orphans of attempts fell to us; when they end, nobody else waits for them."""
+        ours = self._seen.values()
+        for pid in [pid for pid in self._orphans if pid not in ours]:
+            try:
+                if os.waitpid(pid, os.WNOHANG)[0]:
+                    self._orphans.discard(pid)
+            except ChildProcessError:
+                self._orphans.discard(pid)
+
+    def _own_ended(self, attempt_id: int, exit_code: int | None, number: int | None) -> None:
+        at = time.time()
+        leftovers = self._has_new_orphans()
+        silent = not leftovers and self._spawner.keep_folder(attempt_id)
+        self._spawner.forget_folder(attempt_id)
+        if attempt_id in self._logs_open:
+            self._reactor.later(_LOG_S, lambda: self._log_complete(attempt_id))
+            self._late[attempt_id] = (exit_code, number, at, leftovers)
+            return
+        self._ended(attempt_id, exit_code, number, at, leftovers, silent)
+
+    def _log_emptied(self) -> None:
+        attempt_id = self._link.emptied()
+        if attempt_id is None:
+            self._reactor.unwatch(self._link.fd)  # the keeper is dead
+        else:
+            self._log_complete(attempt_id)
+
+    def _log_complete(self, attempt_id: int) -> None:
+        self._logs_open.discard(attempt_id)
+        late = self._late.pop(attempt_id, None)
+        if late is not None:
+            self._ended(attempt_id, *late, silent=False)
+
+    def _has_new_orphans(self) -> bool:
+        """Whether processes have lost their parent since we last looked: those that the attempt leaves behind."""
+        orphans = self._children_list.read() - self._children.keys() - set(self._seen.values())
+        fresh = orphans - self._orphans
+        self._orphans = orphans
+        return bool(fresh)
+
+    def _ended(
+        self, attempt_id: int, exit_code: int | None, number: int | None, at: float, leftovers: bool, silent: bool
+    ) -> None:
         attempt = self._watched[attempt_id]
-        code = os.waitstatus_to_exitcode(wait_status)
-        # The keeper's word for leftovers is quick and may be wrong; an attempt that we stop must be gone entirely.
+        # That there are orphans does not say whose; an attempt that we stop must be gone entirely.
         if leftovers or attempt.stop_began_at is not None:
             leftovers = bool(self._remaining(attempt))
-        exit_code, signal = (code, None) if code >= 0 else (None, -code)
-        self._report(Ended(attempt_id, exit_code, signal, at, leftovers, silent))
+        self._report(Ended(attempt_id, exit_code, number, at, leftovers, silent))
         if leftovers:
             self._await_leftovers(attempt_id)
 
@@ -202,13 +252,17 @@ class LocalEngine:
         if not goes_on:
             self._watched.pop(report.attempt_id, None)
             self._rebooted.discard(report.attempt_id)
+            successor = self._lined_up.pop(report.attempt_id, None)
+            if successor is not None:
+                successor.attempt.started_at = time.time()
+                self.start([successor])
 
     # -- leftovers --------------------------------------------------------------------------------------------
 
     def _remaining(self, attempt: LiveAttempt) -> list[processes.Process]:
         if attempt.id in self._rebooted:
             return []
-        return processes.processes_of(self.tag(attempt.id), attempt.pid)
+        return processes.processes_of(processes.tag_of(attempt.keeper, attempt.id), attempt.pid)
 
     def _await_leftovers(self, attempt_id: int) -> None:
         """Wait for the end of the first of them, then look again."""
@@ -240,31 +294,32 @@ class LocalEngine:
         if attempt is None:
             return
         for process in self._remaining(attempt):
-            processes.send(process.pid, processes.SIGKILL)
+            processes.send(process.pid, signal.SIGKILL)
         wait_s = min(wait_s * 2, _LONGEST_LOOK_S)
         self._reactor.later(wait_s, lambda: self._finish_off(attempt_id, wait_s))
 
     # -- adopting ---------------------------------------------------------------------------------------------
 
     def _settle(self, attempt_id: int, wait_s: float = _FIRST_LOOK_S) -> None:
-        """Find out from the journal and the kernel what became of an attempt that no keeper of ours reports."""
+        """Find out from the journal and the kernel what became of an attempt that is not our child."""
         attempt = self._watched.get(attempt_id)
         if attempt is None:
             return
         journal = read_journal(os.path.join(self._folder, attempt.keeper))
         record = journal.of(attempt_id)
         if record.pid is not None and attempt.pid is None and record.wait_status is None:
-            attempt.pid = record.pid
             self._report(Started(attempt_id, record.pid))
         attempt.pid = record.pid or attempt.pid
-        report = self._verdict(attempt, journal, record)
-        if isinstance(report, Ended):
-            self._ended(attempt_id, record.wait_status or 0, record.ended_at, True, record.silent)
-        elif report is not None:
+        if record.wait_status is not None:
+            code = os.waitstatus_to_exitcode(record.wait_status)
+            exit_code, number = (code, None) if code >= 0 else (None, -code)
+            self._ended(attempt_id, exit_code, number, record.ended_at, leftovers=True, silent=False)
+            return
+        lives = self._lives(attempt, record)
+        report = None if lives else self._verdict(attempt, journal, record)
+        if report is not None:
             self._report(report)
-        elif self._lives(attempt, record) and self._watch_end(attempt.pid or 0, lambda: self._settle(attempt_id)):
-            pass
-        else:
+        elif not (lives and self._watch_end(attempt.pid or 0, lambda: self._settle(attempt_id))):
             wait_s = min(wait_s * 2, _LONGEST_LOOK_S)
             self._reactor.later(wait_s, lambda: self._settle(attempt_id, wait_s))
 
@@ -276,26 +331,19 @@ class LocalEngine:
         )
 
     def _verdict(self, attempt: LiveAttempt, journal: Journal, record: Record) -> Report | None:
-        """How it ended; None while it runs, or while its keeper has yet to say."""
-        if record.refusal is not None:
-            return NotStarted(attempt.id, record.refusal, record.try_later)
-        if record.wait_status is not None:
-            return Ended(attempt.id, None, None, record.ended_at, True, record.silent)
+        """What became of it, if its process is not there; None while its keeper has yet to say."""
+        if record.never_began:
+            return NeverBegan(attempt.id)
         if attempt.id in self._rebooted:
             return Vanished(attempt.id, "the machine was restarted while it ran")
         if not journal.exists:
-            return Vanished(attempt.id, f"the journal of its keeper is gone ({self._folder}/{attempt.keeper})")
-        if self._lives(attempt, record):
-            return None
-        if journal.keeper_alive and not (journal.closed and not record.begun):
-            return None
-        if not record.begun and attempt.keeper in self._own:
-            return NotStarted(attempt.id, f"its keeper ended (see {self._folder}/keepers.log)", try_later=True)
+            return Vanished(attempt.id, f"the journal of its host is gone ({self._folder}/{attempt.keeper})")
         if not record.begun:
-            return NeverBegan(attempt.id)
+            return NeverBegan(attempt.id)  # its host is dead, and nobody else starts it
+        if journal.kept:
+            return None
         if record.pid is None and (found := self._remaining(attempt)):
             attempt.pid = found[0].pid
-            record.seen_boottime = found[0].started_s
             self._report(Started(attempt.id, attempt.pid))
             return None
         return Vanished(attempt.id, "its process ended while nobody was there to see how")

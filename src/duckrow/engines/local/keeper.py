@@ -1,387 +1,297 @@
-"""The keeper: a small process, parent of all attempts of a host, that starts them and sees how they end.
+"""The keeper: parent of a host, heir of its attempts.
 
-It is a program of its own, run by path with the bare standard library, so that it starts in milliseconds and no
-fault of the scheduler reaches it. When its host dies it goes on until its last attempt has ended.
+The host starts attempts itself, as its own children, and learns their ends from the kernel. When it dies, however it
+dies, the kernel gives its children, also those that have ended and were not yet waited for, to the nearest ancestor
+that asked for them: the keeper. So no wait status is ever lost, and nothing stands between host and attempts while
+both live. The keeper then writes each end into the journal, until the last attempt has ended.
 
-What it sees it appends to its journal, which any later host can read, and sends to its host:
-
-    S attempt                       about to start; on disk before the attempt's first instruction
-    P attempt pid boottime          its process, and the time since boot when that was written
-    E attempt status time left silent  its wait status, as the kernel gave it; whether it left processes behind;
-                                    whether it has printed nothing and left no file, so that its folder is gone
-    N attempt later reason          it could not be started; whether trying again later makes sense
-    D                               the host is gone: no attempt will start any more
-
-Its host sends frames of marshal: `("env", id, variables)` and `("start", [order, ...])`.
+If the keeper is killed instead, the host stops being a host and becomes the keeper of its own children.
 """
 
 from __future__ import annotations
 
+import array
 import ctypes
-import errno
-import marshal
 import os
 import select
 import signal
+import socket
 import sys
+import threading
 import time
+from typing import NoReturn
 
-PR_SET_CHILD_SUBREAPER = 36
-COALESCE_MS = 5  # how long the news of a start may wait for the news of its end
-READ_BYTES = 1 << 18
-# The keeper shrugs these off; its attempts must not.
-IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-DEFAULT_IN_ATTEMPTS = (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ)
-# The machine's trouble, not the job's: the same start may work in a while.
-PASSING = (
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EROFS,
-    errno.EMFILE,
-    errno.ENFILE,
-    errno.EAGAIN,
-    errno.ENOMEM,
-    errno.EIO,
-)
+from duckrow.engines.local.capped_log import CappedLog
+from duckrow.engines.local.journal import JournalWriter
+from duckrow.engines.local.processes import TAG, children_of, environment_of, read_process, tag_of
+
+_PR_SET_CHILD_SUBREAPER = 36
+_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD)
+_READ_BYTES = 1 << 18
+_FULL_DISK_S = 0.2
+_EXEC_S = 1.0
+TAG_PREFIX = f"{TAG}=".encode()
 
 
-def first_log(folder: str) -> str:
-    return folder + "/attempt-1.log"
+class KeeperLink:
+    """What a host has of its keeper."""
+
+    def __init__(self, journal: JournalWriter, control: socket.socket, keeper_pid: int) -> None:
+        self.journal = journal
+        self._control = control
+        self.keeper_pid = keeper_pid
+
+    @property
+    def fd(self) -> int:
+        """Readable when the keeper has emptied a pipe to its end."""
+        return self._control.fileno()
+
+    def hand_over(self, attempt_id: int, reading: int, log: str, cap: int) -> None:
+        """Have the keeper empty this pipe into a capped log, so that the log outlives the host."""
+        message = f"{attempt_id} {cap} {log}".encode("utf-8", "surrogateescape")
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [reading]))]
+        self._control.sendmsg([message], rights)
+
+    def emptied(self) -> int | None:
+        """An attempt whose log is complete."""
+        try:
+            return int(self._control.recv(64) or 0) or None
+        except OSError:
+            return None
 
 
-class CappedLog:
-    """A log that keeps its beginning and its end within a number of bytes; the keeper is its only writer."""
+def fork_host(keepers_folder: str, *, speaks: bool) -> KeeperLink:
+    """Return in a child of ours, which is to be the host; the caller's own process becomes its keeper.
 
-    def __init__(self, path: str, cap: int) -> None:
-        self.fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        self.cap = max(cap, 4096)
-        self.head = self.cap // 2
-        self.keep = self.cap // 4
-        self.size = os.lseek(self.fd, 0, os.SEEK_END)
-        self.cut = 0
+    `speaks`: the keeper tells on stderr when the host was killed. It ends with the host's exit code.
+    """
+    journal = JournalWriter(keepers_folder)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    _adopt_orphans()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    keeper_pid = os.getpid()
+    host_pid = os.fork()
+    if host_pid == 0:
+        ours.close()
+        _adopt_orphans()
+        return KeeperLink(journal, theirs, keeper_pid)
+    theirs.close()
+    try:
+        code = _Keeper(journal, ours, host_pid, speaks).run()
+    except BaseException:  # a fault of ours must not run the caller's code a second time, in this process
+        import traceback
 
-    def write(self, data: bytes) -> None:
-        if self.size + len(data) > self.cap:
-            data = self._make_room(data)
-        os.pwrite(self.fd, data, self.size)
-        self.size += len(data)
-
-    def _make_room(self, data: bytes) -> bytes:
-        """Drop the middle: what is written next stands right after the head, behind a line that says so."""
-        fill = data[: max(self.head - self.size, 0)]
-        if fill:
-            os.pwrite(self.fd, fill, self.size)
-            self.size += len(fill)
-            data = data[len(fill) :]
-        tail_at = max(self.head, self.size - self.keep)
-        tail = (os.pread(self.fd, self.size - tail_at, tail_at) + data)[-self.keep :]
-        self.cut += (self.size - self.head) + len(data) - len(tail)
-        os.ftruncate(self.fd, self.head)
-        self.size = self.head
-        return b"\n[duckrow: about %d bytes cut here by --max-log]\n" % self.cut + tail
+        traceback.print_exc()
+        code = 70
+    os._exit(code)
 
 
-class Keeper:
-    def __init__(self, journal: int, channel: int) -> None:
-        self.journal = journal  # open, and locked by our host for us: while we hold it, the keeper lives
-        self.channel = channel
-        self.host_alive = True
-        self.null = os.open(os.devnull, os.O_RDONLY)
-        self.environments: dict[int, dict[bytes, bytes]] = {}
-        self.attempts: dict[int, int] = {}  # pid -> attempt
-        self.folders: dict[int, str] = {}  # attempt -> its folder, if that was made for it
-        self.spares: list[str] = []  # folders of silent attempts, for the next ones
-        self.pipes: dict[int, tuple[int, CappedLog]] = {}  # read end -> (attempt, log)
-        self.known_orphans: set[int] = set()
-        self.cwd = ""
-        self.inbox = b""
-        self.outbox = b""
-        self.unwritten = b""  # journal lines that a full disk refused
-        self.poller = select.poll()
-        self.poller.register(channel, select.POLLIN)
+def keep_own_children(journal: JournalWriter) -> NoReturn:
+    """The keeper is dead: see our own children to their end."""
+    _Keeper(journal, None, None, speaks=False).keep()
+    os._exit(1)
 
-    def run(self) -> None:
-        waker, wakeup = os.pipe()
-        for end in (waker, wakeup):
-            os.set_blocking(end, False)
-        self.poller.register(waker, select.POLLIN)
-        signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        while self.host_alive or self.attempts or self.pipes:
-            for fd, _ in self.poller.poll(self._patience_ms()) or self._flush():
-                if fd == waker:
-                    os.read(waker, 4096)
-                    self.reap()
-                elif fd == self.channel:
-                    self.receive()
+
+def _adopt_orphans() -> None:
+    """Processes whose parent dies become our children, if they descend from us."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+class _Keeper:
+    def __init__(
+        self, journal: JournalWriter, control: socket.socket | None, host_pid: int | None, speaks: bool
+    ) -> None:
+        self._journal = journal
+        self._control = control
+        self._host_pid = host_pid
+        self._speaks = speaks
+        self._pipes: dict[int, tuple[int, CappedLog]] = {}  # reading end -> (attempt, log)
+        self._unwritten: list[tuple[int, int]] = []  # ends that a full disk refused
+        self._poller = select.poll()
+
+    def run(self) -> int:
+        """Stand by while the host lives; then keep what it has left."""
+        code = self._stand_by()
+        self.keep(told_by_host=code)
+        return code
+
+    # -- while the host lives ---------------------------------------------------------------------------------
+
+    def _stand_by(self) -> int:
+        assert self._control is not None
+        _close_all_but(self._journal.fd, self._control.fileno())
+        news = self._listen_to_signals()
+        self._poller.register(news, select.POLLIN)
+        self._poller.register(self._control.fileno(), select.POLLIN)
+        while True:
+            for fd, _ in self._poller.poll():
+                if fd == news:
+                    self._pass_on(os.read(news, 2))
+                elif fd == self._control.fileno():
+                    self._take_pipe()
                 else:
-                    self.pump(fd)
-            if self.unwritten:
-                self.record("")
-        for folder in self.spares:
-            os.unlink(first_log(folder))
-            os.rmdir(folder)
+                    self._pump(fd)
+            status = self._host_status()
+            if status is not None:
+                return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
 
-    def _patience_ms(self) -> int | None:
-        if self.unwritten:
-            return 200
-        return COALESCE_MS if self.outbox else None
+    def _listen_to_signals(self) -> int:
+        """A pipe with two bytes a signal: which, and whether somebody sent it to us alone (not the terminal to all)."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
+        reading, writing = os.pipe()
 
-    # -- the host ---------------------------------------------------------------------------------------------
-
-    def receive(self) -> None:
-        try:
-            data = os.read(self.channel, READ_BYTES)
-        except ConnectionResetError:  # the host died with news from us unread
-            data = b""
-        if not data:
-            self.host_alive = False
-            self.poller.unregister(self.channel)
-            self.outbox = b""
-            self.record("D\n")
-            return
-        self.inbox += data
-        while len(self.inbox) >= 4:
-            end = 4 + int.from_bytes(self.inbox[:4], "little")
-            if len(self.inbox) < end:
-                break
-            message = marshal.loads(self.inbox[4:end])
-            self.inbox = self.inbox[end:]
-            if message[0] == "env":
-                self.environments[message[1]] = {
-                    os.fsencode(name): os.fsencode(value) for name, value in message[2].items()
-                }
-            else:
-                self.start_all(message[1])
-        self.reap()
-
-    def tell(self, lines: str, *, now: bool) -> None:
-        if self.host_alive:
-            self.outbox += lines.encode("utf-8", "replace")
-            if now:
-                self._flush()
-
-    def _flush(self) -> list[tuple[int, int]]:
-        try:
-            while self.outbox:
-                self.outbox = self.outbox[os.write(self.channel, self.outbox) :]
-        except OSError:  # the host died between two looks; the journal has it all
-            self.outbox = b""
-        return []
-
-    def record(self, lines: str) -> bool:
-        """Append to the journal. On a full disk the lines are kept and tried again; says whether they are safe."""
-        self.unwritten += lines.encode("utf-8", "replace")
-        try:
-            self.unwritten = self.unwritten[os.write(self.journal, self.unwritten) :]
-        except OSError:
-            pass
-        return not self.unwritten
-
-    # -- starting ---------------------------------------------------------------------------------------------
-
-    def start_all(self, orders: list[dict]) -> None:  # type: ignore[type-arg]
-        if not self.promise(orders):
-            for order in orders:
-                self.refuse(order["attempt"], OSError(errno.ENOSPC, "the journal cannot be written: disk full?"))
-            return
-        for order in orders:
-            try:
-                self.start(order)
-            except OSError as error:
-                self.refuse(order["attempt"], error)
-            except ValueError as error:
-                self.refuse(order["attempt"], OSError(errno.EINVAL, str(error)))
-
-    def promise(self, orders: list[dict]) -> bool:  # type: ignore[type-arg]
-        """Write that these attempts are about to start. A start that is not on disk must not happen."""
-        if self.unwritten and not self.record(""):
-            return False
-        lines = "".join([f"S {order['attempt']}\n" for order in orders]).encode()
-        written = 0
-        try:
-            written = os.write(self.journal, lines)
-        except OSError:
-            pass
-        if written < len(lines):
-            os.ftruncate(self.journal, os.fstat(self.journal).st_size - written)
-        return written == len(lines)
-
-    def start(self, order: dict) -> None:  # type: ignore[type-arg]
-        attempt = order["attempt"]
-        environment = self.environments[order["environment"]].copy()
-        for name, value in order["extra"].items():
-            environment[os.fsencode(name)] = os.fsencode(value)
-        actions: list[tuple[int, ...]] = []
-        output = None
-        try:
-            if order["output"] != "terminal":
-                actions.append((os.POSIX_SPAWN_DUP2, self.null, 0))
-            if order["output"] == "log":
-                output = self.open_log(order)
-                actions.append((os.POSIX_SPAWN_DUP2, output, 1))
-                actions.append((os.POSIX_SPAWN_DUP2, output, 2))
-            else:
-                self.make_folder(order)
-            if self.cwd != order["cwd"]:
-                self.cwd = ""
-                os.chdir(order["cwd"])
-                self.cwd = order["cwd"]
-            pid = os.posix_spawn(
-                order["argv"][0],
-                order["argv"],
-                environment,
-                file_actions=actions,
-                setsid=order["output"] != "terminal",
-                setsigmask=(),
-                setsigdef=DEFAULT_IN_ATTEMPTS,
-            )
-        finally:
-            if output is not None:
-                os.close(output)
-        self.attempts[pid] = attempt
-        self.record(f"P {attempt} {pid} {time.clock_gettime(time.CLOCK_BOOTTIME):.2f}\n")
-        self.tell(f"P {attempt} {pid}\n", now=False)
-
-    def open_log(self, order: dict) -> int:  # type: ignore[type-arg]
-        """What the attempt writes to: its log itself, or a pipe that the keeper empties into a capped log."""
-        self.make_folder(order)
-        if order["max_log"] is None:
-            return os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self.folders.pop(order["attempt"], None)
-        log = CappedLog(order["log"], order["max_log"])
-        read_end, write_end = os.pipe()
-        os.set_blocking(read_end, False)
-        self.pipes[read_end] = (order["attempt"], log)
-        self.poller.register(read_end, select.POLLIN)
-        return write_end
-
-    def make_folder(self, order: dict) -> None:  # type: ignore[type-arg]
-        """Make the folder of the run, from that of a silent attempt if there is one.
-
-        To move a folder with an empty log takes a tenth of the time that most file systems need to make both.
-        """
-        path = order["folder"]
-        if order["log"] == first_log(path):
-            self.folders[order["attempt"]] = path
-            if self.spares:
-                spare = self.spares.pop()
-                try:
-                    os.rename(spare, path)
-                    return
-                except OSError:
-                    self.spares.append(spare)
-        try:
-            os.mkdir(path, 0o700)
-        except FileExistsError:
-            pass
-        except FileNotFoundError:
-            os.makedirs(path, 0o700, exist_ok=True)
-
-    def refuse(self, attempt: int, error: OSError) -> None:
-        what = f"{error.strerror}: {error.filename}" if error.filename else f"{error.strerror or error}"
-        line = f"N {attempt} {int(error.errno in PASSING)} {what}\n".replace("\0", "")
-        self.record(line)
-        self.tell(line, now=True)
-
-    # -- ending -----------------------------------------------------------------------------------------------
-
-    def reap(self) -> None:
-        lines = ""
-        try:
+        def listen() -> None:
             while True:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-                if pid == 0:
-                    break
-                attempt = self.attempts.pop(pid, None)
-                if attempt is None:
-                    self.known_orphans.discard(pid)
-                    continue
-                self.drain(attempt)
-                at, left = time.time(), self.has_leftovers(pid)
-                silent = not left and self.keep_folder(attempt)
-                lines += f"E {attempt} {status} {at:.6f} {int(left)} {int(silent)}\n"
+                heard = signal.sigwaitinfo(_HEARD)
+                os.write(writing, bytes([heard.si_signo, heard.si_code == 0]))
+
+        threading.Thread(target=listen, daemon=True).start()
+        return reading
+
+    def _pass_on(self, heard: bytes) -> None:
+        number, sent_to_us_alone = heard
+        if number != signal.SIGCHLD and sent_to_us_alone and self._host_pid is not None:
+            os.kill(self._host_pid, number)
+
+    def _host_status(self) -> int | None:
+        assert self._host_pid is not None
+        pid, status = os.waitpid(self._host_pid, os.WNOHANG)
+        return status if pid else None
+
+    # -- when it is dead --------------------------------------------------------------------------------------
+
+    def keep(self, told_by_host: int | None = None) -> None:
+        """Wait for each attempt that the kernel has given us, and write down how it ended."""
+        pids = self._take_over()
+        if self._speaks and told_by_host is not None and told_by_host > 128 and pids:
+            sys.stderr.write(
+                f"duckrow: the scheduler was killed by signal {told_by_host - 128}. {len(pids)} running jobs go on; "
+                "`duckrow run --resume` continues the run.\n"
+            )
+            sys.stderr.flush()
+        self._let_go_of_the_terminal(pids)
+        while pids or self._pipes or self._unwritten:
+            for fd, _ in self._poller.poll(20 if self._pipes else 0):
+                self._pump(fd)
+            self._reap(pids, may_wait=not (self._pipes or self._unwritten))
+            if self._unwritten:
+                self._write_again()
+
+    def _take_over(self) -> dict[int, int]:
+        """Which child is which attempt. One that was started and not yet named in the journal is found by its tag."""
+        records = self._journal.read()
+        named = {record.pid: attempt for attempt, record in records.items() if record.pid is not None}
+        children = children_of(os.getpid())
+        pids = {pid: named[pid] for pid in children if pid in named}
+        for attempt, record in records.items():
+            if record.begun and record.pid is None:
+                pid = self._find(attempt, [child for child in children if child not in pids])
+                if pid is None:
+                    self._journal.never_began(attempt)
+                else:
+                    pids[pid] = attempt
+                    self._journal.started(attempt, pid)
+        return pids
+
+    def _find(self, attempt: int, strangers: list[int]) -> int | None:
+        """The child that is this attempt. Of one that has ended already only its session is left to know it by."""
+        wanted = f"{TAG}={tag_of(self._journal.name, attempt)}".encode()
+        for pid in strangers:
+            _wait_for_exec(pid)
+            process = read_process(pid)
+            if process and (wanted in environment_of(pid) or (process.zombie and process.session == pid)):
+                return pid
+        return None
+
+    def _let_go_of_the_terminal(self, pids: dict[int, int]) -> None:
+        """Nobody should wait for us: neither a pipe that we were part of nor a terminal that is to be closed."""
+        if not (pids or self._pipes):
+            return
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(null, fd)
+        _close_all_but(self._journal.fd, *self._pipes, *(log.fd for _, log in self._pipes.values()))
+        self._poller = select.poll()
+        for fd in self._pipes:
+            self._poller.register(fd, select.POLLIN)
+
+    def _reap(self, pids: dict[int, int], may_wait: bool) -> None:
+        try:
+            pid, status = os.waitpid(-1, 0 if may_wait else os.WNOHANG)
         except ChildProcessError:
-            pass
-        if lines:
-            self.record(lines)
-            self.tell(lines, now=True)
+            pids.clear()
+            return
+        attempt = pids.pop(pid, None)
+        if attempt is not None and not self._journal.ended(attempt, status):
+            self._unwritten.append((attempt, status))
 
-    def has_leftovers(self, pid: int) -> bool:
-        """Whether the attempt may have left processes: in its group, or orphans that fell to the keeper."""
-        try:
-            os.killpg(pid, 0)
-            return True
-        except OSError:
-            pass
-        try:
-            with open(f"/proc/self/task/{os.getpid()}/children", "rb") as children:
-                orphans = {int(child) for child in children.read().split()} - self.attempts.keys()
-        except OSError:
-            return False
-        fresh = orphans - self.known_orphans
-        self.known_orphans = orphans
-        return bool(fresh)
-
-    def keep_folder(self, attempt: int) -> bool:
-        """Keep the folder of an attempt that printed nothing and left no file, for the next one."""
-        folder = self.folders.pop(attempt, None)
-        if folder is None:
-            return False
-        try:
-            if os.stat(first_log(folder)).st_size or len(os.listdir(folder)) > 1:
-                return False
-        except OSError:
-            return False
-        self.spares.append(folder)
-        return True
+    def _write_again(self) -> None:
+        time.sleep(_FULL_DISK_S)
+        self._unwritten = [(a, status) for a, status in self._unwritten if not self._journal.ended(a, status)]
 
     # -- capped logs ------------------------------------------------------------------------------------------
 
-    def pump(self, fd: int) -> bool:
-        """Move what the pipe holds; says whether there may be more."""
-        if fd not in self.pipes:
-            return False
-        _, log = self.pipes[fd]
+    def _take_pipe(self) -> None:
+        assert self._control is not None
+        message, rights, _, _ = self._control.recvmsg(1 << 16, socket.CMSG_LEN(4))
+        if not message:
+            self._poller.unregister(self._control.fileno())  # the host is ending: SIGCHLD tells
+            return
+        reading = array.array("i", rights[0][2])[0]
+        attempt, cap, path = message.decode("utf-8", "surrogateescape").split(" ", 2)
         try:
-            data = os.read(fd, READ_BYTES)
+            log = CappedLog(path, int(cap))
+        except OSError:
+            os.close(reading)  # it could be opened a moment ago; the job is told by SIGPIPE
+            return
+        os.set_blocking(reading, False)
+        self._pipes[reading] = (int(attempt), log)
+        self._poller.register(reading, select.POLLIN)
+
+    def _pump(self, fd: int) -> None:
+        if fd not in self._pipes:
+            return
+        attempt, log = self._pipes[fd]
+        try:
+            data = os.read(fd, _READ_BYTES)
         except BlockingIOError:
-            return False
+            return
         if data:
             try:
                 log.write(data)
             except OSError:
                 pass  # disk full: output is lost, the job is not
-            return True
-        self.poller.unregister(fd)
+            return
+        self._poller.unregister(fd)
         os.close(fd)
-        os.close(log.fd)
-        del self.pipes[fd]
-        return False
-
-    def drain(self, attempt: int) -> None:
-        for fd in [fd for fd, (owner, _) in self.pipes.items() if owner == attempt]:
-            while self.pump(fd):
-                pass
-
-
-def main() -> None:
-    journal, channel, terminal = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "terminal"
-    if not terminal:
-        os.setsid()
-        # Whatever else was open where the host was started is not the jobs' business.
-        for fd in range(3, max(journal, channel)):
-            if fd not in (journal, channel):
-                os.closerange(fd, fd + 1)
-        os.closerange(max(journal, channel) + 1, 1 << 16)
-    for fd in (journal, channel):
-        os.set_inheritable(fd, False)
-    for number in IGNORED:
-        signal.signal(number, signal.SIG_IGN)
-    # Processes that an attempt leaves behind become the keeper's children, so it knows of them.
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    Keeper(journal, channel).run()
+        log.close()
+        del self._pipes[fd]
+        if self._control is not None:
+            try:
+                self._control.send(str(attempt).encode())
+            except OSError:
+                pass  # the host is dead: nobody waits for it
 
 
-if __name__ == "__main__":
-    main()
+def _wait_for_exec(pid: int) -> None:
+    """A child whose host died in the midst of starting it looks like the host itself until it is what it will be."""
+    ours = os.readlink("/proc/self/exe")
+    deadline = time.monotonic() + _EXEC_S
+    while time.monotonic() < deadline:
+        try:
+            if os.readlink(f"/proc/{pid}/exe") != ours or any(v.startswith(TAG_PREFIX) for v in environment_of(pid)):
+                return
+        except OSError:  # it has ended
+            return
+        time.sleep(0.001)
+
+
+def _close_all_but(*kept: int) -> None:
+    for name in os.listdir("/proc/self/fd"):
+        fd = int(name)
+        if fd > 2 and fd not in kept:
+            try:
+                os.close(fd)
+            except OSError:
+                pass  # the listing itself

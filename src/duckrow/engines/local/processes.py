@@ -9,6 +9,12 @@ from typing import NamedTuple
 TAG = "DUCKROW_TAG"
 """The variable by which every process of an attempt is known, wherever it moved."""
 
+
+def tag_of(journal: str, attempt_id: int) -> str:
+    """The value of that variable: unique on this machine."""
+    return f"{journal}.{attempt_id}"
+
+
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 # /proc rounds start times down to a tick; a PID cannot come round again within this time.
 _REUSE_SLACK_S = 0.02
@@ -46,7 +52,7 @@ def processes_of(tag: str, leader: int | None) -> list[Process]:
     members = {
         pid
         for pid, process in table.items()
-        if (leader is not None and process.session == leader) or wanted in _environment(pid)
+        if (leader is not None and process.session == leader) or wanted in environment_of(pid)
     }
     grew = True
     while grew:
@@ -61,12 +67,36 @@ def _all_pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
-def _environment(pid: int) -> list[bytes]:
+def environment_of(pid: int) -> list[bytes]:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return file.read().split(b"\0")
     except OSError:  # another user's, or gone
         return []
+
+
+def children_of(pid: int) -> list[int]:
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
+            return [int(child) for child in file.read().split()]
+    except OSError:
+        return [p.pid for p in map(read_process, _all_pids()) if p is not None and p.parent == pid]
+
+
+class ChildrenList:
+    """Our own children, read often: the file stays open."""
+
+    def __init__(self) -> None:
+        try:
+            self._fd: int | None = os.open(f"/proc/{os.getpid()}/task/{os.getpid()}/children", os.O_RDONLY)
+        except OSError:
+            self._fd = None
+
+    def read(self) -> set[int]:
+        if self._fd is None:
+            return set(children_of(os.getpid()))
+        data = os.pread(self._fd, 1 << 16, 0)
+        return {int(child) for child in data.split()}
 
 
 def catches(pid: int, number: int) -> bool:

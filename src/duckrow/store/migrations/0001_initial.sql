@@ -61,12 +61,12 @@ CREATE INDEX jobs_eligible ON jobs (host_id, priority DESC, position)
     WHERE state = 'queued' AND held = 0 AND not_before IS NULL;
 CREATE INDEX jobs_delayed ON jobs (not_before) WHERE not_before IS NOT NULL;
 
+-- An attempt is named by its job and its number: that spares its row an id and an index of its own.
 CREATE TABLE attempts (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
     job_id INTEGER NOT NULL REFERENCES jobs (id),
     number INTEGER NOT NULL,
     host_id INTEGER NOT NULL REFERENCES hosts (id), -- the host that watches it
-    keeper TEXT NOT NULL,
+    keeper TEXT NOT NULL,          -- the journal in which its start and its end stand
     holds TEXT NOT NULL,           -- JSON: [[device, share in millionths], ...]
     log TEXT NOT NULL,             -- empty: it ended without having printed anything
     started_at REAL NOT NULL,
@@ -79,26 +79,29 @@ CREATE TABLE attempts (
     outcome TEXT,
     peak_memory_mb INTEGER,
     detail TEXT NOT NULL DEFAULT '',
-    UNIQUE (job_id, number)
-);
+    PRIMARY KEY (job_id, number)
+) WITHOUT ROWID;
 CREATE INDEX attempts_live ON attempts (host_id) WHERE ended_at IS NULL;
 
 -- Every move of a job, written by the trigger below in the same transaction.
 CREATE TABLE events (
-    id INTEGER PRIMARY KEY,
     job_id INTEGER NOT NULL,
+    number INTEGER NOT NULL,
     at REAL NOT NULL,
     before TEXT NOT NULL,
     after TEXT NOT NULL,
     outcome TEXT,
     attempt INTEGER NOT NULL,      -- how many attempts there had been
-    detail TEXT NOT NULL
-);
-CREATE INDEX events_of_job ON events (job_id);
+    detail TEXT NOT NULL,
+    PRIMARY KEY (job_id, number)
+) WITHOUT ROWID;
 
 CREATE TRIGGER jobs_moved AFTER UPDATE OF state ON jobs WHEN old.state <> new.state BEGIN
-    INSERT INTO events (job_id, at, before, after, outcome, attempt, detail)
-    VALUES (new.id, new.changed_at, old.state, new.state, new.outcome, new.attempts, new.detail);
+    INSERT INTO events (job_id, number, at, before, after, outcome, attempt, detail)
+    VALUES (
+        new.id, (SELECT coalesce(max(number), 0) + 1 FROM events WHERE job_id = new.id),
+        new.changed_at, old.state, new.state, new.outcome, new.attempts, new.detail
+    );
 END;
 
 -- What a person wants of a job; the host that owns or watches it fulfils it and deletes the row.

@@ -38,7 +38,7 @@ SELECT number, holds, log, started_at, ended_at, pid, exit_code, signal, outcome
 FROM attempts WHERE job_id = :job_id ORDER BY number
 
 -- name: events_of_job
-SELECT at, before, after, outcome, attempt, detail FROM events WHERE job_id = :job_id ORDER BY id
+SELECT at, before, after, outcome, attempt, detail FROM events WHERE job_id = :job_id ORDER BY number
 
 -- name: live
 SELECT a.job_id, a.holds, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.state, j.host_id AS job_host_id

@@ -27,11 +27,8 @@ UPDATE jobs SET state = 'starting', attempts = attempts + 1, detail = '', change
 WHERE id = :job_id AND state = 'queued'
 
 -- name: insert_attempt
-INSERT INTO attempts (id, job_id, number, host_id, keeper, holds, log, started_at)
-VALUES (:id, :job_id, :number, :host_id, :keeper, :holds, :log, :at)
-
--- name: last_attempt_id
-SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'attempts'), 0)
+INSERT INTO attempts (job_id, number, host_id, keeper, holds, log, started_at)
+VALUES (:job_id, :number, :host_id, :keeper, :holds, :log, :at)
 
 -- name: move_job
 UPDATE jobs SET state = :after, detail = :detail, changed_at = :at WHERE id = :job_id AND state = :before
@@ -49,33 +46,33 @@ WHERE id = :job_id AND state = :before
 UPDATE jobs SET attempts = attempts - 1 WHERE id = :job_id
 
 -- name: delete_attempt
-DELETE FROM attempts WHERE id = :id
+DELETE FROM attempts WHERE job_id = :job_id AND number = :number
 
 -- name: set_pid
-UPDATE attempts SET pid = :pid WHERE id = :id
+UPDATE attempts SET pid = :pid WHERE job_id = :job_id AND number = :number
 
 -- name: begin_stop
-UPDATE attempts SET stopped_for = :stopped_for, stop_began_at = :at WHERE id = :id
+UPDATE attempts SET stopped_for = :stopped_for, stop_began_at = :at WHERE job_id = :job_id AND number = :number
 
 -- name: note_exit
-UPDATE attempts SET exit_code = :exit_code, signal = :signal WHERE id = :id
+UPDATE attempts SET exit_code = :exit_code, signal = :signal WHERE job_id = :job_id AND number = :number
 
 -- name: finish_attempt
 UPDATE attempts SET ended_at = :at, exit_code = :exit_code, signal = :signal, outcome = :outcome, detail = :detail,
-       pid = coalesce(:pid, pid), log = :log
-WHERE id = :id AND ended_at IS NULL
+       pid = coalesce(:pid, pid), log = :log, started_at = :started_at
+WHERE job_id = :job_id AND number = :number AND ended_at IS NULL
 
 -- name: live_attempts_of_hosts
-SELECT a.id AS attempt_id, a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.started_at, a.pid,
+SELECT a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.started_at, a.pid,
        a.stopped_for, a.stop_began_at, a.exit_code, a.signal, j.host_id AS job_host_id, j.state,
        j.id, j.project, j.name, j.command, j.cwd, j.environment_id, j.shell, j.gpus, j.outfile, j.max_log_bytes,
        j.timeout_s, j.notice_signal, j.notice_s, j.grace_s, j.retries, j.retries_used, j.backoff_s, j.attempts
 FROM attempts a JOIN jobs j ON j.id = a.job_id
 WHERE a.ended_at IS NULL
-ORDER BY a.id
+ORDER BY a.job_id
 
 -- name: take_over
-UPDATE attempts SET host_id = :host_id WHERE id = :id AND host_id = :from_host_id AND ended_at IS NULL
+UPDATE attempts SET host_id = :host_id WHERE job_id = :job_id AND number = :number AND host_id = :from_host_id AND ended_at IS NULL
 
 -- name: keepers_in_use
 SELECT DISTINCT keeper FROM attempts WHERE ended_at IS NULL

@@ -1,0 +1,174 @@
+"""Starting an attempt's process: its folder, its log, its environment, its place in the session."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+from duckrow.core.ports import StartOrder
+from duckrow.engines.local.keeper import KeeperLink
+from duckrow.engines.local.processes import TAG, tag_of
+
+# A command longer than this does not fit into an argument of a process, so its shell reads it from a file.
+LONGEST_ARGUMENT = 100_000
+# What the host handles or ignores itself, its attempts must not ignore.
+_DEFAULT_SIGNALS = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+    signal.SIGCHLD,
+)
+
+
+class Spawner:
+    """`output`: `log` (each attempt to its own), `inherit` (where we write) or `terminal` (and read, too)."""
+
+    def __init__(self, link: KeeperLink, variables_of: Callable[[int], dict[str, str]], output: str) -> None:
+        self._link = link
+        self._variables_of = variables_of
+        self._output = output
+        self._null = os.open(os.devnull, os.O_RDONLY)
+        self._environments: dict[int, dict[bytes, bytes]] = {}
+        self._cwd = ""
+        # attempt -> its folder, if that was made for it, and when the folder was last changed, if it is an old one
+        self._folders: dict[int, tuple[str, int | None]] = {}
+        self._spares: list[tuple[str, int]] = []  # folders of silent attempts, for the next ones
+        if output != "terminal":
+            _keep_our_files()
+
+    def start(self, order: StartOrder) -> int:
+        """The PID. Raises OSError or ValueError where the machine or the job does not allow it."""
+        job = order.attempt.job
+        actions: list[tuple[int, int, int]] = []
+        log = None
+        try:
+            if self._output != "terminal":
+                actions.append((os.POSIX_SPAWN_DUP2, self._null, 0))
+            self._make_folder(order)
+            if self._output == "log":
+                log = self._open_log(order)
+                actions += [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
+            argv = [job.shell, "-c", job.command]
+            if len(job.command) > LONGEST_ARGUMENT:
+                argv = [job.shell, _write_script(order.folder, job.command)]
+            if self._cwd != job.cwd:
+                self._cwd = ""
+                os.chdir(job.cwd)
+                self._cwd = job.cwd
+            return os.posix_spawn(
+                job.shell,
+                argv,
+                self._environment(order),
+                file_actions=actions,
+                setsid=self._output != "terminal",
+                setsigmask=(),
+                setsigdef=_DEFAULT_SIGNALS,
+            )
+        finally:
+            if log is not None:
+                os.close(log)
+
+    def _environment(self, order: StartOrder) -> dict[bytes, bytes]:
+        attempt = order.attempt
+        number = attempt.job.environment_id
+        if number not in self._environments:
+            variables = self._variables_of(number)
+            self._environments[number] = {os.fsencode(name): os.fsencode(value) for name, value in variables.items()}
+        environment = self._environments[number].copy()
+        for name, value in order.extra_environment.items():
+            environment[name.encode()] = os.fsencode(value)
+        environment[TAG.encode()] = tag_of(attempt.keeper, attempt.id).encode()
+        return environment
+
+    def _open_log(self, order: StartOrder) -> int:
+        """What the attempt writes to: its log itself, or a pipe that the keeper empties into a capped log."""
+        attempt = order.attempt
+        log = os.open(attempt.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        if attempt.job.max_log_bytes is None:
+            return log
+        os.close(log)
+        self._folders.pop(attempt.id, None)
+        reading, writing = os.pipe()
+        try:
+            self._link.hand_over(attempt.id, reading, attempt.log, attempt.job.max_log_bytes)
+        finally:
+            os.close(reading)
+        return writing
+
+    # -- folders ----------------------------------------------------------------------------------------------
+
+    def _make_folder(self, order: StartOrder) -> None:
+        """Make the folder of the run, from that of a silent attempt if there is one.
+
+        To move a folder with an empty log takes a tenth of the time that most file systems need to make both.
+        """
+        path = order.folder
+        if order.attempt.log == _first_log(path):
+            if self._spares:
+                spare, changed = self._spares.pop()
+                try:
+                    os.rename(spare, path)
+                    self._folders[order.attempt.id] = (path, changed)
+                    return
+                except OSError:
+                    self._spares.append((spare, changed))
+            self._folders[order.attempt.id] = (path, None)
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            pass
+        except FileNotFoundError:
+            os.makedirs(path, 0o700, exist_ok=True)
+
+    def keep_folder(self, attempt_id: int) -> bool:
+        """Keep the folder of an attempt that printed nothing and left no file, for the next one; False if it did."""
+        path, changed_before = self._folders.pop(attempt_id, ("", None))
+        if not path:
+            return False
+        try:
+            if os.stat(_first_log(path)).st_size:
+                return False
+            changed = os.stat(path).st_mtime_ns
+            if changed != changed_before and len(os.listdir(path)) > 1:
+                return False
+        except OSError:
+            return False
+        self._spares.append((path, changed))
+        return True
+
+    def forget_folder(self, attempt_id: int) -> None:
+        self._folders.pop(attempt_id, None)
+
+    def close(self) -> None:
+        for folder, _ in self._spares:
+            try:
+                os.unlink(_first_log(folder))
+                os.rmdir(folder)
+            except OSError:
+                pass
+        os.close(self._null)
+
+
+def _first_log(folder: str) -> str:
+    return folder + "/attempt-1.log"
+
+
+def _write_script(folder: str, command: str) -> str:
+    path = os.path.join(folder, "command.sh")
+    with open(path, "wb") as file:
+        file.write(os.fsencode(command) + b"\n")
+    return path
+
+
+def _keep_our_files() -> None:
+    """Whatever else was open where the host was started is not the jobs' business."""
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if int(name) > 2:
+                os.set_inheritable(int(name), False)
+        except OSError:
+            pass  # the listing itself

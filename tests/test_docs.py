@@ -1,0 +1,302 @@
+"""The documentation says what is so: help texts, states, fields, exit codes, links, commands, and what they do.
+
+`python -m tests.test_docs --write` writes the generated blocks anew.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from duckrow import __version__
+from duckrow.api.views import JobView
+from duckrow.cli.main import VERBS, cli
+from duckrow.core import errors
+from duckrow.core.job import JobSpec, LiveAttempt, QueuedJob
+from duckrow.core.lifecycle import TRANSITIONS, Outcome, State
+from duckrow.scheduler.surroundings import extra_environment
+from tests.conftest import Duckrow
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+WRITE = f"Run: {Path(sys.executable).name} -m tests.test_docs --write"
+HELP_WIDTH = 100
+
+_BLOCK = re.compile(r"(<!-- (help: \w+|transitions) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+# -- what is generated ----------------------------------------------------------------------------------------------
+
+
+def help_block(verb: str) -> str:
+    words = [] if verb == "duckrow" else [verb]
+    shown = CliRunner().invoke(cli, [*words, "--help"], prog_name="duckrow", env={"COLUMNS": str(HELP_WIDTH)})
+    assert shown.exit_code == 0, shown.output
+    return f"```text\n{shown.output.rstrip()}\n```\n"
+
+
+def transitions_block() -> str:
+    """The table of states, in the order of the code."""
+    rows = [f"| {before} | {after} | {cause} |" for (before, after), cause in TRANSITIONS.items()]
+    return "\n".join(["| from | to | because |", "| --- | --- | --- |", *rows]) + "\n"
+
+
+def render(marker: str) -> str:
+    return transitions_block() if marker == "transitions" else help_block(marker.removeprefix("help: "))
+
+
+def regenerated(text: str) -> str:
+    """The page with each generated block as it should be."""
+    return _BLOCK.sub(lambda found: found[1] + render(found[2]) + found[4], text)
+
+
+def blocks_of(page: Path) -> list[str]:
+    return [found[2] for found in _BLOCK.finditer(page.read_text())]
+
+
+@pytest.mark.parametrize("page", [DOCS / "cli.md", DOCS / "architecture.md"], ids=lambda page: page.name)
+def test_generated_blocks_are_up_to_date(page: Path) -> None:
+    text = page.read_text()
+    assert text == regenerated(text), f"{page.name} is out of date. {WRITE}"
+
+
+def test_every_verb_is_documented_with_its_help() -> None:
+    documented = {marker.removeprefix("help: ") for marker in blocks_of(DOCS / "cli.md")}
+    assert documented == {"duckrow", *VERBS}
+    headings = set(re.findall(r"^## (\w+)$", (DOCS / "cli.md").read_text(), re.MULTILINE))
+    assert set(VERBS) <= headings
+
+
+def test_the_table_of_states_is_on_the_architecture_page() -> None:
+    assert blocks_of(DOCS / "architecture.md") == ["transitions"]
+    assert transitions_block() in (DOCS / "architecture.md").read_text()
+
+
+# -- what must be named ---------------------------------------------------------------------------------------------
+
+
+def rows_of(text: str, heading: str) -> set[str]:
+    """The names in the first column of the tables under a heading."""
+    section = text.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    return set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+
+
+def test_every_field_of_a_job_is_explained() -> None:
+    documented = rows_of((DOCS / "json.md").read_text(), "A job")
+    assert documented == {field.name for field in dataclasses.fields(JobView)}
+
+
+def test_every_field_that_is_printed_is_explained(duckrow: Duckrow) -> None:
+    text = (DOCS / "json.md").read_text()
+    try:
+        duckrow("up", "--slots", "1")
+        submitted = json.loads(duckrow("submit", "--json", "--", "sleep 60").stdout)
+        duckrow.wait_for(1, "running")
+        devices = json.loads(duckrow("gpus", "--json").stdout)
+        story = json.loads(duckrow("show", "last", "--json").stdout)[0]
+    finally:
+        duckrow("down", "--kill")
+    assert set(submitted[0]) == rows_of(text, "A submission")
+    assert set(devices[0]) | set(devices[0]["jobs"][0]) == rows_of(text, "A device")
+    assert set(story["attempts_made"][0]) | set(story["events"][0]) == rows_of(text, "The story of a job")
+    assert set(story) == rows_of(text, "A job") | {"attempts_made", "events"}
+
+
+def test_every_exit_code_is_explained() -> None:
+    codes = {value for name, value in vars(errors).items() if name.startswith("EXIT_")}
+    assert len(codes) > 4
+    section = (DOCS / "cli.md").read_text().split("\n## Exit codes\n")[1].split("\n## ")[0]
+    assert codes <= {int(code) for code in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)}
+
+
+def test_every_variable_of_a_job_is_explained() -> None:
+    spec = JobSpec("true", "/")
+    values = {field.name: getattr(spec, field.name) for field in dataclasses.fields(JobSpec)}
+    known = {name: values.get(name, 0) for name in QueuedJob._fields}
+    given = {field.name: None for field in dataclasses.fields(LiveAttempt) if field.default is dataclasses.MISSING}
+    attempt = LiveAttempt(**{**given, "job": QueuedJob(**known), "holds": (("0", 1), ("1", 1))})  # type: ignore[arg-type]
+    documented = rows_of((DOCS / "cli.md").read_text(), "The variables of a job")
+    assert documented == set(extra_environment(attempt, "/folder"))
+
+
+def test_every_state_and_outcome_is_explained() -> None:
+    text = (DOCS / "jobs.md").read_text()
+    assert not [word for word in [*State, *Outcome] if f"`{word}`" not in text]
+
+
+def test_the_changelog_knows_this_version() -> None:
+    assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+# -- links ----------------------------------------------------------------------------------------------------------
+
+
+def anchors_of(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", _FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def dead_links(page: Path) -> Iterator[str]:
+    for target in re.findall(r"\]\(([^)\s]+)\)", _FENCE.sub("", page.read_text())):
+        if re.match(r"\w+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        aim = (page.parent / path).resolve() if path else page
+        if not aim.exists() or (anchor and anchor not in anchors_of(aim)):
+            yield f"{page.relative_to(ROOT)}: {target}"
+
+
+def test_every_link_leads_somewhere() -> None:
+    assert not [link for page in PAGES for link in dead_links(page)]
+
+
+# -- commands -------------------------------------------------------------------------------------------------------
+
+
+class Mention(NamedTuple):
+    """A `duckrow ...` that a page tells people to type."""
+
+    where: str
+    verb: str
+    options: tuple[str, ...]
+
+
+def shell_lines(text: str) -> Iterator[str]:
+    """The commands of code blocks: all lines of sh, the lines with a prompt of console, what is in inline code."""
+    for language, body in _FENCE.findall(text):
+        lines = body.replace("\\\n", " ").split("\n")
+        if language == "sh":
+            yield from lines
+        elif language == "console":
+            yield from [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    for inline in re.findall(r"`([^`\n]+)`", _FENCE.sub("", text)):
+        if inline.startswith(("duckrow ", "#DUCKROW ")) or "| duckrow " in inline:
+            yield inline
+
+
+def mentions_in(where: str, line: str) -> Iterator[Mention]:
+    if line.startswith("#DUCKROW "):
+        line = f"duckrow submit {line.removeprefix('#DUCKROW ')}"
+    for part in re.split(r"\|\||&&|[|;()]", re.split(r"(^|\s)#", line)[0]):
+        words = part.split()
+        if "duckrow" not in words:
+            continue
+        words = words[words.index("duckrow") + 1 :]
+        words = words[: words.index("--")] if "--" in words else words
+        options = tuple(word.partition("=")[0] for word in words[1:] if re.match(r"--?[a-zA-Z]", word))
+        yield Mention(where, words[0] if words else "", options)
+
+
+def complaint(mention: Mention) -> str | None:
+    if mention.verb.startswith("-") or mention.verb == "VERB":
+        return None
+    if mention.verb not in VERBS:
+        return f"{mention.where}: there is no verb '{mention.verb}'"
+    command: click.Command = importlib.import_module(f"duckrow.cli.commands.{mention.verb}").command
+    known = {"--help", "-h"}.union(*(set(param.opts) | set(param.secondary_opts) for param in command.params))
+    unknown = [option for option in mention.options if option not in known]
+    return f"{mention.where}: duckrow {mention.verb} has no {', '.join(unknown)}" if unknown else None
+
+
+def test_every_command_that_is_mentioned_exists() -> None:
+    mentions = [
+        mention
+        for page in PAGES
+        for line in shell_lines(page.read_text())
+        for mention in mentions_in(str(page.relative_to(ROOT)), line)
+    ]
+    assert len(mentions) > 50
+    assert not [sentence for mention in mentions if (sentence := complaint(mention))]
+
+
+def test_a_command_that_does_not_exist_would_be_found() -> None:
+    text = "```sh\nfoo | duckrow runn x\nduckrow run --gpu 0 -- x --y  # --z\n```\nand `duckrow ls --jsn`."
+    found = [complaint(mention) for line in shell_lines(text) for mention in mentions_in("page", line)]
+    assert found == ["page: there is no verb 'runn'", "page: duckrow run has no --gpu", "page: duckrow ls has no --jsn"]
+
+
+# -- what is shown really runs --------------------------------------------------------------------------------------
+
+
+def shell(script: str, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["/bin/sh", "-e", "-c", script], cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+
+
+def test_the_quickstart_of_the_readme_runs(duckrow: Duckrow) -> None:
+    text = (ROOT / "README.md").read_text()
+    section = text.split("\n## Quickstart\n")[1].split("What you will want next")[0]
+    script = "\n".join(body for language, body in _FENCE.findall(section) if language == "sh")
+    assert script.count("duckrow ") == 4
+    env = {**duckrow.env, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{duckrow.env['PATH']}"}
+    try:
+        done = shell(script, duckrow.work, env)
+        assert done.returncode == 0, done.stderr
+        assert "[1 sleep] lr 0.1 on GPU" in done.stdout
+        assert "4-6" in done.stdout.split("\n")
+        assert done.stdout.rstrip().rsplit("\n", 1)[-1].startswith("lr 0.001 on GPU")
+        duckrow("wait", "4-6")
+    finally:
+        duckrow("down", "--kill")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "run --gpus 0,1 examples/commands.txt",
+        "run --slots 2 --delimiter %% examples/blocks.txt",
+    ],
+)
+def test_an_example_runs_as_its_first_lines_say(duckrow: Duckrow, words: str) -> None:
+    file = ROOT / shlex.split(words)[-1]
+    assert f"#   duckrow {words}" in file.read_text()
+    done = subprocess.run(
+        duckrow.command(*shlex.split(words)), cwd=ROOT, env=duckrow.env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_checkpoint_example_goes_on_where_it_stopped(duckrow: Duckrow) -> None:
+    script = ROOT / "examples/checkpoint.sh"
+    shown = next(body for _, body in _FENCE.findall((DOCS / "jobs.md").read_text()) if "USR2@2m" in body)
+    assert shown.split("\n")[:2] == script.read_text().split("\n")[:2]
+    env = {"STEPS": "15", "STEP_S": "0.1"}
+    try:
+        duckrow("submit", "--timeout", "2s", "--signal", "USR2@1s", str(script), env=env)
+        duckrow("wait", "last")
+        view = duckrow.job(1)
+        assert view["attempts"] == 2
+        assert [attempt["exit_code"] for attempt in view["attempts_made"]] == [75, 0]
+        assert duckrow("logs", "last").stdout == "all 15 steps done\n"
+    finally:
+        duckrow("down", "--kill")
+
+
+def write() -> None:
+    for page in PAGES:
+        text = page.read_text()
+        if text != regenerated(text):
+            page.write_text(regenerated(text))
+            print(f"{page.relative_to(ROOT)} was written anew.")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit("Usage: python -m tests.test_docs --write")
+    write()
