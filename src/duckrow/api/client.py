@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -205,7 +206,7 @@ class Client:
     def await_wishes(self, ids: Sequence[int]) -> None:
         """Until the wishes for these jobs have been seen by a host."""
         deadline = time.monotonic() + _ANSWER_S
-        for _ in self._changes():
+        for _ in self._changes(deadline):
             if self.jobs.wished().isdisjoint(ids):
                 return
             if time.monotonic() > deadline:
@@ -214,22 +215,22 @@ class Client:
     def wait(self, ids: Sequence[int], timeout_s: float | None = None) -> list[JobView]:
         """Until these jobs are done."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        for _ in self._changes():
+        for _ in self._changes(deadline):
             views = self.views(ids)
             if all(view.state == State.DONE for view in views):
                 return views
-            if deadline is not None and time.monotonic() > deadline:
+            if deadline is not None and time.monotonic() >= deadline:
                 raise WaitedTooLong(f"Not all of them were done within {timeout_s:g} s.")
         raise AssertionError("changes never end")
 
-    def _changes(self) -> Iterator[None]:
-        """Now, and whenever the database has changed."""
+    def _changes(self, deadline: float | None) -> Iterator[None]:
+        """Now, whenever the database has changed, at least once a second, and when the time is up."""
         self.database.changed_by_others()
         while True:
             yield
-            looked_at = time.monotonic()
-            while not self.database.changed_by_others() and time.monotonic() < looked_at + 1.0:
-                time.sleep(_LOOK_S)
+            again_at = min(time.monotonic() + 1.0, deadline or math.inf)
+            while not self.database.changed_by_others() and time.monotonic() < again_at:
+                time.sleep(min(_LOOK_S, max(again_at - time.monotonic(), 0.0)))
 
 
 def _place_of(device: str, host: str) -> tuple[str, str]:

@@ -43,18 +43,18 @@ def ensure_daemon(folder: Folder, database: Database) -> bool:
     return True
 
 
-def end_daemon(folder: Folder, database: Database) -> HostRow | None:
-    """Ask the daemon to end and wait until it has; its row, or None when none ran."""
+def end_daemon(folder: Folder, database: Database, kill_jobs: bool = False) -> HostRow | None:
+    """Ask the daemon to end, with its running jobs if asked, and wait until it has; its row, or None when none ran."""
     row = running_daemon(folder, database)
     if row is None or row.pid is None:
         return None
     try:
-        os.kill(row.pid, signal.SIGTERM)
+        os.kill(row.pid, signal.SIGQUIT if kill_jobs else signal.SIGTERM)
     except ProcessLookupError:
         return row
     deadline = time.monotonic() + END_S
     while is_alive(folder, DAEMON):
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline and not kill_jobs:
             raise DuckrowError(f"The daemon (process {row.pid}) has not ended within {END_S:.0f} s.")
         time.sleep(0.01)
     return row

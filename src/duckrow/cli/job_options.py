@@ -55,8 +55,8 @@ def parse_notice(text: str) -> tuple[int | None, float]:
     if name:
         word = name.upper().removeprefix("SIG")
         try:
-            number = int(word) if word.isdigit() else signal.Signals[f"SIG{word}"].value
-        except KeyError:
+            number = signal.Signals(int(word)).value if word.isdecimal() else signal.Signals[f"SIG{word}"].value
+        except (KeyError, ValueError):
             raise UsageError(f"'{name}' is not a signal. Write USR2@30s, TERM@1m or none.") from None
     return number, parse_duration_s(ahead) if ahead else DEFAULT_NOTICE_S
 
@@ -136,11 +136,11 @@ class JobOptions:
     def spec(self, command: str, gpus: int | None = None, outfile: str | None = None) -> JobSpec:
         return JobSpec(
             command=command,
-            cwd=os.path.abspath(self.cwd or os.getcwd()),
+            cwd=_folder(self.cwd),
             name=self.name,
             project=self.project,
             gpus=gpus,
-            shell=self.shell,
+            shell=_shell(self.shell),
             retries=self.retries,
             backoff_s=self.backoff,
             timeout_s=self.timeout,
@@ -150,6 +150,25 @@ class JobOptions:
             outfile=None if outfile is None else os.path.abspath(outfile),
             max_log_bytes=self.max_log,
         )
+
+
+def _folder(cwd: str | None) -> str:
+    path = os.path.abspath(cwd or os.getcwd())
+    if cwd is not None and not os.path.isdir(path):
+        raise UsageError(f"The folder {path} does not exist. Make it, or choose another with --cwd.")
+    return path
+
+
+def _shell(shell: str) -> str:
+    """A shell may be named without its folder."""
+    if "/" in shell:
+        return shell
+    import shutil
+
+    found = shutil.which(shell)
+    if found is None:
+        raise UsageError(f"There is no shell '{shell}' here. Write its path: --shell /bin/bash.")
+    return found
 
 
 def take_job_options(values: dict[str, Any]) -> JobOptions:
@@ -180,6 +199,7 @@ def fold_devices(args: list[str]) -> list[str]:
         folded.append(word)
         if word == "--gpus" and rest:
             folded.append(rest.pop(0))
+        if word == "--gpus" or word.startswith("--gpus="):
             while rest and looks_like_devices(rest[0]):
                 folded += ["--gpus", rest.pop(0)]
     return folded

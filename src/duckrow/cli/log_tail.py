@@ -13,17 +13,28 @@ def fold_progress(line: str) -> str:
     return line.rstrip("\r").rsplit("\r", 1)[-1]
 
 
-def last_lines(path: str, count: int, at_most_bytes: int = 1 << 16) -> list[str]:
-    """The last lines of a log that are not blank; none if there is no log."""
+def last_lines(path: str, count: int, blank: bool = False) -> list[str]:
+    """The last lines of a log, `blank` ones too if asked for; none if there is no log."""
     try:
         with open(path, "rb") as file:
             size = file.seek(0, os.SEEK_END)
-            file.seek(max(size - at_most_bytes, 0))
-            text = file.read().decode("utf-8", "replace")
+            wanted = _CHUNK_BYTES
+            while True:
+                file.seek(max(size - wanted, 0))
+                lines = _lines_of(file.read(wanted), whole=wanted >= size, blank=blank)
+                if len(lines) >= count or wanted >= size:
+                    return lines[-count:]
+                wanted *= 4
     except OSError:
         return []
-    lines = [fold_progress(line) for line in text.split("\n")]
-    return [line for line in lines if line.strip()][-count:]
+
+
+def _lines_of(data: bytes, whole: bool, blank: bool) -> list[str]:
+    lines = data.decode("utf-8", "replace").removesuffix("\n").split("\n")
+    if not whole:
+        del lines[0]  # its beginning is missing
+    folded = [fold_progress(line) for line in lines]
+    return folded if blank and data else [line for line in folded if line.strip()]
 
 
 class GrowingLog:

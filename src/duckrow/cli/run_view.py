@@ -14,7 +14,7 @@ from duckrow.core.job import LiveAttempt, shorten
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.ports import Observer, Progress
 from duckrow.core.retry import Verdict
-from duckrow.core.units import format_duration
+from duckrow.core.units import format_duration, plural
 
 _TOLD_AT_ONCE = 3  # failures that are told when they happen; the others only at the end
 PREFIX_COLOURS = ("cyan", "magenta", "yellow", "green", "blue")
@@ -70,13 +70,16 @@ class RunView(Observer):
         running = len(self.run.running)
         if what == "refused":
             self.tell(detail)
+        elif what == "paused":
+            what_is = "everything is" if "" in detail else f"{', '.join(detail)} is"
+            self.tell(f"{what_is} paused, so nothing is started. `duckrow resume` goes on.")
         elif what == "gave-up":
-            self.tell(f"{detail} failures: starting nothing more, {running} still running.")
+            self.tell(f"{plural(detail, 'failure')}: starting nothing more, {running} still running.")
         elif what == "interrupted" and detail == 1:
             again = "" if self.run.hung_up else " Once more (Ctrl-C) to stop them."
-            self.tell(f"starting nothing more; {running} running jobs may finish.{again}")
+            self.tell(f"starting nothing more; {plural(running, 'running job')} may finish.{again}")
         elif what == "interrupted" and detail == 2:
-            self.tell(f"stopping {running} running jobs. Once more to kill them at once.")
+            self.tell(f"stopping {plural(running, 'running job')}. Once more to kill at once.")
 
 
 class FollowView(RunView):

@@ -57,11 +57,11 @@ def has_code(command: str) -> bool:
 
 
 def script_options(script: str, prefix: str = "#DUCKROW") -> str:
-    """The options in the `#DUCKROW --gpus 2` lines of a script, joined; they stand before its first command."""
+    """The options in the `#DUCKROW --gpus 2` lines of a script, a line each; they stand before its first command."""
     found = []
     for line in script.split("\n"):
-        if line.startswith(prefix):
+        if line.split(None, 1)[:1] == [prefix]:
             found.append(line[len(prefix) :].strip())
         elif line.strip() and not line.startswith("#"):
             break
-    return " ".join(found)
+    return "\n".join(found)

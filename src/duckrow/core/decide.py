@@ -65,7 +65,7 @@ def choose_starts(queue: Sequence[QueuedJob], seats: Sequence[Seat], booked: dic
     """The jobs that start now, in order. Nobody overtakes a waiting job that wants the same kind of device."""
     starts: list[Start] = []
     any_gpu = any(not seat.is_cpu for seat in seats)
-    open_kinds = {seat.is_cpu for seat in seats}
+    open_kinds = {True, False}
     for job in queue:
         if not open_kinds:
             break
@@ -74,7 +74,11 @@ def choose_starts(queue: Sequence[QueuedJob], seats: Sequence[Seat], booked: dic
             continue
         holds = place(job.gpus, seats, booked)
         if holds is None:
-            open_kinds.discard(wants_cpu)
+            # One that could not even start on an empty machine (its GPUs were taken away) is no reason to wait.
+            if place(job.gpus, seats, {}) is not None:
+                open_kinds.discard(wants_cpu)
+                if not any_gpu:
+                    break
             continue
         book(holds, booked)
         starts.append(Start(job, holds))

@@ -22,6 +22,7 @@ class Seat(NamedTuple):
     """A place where one job runs: shares of one or more devices."""
 
     holds: tuple[tuple[str, int], ...]
+    side: bool = False  # beside the GPUs, only for jobs that ask for none
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -83,15 +84,20 @@ def _seats_of(groups: Sequence[Sequence[str]]) -> list[Seat]:
     ]
 
 
-def cpu_seats(count: int) -> list[Seat]:
+def cpu_seats(count: int, *, first: int = 0, side: bool = False) -> list[Seat]:
     """So many slots without a GPU."""
     if count < 1:
         raise UsageError(f"--slots {count} leaves nothing to run on. Use 1 or more.")
-    return [Seat(((f"{CPU}{number}", WHOLE),)) for number in range(count)]
+    return [Seat(((f"{CPU}{number}", WHOLE),), side) for number in range(first, first + count)]
 
 
 def has_room(seat: Seat, booked: Mapping[str, int]) -> bool:
     return all(booked.get(device, 0) + share <= WHOLE for device, share in seat.holds)
+
+
+def load(seat: Seat, booked: Mapping[str, int]) -> float:
+    """How much of its devices is booked, on average."""
+    return sum(booked.get(device, 0) for device, _ in seat.holds) / len(seat.holds)
 
 
 def book(holds: Iterable[tuple[str, int]], booked: dict[str, int]) -> None:

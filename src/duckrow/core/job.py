@@ -116,14 +116,16 @@ class LiveAttempt:
 
 def name_of_command(command: str) -> str:
     """A short name: the script that is run, else the program. `python train.py --lr 1` is `train`."""
-    for word in command.split()[:8]:
+    code = [line for line in command.split("\n") if not line.lstrip().startswith("#")]
+    for word in " ".join(code).split()[:8]:
         base = word.rsplit("/", 1)[-1]
         if _is_setting(word) or _INTERPRETERS.fullmatch(base):
             continue
         stem = base.rsplit(".", 1)[0] if "." in base[1:] else base
         cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.")
         if cleaned:
-            return cleaned[:40]
+            reads_like_an_id = cleaned == "last" or re.fullmatch(r"[\d,-]+", cleaned)
+            return f"job-{cleaned[:40]}" if reads_like_an_id else cleaned[:40]
     return "job"
 
 

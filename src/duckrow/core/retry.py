@@ -40,7 +40,7 @@ def after_end(
         wait_s = _HASTY_S if ran_s < _HASTY_S else 0.0
         return Verdict(outcome, True, now + wait_s if wait_s else None, detail="asked to be requeued (exit 75)")
     if job.retries_used < job.retries:
-        wait_s = min(job.backoff_s * 2**job.retries_used, LONGEST_BACKOFF_S)
+        wait_s = min(job.backoff_s * 2 ** min(job.retries_used, 30), LONGEST_BACKOFF_S)
         story = f"{outcome}, retry {job.retries_used + 1} of {job.retries}"
         return Verdict(outcome, True, now + wait_s if wait_s else None, uses_retry=True, detail=story)
     return Verdict(outcome, again=False, detail=detail)

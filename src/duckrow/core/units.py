@@ -7,19 +7,19 @@ import re
 from duckrow.core.errors import UsageError
 
 _TIME_UNITS_S = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
-_SIZE_UNITS_BYTES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_SIZE_UNITS_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def parse_duration_s(text: str) -> float:
     """Seconds of `90`, `90s`, `30m`, `2h`, `1d`, `1h30m`, `2:30:00` (hours first), `1-12:00:00` (days first)."""
     stripped = text.strip().lower()
-    clock = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d\d)(?::(\d\d))?", stripped)
+    clock = re.fullmatch(r"(?:(\d{1,4})-)?(\d{1,5}):([0-5]\d)(?::([0-5]\d))?", stripped)
     if clock:
         days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
         return days * 86400 + hours * 3600 + minutes * 60 + seconds
-    if re.fullmatch(r"\d+(\.\d+)?", stripped):
+    if re.fullmatch(r"\d{1,12}(\.\d+)?", stripped):
         return float(stripped)
-    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|min|[smhdw])", stripped)
+    parts = re.findall(r"(\d{1,12}(?:\.\d+)?)(ms|min|[smhdw])", stripped)
     if parts and "".join(number + unit for number, unit in parts) == stripped:
         return sum(float(number) * _TIME_UNITS_S[unit] for number, unit in parts)
     raise UsageError(f"'{text}' is not a time. Write 90s, 30m, 2h, 1h30m, 1d or 2:30:00.")
@@ -27,11 +27,16 @@ def parse_duration_s(text: str) -> float:
 
 def parse_size_bytes(text: str) -> int:
     """Bytes of `8192`, `64K`, `10M`, `24G`, `24GiB`, `1.5GB`: always powers of 1024."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
     if not match:
         raise UsageError(f"'{text}' is not a size. Write 500K, 10M, 24G or 24GiB.")
     number, unit = match.groups()
     return int(float(number) * _SIZE_UNITS_BYTES[unit])
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 job`, `2 jobs`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def format_duration(seconds: float) -> str:

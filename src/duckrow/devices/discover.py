@@ -17,12 +17,13 @@ def find_gpus(source: DeviceSource | None = None, environment: Mapping[str, str]
     if visible is None:
         return found
     names = [name.strip() for name in visible.split(",") if name.strip()]
-    return [device for name in names for device in found if name == device.name or _same_uuid(name, device.uuid)]
+    chosen = [device for name in names for device in found if name == device.name or _same_uuid(name, device.uuid)]
+    return list(dict.fromkeys(chosen))
 
 
 def _same_uuid(name: str, uuid: str) -> bool:
     """CUDA takes the beginning of a UUID for the whole."""
-    return name.startswith("GPU-") and uuid.startswith(name)
+    return len(name) > len("GPU-") and name.startswith("GPU-") and uuid.startswith(name)
 
 
 def cores() -> int:
@@ -44,5 +45,5 @@ def seats_of(gpus: Sequence[str] | None, slots: int | None, jobs_per_gpu: int, *
         return cpu_seats(cores())
     seats = parse_gpus(gpus, jobs_per_gpu, found)
     if slots is not None or with_cpu_slots:
-        seats += cpu_seats(slots or cores())
+        seats += cpu_seats(slots or cores(), first=sum(seat.is_cpu for seat in seats), side=with_cpu_slots)
     return seats

@@ -20,16 +20,16 @@ class NvmlSource:
         except pynvml.NVMLError:
             return []
         try:
-            count = pynvml.nvmlDeviceGetCount()
-            return [_device(pynvml, index) for index in range(count)]
+            found = [_device(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount())]
+            return [device for device in found if device is not None]
         except pynvml.NVMLError:
             return []
         finally:
             pynvml.nvmlShutdown()
 
 
-def _device(nvml: Any, index: int) -> Device:
-    """What a GPU does not tell is left open; that it is there counts."""
+def _device(nvml: Any, index: int) -> Device | None:
+    """What a GPU does not tell is left open; one that does not even answer (fallen off the bus) is left out."""
 
     def ask(question: Any, *about: Any) -> Any:
         try:
@@ -37,7 +37,9 @@ def _device(nvml: Any, index: int) -> Device:
         except nvml.NVMLError:
             return None
 
-    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    handle = ask(nvml.nvmlDeviceGetHandleByIndex, index)
+    if handle is None:
+        return None
     memory = ask(nvml.nvmlDeviceGetMemoryInfo, handle)
     return Device(
         name=str(index),

@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass
 
 from duckrow.core.errors import DuckrowError
 from duckrow.core.inventory import Seat
+from duckrow.core.units import plural
 from duckrow.devices.discover import seats_of
 from duckrow.engines.local.keeper import fork_host
 from duckrow.scheduler.daemon import serve
 from duckrow.scheduler.host import AlreadyRunning
 from duckrow.store.database import Database
-from duckrow.store.folder import state_folder
+from duckrow.store.folder import Folder, state_folder
 from duckrow.store.hosts import DAEMON, HostStore, is_alive, seats_from
 
 _CHOICE = "daemon devices"
@@ -50,6 +51,7 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None]) -> None:
     try:
         serve(folder, seats, link, ready)
     except AlreadyRunning as error:
+        link.journal.remove()
         raise AlreadyRunning(f"There is a daemon already. {error}") from None
 
 
@@ -81,7 +83,7 @@ def launch(choice: DeviceChoice, python: str) -> tuple[int | None, bool]:
             start_new_session=True,
             pass_fds=(writing,),
             cwd="/",
-            env={**os.environ, "DUCKROW_HOME": str(folder.root)},
+            env=_own_environment(folder),
         )
     finally:
         os.close(writing)
@@ -90,7 +92,7 @@ def launch(choice: DeviceChoice, python: str) -> tuple[int | None, bool]:
         is_ready = news.read() == b"ready"
     if is_ready:
         process.returncode = 0  # it is not ours to wait for
-        return process.pid, True
+        return hosts.get(DAEMON).pid, True
     process.wait()
     if is_alive(folder, DAEMON):  # another one, started at the same moment, was quicker
         return hosts.get(DAEMON).pid, False
@@ -98,6 +100,12 @@ def launch(choice: DeviceChoice, python: str) -> tuple[int | None, bool]:
         file.seek(log_began)
         said = file.read().decode("utf-8", "replace").strip().removeprefix("duckrow: ")
     raise DuckrowError(said or f"The daemon ended at once, with exit code {process.returncode}.")
+
+
+def _own_environment(folder: Folder) -> dict[str, str]:
+    """A daemon that is started from within a job is no part of that job."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DUCKROW_")}
+    return {**kept, "DUCKROW_HOME": str(folder.root)}
 
 
 def daemon_seats() -> str:
@@ -109,4 +117,4 @@ def describe(seats: Sequence[Seat]) -> str:
     gpus = sorted({device for seat in seats if not seat.is_cpu for device in seat.devices})
     cpu_slots = sum(seat.is_cpu for seat in seats)
     parts = [f"GPU{'s' if len(gpus) > 1 else ''} {', '.join(gpus)}"] if gpus else []
-    return " and ".join(parts + ([f"{cpu_slots} CPU slots"] if cpu_slots else []))
+    return " and ".join(parts + ([plural(cpu_slots, "CPU slot")] if cpu_slots else []))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from duckrow.core.inventory import Seat
 from duckrow.core.ports import Observer
+from duckrow.core.units import plural
 from duckrow.engines.local.keeper import KeeperLink
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.loop import Loop
@@ -36,19 +37,28 @@ def _log(sentence: str) -> None:
 
 
 def serve(folder: Folder, seats: Sequence[Seat], link: KeeperLink, ready: Callable[[], None]) -> None:
-    """Run until SIGTERM or SIGINT. What runs then goes on, and is found again by the next daemon."""
+    """Run until SIGTERM or SIGINT. What runs then goes on, and is found again by the next daemon.
+
+    SIGQUIT (`duckrow down --kill`) ends what runs too.
+    """
     database = Database(folder, durable=False)
     loop = Loop(database, Host(folder, database, DAEMON), seats, link, _LogTrouble())
     asked_to_end: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.reactor.on_signal(number, lambda number=number: asked_to_end.append(number))  # type: ignore[misc]
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    def end_all() -> None:
+        loop.dispatching = False
+        loop.stop_all = 1
+
+    loop.reactor.on_signal(signal.SIGQUIT, end_all)
     loop.begin()
     loop.turn(0)
-    _log(f"The daemon runs as process {os.getpid()} over {len(seats)} seats.")
+    _log(f"The daemon runs as process {os.getpid()} over {plural(len(seats), 'seat')}.")
     ready()
-    while not asked_to_end:
+    while not asked_to_end and (loop.dispatching or loop.live):
         loop.turn()
     running = len(loop.live)
     loop.close()
-    _log(f"The daemon ends; {running} running jobs go on." if running else "The daemon ends.")
+    _log(f"The daemon ends; {plural(running, 'running job')} still there." if running else "The daemon ends.")

@@ -59,6 +59,7 @@ class Run:
         self.failures = 0
         self.gave_up = False
         self.earlier: EarlierJobs | None = None
+        self._told_of_pause = False
         self._rerun: list[int] = []
         self._skip: list[int] = []
         self._on_event = on_event
@@ -147,6 +148,9 @@ class Run:
         while not self._over():
             self.loop.turn(pulse_s)
             self._requeue_earlier()
+            if not self.loop.live and not self._told_of_pause and self.loop.jobs.pauses():
+                self._told_of_pause = True
+                self._on_event("paused", self.loop.jobs.pauses())
             pulse()
 
     def _over(self) -> bool:

@@ -136,9 +136,14 @@ class Loop:
 
     def idle(self) -> bool:
         """Nothing runs here and nothing of ours is left to run. A paused or held job is left."""
-        return not (self.live or self.inbox or self._queue or self._reports or self._queue_stale) and (
+        ours = any(attempt.job_host_id == self.host.id for attempt in self.live.values())
+        return not (ours or self.inbox or self._queue or self._reports or self._queue_stale) and (
             not self.store.unfinished()
         )
+
+    @property
+    def jobs_wait(self) -> bool:
+        return bool(self._queue or self.inbox)
 
     def close(self) -> None:
         """Let go: what runs goes on, and is found again by the next host."""

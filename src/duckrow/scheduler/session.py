@@ -25,6 +25,9 @@ __all__ = ["LAST", "open_run", "seats_of"]
 LAST = "\0last"
 """Stands for the last run of the same file and folder."""
 
+IN_TERMINAL = "--"
+"""The source of a run that is one command in a terminal; there is nothing in it to resume."""
+
 
 def open_run(
     seats: Sequence[Seat],
@@ -42,21 +45,26 @@ def open_run(
 ) -> Run:
     """A run that is ready to go. `output` is that of the engine; on a terminal, the one command is given later."""
     folder = state_folder()
-    Database(folder).close()  # what is wrong with it is told before there are two of us
-    link = fork_host(str(folder.keepers), speaks=True)
-    database = Database(folder, durable=False)
-    hosts = HostStore(database)
     cwd, source = os.getcwd(), os.path.abspath(file) if file and file != "-" else ""
-    earlier = None if resume is None else _find_earlier(hosts, resume, cwd, source)
+    if output == "terminal":
+        source = IN_TERMINAL
+    # Whatever can be wrong is found and told before there are two of us.
+    database = Database(folder)
+    earlier = None if resume is None else _find_earlier(HostStore(database), resume, cwd, source)
+    database.close()
     if earlier is not None:
         source = source or earlier.source
     # A resumed run reads standard input only when told to: without its list, all its jobs would seem to be gone.
     reads = output != "terminal" and (bool(source) or earlier is None or file == "-")
     fd = _open_source(source) if reads else None
+    link = fork_host(str(folder.keepers), speaks=True)
+    database = Database(folder, durable=False)
+    hosts = HostStore(database)
     host_id = earlier.id if earlier else hosts.add_run(name, cwd, source)
     try:
         host = Host(folder, database, host_id)
     except AlreadyRunning as error:
+        link.journal.remove()
         raise UsageError(f"The run {earlier.name if earlier else host_id} has not ended. {error}") from None
     loop = Loop(database, host, seats, link, observer, output)
     loop.environment = dict(environment)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,23 +36,31 @@ def connect(path: Path, *, durable: bool) -> sqlite3.Connection:
             connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
         except sqlite3.OperationalError as error:
             raise StateError(f"The database {path} cannot be opened: {error}. {_permission_hint(path)}") from None
-        connection.row_factory = sqlite3.Row
-        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        newest = len(migrations())
-        if version > newest:
-            raise StateError(
-                f"The database {path} was written by a newer duckrow (its form is {version}, this one knows up to "
-                f"{newest}). Upgrade duckrow, or choose another folder with DUCKROW_HOME."
-            )
-        if version < newest:
-            _migrate(connection, path)
+        try:
+            _prepare(connection, path, durable)
+        except BaseException:
+            connection.close()
+            raise
         return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, durable: bool) -> None:
+    connection.row_factory = sqlite3.Row
+    connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    newest = len(migrations())
+    if version > newest:
+        raise StateError(
+            f"The database {path} was written by a newer duckrow (its form is {version}, this one knows up to "
+            f"{newest}). Upgrade duckrow, or choose another folder with DUCKROW_HOME."
+        )
+    if version < newest:
+        _migrate(connection, path)
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     os.chmod(path, 0o600)
-    connection.execute("PRAGMA journal_mode = WAL")
+    _use_wal(connection)
     connection.execute("BEGIN IMMEDIATE")
     # Another process may have done it while we waited for the lock.
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -64,6 +73,19 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     except BaseException:
         connection.execute("ROLLBACK")
         raise
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """This one statement does not wait for others who do the same at this moment: so we do."""
+    deadline = time.monotonic() + BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -56,7 +56,7 @@ class HostStore:
                     "pid": os.getpid(),
                     "boot_id": boot_id(),
                     "at": time.time(),
-                    "seats": json.dumps([seat.holds for seat in seats]),
+                    "seats": json.dumps(list(seats)),
                 },
             )
 
@@ -93,7 +93,7 @@ def _row(row: Sequence[object]) -> HostRow:
 
 
 def seats_from(text: str) -> list[Seat]:
-    return [Seat(tuple((device, share) for device, share in holds)) for holds in json.loads(text)]
+    return [Seat(tuple((device, share) for device, share in holds), side) for holds, side in json.loads(text)]
 
 
 def try_lock(folder: Folder, host_id: int) -> int | None:
@@ -144,7 +144,7 @@ def ring(folder: Folder, host_id: int) -> None:
         return
     try:
         os.write(fd, b"!")
-    except BlockingIOError:
-        pass  # it has not heard the earlier rings yet: one is enough
+    except OSError:
+        pass  # it has not heard the earlier rings yet, and one is enough; or it has just gone
     finally:
         os.close(fd)

@@ -8,6 +8,7 @@ from duckrow.api.client import Client
 from duckrow.api.daemon import end_daemon
 from duckrow.cli.console import say
 from duckrow.core.errors import EXIT_OK
+from duckrow.core.units import plural
 
 
 @click.command(short_help="End the daemon; running jobs go on.")
@@ -21,15 +22,16 @@ def command(kill_jobs: bool) -> int:
     """
     client = Client()
     if kill_jobs:
-        running = [row["job_id"] for row in client.jobs.live()]
-        if running:
-            client.wish(running, "kill")
-            client.wait(running)
-    row = end_daemon(client.folder, client.database)
+        client.ensure_daemon()  # somebody must see to the end of what an earlier daemon left running
+    row = end_daemon(client.folder, client.database, kill_jobs)
     if row is None:
         say("duckrow: the daemon is not running.")
         return EXIT_OK
     running_now = len(client.jobs.live())
-    note = f" {running_now} running jobs go on; `duckrow up` looks after them again." if running_now else ""
+    note = (
+        f" {plural(running_now, 'running job')} still there; `duckrow up` looks after them again."
+        if running_now
+        else ""
+    )
     say(f"duckrow: the daemon has ended.{note}")
     return EXIT_OK

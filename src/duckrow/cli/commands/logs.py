@@ -62,7 +62,7 @@ def _print_log(view: JobView, tail: int | None, prefixed: bool) -> None:
             sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    lines = GrowingLines(view.log).more(final=True) if tail is None else last_lines(view.log, tail)
+    lines = GrowingLines(view.log).more(final=True) if tail is None else last_lines(view.log, tail, blank=True)
     _print_lines(view, lines, prefixed)
 
 

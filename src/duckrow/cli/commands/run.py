@@ -28,7 +28,7 @@ from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageErr
 from duckrow.core.inventory import Seat, describe_devices
 from duckrow.core.job import shorten
 from duckrow.core.placement import place, refusal
-from duckrow.core.units import format_duration
+from duckrow.core.units import format_duration, plural
 from duckrow.scheduler.foreground import Run
 from duckrow.scheduler.session import LAST, open_run, seats_of
 
@@ -36,7 +36,7 @@ _TABLE_JOBS = 40  # a table of more than these is no summary
 
 
 class RunCommand(DeviceCommand):
-    """`--resume commands.txt` is a flag and a file; `--resume=NAME` and, where no such file is, `--resume NAME` a run."""
+    """`--resume commands.txt` is a flag and a file; `--resume=NAME`, or `--resume NAME` where no such file is, a run."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
@@ -181,8 +181,8 @@ class _Waiting:
         self._since = time.monotonic()
 
     def __call__(self) -> None:
-        waits = not self._run.loop.live and time.monotonic() - self._since > _WAITING_S / 2
-        if waits and not self._said:
+        waits = not any(attempt.job_host_id == self._run.host_id for attempt in self._run.running)
+        if waits and not self._said and self._run.loop.jobs_wait and time.monotonic() - self._since > _WAITING_S / 2:
             self._said = True
             say("duckrow: waiting for a free device (Ctrl-C to give up); `duckrow gpus` shows who has them.")
 
@@ -203,5 +203,5 @@ def _dry_run(file: str | None, seats: Sequence[Seat], values: dict[str, Any], op
         where = describe_devices(holds) if holds else "next free"
         limit = f"  (limit {format_duration(spec.timeout_s)})" if spec.timeout_s else ""
         print(f"{where:<10}  {clean(shorten(spec.command, 200))}{limit}")
-    say(f"duckrow: {len(specs)} jobs over {len(seats)} places; nothing was run.")
+    say(f"duckrow: {plural(len(specs), 'job')} over {plural(len(seats), 'place')}; nothing was run.")
     return EXIT_OK

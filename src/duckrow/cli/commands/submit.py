@@ -27,11 +27,21 @@ class SubmitCommand(click.Command):
         words = list(ctx.params["words"])
         script = _script_text(words, ctx.params["file"])
         ctx.meta["duckrow.script"] = script
-        options = shlex.split(script_options(script)) if script else []
+        options = _options_of(script)
         if options:
             ctx.params.clear()
             rest = super().parse_args(ctx, options + typed)
         return rest
+
+
+def _options_of(script: str) -> list[str]:
+    words: list[str] = []
+    for line in script_options(script).splitlines():
+        try:
+            words += shlex.split(line, comments=True)
+        except ValueError as error:
+            raise UsageError(f"The line '#DUCKROW {line}' cannot be read: {error}.") from None
+    return words
 
 
 def _script_text(words: list[str], file: str | None) -> str:
@@ -49,7 +59,9 @@ def _script_text(words: list[str], file: str | None) -> str:
 @click.argument("words", nargs=-1, metavar="[--] COMMAND...")
 @click.option("--file", "-F", help="Add each line of this file as a job (- for standard input).")
 @click.option("--delimiter", help="With --file: a line that is just this ends a job of several lines.")
-@click.option("--gpus", type=click.IntRange(0), help="How many GPUs each job gets; 0 for a CPU slot.  [default: 1]")
+@click.option(
+    "--gpus", type=click.IntRange(0), help="How many GPUs each job gets; 0 for a CPU slot.  [default: one device]"
+)
 @click.option("--outfile", "-o", type=click.Path(), help="Write the output there instead of the job's own log.")
 @click.option("--json", "as_json", is_flag=True, help="Print the ids as JSON.")
 @job_options
@@ -98,7 +110,7 @@ def _commands(ctx: click.Context, words: list[str], file: str | None, delimiter:
 
 def _interpreter(script: str) -> list[str]:
     first = script.split("\n", 1)[0]
-    return shlex.split(first[2:]) if first.startswith("#!") else ["/bin/sh"]
+    return first[2:].split() if first.startswith("#!") else ["/bin/sh"]
 
 
 def _read_commands(file: str, delimiter: str | None) -> list[str]:

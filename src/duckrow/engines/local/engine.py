@@ -48,6 +48,7 @@ class LocalEngine:
         self._journal = link.journal
         self._link = link
         self._spawner = Spawner(link, variables_of, output)
+        self._writes_logs = output == "log"
         self._children: dict[int, int] = {}  # pid -> attempt, of ours
         self._seen: dict[int, int] = {}  # attempt -> pid, ended and not yet waited for
         self._orphans: set[int] = set()
@@ -157,7 +158,7 @@ class LocalEngine:
         self._journal.started(attempt.id, pid)
         self._children[pid] = attempt.id
         attempt.pid = pid
-        if attempt.job.max_log_bytes is not None:
+        if attempt.job.max_log_bytes is not None and self._writes_logs:
             self._logs_open.add(attempt.id)
         if not self._starts:
             self._reactor.later(_COALESCE_S, self._tell_starts)

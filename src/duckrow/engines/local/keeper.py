@@ -150,8 +150,10 @@ class _Keeper:
         return reading
 
     def _pass_on(self, heard: bytes) -> None:
+        """A hang-up too may come to us alone, if we lead the session; the host takes a second one for the first."""
         number, sent_to_us_alone = heard
-        if number != signal.SIGCHLD and sent_to_us_alone and self._host_pid is not None:
+        if number == signal.SIGHUP or (sent_to_us_alone and number != signal.SIGCHLD):
+            assert self._host_pid is not None
             os.kill(self._host_pid, number)
 
     def _host_status(self) -> int | None:
@@ -167,7 +169,7 @@ class _Keeper:
         if self._speaks and told_by_host is not None and told_by_host > 128 and pids:
             sys.stderr.write(
                 f"duckrow: the scheduler was killed by signal {told_by_host - 128}. {len(pids)} running jobs go on; "
-                "`duckrow run --resume` continues the run.\n"
+                "`duckrow run --resume` with the same file or name continues the run.\n"
             )
             sys.stderr.flush()
         self._let_go_of_the_terminal(pids)
