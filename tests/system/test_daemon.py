@@ -67,7 +67,7 @@ def test_down_leaves_running_jobs_and_up_finds_them_again(duckrow: Duckrow) -> N
     duckrow.up("--slots", "1")
     job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done; exit 6")
     duckrow.wait_for(job, "running")
-    assert "1 running jobs go on" in duckrow("down").stderr
+    assert "1 running job still there" in duckrow("down").stderr
     (duckrow.work / "gate").touch()
     duckrow.up()
     duckrow.wait_for(job, "failed")
@@ -76,11 +76,14 @@ def test_down_leaves_running_jobs_and_up_finds_them_again(duckrow: Duckrow) -> N
     assert "not running" in duckrow("down").stderr
 
 
-def test_down_kill_ends_the_jobs_too(duckrow: Duckrow) -> None:
+def test_down_kill_ends_the_running_jobs_and_starts_no_other(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
     job = duckrow.submit("--", "sleep 600")
+    waiting = duckrow.submit("--", "sleep 600")
     duckrow.wait_for(job, "running")
     duckrow("down", "--kill")
     assert duckrow.state(job) == "killed"
+    assert duckrow.state(waiting) == "queued"
     until(lambda: not duckrow.processes(), "the end of all processes")
 
 
@@ -123,6 +126,8 @@ def test_wait_tells_success_failure_and_time_out(duckrow: Duckrow) -> None:
     assert duckrow("wait", "1").returncode == 0
     assert duckrow("wait", "1-2", ok=False).returncode == 1
     assert duckrow("wait", "last", "--timeout", "0.2", ok=False).returncode == 124
+    quick = duckrow.submit("--", "sleep 0.6")
+    assert duckrow("wait", str(quick), "--timeout", "0.1", ok=False).returncode == 124
     assert duckrow("wait", ok=False).returncode == 2
 
 

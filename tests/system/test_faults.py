@@ -159,9 +159,14 @@ def test_bytes_that_are_not_utf8_reach_the_job_and_come_back(duckrow: Duckrow) -
 
 
 def test_a_missing_folder_fails_that_job_with_a_sentence(duckrow: Duckrow) -> None:
-    job = duckrow.submit("--cwd", "/no/such/folder", "--", "true")
+    assert "does not exist" in duckrow("submit", "--cwd", "/no/such/folder", "--", "true", ok=False).stderr
+    duckrow("pause")
+    (duckrow.work / "soon-gone").mkdir()
+    job = duckrow.submit("--cwd", "soon-gone", "--", "true")
+    (duckrow.work / "soon-gone").rmdir()
+    duckrow("resume")
     duckrow.wait_for(job, "failed")
-    assert "/no/such/folder" in duckrow.job(job)["detail"]
+    assert "soon-gone" in duckrow.job(job)["detail"]
     after = duckrow.submit("--", "pwd > where")
     duckrow.wait_for(after, "succeeded")
     assert (duckrow.work / "where").read_text().strip() == str(duckrow.work)

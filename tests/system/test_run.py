@@ -330,7 +330,7 @@ def test_impossible_requests_are_refused_with_what_is_possible(duckrow: Duckrow)
     for words, sentence in (
         (["--gpus", "0,1", "--gpus-per-job", "3"], "there are 2: 0, 1"),
         (["--gpus", "zero"], "does not name GPUs"),
-        (["--slots", "1", "--gpus-per-job", "1"], "only 1 CPU slots"),
+        (["--slots", "1", "--gpus-per-job", "1"], "only 1 CPU slot"),
         (["--slots", "0"], "--slots"),
         (["--timeout", "soon"], "is not a time"),
         (["nosuchfile"], "cannot be read"),
@@ -369,6 +369,62 @@ def test_the_live_view_shows_progress_in_a_terminal(duckrow: Duckrow) -> None:
     os.close(ours)
     assert run.wait(30) == 0
     assert b"2 succeeded" in screen
+
+
+def test_a_daemon_that_a_job_starts_is_no_part_of_that_job(duckrow: Duckrow) -> None:
+    duckrow("run", "--slots", "1", "--", f"{' '.join(duckrow.command('submit', '--', 'sleep 0.2'))}")
+    duckrow("wait", "2")
+    assert duckrow.state(2) == "succeeded"
+
+
+def test_a_run_does_not_wait_for_jobs_that_it_has_adopted(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0")
+    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done; exit 8")
+    duckrow.wait_for(job, "running")
+    duckrow.kill_daemon()
+    duckrow("run", "--gpus", "1", "--", "true")
+    assert duckrow.state(job) == "running"
+    (duckrow.work / "gate").touch()
+    duckrow.up()
+    duckrow.wait_for(job, "failed")
+    assert duckrow.job(job)["exit_code"] == 8
+
+
+def test_a_paused_run_says_so(duckrow: Duckrow) -> None:
+    duckrow("pause")
+    run = duckrow.spawn("run", "--slots", "1", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert run.stdin
+    run.stdin.write(b"true\n")
+    run.stdin.close()
+    said(run, "everything is paused")
+    duckrow("resume")
+    assert run.wait(30) == 0
+    assert run.stderr
+    run.stderr.close()
+
+
+def test_cpu_slots_beside_gpus_are_used_by_a_run(duckrow: Duckrow) -> None:
+    both = "echo x >> out; until [ $(wc -l < out) -ge 3 ]; do sleep 0.01; done\n"
+    duckrow("run", "--gpus", "0", "--slots", "2", stdin=both * 3)
+
+
+def test_short_jobs_are_lined_up_and_still_counted_killed_and_interrupted_exactly(duckrow: Duckrow) -> None:
+    (duckrow.work / "jobs.txt").write_text("echo $DUCKROW_JOB_ID >> out\n" * 3000)
+    run = duckrow.spawn("run", "--slots", "2", "jobs.txt", stderr=subprocess.DEVNULL)
+    until(lambda: len(lines_of(duckrow.work / "out")) > 200, "some jobs")
+    duckrow("pause")
+    until(lambda: duckrow.sql("SELECT count(*) FROM attempts WHERE ended_at IS NULL") == [(0,)], "the pause")
+    paused_at = len(lines_of(duckrow.work / "out"))
+    assert 200 < paused_at < 3000
+    assert duckrow.sql("SELECT count(*) FROM jobs WHERE outcome = 'succeeded'") == [(paused_at,)]
+    duckrow("kill", "2990-3000")
+    duckrow("resume")
+    until(lambda: len(lines_of(duckrow.work / "out")) > paused_at + 200, "some more")
+    run.send_signal(signal.SIGINT)
+    assert run.wait(30) == 130
+    assert duckrow.sql("SELECT count(*) FROM attempts WHERE ended_at IS NULL") == [(0,)]
+    duckrow("run", "--slots", "2", "--resume", "jobs.txt")
+    assert sorted(map(int, lines_of(duckrow.work / "out"))) == list(range(1, 3001))
 
 
 def test_no_process_is_left_after_a_run(duckrow: Duckrow) -> None:

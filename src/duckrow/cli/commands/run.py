@@ -36,7 +36,7 @@ _TABLE_JOBS = 40  # a table of more than these is no summary
 
 
 class RunCommand(DeviceCommand):
-    """`--resume commands.txt` is a flag and a file; `--resume=NAME`, or `--resume NAME` where no such file is, a run."""
+    """`--resume commands.txt` is a flag and a file; `--resume=NAME`, or `--resume NAME` where no such file is, a run"""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
