@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from duckrow.engines.local.processes import TAG
+from duckrow.engines.local.processes import TAG, environment_of
 
 DEADLINE_S = 60.0
 
@@ -119,16 +119,14 @@ class Duckrow:
         found = []
         for name in os.listdir("/proc"):
             if name.isdigit() and int(name) != os.getpid():
-                try:
-                    environ = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
-                except OSError:
-                    continue
-                if f"DUCKROW_HOME={self.home}".encode() in environ and is_running(int(name)):
+                variables = environment_of(int(name))
+                if f"DUCKROW_HOME={self.home}".encode() in variables and is_running(int(name)):
                     found.append(int(name))
         return found
 
     def job_processes(self) -> list[int]:
-        return [pid for pid in self.processes() if f"{TAG}=".encode() in Path(f"/proc/{pid}/environ").read_bytes()]
+        tag = f"{TAG}=".encode()
+        return [pid for pid in self.processes() if any(v.startswith(tag) for v in environment_of(pid))]
 
     def kill_everything(self) -> None:
         for pid in self.processes():

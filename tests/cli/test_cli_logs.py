@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from duckrow.cli import log_tail
 from duckrow.cli.log_tail import GrowingLines, GrowingLog, fold_progress, last_lines
 
 
@@ -46,8 +50,42 @@ def test_the_last_line_needs_no_newline(log: Path) -> None:
 
 
 def test_the_end_of_a_huge_log_is_found_without_reading_it_all(log: Path) -> None:
-    log.write_bytes(b"x" * 100 + b"\nlast but one\nlast\n")
-    assert last_lines(str(log), 2, at_most_bytes=20) == ["last but one", "last"]
+    with open(log, "wb") as file:
+        file.truncate(1 << 40)  # a hole: nobody has a terabyte of memory, or of disk
+        file.seek(0, os.SEEK_END)
+        file.write(b"\nlast but one\nlast\n")
+    assert last_lines(str(log), 2) == ["last but one", "last"]
+
+
+def test_the_last_lines_are_as_many_as_asked_for(log: Path) -> None:
+    log.write_text("".join(f"line {number}\n" for number in range(20_000)))
+    assert last_lines(str(log), 15_000) == [f"line {number}" for number in range(5_000, 20_000)]
+
+
+def test_a_line_that_is_longer_than_a_look_is_whole(log: Path) -> None:
+    log.write_bytes(b"first\n" + b"x" * 300_000 + b"\n")
+    assert last_lines(str(log), 1) == ["x" * 300_000]
+    assert last_lines(str(log), 2) == ["first", "x" * 300_000]
+
+
+@given(st.lists(st.text("ab ö\r", max_size=5), max_size=30), st.integers(1, 12), st.integers(1, 40), st.booleans())
+def test_how_much_is_read_at_a_time_does_not_matter(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], count: int, chunk: int, blank: bool
+) -> None:
+    log = tmp_path_factory.mktemp("logs") / "job.log"
+    log.write_bytes("".join(f"{text}\n" for text in texts).encode())
+    lines = [fold_progress(text) for text in texts]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log_tail, "_CHUNK_BYTES", chunk)
+        assert last_lines(str(log), count, blank) == [line for line in lines if blank or line.strip()][-count:]
+
+
+def test_blank_lines_count_on_demand(log: Path) -> None:
+    log.write_bytes(b"one\n\n  \ntwo\n\n")
+    assert last_lines(str(log), 3, blank=True) == ["  ", "two", ""]
+    assert last_lines(str(log), 99, blank=True) == ["one", "", "  ", "two", ""]
+    log.write_bytes(b"")
+    assert last_lines(str(log), 3, blank=True) == []
 
 
 def test_a_log_that_is_no_text_is_shown_as_far_as_it_is(log: Path) -> None:

@@ -131,6 +131,12 @@ def test_what_is_no_notice_is_refused_with_examples(text: str, said: str) -> Non
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize("text", ["0@30s", "999@30s", "-3", "²@1", "SIG@1"])
+def test_a_number_that_is_no_signal_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a signal"):
+        parse_notice(text)
+
+
 @pytest.mark.parametrize(
     ("text", "variable"), [("A=1", ("A", "1")), ("A=", ("A", "")), ("A=b=c", ("A", "b=c")), ("A= x ", ("A", " x "))]
 )
@@ -174,6 +180,7 @@ def test_without_options_a_job_is_as_its_defaults(monkeypatch: pytest.MonkeyPatc
 
 def test_every_option_reaches_the_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
     words = (
         "-n mine -p thesis --retries 3 --backoff 2m --timeout 1:30:00 --signal TERM@1m --grace 5s "
         "--cwd sub --shell /bin/bash --max-log 10M"
@@ -194,6 +201,24 @@ def test_every_option_reaches_the_job(monkeypatch: pytest.MonkeyPatch, tmp_path:
         outfile=os.path.join(tmp_path, "out.txt"),
         max_log_bytes=10 << 20,
     )
+
+
+def test_a_folder_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    for name in ("sub", "file"):
+        with pytest.raises(UsageError) as caught:
+            spec_of("--cwd", name)
+        assert str(caught.value) == f"The folder {tmp_path}/{name} does not exist. Make it, or choose another with --cwd."
+
+
+def test_a_shell_without_a_folder_is_looked_for_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "mysh").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert spec_of("--shell", "mysh").shell == f"{tmp_path}/mysh"
+    assert spec_of("--shell", "/no/such/shell").shell == "/no/such/shell"
+    with pytest.raises(UsageError, match=r"There is no shell 'bash' here\. Write its path: --shell /bin/bash\."):
+        spec_of("--shell", "bash")
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,27 @@ def test_a_command_leaves_standard_input_alone(counter: Counter, monkeypatch: py
     assert stdin.read() == "echo not a job\n"
 
 
+def test_a_line_of_options_that_cannot_be_read_is_told(counter: Counter, capsys: pytest.CaptureFixture[str]) -> None:
+    write("train.sh", '#!/bin/sh\n#DUCKROW --gpus 2\n#DUCKROW --name "x\ntrue\n')
+    assert run_cli(["submit", "train.sh"]) == 2
+    assert "The line '#DUCKROW --name \"x' cannot be read: No closing quotation." in capsys.readouterr().err
+    assert counter.specs == []
+
+
+def test_a_line_of_options_may_end_in_a_remark(counter: Counter) -> None:
+    write("train.sh", "#!/bin/sh\n#DUCKROW --gpus 2 # it's big\n#DUCKROW --name fit\ntrue\n")
+    assert run_cli(["submit", "train.sh"]) == 0
+    (spec,) = counter.specs
+    assert (spec.command, spec.gpus, spec.name) == ("/bin/sh train.sh", 2, "fit")
+
+
+def test_a_remark_that_begins_like_our_prefix_is_no_option(counter: Counter) -> None:
+    write("train.sh", "#!/bin/sh\n#DUCKROWING is nice\ntrue\n")
+    assert run_cli(["submit", "train.sh"]) == 0
+    (spec,) = counter.specs
+    assert (spec.command, spec.gpus) == ("/bin/sh train.sh", None)
+
+
 def test_a_wrong_option_in_a_script_is_told(counter: Counter, capsys: pytest.CaptureFixture[str]) -> None:
     write("train.sh", "#!/bin/sh\n#DUCKROW --gpu-count 2\ntrue\n")
     assert run_cli(["submit", "train.sh"]) == 2

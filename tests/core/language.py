@@ -23,7 +23,13 @@ def groups(*tokens: str) -> list[Seat]:
 
 
 def cpus(count: int) -> list[Seat]:
+    """CPU slots that somebody named, for any job that does not ask for a GPU."""
     return cpu_seats(count)
+
+
+def side_cpus(count: int) -> list[Seat]:
+    """The slots that the daemon has beside its GPUs, for jobs that ask for none."""
+    return cpu_seats(count, side=True)
 
 
 def job(gpus: int | None = None, **fields: Any) -> QueuedJob:

@@ -138,7 +138,11 @@ def test_code_is_what_is_neither_blank_nor_comment(text: str, has: bool) -> None
 
 def test_the_options_of_a_script_stand_before_its_first_command() -> None:
     script = "#!/bin/bash\n#DUCKROW --gpus 2\n# a remark\n\n#DUCKROW --name big\npython train.py\n#DUCKROW --gpus 9\n"
-    assert script_options(script) == "--gpus 2 --name big"
+    assert script_options(script) == "--gpus 2\n--name big"
+
+
+def test_a_word_that_only_begins_like_the_prefix_is_a_remark() -> None:
+    assert script_options("#DUCKROWING is nice\n#DUCKROW --gpus 2\n") == "--gpus 2"
 
 
 def test_a_script_without_options_has_none() -> None:

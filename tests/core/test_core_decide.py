@@ -1,55 +1,70 @@
-"""One tick over running attempts: time limits, notices, the kill ladder, and when to wake."""
+"""One tick over running attempts: time limits, notices, the kill ladder, when to wake, and who follows whom."""
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import pytest
 
-from duckrow.core.decide import Decision, Notice, Start, Stop, decide
+from duckrow.core.decide import Decision, Notice, Start, Stop, choose_successors, decide, line_length
 from duckrow.core.inventory import WHOLE
-from duckrow.core.job import LiveAttempt
+from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome
 from tests.core.language import attempt, gpus, job
 
 
-def decided(now: float, *live: LiveAttempt) -> Decision:
-    return decide(now, live, [], gpus(1), {})
+class Told(NamedTuple):
+    """A decision as something that can be compared."""
+
+    starts: list[Start] = []
+    notices: list[Notice] = []
+    stops: list[Stop] = []
+    wake_at: float | None = None
+
+
+def told(decision: Decision) -> Told:
+    return Told(decision.starts, decision.notices, decision.stops, decision.wake_at)
+
+
+def decided(now: float, *live: LiveAttempt) -> Told:
+    return told(decide(now, live, [], gpus(1), {}))
 
 
 def test_an_attempt_without_a_limit_is_left_alone() -> None:
-    assert decided(1e9, attempt(job())) == Decision()
+    assert decided(1e9, attempt(job())) == Told()
 
 
 def test_an_attempt_within_its_limit_only_says_when_to_wake() -> None:
     limited = attempt(job(timeout_s=100.0, notice_signal=None), started_at=1000.0)
-    assert decided(1050.0, limited) == Decision(wake_at=1100.0)
+    assert decided(1050.0, limited) == Told(wake_at=1100.0)
 
 
 @pytest.mark.parametrize("now", [1100.0, 1100.1, 5000.0])
 def test_an_attempt_over_its_limit_is_asked_to_end(now: float) -> None:
     late = attempt(job(timeout_s=100.0, grace_s=7.0), started_at=1000.0)
-    assert decided(now, late) == Decision(stops=[Stop(late, 1, Outcome.TIMED_OUT)], wake_at=now + 7.0)
+    assert decided(now, late) == Told(stops=[Stop(late, 1, Outcome.TIMED_OUT)], wake_at=now + 7.0)
 
 
 def test_the_notice_comes_ahead_of_the_limit() -> None:
     warned = attempt(job(timeout_s=100.0, notice_s=30.0), started_at=1000.0)
-    assert decided(1069.0, warned) == Decision(wake_at=1070.0)
-    assert decided(1070.0, warned) == Decision(notices=[Notice(warned)], wake_at=1100.0)
+    assert decided(1069.0, warned) == Told(wake_at=1070.0)
+    assert decided(1070.0, warned) == Told(notices=[Notice(warned)], wake_at=1100.0)
 
 
 def test_the_notice_comes_once() -> None:
     warned = attempt(job(timeout_s=100.0), started_at=1000.0, noticed=True)
-    assert decided(1080.0, warned) == Decision(wake_at=1100.0)
+    assert decided(1080.0, warned) == Told(wake_at=1100.0)
 
 
 def test_a_limit_shorter_than_the_notice_is_announced_half_way() -> None:
     short = attempt(job(timeout_s=20.0, notice_s=30.0), started_at=1000.0)
-    assert decided(1005.0, short) == Decision(wake_at=1010.0)
+    assert decided(1005.0, short) == Told(wake_at=1010.0)
     assert decided(1010.0, short).notices == [Notice(short)]
 
 
 def test_no_notice_is_given_to_whom_wants_none() -> None:
     silent = attempt(job(timeout_s=100.0, notice_signal=None), started_at=1000.0)
-    assert decided(1099.0, silent) == Decision(wake_at=1100.0)
+    assert decided(1099.0, silent) == Told(wake_at=1100.0)
 
 
 def test_no_notice_is_given_after_the_limit() -> None:
@@ -59,22 +74,22 @@ def test_no_notice_is_given_after_the_limit() -> None:
 
 def test_the_ladder_begins_with_a_request() -> None:
     doomed = attempt(job(grace_s=5.0), stop_began_at=2000.0, stopped_for=Outcome.KILLED)
-    assert decided(2001.0, doomed) == Decision(stops=[Stop(doomed, 1, Outcome.KILLED)], wake_at=2006.0)
+    assert decided(2001.0, doomed) == Told(stops=[Stop(doomed, 1, Outcome.KILLED)], wake_at=2006.0)
 
 
 def test_the_ladder_waits_for_the_grace() -> None:
     asked = attempt(job(grace_s=5.0), stop_began_at=2000.0, stopped_for=Outcome.KILLED, stop_step=1)
-    assert decided(2004.9, asked) == Decision(wake_at=2005.0)
+    assert decided(2004.9, asked) == Told(wake_at=2005.0)
 
 
 def test_the_ladder_ends_with_force() -> None:
     asked = attempt(job(grace_s=5.0), stop_began_at=2000.0, stopped_for=Outcome.TIMED_OUT, stop_step=1)
-    assert decided(2005.0, asked) == Decision(stops=[Stop(asked, 2, Outcome.TIMED_OUT)])
+    assert decided(2005.0, asked) == Told(stops=[Stop(asked, 2, Outcome.TIMED_OUT)])
 
 
 def test_nothing_comes_after_force() -> None:
     forced = attempt(job(grace_s=5.0), stop_began_at=2000.0, stopped_for=Outcome.KILLED, stop_step=2)
-    assert decided(9999.0, forced) == Decision()
+    assert decided(9999.0, forced) == Told()
 
 
 def test_a_grace_of_nothing_forces_at_the_next_look() -> None:
@@ -91,7 +106,7 @@ def test_leftovers_are_cleared_without_a_reason_of_ours() -> None:
 
 def test_an_attempt_that_is_being_stopped_is_not_stopped_for_its_limit_too() -> None:
     both = attempt(job(timeout_s=10.0), stop_began_at=2000.0, stopped_for=Outcome.KILLED, stop_step=2)
-    assert decided(9999.0, both) == Decision()
+    assert decided(9999.0, both) == Told()
 
 
 def test_the_wake_up_is_for_whoever_is_first() -> None:
@@ -109,7 +124,7 @@ def test_one_tick_starts_warns_and_stops() -> None:
     warned = attempt(job(id=2, timeout_s=60.0), started_at=1000.0)
     waiting = job(id=5)
     decision = decide(1040.0, [late, warned], [waiting], gpus(2), {"0": WHOLE})
-    assert decision == Decision(
+    assert told(decision) == Told(
         starts=[Start(waiting, (("1", WHOLE),))],
         notices=[Notice(warned)],
         stops=[Stop(late, 1, Outcome.TIMED_OUT)],
@@ -122,3 +137,82 @@ def test_deciding_changes_no_attempt() -> None:
     before = repr(late)
     decided(2000.0, late)
     assert repr(late) == before
+
+
+def test_an_attempt_that_is_lined_up_has_no_limit_yet() -> None:
+    lined_up = attempt(job(id=2, timeout_s=10.0), started_at=1000.0, follows=attempt(job(id=1)).id)
+    assert decided(9999.0, lined_up) == Told()
+
+
+# -- who follows whom -----------------------------------------------------------------------------------------------
+
+HERE, ELSEWHERE = 1, 2
+
+
+def running(job_id: int, gpus: int | None = None, device: str = "0", **fields: Any) -> LiveAttempt:
+    return attempt(job(gpus, id=job_id), holds=((device, WHOLE),), **{"job_host_id": HERE, **fields})
+
+
+def waiting(*gpus: int | None) -> list[QueuedJob]:
+    """Jobs 101, 102, ... that ask for so many GPUs."""
+    return [job(count, id=number) for number, count in enumerate(gpus, start=101)]
+
+
+def followers(live: list[LiveAttempt], queue: list[QueuedJob]) -> list[tuple[int, int]]:
+    """(job that runs, job that follows it) of each that is lined up."""
+    jobs = {each.id: each.job.id for each in live}
+    return [(jobs[attempt_id], start.job.id) for attempt_id, start in choose_successors(live, queue, HERE)]
+
+
+def test_a_job_that_follows_an_attempt_gets_its_very_devices() -> None:
+    holds = (("0", WHOLE), ("3", WHOLE))
+    first = attempt(job(2, id=1), holds=holds)
+    (waits,) = waiting(2)
+    assert choose_successors([first], [waits], HERE) == [(first.id, Start(waits, holds))]
+
+
+def test_each_attempt_is_followed_by_one_job_in_the_order_of_the_queue() -> None:
+    live = [running(1, device="0"), running(2, device="1")]
+    assert followers(live, waiting(None, None, None)) == [(1, 101), (2, 102)]
+    assert followers(live, waiting(None)) == [(1, 101)]
+
+
+def test_without_attempts_or_jobs_nobody_follows() -> None:
+    assert followers([], waiting(None)) == []
+    assert followers([running(1)], []) == []
+
+
+def test_an_attempt_that_has_a_successor_gets_no_second_one() -> None:
+    first, second = running(1), running(2, device="1")
+    lined_up = running(3, follows=first.id)
+    assert followers([first, second, lined_up], waiting(None)) == [(2, 101)]
+    assert (1, 101) not in followers([first, lined_up], waiting(None))
+
+
+def test_only_attempts_of_this_host_are_followed() -> None:
+    live = [running(1, job_host_id=ELSEWHERE), running(2, device="1"), running(3, device="2", job_host_id=ELSEWHERE)]
+    assert followers(live, waiting(None, None)) == [(2, 101)]
+
+
+def test_an_attempt_that_is_being_stopped_is_not_followed() -> None:
+    live = [running(1, stop_began_at=2000.0, stopped_for=Outcome.KILLED), running(2, stop_began_at=2000.0), running(3)]
+    assert followers(live, waiting(None, None)) == [(3, 101)]
+
+
+@pytest.mark.parametrize(("runs", "waits"), [(None, 0), (None, 1), (0, None), (1, None), (1, 2), (2, 1), (0, 1)])
+def test_a_job_that_asks_for_something_else_does_not_follow(runs: int | None, waits: int | None) -> None:
+    assert followers([running(1, runs)], waiting(waits)) == []
+    assert followers([running(1, waits)], waiting(waits)) == [(1, 101)]
+
+
+def test_nobody_overtakes_a_job_that_cannot_follow() -> None:
+    live = [running(1, 1, "0"), running(2, 1, "1"), running(3, 2, "2")]
+    assert followers(live, waiting(1, 2, 1)) == [(1, 101)]
+    assert followers(live, waiting(2, 1, 1)) == []
+
+
+def test_lining_up_changes_neither_attempts_nor_queue() -> None:
+    live, queue = [running(1), running(2, device="1")], waiting(None, None)
+    before = repr((live, queue))
+    choose_successors(live, queue, HERE)
+    assert repr((live, queue)) == before

@@ -41,7 +41,17 @@ def test_a_job_is_named_after_its_script_or_program(command: str, name: str) -> 
     assert name_of_command(command) == name
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [("python 1.py", "job-1"), ("./2024-01-01.sh", "job-2024-01-01"), ("python last.py", "job-last"), ("7,8", "job-7-8")],
+)
+def test_a_script_may_have_any_name(command: str, name: str) -> None:
+    assert JobSpec(command, "/").name == name
+
+
 @given(st.text(min_size=1))
+@example("python 1.py")
+@example("last")
 @example("--flag")
 @example("=")
 @example("…")
@@ -51,6 +61,7 @@ def test_a_name_made_from_a_command_is_short_and_fit_for_a_folder(command: str) 
     assert "/" not in name
     assert not name.startswith((".", "-"))
     assert name.isascii()
+    check_name("name", name)
 
 
 @pytest.mark.parametrize("name", ["train", "train-2", "lr=0.1,seed=3", "a.b+c@d", "_x", "1a", "x" * 100, "lasting"])

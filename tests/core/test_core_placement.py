@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from duckrow.core.decide import Start, choose_starts
-from duckrow.core.inventory import WHOLE, Seat, cpu_seats, has_room, parse_gpus, unbook
+from duckrow.core.inventory import WHOLE, Seat, book, cpu_seats, has_room, load, parse_gpus, unbook
 from duckrow.core.job import QueuedJob
 from duckrow.core.placement import place, refusal
-from tests.core.language import WAITS, cpus, expect, gpus, groups, job
+from tests.core.language import WAITS, cpus, expect, gpus, groups, job, side_cpus
 
 HALF = WHOLE // 2
 
@@ -47,14 +47,24 @@ def test_a_job_for_a_gpu_passes_one_that_waits_for_a_cpu_slot() -> None:
 
 
 def test_a_job_that_says_nothing_gets_a_gpu_where_there_are_gpus() -> None:
-    expect(job(), job()).on(cpus(2), gpus(1)).to_get("0", WAITS)
+    expect(job(), job()).on(side_cpus(2), gpus(1)).to_get("0", WAITS)
+
+
+def test_a_job_that_says_nothing_takes_a_cpu_slot_that_was_named_beside_gpus() -> None:
+    expect(job(), job(), job()).on(groups("0", "")).to_get("0", "cpu0", WAITS)
+    expect(job(), job(), job(), job()).on(gpus(1), cpus(2)).to_get("0", "cpu0", "cpu1", WAITS)
+    expect(job(), job()).on(gpus(1), cpus(1), booked={"0": WHOLE}).to_get("cpu0", WAITS)
+
+
+def test_a_job_that_wants_no_gpu_takes_the_daemons_side_slots() -> None:
+    expect(job(gpus=0), job(gpus=0), job(gpus=1)).on(gpus(1), side_cpus(1)).to_get("cpu0", WAITS, "0")
 
 
 def test_a_job_that_says_nothing_gets_a_cpu_slot_where_there_are_no_gpus() -> None:
     expect(job(), job(), job(gpus=0)).on(cpus(3)).to_get("cpu0", "cpu1", "cpu2")
 
 
-def test_a_job_that_wants_no_gpu_waits_where_there_are_only_gpus() -> None:
+def test_a_job_that_wants_no_gpu_does_not_start_where_there_are_only_gpus() -> None:
     expect(job(gpus=0), job()).on(gpus(1)).to_get(WAITS, "0")
 
 
@@ -64,6 +74,16 @@ def test_a_job_that_says_nothing_gets_a_group_as_it_is() -> None:
 
 def test_a_group_is_not_torn_apart_for_a_smaller_job() -> None:
     expect(job(gpus=1)).on(groups("0+1", "2")).to_get("2")
+
+
+def test_a_group_of_just_the_size_is_taken_before_others_are_joined() -> None:
+    expect(job(gpus=2)).on(groups("0", "1", "2+3")).to_get("2,3")
+    expect(job(gpus=2)).on(groups("0", "1", "2+3"), booked={"2": WHOLE}).to_get("0,1")
+
+
+def test_a_pair_is_found_behind_a_single_gpu() -> None:
+    assert refusal(2, groups("0", "1+2")) is None
+    expect(job(gpus=2)).on(groups("0", "1+2")).to_get("1,2")
 
 
 def test_groups_are_joined_for_a_bigger_job() -> None:
@@ -78,6 +98,17 @@ def test_two_jobs_share_a_gpu_that_is_named_twice() -> None:
 def test_each_gpu_takes_as_many_jobs_as_may_share_it() -> None:
     starts = choose_starts([job(id=number) for number in range(5)], gpus(2, jobs_per_gpu=2), {})
     assert sorted(start.holds[0][0] for start in starts) == ["0", "0", "1", "1"]
+
+
+def test_jobs_are_spread_over_the_gpus_before_they_share_one() -> None:
+    expect(job(), job(), job()).on(gpus(2, jobs_per_gpu=2)).to_get("0", "1", "0")
+    expect(job(), job(gpus=1), job()).on(groups("0", "0", "1", "1")).to_get("0", "1", "0")
+    expect(job()).on(gpus(2, jobs_per_gpu=2), booked={"0": HALF}).to_get("1")
+    expect(job()).on(gpus(2, jobs_per_gpu=4), booked={"0": HALF, "1": HALF // 2}).to_get("1")
+
+
+def test_a_seat_takes_one_job_at_a_time() -> None:
+    expect(job(), job(), job()).on(groups("1", "0+1")).to_get("1", "0,1", WAITS)
 
 
 def test_a_job_of_one_gpu_shares_it_like_one_that_says_nothing() -> None:
@@ -101,6 +132,12 @@ def test_what_another_host_has_booked_is_left_alone() -> None:
     expect(job()).on(gpus(1, jobs_per_gpu=2), booked={"0": HALF + 1}).to_get(WAITS)
 
 
+def test_a_job_that_can_never_start_here_blocks_nobody() -> None:
+    expect(job(gpus=4), job(gpus=1)).on(gpus(2)).to_get(WAITS, "0")
+    expect(job(gpus=1), job()).on(cpus(1)).to_get(WAITS, "cpu0")
+    expect(job(gpus=1), job(gpus=3), job(gpus=2)).on(groups("0+1")).to_get(WAITS, WAITS, "0,1")
+
+
 def test_nothing_starts_where_there_is_nothing() -> None:
     assert choose_starts([job()], [], {}) == []
     assert choose_starts([], gpus(2), {}) == []
@@ -119,10 +156,12 @@ def test_starts_are_booked_as_they_are_chosen() -> None:
     ("count", "seats", "why"),
     [
         (3, gpus(2), "It asks for 3 GPUs, and there are 2: 0, 1. Ask for at most 2."),
-        (1, cpus(4), "It asks for 1 GPUs, and there is none here, only 4 CPU slots. Leave --gpus away."),
+        (1, cpus(4), "It asks for 1 GPU, and there is none here, only 4 CPU slots. Leave --gpus away."),
+        (2, cpus(1), "It asks for 2 GPUs, and there is none here, only 1 CPU slot. Leave --gpus away."),
         (0, gpus(2), "It asks for no GPU, and there is no CPU slot beside the 2 GPUs. Leave --gpus away."),
-        (1, groups("0+1", "2+3"), "It asks for 1 GPUs, and they are given out in these groups: 0+1 2+3."),
-        (2, groups("0", "0"), "It asks for 2 GPUs, and there are 1: 0. Ask for at most 1."),
+        (0, gpus(1), "It asks for no GPU, and there is no CPU slot beside the 1 GPU. Leave --gpus away."),
+        (1, groups("0+1", "2+3"), "It asks for 1 GPU, and they are given out in these groups: 0+1 2+3."),
+        (2, groups("0", "0"), "It asks for 2 GPUs, and there is 1: 0. Ask for at most 1."),
     ],
 )
 def test_a_job_that_could_never_start_is_refused_with_the_reason(count: int, seats: list[Seat], why: str) -> None:
@@ -155,7 +194,7 @@ def days(draw: st.DrawFn) -> Day:
     numbers = st.lists(st.integers(0, 4), min_size=1, max_size=3, unique=True)
     tokens = ["+".join(map(str, group)) for group in draw(st.lists(numbers, max_size=5))]
     seats = parse_gpus(tokens, draw(st.integers(1, 3))) if len(tokens) > 1 else []
-    seats += cpu_seats(slots) if (slots := draw(st.integers(0, 3))) else []
+    seats += cpu_seats(slots, side=bool(seats) and draw(st.booleans())) if (slots := draw(st.integers(0, 3))) else []
     assume(seats)
     wanted = draw(st.lists(st.sampled_from([None, None, 0, 1, 1, 2, 3]), max_size=12))
     queue = [job(count, id=number) for number, count in enumerate(wanted) if refusal(count, seats) is None]
@@ -191,7 +230,7 @@ def test_no_device_is_ever_booked_beyond_the_whole(day: Day) -> None:
 
 @given(days())
 def test_a_started_job_has_exactly_the_gpus_it_asked_for_and_each_once(day: Day) -> None:
-    seat_sizes = {seat.gpu_count for seat in day.seats if not seat.is_cpu}
+    for_anybody = [seat.holds for seat in day.seats if not seat.side]
     for _, _, starts, _ in rounds(day):
         for start in starts:
             devices = [device for device, _ in start.holds]
@@ -199,7 +238,7 @@ def test_a_started_job_has_exactly_the_gpus_it_asked_for_and_each_once(day: Day)
             assert len(set(devices)) == len(devices) > 0
             assert all(share > 0 for _, share in start.holds)
             if start.job.gpus is None:
-                assert len(held_gpus) in (seat_sizes or {0})
+                assert start.holds in for_anybody
             else:
                 assert len(held_gpus) == start.job.gpus
             assert bool(held_gpus) != (len(devices) == 1 and devices[0].startswith("cpu"))
@@ -229,7 +268,26 @@ def test_a_job_for_any_one_device_never_waits_beside_a_free_one(day: Day) -> Non
         for is_cpu in (True, False):
             next_up = [job_id for job_id in of_kind(queue, day.seats, is_cpu) if job_id not in started][:1]
             if [each.gpus for each in queue if each.id in next_up] == [None]:
-                assert not any(seat.is_cpu == is_cpu and has_room(seat, booked) for seat in day.seats)
+                assert not any(not seat.side and has_room(seat, booked) for seat in day.seats)
+
+
+@given(days())
+def test_a_job_for_any_one_device_gets_the_one_that_has_least_to_do(day: Day) -> None:
+    for _, booked, starts, _ in rounds(day):
+        for start in starts:
+            if start.job.gpus is None:
+                free = [seat for seat in day.seats if not seat.side and has_room(seat, booked)]
+                assert load(Seat(start.holds), booked) == min(load(seat, booked) for seat in free)
+            book(start.holds, booked)
+
+
+@given(days(), st.integers(0, 12))
+def test_a_job_that_can_never_start_changes_nothing_for_the_others(day: Day, place_in_queue: int) -> None:
+    for queue, before, starts, after in rounds(day):
+        booked = dict(before)
+        crowded = [*queue[:place_in_queue], job(gpus=6, id=99), *queue[place_in_queue:]]
+        assert choose_starts(crowded, day.seats, booked) == starts
+        assert booked == after
 
 
 @settings(max_examples=30)

@@ -53,6 +53,11 @@ def test_the_backoff_is_never_more_than_an_hour() -> None:
     assert end(job(retries=99, backoff_s=1e6)).not_before == NOW + LONGEST_BACKOFF_S
 
 
+def test_many_retries_do_not_overflow_the_backoff() -> None:
+    assert end(job(retries=2000, retries_used=1100, backoff_s=0.0)).again
+    assert end(job(retries=2000, retries_used=1100, backoff_s=1.0)).not_before == NOW + LONGEST_BACKOFF_S
+
+
 def test_a_backoff_of_nothing_tries_again_at_once() -> None:
     verdict = end(job(retries=1, backoff_s=0.0))
     assert verdict.again

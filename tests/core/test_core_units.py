@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,6 +75,12 @@ def test_what_is_no_size_is_refused_with_examples(text: str) -> None:
     with pytest.raises(UsageError, match=r"is not a size\. Write 500K, 10M") as caught:
         parse_size_bytes(text)
     assert f"'{text}'" in str(caught.value)
+
+
+@pytest.mark.parametrize("parse", [parse_size_bytes, parse_duration_s])
+def test_what_is_beyond_all_measure_is_refused(parse: Callable[[str], float]) -> None:
+    with pytest.raises(UsageError, match="is not a"):
+        parse("9" * 400)
 
 
 @pytest.mark.parametrize(

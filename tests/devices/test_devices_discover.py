@@ -118,6 +118,23 @@ def test_gpus_and_slots_are_both() -> None:
 
 
 @pytest.mark.usefixtures("machine")
+def test_cpu_slots_of_two_options_are_not_the_same() -> None:
+    assert seats("", "0", slots=2) == [("cpu0",), ("0",), ("cpu1",), ("cpu2",)]
+    assert seats("0", "", with_cpu_slots=True) == [("0",), ("cpu0",), ("cpu1",), ("cpu2",)]
+
+
+@pytest.mark.usefixtures("machine")
+def test_only_the_slots_that_the_daemon_has_beside_its_gpus_are_for_jobs_without_a_gpu_alone() -> None:
+    def side(gpus: list[str] | None, slots: int | None, with_cpu_slots: bool) -> list[bool]:
+        return [seat.side for seat in seats_of(gpus, slots, 1, with_cpu_slots=with_cpu_slots)]
+
+    assert side(["0", ""], 1, with_cpu_slots=True) == [False, False, True]
+    assert side(None, None, with_cpu_slots=True) == [False, False, False, True, True]
+    assert side(["0", ""], 1, with_cpu_slots=False) == [False, False, False]
+    assert side(None, 2, with_cpu_slots=True) == [False, False]
+
+
+@pytest.mark.usefixtures("machine")
 def test_jobs_share_the_gpus_that_were_found() -> None:
     shares = {seat.holds[0][1] for seat in seats_of(None, None, 2, with_cpu_slots=False)}
     assert shares == {WHOLE // 2}

@@ -35,7 +35,7 @@ def ensure_daemon(folder: Folder, database: Database) -> bool:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env={**os.environ, "DUCKROW_HOME": str(folder.root)},
+        env={**os.environ, "DUCKROW_HOME": folder.root},
     )
     if started.returncode != 0:
         said = started.stderr.decode(errors="replace").strip().removeprefix("duckrow: ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -82,8 +82,15 @@ def cli() -> None:
     """
 
 
-def main() -> None:
-    sys.exit(run_cli(sys.argv[1:]))
+def main() -> NoReturn:
+    code = run_cli(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            pass  # whoever read us has gone
+    # To take the interpreter apart would take as long as many a command.
+    os._exit(code)
 
 
 def run_cli(arguments: list[str]) -> int:

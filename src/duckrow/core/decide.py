@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from duckrow.core.inventory import Seat, book
@@ -33,12 +32,12 @@ class Stop(NamedTuple):
     reason: Outcome | None
 
 
-@dataclass(slots=True)
 class Decision:
-    starts: list[Start] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
-    stops: list[Stop] = field(default_factory=list)
-    wake_at: float | None = None
+    def __init__(self) -> None:
+        self.starts: list[Start] = []
+        self.notices: list[Notice] = []
+        self.stops: list[Stop] = []
+        self.wake_at: float | None = None  # when to decide again, if nothing happens before
 
 
 def decide(
@@ -85,19 +84,29 @@ def choose_starts(queue: Sequence[QueuedJob], seats: Sequence[Seat], booked: dic
     return starts
 
 
+BRISK_S = 0.02
+"""So much work, at the most, is lined up behind an attempt; jobs that last longer are not lined up at all."""
+
+LONGEST_LINE = 16
+
+
+def line_length(pace_s: float) -> int:
+    """How many jobs that last so long on average may be lined up behind each attempt."""
+    return min(int(BRISK_S / max(pace_s, 0.001)), LONGEST_LINE)
+
+
 def choose_successors(live: Iterable[LiveAttempt], queue: Sequence[QueuedJob], host_id: int) -> list[tuple[int, Start]]:
-    """Which jobs follow which attempts, on the very devices, the moment those have ended.
+    """Which jobs follow which attempts, on the very devices, the moment those have ended: one each.
 
     Only for jobs that take milliseconds, where the way through the scheduler would cost more than the job: a job
-    that is lined up can no longer be overtaken.
+    that is lined up can no longer be overtaken. An attempt that is itself lined up may be followed too.
     """
     attempts = list(live)
     followed = {attempt.follows for attempt in attempts}
     chosen: list[tuple[int, Start]] = []
     waiting = iter(queue)
     for attempt in attempts:
-        free_to_follow = attempt.follows is None and attempt.id not in followed and attempt.stop_began_at is None
-        if not free_to_follow or attempt.job_host_id != host_id:
+        if attempt.id in followed or attempt.stop_began_at is not None or attempt.job_host_id != host_id:
             continue
         job = next(waiting, None)
         if job is None or job.gpus != attempt.job.gpus:

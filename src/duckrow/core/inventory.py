@@ -15,7 +15,7 @@ WHOLE = 1_000_000
 CPU = "cpu"
 
 _ONE_DEVICE = r"(?:\d+|(?:GPU|MIG)-[\w./-]+)"
-_DEVICE_TOKEN = re.compile(rf"(?:all|{_ONE_DEVICE}(?:[,+]{_ONE_DEVICE})*)?")
+_DEVICE_TOKEN = rf"(?:all|{_ONE_DEVICE}(?:[,+]{_ONE_DEVICE})*)?"
 
 
 class Seat(NamedTuple):
@@ -39,7 +39,7 @@ class Seat(NamedTuple):
 
 def looks_like_devices(token: str) -> bool:
     """Whether a word on the command line goes on with the list of devices of `--gpus`."""
-    return _DEVICE_TOKEN.fullmatch(token) is not None
+    return re.fullmatch(_DEVICE_TOKEN, token) is not None
 
 
 def parse_gpus(tokens: Sequence[str], jobs_per_gpu: int = 1, all_gpus: Sequence[str] = ()) -> list[Seat]:

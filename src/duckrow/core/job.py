@@ -18,7 +18,7 @@ DEFAULT_NOTICE_S = 30.0
 DEFAULT_SHELL = "/bin/sh"
 ATTEMPTS_PER_JOB = 1_000_000
 
-_INTERPRETERS = re.compile(r"(python[\d.]*|bash|sh|zsh|Rscript|julia|perl|node|uv|run|torchrun|accelerate|launch)")
+_INTERPRETERS = r"(python[\d.]*|bash|sh|zsh|Rscript|julia|perl|node|uv|run|torchrun|accelerate|launch)"
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ def name_of_command(command: str) -> str:
     code = [line for line in command.split("\n") if not line.lstrip().startswith("#")]
     for word in " ".join(code).split()[:8]:
         base = word.rsplit("/", 1)[-1]
-        if _is_setting(word) or _INTERPRETERS.fullmatch(base):
+        if _is_setting(word) or re.fullmatch(_INTERPRETERS, base):
             continue
         stem = base.rsplit(".", 1)[0] if "." in base[1:] else base
         cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.")

@@ -73,6 +73,9 @@ class Engine(Protocol):
     def line_up(self, order: StartOrder) -> None:
         """Start this attempt the moment the one that it follows is gone."""
 
+    def lined_up(self) -> int:
+        """How many attempts are lined up."""
+
     def stand_down(self, attempt: LiveAttempt) -> bool:
         """Do not start an attempt that was lined up; False if it has been started."""
 

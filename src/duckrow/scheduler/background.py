@@ -47,7 +47,7 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None]) -> None:
     choice = _remembered(database, choice)
     seats = seats_of(choice.gpus or None, choice.slots, choice.jobs_per_gpu, with_cpu_slots=True)
     database.close()
-    link = fork_host(str(folder.keepers), speaks=False)
+    link = fork_host(folder.keepers, speaks=False)
     try:
         serve(folder, seats, link, ready)
     except AlreadyRunning as error:
@@ -105,7 +105,7 @@ def launch(choice: DeviceChoice, python: str) -> tuple[int | None, bool]:
 def _own_environment(folder: Folder) -> dict[str, str]:
     """A daemon that is started from within a job is no part of that job."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DUCKROW_")}
-    return {**kept, "DUCKROW_HOME": str(folder.root)}
+    return {**kept, "DUCKROW_HOME": folder.root}
 
 
 def daemon_seats() -> str:

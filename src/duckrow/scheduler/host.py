@@ -9,7 +9,7 @@ from duckrow.core.errors import DuckrowError
 from duckrow.core.inventory import Seat
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder, boot_id
-from duckrow.store.hosts import HostRow, HostStore, is_alive, ring, try_lock, unlock
+from duckrow.store.hosts import HostRow, HostStore, is_alive, remove, ring, try_lock, unlock
 
 
 class AlreadyRunning(DuckrowError):
@@ -33,7 +33,7 @@ class Host:
 
     def _open_bell(self) -> int:
         path = self.folder.host_fifo(self.id)
-        path.unlink(missing_ok=True)
+        remove(path)
         os.mkfifo(path, 0o600)
         # Read and write, so that it never ends when the last who rang it has gone.
         return os.open(path, os.O_RDWR | os.O_NONBLOCK)
@@ -69,6 +69,6 @@ class Host:
 
     def release(self) -> None:
         """Be no host any more; for the others this is like a death."""
-        self.folder.host_fifo(self.id).unlink(missing_ok=True)
+        remove(self.folder.host_fifo(self.id))
         os.close(self.bell)
         unlock(self.folder, self.id, self._lock)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from duckrow.core.decide import Decision, choose_successors, decide
+from duckrow.core.decide import Decision, choose_successors, decide, line_length
 from duckrow.core.errors import StateError
 from duckrow.core.inventory import CPU, Seat, book, unbook
 from duckrow.core.job import JobSpec, LiveAttempt, QueuedJob
@@ -38,9 +38,7 @@ from duckrow.store.tick import TickStore
 HEAD = 256
 """How much of the queue a tick looks at."""
 
-BRISK_S = 0.02
-"""Jobs that last no longer than this on average are lined up behind those that run."""
-
+_BATCH_S = 0.004  # how long the ends of short jobs may wait to be written together
 _TROUBLE_S = 2.0  # how long to wait before trying again when the disk is full or the database cannot be written
 _RETRY_START_S = 2.0
 
@@ -63,7 +61,7 @@ class Loop:
         self.reactor = EpollReactor()
         self.store = TickStore(database, host.id)
         self.jobs = JobStore(database)
-        self.engine = LocalEngine(self.reactor, str(self.folder.keepers), link, self.store.environment, output)
+        self.engine = LocalEngine(self.reactor, self.folder.keepers, link, self.store.environment, output)
         self._link = link
         self.recovery = Recovery(self)
         self.live: dict[int, LiveAttempt] = {}
@@ -84,6 +82,7 @@ class Loop:
         self._in_trouble = False  # nothing is tried for a while
         self._was_in_trouble = False  # and it was said
         self._gpu_freed = False
+        self._ticked_at = 0.0
         self._pace_s = 1.0  # how long jobs last, the last ones counting most
         self.may_line_up = True
         self.reactor.watch(host.bell, self._rung)
@@ -101,9 +100,11 @@ class Loop:
     def turn(self, at_most_s: float | None = None) -> None:
         """Sleep until something happens, then one tick."""
         self._reports += self.engine.reports()  # starting may have failed at once
-        self.reactor.wait(self._patience(at_most_s))
+        until_tick_s = self._until_tick_s()
+        waits = [seconds for seconds in (at_most_s, until_tick_s) if seconds is not None]
+        self.reactor.wait(min(waits, default=None))
         self._reports += self.engine.reports()
-        if not self._needs_tick():
+        if self._until_tick_s() != 0:
             return
         try:
             self.tick()
@@ -114,7 +115,7 @@ class Loop:
             self._survive(error)
 
     def tick(self) -> None:
-        now = time.time()
+        now = self._ticked_at = time.time()
         self._gpu_freed = False
         self._told = []
         with self.database.transaction():
@@ -335,15 +336,24 @@ class Loop:
         return [self._attempt_of(start.job, start.holds, now) for start in decision.starts], decision
 
     def _line_up(self, now: float) -> list[LiveAttempt]:
-        if not (self._queue and self.dispatching and self.may_line_up and self._pace_s < BRISK_S):
+        """Jobs so short that their devices would stand idle while we write: they follow without us."""
+        length = line_length(self._pace_s) if self.may_line_up and self.dispatching and self._queue else 0
+        if length == 0:
             return []
-        successors = []
-        for follows, start in choose_successors(self.live.values(), self._queue, self.host.id):
-            successor = self._attempt_of(start.job, start.holds, now)
-            successor.follows = follows
-            successors.append(successor)
-        self._drop_from_queue([successor.job for successor in successors])
-        return successors
+        lined_up: list[LiveAttempt] = []
+        running = sum(attempt.follows is None for attempt in self.live.values())
+        room = running * length - (len(self.live) - running)
+        while room > 0:
+            chosen = choose_successors(self.live.values(), self._queue, self.host.id)[:room]
+            if not chosen:
+                break
+            for follows, start in chosen:
+                successor = self._attempt_of(start.job, start.holds, now)
+                successor.follows = follows
+                lined_up.append(successor)
+            self._drop_from_queue([start.job for _, start in chosen])
+            room -= len(chosen)
+        return lined_up
 
     def _drop_from_queue(self, started: list[QueuedJob]) -> None:
         if self._queue[: len(started)] == started:  # nearly always it is the first who start
@@ -417,28 +427,22 @@ class Loop:
         self.host.hush()
         self._woken = True
 
-    def _patience(self, at_most_s: float | None) -> float | None:
-        if self._needs_tick():
-            return 0.0
-        dues = [at for at in (self._wake_at, self._next_delayed) if at is not None]
-        if dues:
-            wait_s = max(min(dues) - time.time(), 0.0)
-            at_most_s = wait_s if at_most_s is None else min(at_most_s, wait_s)
-        return at_most_s
-
-    def _needs_tick(self) -> bool:
+    def _until_tick_s(self) -> float | None:
+        """How long nothing needs to be done, if nothing happens; None: for ever."""
         if self._in_trouble:
-            return False
+            return None
+        if self._woken or self.inbox or self.stop_all or (self._queue_stale and self.dispatching):
+            return 0
         now = time.time()
-        return bool(
-            self._reports
-            or self._woken
-            or self.inbox
-            or self.stop_all
-            or (self._queue_stale and self.dispatching)
-            or (self._wake_at is not None and now >= self._wake_at)
-            or (self._next_delayed is not None and now >= self._next_delayed)
-        )
+        dues = [at for at in (self._wake_at, self._next_delayed) if at is not None]
+        if self._reports:
+            dues.append(self._ticked_at + _BATCH_S if self._all_lined_up() else now)
+        return max(min(dues) - now, 0) if dues else None
+
+    def _all_lined_up(self) -> bool:
+        """Whether every device has its next jobs lined up, so that the ends of short jobs can be written together."""
+        lined_up = self.engine.lined_up()
+        return self.dispatching and lined_up > len(self.live) - lined_up
 
     def _survive(self, error: StateError) -> None:
         """The tick could not be written. Nothing was done; what was seen is kept, and all is read anew."""

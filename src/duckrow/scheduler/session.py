@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from duckrow.core.errors import UsageError
+from duckrow.core.errors import StateError, UsageError
 from duckrow.core.inventory import Seat
 from duckrow.core.job import JobSpec
 from duckrow.core.ports import Observer
@@ -17,7 +17,7 @@ from duckrow.scheduler.foreground import Run
 from duckrow.scheduler.host import AlreadyRunning, Host
 from duckrow.scheduler.loop import Loop
 from duckrow.store.database import Database
-from duckrow.store.folder import state_folder
+from duckrow.store.folder import Folder, state_folder
 from duckrow.store.hosts import HostRow, HostStore
 
 __all__ = ["LAST", "open_run", "seats_of"]
@@ -49,20 +49,21 @@ def open_run(
     if output == "terminal":
         source = IN_TERMINAL
     # Whatever can be wrong is found and told before there are two of us.
-    database = Database(folder)
-    earlier = None if resume is None else _find_earlier(HostStore(database), resume, cwd, source)
-    database.close()
+    earlier = None if resume is None else _find_earlier(folder, resume, cwd, source)
     if earlier is not None:
         source = source or earlier.source
     # A resumed run reads standard input only when told to: without its list, all its jobs would seem to be gone.
     reads = output != "terminal" and (bool(source) or earlier is None or file == "-")
     fd = _open_source(source) if reads else None
-    link = fork_host(str(folder.keepers), speaks=True)
-    database = Database(folder, durable=False)
-    hosts = HostStore(database)
-    host_id = earlier.id if earlier else hosts.add_run(name, cwd, source)
+    link = fork_host(folder.keepers, speaks=True)
     try:
+        database = Database(folder, durable=False)
+        hosts = HostStore(database)
+        host_id = earlier.id if earlier else hosts.add_run(name, cwd, source)
         host = Host(folder, database, host_id)
+    except StateError:
+        link.journal.remove()
+        raise
     except AlreadyRunning as error:
         link.journal.remove()
         raise UsageError(f"The run {earlier.name if earlier else host_id} has not ended. {error}") from None
@@ -76,12 +77,15 @@ def open_run(
     return run
 
 
-def _find_earlier(hosts: HostStore, resume: str, cwd: str, source: str) -> HostRow:
+def _find_earlier(folder: Folder, resume: str, cwd: str, source: str) -> HostRow:
+    database = Database(folder)
+    hosts = HostStore(database)
     if resume == LAST:
         found = hosts.run_of_file(cwd, source)
         what = f"of {source or 'standard input'} in {cwd}"
     else:
         found, what = hosts.run_named(resume), f"'{resume}'"
+    database.close()
     if found is None:
         raise UsageError(f"There is no earlier run {what} to resume. Leave --resume away to begin one.")
     return found

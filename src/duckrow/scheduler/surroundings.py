@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-
 from duckrow.core.inventory import visible_devices
 from duckrow.core.job import LiveAttempt
 
@@ -25,6 +23,8 @@ def extra_environment(attempt: LiveAttempt, folder: str) -> dict[str, str]:
 
 def free_port() -> int:
     """A TCP port that nobody uses now: two launches on one machine must not meet on the same."""
+    import socket
+
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

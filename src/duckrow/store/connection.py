@@ -7,26 +7,27 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from duckrow.core.errors import StateError
 
-_HERE = Path(__file__).parent
+_HERE = os.path.dirname(__file__)
 BUSY_S = 30.0
 
 
 def load_queries(topic: str) -> dict[str, str]:
     """The statements of `queries/<topic>.sql` by the name in front of each."""
-    text = (_HERE / "queries" / f"{topic}.sql").read_text()
+    with open(f"{_HERE}/queries/{topic}.sql") as file:
+        text = file.read()
     blocks = [block.split("\n", 1) for block in text.split("-- name: ")[1:]]
     return {name.strip(): statement.strip() for name, statement in blocks}
 
 
-def migrations() -> list[Path]:
-    return sorted((_HERE / "migrations").glob("*.sql"))
+def migrations() -> list[str]:
+    folder = f"{_HERE}/migrations"
+    return [f"{folder}/{name}" for name in sorted(os.listdir(folder)) if name.endswith(".sql")]
 
 
-def connect(path: Path, *, durable: bool) -> sqlite3.Connection:
+def connect(path: str, *, durable: bool) -> sqlite3.Connection:
     """An open database of the newest form. `durable`: a commit is on disk when it returns.
 
     Without `durable` a commit survives any crash of duckrow, but may be lost with the power.
@@ -44,7 +45,7 @@ def connect(path: Path, *, durable: bool) -> sqlite3.Connection:
         return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: Path, durable: bool) -> None:
+def _prepare(connection: sqlite3.Connection, path: str, durable: bool) -> None:
     connection.row_factory = sqlite3.Row
     connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -58,7 +59,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, durable: bool) -> None:
         _migrate(connection, path)
 
 
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+def _migrate(connection: sqlite3.Connection, path: str) -> None:
     os.chmod(path, 0o600)
     _use_wal(connection)
     connection.execute("BEGIN IMMEDIATE")
@@ -66,8 +67,9 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     try:
         for number, script in enumerate(migrations()[version:], start=version + 1):
-            for statement in _statements(script.read_text()):
-                connection.execute(statement)
+            with open(script) as file:
+                for statement in _statements(file.read()):
+                    connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {number}")
         connection.execute("COMMIT")
     except BaseException:
@@ -99,7 +101,7 @@ def _statements(script: str) -> Iterator[str]:
 
 
 @contextmanager
-def told_plainly(path: Path) -> Iterator[None]:
+def told_plainly(path: str) -> Iterator[None]:
     """SQLite's errors as sentences."""
     try:
         yield
@@ -107,7 +109,7 @@ def told_plainly(path: Path) -> Iterator[None]:
         raise StateError(explain(error, path)) from error
 
 
-def explain(error: sqlite3.DatabaseError, path: Path) -> str:
+def explain(error: sqlite3.DatabaseError, path: str) -> str:
     text = str(error)
     if "full" in text:
         return f"The disk of {path} is full: nothing was changed. Make room; duckrow then goes on by itself."
@@ -123,5 +125,5 @@ def explain(error: sqlite3.DatabaseError, path: Path) -> str:
     return f"The database {path} cannot be used: {text}."
 
 
-def _permission_hint(path: Path) -> str:
-    return f"Check the permissions and the disk of {path.parent}, or choose another folder with DUCKROW_HOME."
+def _permission_hint(path: str) -> str:
+    return f"Check the permissions and the disk of {os.path.dirname(path)}, or choose another folder with DUCKROW_HOME."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from duckrow.core.errors import StateError
 
@@ -16,18 +15,18 @@ NETWORK_FILE_SYSTEMS = frozenset(
 class Folder:
     """The state folder. Private to its user; made on first use."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.database = root / "duckrow.db"
-        self.runs = root / "runs"
-        self.keepers = root / "keepers"
-        self.hosts = root / "hosts"
-        self.daemon_log = root / "daemon.log"
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.root = os.fspath(root)
+        self.database = f"{self.root}/duckrow.db"
+        self.runs = f"{self.root}/runs"
+        self.keepers = f"{self.root}/keepers"
+        self.hosts = f"{self.root}/hosts"
+        self.daemon_log = f"{self.root}/daemon.log"
 
     def make(self) -> Folder:
         try:
             for folder in (self.root, self.runs, self.keepers, self.hosts):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError as error:
             raise StateError(
                 f"The state folder {self.root} cannot be made: {error.strerror}. "
@@ -38,40 +37,40 @@ class Folder:
     def run_folder(self, project: str, name: str, job_id: int) -> str:
         return f"{self.runs}/{project}/{name}/{job_id}"
 
-    def host_lock(self, host_id: int) -> Path:
-        return self.hosts / f"{host_id}.lock"
+    def host_lock(self, host_id: int) -> str:
+        return f"{self.hosts}/{host_id}.lock"
 
-    def host_fifo(self, host_id: int) -> Path:
-        return self.hosts / f"{host_id}.wake"
+    def host_fifo(self, host_id: int) -> str:
+        return f"{self.hosts}/{host_id}.wake"
 
 
 def state_folder(warn: bool = True) -> Folder:
     """DUCKROW_HOME, else the XDG state folder; a local one instead where that is on a network file system."""
     home = os.environ.get("DUCKROW_HOME")
     if home:
-        return Folder(Path(home).absolute()).make()
+        return Folder(os.path.abspath(home)).make()
     base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    wanted = Path(base) / "duckrow"
+    wanted = f"{base}/duckrow"
     kind = file_system_of(wanted)
     if kind not in NETWORK_FILE_SYSTEMS:
         return Folder(wanted).make()
     return _local_instead(wanted, kind, warn)
 
 
-def _local_instead(wanted: Path, kind: str, warn: bool) -> Folder:
+def _local_instead(wanted: str, kind: str, warn: bool) -> Folder:
     """SQLite and locks do not work over a network. Said once: when the folder is made."""
-    local = Path(f"/var/tmp/duckrow-{os.getuid()}")
-    is_new = not local.exists()
+    local = f"/var/tmp/duckrow-{os.getuid()}"
+    is_new = not os.path.exists(local)
     folder = Folder(local).make()
-    if local.is_symlink() or local.stat().st_uid != os.getuid():
+    if os.path.islink(local) or os.stat(local).st_uid != os.getuid():
         raise StateError(f"{local} belongs to somebody else. Choose a local folder with DUCKROW_HOME=/some/folder.")
-    local.chmod(0o700)
+    os.chmod(local, 0o700)
     if is_new and warn:
         os.write(2, f"duckrow: {wanted} is on {kind}; its state is kept in {local} instead.\n".encode())
     return folder
 
 
-def file_system_of(path: Path, mounts: str = "/proc/self/mounts") -> str:
+def file_system_of(path: str, mounts: str = "/proc/self/mounts") -> str:
     """The kind of file system that a path is or would be on."""
     target = os.path.realpath(path)
     best, kind = "", ""
@@ -91,6 +90,7 @@ def file_system_of(path: Path, mounts: str = "/proc/self/mounts") -> str:
 def boot_id() -> str:
     """Names this boot of the machine: processes of an earlier one are all gone."""
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
     except OSError:
         return ""

@@ -111,14 +111,21 @@ def try_lock(folder: Folder, host_id: int) -> int | None:
             time.sleep(0.002)  # perhaps somebody only looks whether the host lives
             continue
         # Its last holder may have removed the file between our opening and our locking it.
-        if path.exists() and os.fstat(fd).st_ino == path.stat().st_ino:
+        if os.path.exists(path) and os.path.samestat(os.fstat(fd), os.stat(path)):
             return fd
         os.close(fd)
 
 
 def unlock(folder: Folder, host_id: int, fd: int) -> None:
-    folder.host_lock(host_id).unlink(missing_ok=True)
+    remove(folder.host_lock(host_id))
     os.close(fd)
+
+
+def remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
 
 
 def is_alive(folder: Folder, host_id: int) -> bool:

@@ -60,6 +60,7 @@ class LocalEngine:
         self._children_list = processes.ChildrenList()
         self._reports: list[Report] = []
         self._lined_up: dict[int, StartOrder] = {}  # attempt -> its successor
+        self._waiting: set[int] = set()  # those successors
         reactor.on_signal(signal.SIGCHLD, self._look_at_children)
         reactor.watch(link.fd, self._log_emptied)
 
@@ -89,12 +90,18 @@ class LocalEngine:
 
     def line_up(self, order: StartOrder) -> None:
         assert order.attempt.follows is not None
-        if order.attempt.follows in self._watched:
+        if order.attempt.follows in self._watched or order.attempt.follows in self._waiting:
+            self._waiting.add(order.attempt.id)
             self._lined_up[order.attempt.follows] = order
         else:
             self.start([order])
 
+    def lined_up(self) -> int:
+        """How many attempts wait for the end of another."""
+        return len(self._lined_up)
+
     def stand_down(self, attempt: LiveAttempt) -> bool:
+        self._waiting.discard(attempt.id)
         return attempt.follows is not None and self._lined_up.pop(attempt.follows, None) is not None
 
     def adopt(self, attempts: Iterable[LiveAttempt], rebooted: bool) -> None:
@@ -255,6 +262,7 @@ class LocalEngine:
             self._rebooted.discard(report.attempt_id)
             successor = self._lined_up.pop(report.attempt_id, None)
             if successor is not None:
+                self._waiting.discard(successor.attempt.id)
                 successor.attempt.started_at = time.time()
                 self.start([successor])
 

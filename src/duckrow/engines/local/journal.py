@@ -14,30 +14,29 @@ import fcntl
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from duckrow.core.errors import StateError
 
 COMPACT_BYTES = 1 << 20
 
 
-@dataclass(slots=True)
 class Record:
     """All that the journal says of one attempt."""
 
-    begun: bool = False
-    pid: int | None = None
-    seen_boottime: float = 0.0  # seconds since boot when the process was known to be there
-    wait_status: int | None = None
-    ended_at: float = 0.0
-    never_began: bool = False
+    def __init__(self, begun: bool = False) -> None:
+        self.begun = begun
+        self.pid: int | None = None
+        self.seen_boottime = 0.0  # seconds since boot when the process was known to be there
+        self.wait_status: int | None = None
+        self.ended_at = 0.0
+        self.never_began = False
 
 
-@dataclass(slots=True)
 class Journal:
-    exists: bool = False
-    kept: bool = False  # host or keeper is alive
-    records: dict[int, Record] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.exists = False
+        self.kept = False  # host or keeper is alive
+        self.records: dict[int, Record] = {}
 
     def of(self, attempt_id: int) -> Record:
         return self.records.get(attempt_id, Record())
