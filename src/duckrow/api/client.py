@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from duckrow.api.daemon import ensure_daemon, running_daemon
+from duckrow.api.environment import inherited_environment
 from duckrow.api.views import JobView, job_view, text
 from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, UsageError
 from duckrow.core.inventory import CPU, WHOLE, Seat
@@ -24,15 +24,6 @@ from duckrow.store.jobs import ACTIVE_FIRST, BY_ID, NEWEST_FIRST, JobStore
 
 _LOOK_S = 0.05  # how often a client that waits asks the database whether anything has changed
 _ANSWER_S = 10.0  # how long a host may take to fulfil a wish before we say that it has not yet
-
-# What belongs to the process that submits, not to the job.
-_LEFT_BEHIND = (
-    "CUDA_VISIBLE_DEVICES",
-    "CUDA_DEVICE_ORDER",
-    "DUCKROW_TAG",
-    "DUCKROW_JOB_ID",
-    "DUCKROW_ATTEMPT",
-)
 
 
 class Client:
@@ -240,9 +231,3 @@ def _place_of(device: str, host: str) -> tuple[str, str]:
 
 class WaitedTooLong(DuckrowError):
     exit_code = EXIT_TIMED_OUT
-
-
-def inherited_environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The caller's variables, as a job takes them along."""
-    inherited = {name: value for name, value in os.environ.items() if name not in _LEFT_BEHIND}
-    return {**inherited, **(changes or {})}

@@ -95,23 +95,20 @@ def line_length(pace_s: float) -> int:
     return min(int(BRISK_S / max(pace_s, 0.001)), LONGEST_LINE)
 
 
-def choose_successors(live: Iterable[LiveAttempt], queue: Sequence[QueuedJob], host_id: int) -> list[tuple[int, Start]]:
-    """Which jobs follow which attempts, on the very devices, the moment those have ended: one each.
+def choose_successors(
+    tails: Sequence[LiveAttempt], queue: Sequence[QueuedJob], room: int
+) -> list[tuple[LiveAttempt, QueuedJob]]:
+    """Which jobs follow, on the very devices, the moment the attempts before them have ended: in turn, one each.
 
-    Only for jobs that take milliseconds, where the way through the scheduler would cost more than the job: a job
-    that is lined up can no longer be overtaken. An attempt that is itself lined up may be followed too.
+    `tails` are the last of each line. Only for jobs that take milliseconds, where the way through the scheduler would
+    cost more than the job: a job that is lined up can no longer be overtaken.
     """
-    attempts = list(live)
-    followed = {attempt.follows for attempt in attempts}
-    chosen: list[tuple[int, Start]] = []
-    waiting = iter(queue)
-    for attempt in attempts:
-        if attempt.id in followed or attempt.stop_began_at is not None or attempt.job_host_id != host_id:
-            continue
-        job = next(waiting, None)
-        if job is None or job.gpus != attempt.job.gpus:
+    chosen: list[tuple[LiveAttempt, QueuedJob]] = []
+    for number, job in enumerate(queue[: room if tails else 0]):
+        tail = tails[number % len(tails)]
+        if job.gpus != tail.job.gpus:
             break
-        chosen.append((attempt.id, Start(job, attempt.holds)))
+        chosen.append((tail, job))
     return chosen
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from duckrow.core.errors import UsageError
@@ -103,11 +103,10 @@ class LiveAttempt:
     exit_code: int | None = None
     signal: int | None = None
     exited_at: float | None = None
+    id: int = field(init=False)  # names the attempt by one number within its state folder
 
-    @property
-    def id(self) -> int:
-        """Names the attempt by one number, on this machine and in this state folder."""
-        return self.job.id * ATTEMPTS_PER_JOB + self.number
+    def __post_init__(self) -> None:
+        self.id = self.job.id * ATTEMPTS_PER_JOB + self.number
 
     @property
     def deadline(self) -> float | None:

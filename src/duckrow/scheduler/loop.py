@@ -65,6 +65,7 @@ class Loop:
         self._link = link
         self.recovery = Recovery(self)
         self.live: dict[int, LiveAttempt] = {}
+        self._followed: dict[int, LiveAttempt] = {}  # attempt -> the one that is lined up behind it
         self.booked: dict[str, int] = {}
         self.dispatching = True
         self.on_end: Callable[[LiveAttempt, Verdict], None] = lambda *_: None
@@ -165,6 +166,12 @@ class Loop:
     def wake(self) -> None:
         self._woken = True
 
+    def forget(self, attempt: LiveAttempt) -> None:
+        """An attempt whose start could not be written."""
+        del self.live[attempt.id]
+        if attempt.follows is not None:
+            self._followed.pop(attempt.follows, None)
+
     def look_again(self) -> None:
         """The head of the queue that we hold is no longer the head of the queue."""
         self._queue_stale = True
@@ -202,10 +209,11 @@ class Loop:
 
     def _stand_down(self, now: float) -> None:
         """Something has changed: who was lined up goes back, so that all of the queue is weighed anew."""
-        for attempt in [attempt for attempt in self.live.values() if attempt.follows is not None]:
-            if self.engine.stand_down(attempt):
+        for attempt in list(self._followed.values()):
+            if attempt.follows is not None and self.engine.stand_down(attempt):
                 self.store.unstart(attempt, None, now, "stood back")
                 del self.live[attempt.id]
+                del self._followed[attempt.follows]
                 self._queue_stale = True
 
     def _rebook(self) -> None:
@@ -312,11 +320,11 @@ class Loop:
     def _release(self, attempt: LiveAttempt) -> None:
         del self.live[attempt.id]
         unbook(self._counted(attempt), self.booked)
-        for successor in self.live.values():
-            if successor.follows == attempt.id:
-                successor.follows = None
-                self._book(successor)
-                return
+        successor = self._followed.pop(attempt.id, None)
+        if successor is not None:
+            successor.follows = None
+            self._book(successor)
+            return
         if not attempt.holds[0][0].startswith(CPU) or attempt.job_host_id != self.host.id:
             self._gpu_freed = True
 
@@ -340,19 +348,24 @@ class Loop:
         length = line_length(self._pace_s) if self.may_line_up and self.dispatching and self._queue else 0
         if length == 0:
             return []
+        tails = [
+            attempt
+            for attempt in self.live.values()
+            if attempt.id not in self._followed
+            and attempt.job_host_id == self.host.id
+            and attempt.stop_began_at is None
+        ]
+        room = len(tails) * length - len(self._followed)
+        chosen = choose_successors(tails, self._queue, room)
+        self._drop_from_queue([job for _, job in chosen])
+        last_of = {tail.id: tail.id for tail in tails}
         lined_up: list[LiveAttempt] = []
-        running = sum(attempt.follows is None for attempt in self.live.values())
-        room = running * length - (len(self.live) - running)
-        while room > 0:
-            chosen = choose_successors(self.live.values(), self._queue, self.host.id)[:room]
-            if not chosen:
-                break
-            for follows, start in chosen:
-                successor = self._attempt_of(start.job, start.holds, now)
-                successor.follows = follows
-                lined_up.append(successor)
-            self._drop_from_queue([start.job for _, start in chosen])
-            room -= len(chosen)
+        for tail, job in chosen:
+            successor = self._attempt_of(job, tail.holds, now)
+            successor.follows = last_of[tail.id]
+            self._followed[successor.follows] = successor
+            last_of[tail.id] = successor.id
+            lined_up.append(successor)
         return lined_up
 
     def _drop_from_queue(self, started: list[QueuedJob]) -> None:

@@ -45,7 +45,7 @@ class Recovery:
         known = {attempt.id: attempt for watcher, attempt in loop.store.live_attempts() if watcher == loop.host.id}
         for attempt_id in list(loop.live):
             if attempt_id not in known:
-                del loop.live[attempt_id]
+                loop.forget(loop.live[attempt_id])
             else:
                 _go_back(loop.live[attempt_id], known[attempt_id])
         for attempt_id, attempt in known.items():

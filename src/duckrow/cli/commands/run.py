@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from duckrow.api.client import Client, inherited_environment
+from duckrow.api.environment import inherited_environment
 from duckrow.cli.command_words import command_of
 from duckrow.cli.console import clean, say
 from duckrow.cli.job_options import (
@@ -21,7 +21,6 @@ from duckrow.cli.job_options import (
     job_options,
     take_job_options,
 )
-from duckrow.cli.job_table import print_jobs
 from duckrow.cli.run_view import FollowView, LiveView, RunView
 from duckrow.core.commands import CommandReader
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
@@ -138,6 +137,9 @@ def _left(run: Run, view: RunView) -> int:
 def _summarise(run: Run, view: RunView, wants_table: bool | None) -> None:
     report = view.report
     if wants_table or (wants_table is None and sys.stderr.isatty() and 0 < report.finished <= _TABLE_JOBS):
+        from duckrow.api.client import Client
+        from duckrow.cli.job_table import print_jobs
+
         print_jobs(Client().of_host(run.host_id))
         sys.stdout.flush()
     left = _left(run, view)
