@@ -25,10 +25,10 @@ from duckrow import __version__
 from duckrow.api.views import JobView
 from duckrow.cli.main import VERBS, cli
 from duckrow.core import errors
-from duckrow.core.job import JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import TRANSITIONS, Outcome, State
 from duckrow.scheduler.surroundings import extra_environment
 from tests.conftest import Duckrow
+from tests.core.language import attempt
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -125,18 +125,37 @@ def test_every_exit_code_is_explained() -> None:
 
 
 def test_every_variable_of_a_job_is_explained() -> None:
-    spec = JobSpec("true", "/")
-    values = {field.name: getattr(spec, field.name) for field in dataclasses.fields(JobSpec)}
-    known = {name: values.get(name, 0) for name in QueuedJob._fields}
-    given = {field.name: None for field in dataclasses.fields(LiveAttempt) if field.default is dataclasses.MISSING}
-    attempt = LiveAttempt(**{**given, "job": QueuedJob(**known), "holds": (("0", 1), ("1", 1))})  # type: ignore[arg-type]
     documented = rows_of((DOCS / "cli.md").read_text(), "The variables of a job")
-    assert documented == set(extra_environment(attempt, "/folder"))
+    assert documented == set(extra_environment(attempt(holds=(("0", 1), ("1", 1))), "/folder"))
 
 
-def test_every_state_and_outcome_is_explained() -> None:
-    text = (DOCS / "jobs.md").read_text()
-    assert not [word for word in [*State, *Outcome] if f"`{word}`" not in text]
+@pytest.mark.parametrize("page", ["jobs.md", "architecture.md"])
+def test_every_state_and_outcome_is_explained(page: str) -> None:
+    text = (DOCS / page).read_text()
+    assert not [state for state in State if f"`{state}`" not in text]
+    table = text.split("\n| outcome |")[1].split("\n\n")[0]
+    assert re.findall(r"^\| `([\w-]+)` \| \w.* \|$", table, re.MULTILINE) == [*Outcome]
+
+
+_STATE = rf"`?({'|'.join(State)})`?"
+# In a diagram (`queued --> starting: why`), in prose (queued → starting) or in a table (| queued | starting |).
+_MOVE = re.compile(rf"(?<![\w-]){_STATE}\s*(?:-+>|→|\|)\s*{_STATE}(?![\w-])")
+
+
+def moves_in(text: str) -> set[tuple[State, State]]:
+    return {(State(before), State(after)) for before, after in _MOVE.findall(text)}
+
+
+def test_all_moves_are_drawn_and_none_is_invented() -> None:
+    assert moves_in((DOCS / "architecture.md").read_text()) == set(TRANSITIONS)
+    for page in PAGES:
+        assert moves_in(page.read_text()) <= set(TRANSITIONS), page
+
+
+@pytest.mark.parametrize("pattern", ["    {} --> {}: because", "{} -> {}", "`{}` → `{}`", "| {} | {} | because |"])
+def test_a_move_would_be_found_however_it_is_drawn(pattern: str) -> None:
+    moves = [*TRANSITIONS, (State.QUEUED, State.RUNNING)]
+    assert moves_in("\n".join(pattern.format(*move) for move in moves)) == set(moves)
 
 
 def test_the_changelog_knows_this_version() -> None:

@@ -209,7 +209,9 @@ def test_a_folder_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch
     for name in ("sub", "file"):
         with pytest.raises(UsageError) as caught:
             spec_of("--cwd", name)
-        assert str(caught.value) == f"The folder {tmp_path}/{name} does not exist. Make it, or choose another with --cwd."
+        assert (
+            str(caught.value) == f"The folder {tmp_path}/{name} does not exist. Make it, or choose another with --cwd."
+        )
 
 
 def test_a_shell_without_a_folder_is_looked_for_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from duckrow.core.decide import Decision, Notice, Start, Stop, choose_successors, decide, line_length
+from duckrow.core.decide import (
+    BRISK_S,
+    LONGEST_LINE,
+    Decision,
+    Notice,
+    Start,
+    Stop,
+    choose_successors,
+    decide,
+    line_length,
+)
 from duckrow.core.inventory import WHOLE
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome
@@ -146,11 +158,10 @@ def test_an_attempt_that_is_lined_up_has_no_limit_yet() -> None:
 
 # -- who follows whom -----------------------------------------------------------------------------------------------
 
-HERE, ELSEWHERE = 1, 2
 
-
-def running(job_id: int, gpus: int | None = None, device: str = "0", **fields: Any) -> LiveAttempt:
-    return attempt(job(gpus, id=job_id), holds=((device, WHOLE),), **{"job_host_id": HERE, **fields})
+def running(*gpus: int | None) -> list[LiveAttempt]:
+    """Attempts of jobs 1, 2, ... that asked for so many GPUs."""
+    return [attempt(job(count, id=number)) for number, count in enumerate(gpus, start=1)]
 
 
 def waiting(*gpus: int | None) -> list[QueuedJob]:
@@ -158,61 +169,65 @@ def waiting(*gpus: int | None) -> list[QueuedJob]:
     return [job(count, id=number) for number, count in enumerate(gpus, start=101)]
 
 
-def followers(live: list[LiveAttempt], queue: list[QueuedJob]) -> list[tuple[int, int]]:
-    """(job that runs, job that follows it) of each that is lined up."""
-    jobs = {each.id: each.job.id for each in live}
-    return [(jobs[attempt_id], start.job.id) for attempt_id, start in choose_successors(live, queue, HERE)]
+def followers(tails: list[LiveAttempt], queue: list[QueuedJob], room: int = 99) -> list[tuple[int, int]]:
+    """(job at the end of a line, job that comes behind it) of each that is lined up."""
+    return [(tail.job.id, job.id) for tail, job in choose_successors(tails, queue, room)]
 
 
-def test_a_job_that_follows_an_attempt_gets_its_very_devices() -> None:
-    holds = (("0", WHOLE), ("3", WHOLE))
-    first = attempt(job(2, id=1), holds=holds)
-    (waits,) = waiting(2)
-    assert choose_successors([first], [waits], HERE) == [(first.id, Start(waits, holds))]
+def test_a_job_follows_the_attempt_itself() -> None:
+    (tail,), (waits,) = running(2), waiting(2)
+    ((followed, follows),) = choose_successors([tail], [waits], 1)
+    assert followed is tail
+    assert follows is waits
 
 
-def test_each_attempt_is_followed_by_one_job_in_the_order_of_the_queue() -> None:
-    live = [running(1, device="0"), running(2, device="1")]
-    assert followers(live, waiting(None, None, None)) == [(1, 101), (2, 102)]
-    assert followers(live, waiting(None)) == [(1, 101)]
+def test_jobs_follow_the_attempts_in_turn_and_in_the_order_of_the_queue() -> None:
+    queue = waiting(*[None] * 5)
+    assert followers(running(None, None), queue) == [(1, 101), (2, 102), (1, 103), (2, 104), (1, 105)]
+    assert followers(running(None, None, None), queue[:2]) == [(1, 101), (2, 102)]
+
+
+@pytest.mark.parametrize(
+    "room",
+    [pytest.param(-1, marks=pytest.mark.xfail(strict=True, reason="queue[:-1] is nearly all of it")), 0, 1, 2, 3],
+)
+def test_no_more_are_lined_up_than_there_is_room(room: int) -> None:
+    all_of_them = [(1, 101), (2, 102), (1, 103)]
+    assert followers(running(None, None), waiting(None, None, None), room) == all_of_them[: max(room, 0)]
 
 
 def test_without_attempts_or_jobs_nobody_follows() -> None:
     assert followers([], waiting(None)) == []
-    assert followers([running(1)], []) == []
-
-
-def test_an_attempt_that_has_a_successor_gets_no_second_one() -> None:
-    first, second = running(1), running(2, device="1")
-    lined_up = running(3, follows=first.id)
-    assert followers([first, second, lined_up], waiting(None)) == [(2, 101)]
-    assert (1, 101) not in followers([first, lined_up], waiting(None))
-
-
-def test_only_attempts_of_this_host_are_followed() -> None:
-    live = [running(1, job_host_id=ELSEWHERE), running(2, device="1"), running(3, device="2", job_host_id=ELSEWHERE)]
-    assert followers(live, waiting(None, None)) == [(2, 101)]
-
-
-def test_an_attempt_that_is_being_stopped_is_not_followed() -> None:
-    live = [running(1, stop_began_at=2000.0, stopped_for=Outcome.KILLED), running(2, stop_began_at=2000.0), running(3)]
-    assert followers(live, waiting(None, None)) == [(3, 101)]
+    assert followers(running(None), []) == []
 
 
 @pytest.mark.parametrize(("runs", "waits"), [(None, 0), (None, 1), (0, None), (1, None), (1, 2), (2, 1), (0, 1)])
 def test_a_job_that_asks_for_something_else_does_not_follow(runs: int | None, waits: int | None) -> None:
-    assert followers([running(1, runs)], waiting(waits)) == []
-    assert followers([running(1, waits)], waiting(waits)) == [(1, 101)]
+    assert followers(running(runs), waiting(waits)) == []
+    assert followers(running(waits), waiting(waits)) == [(1, 101)]
 
 
 def test_nobody_overtakes_a_job_that_cannot_follow() -> None:
-    live = [running(1, 1, "0"), running(2, 1, "1"), running(3, 2, "2")]
-    assert followers(live, waiting(1, 2, 1)) == [(1, 101)]
-    assert followers(live, waiting(2, 1, 1)) == []
+    assert followers(running(1, 1, 2), waiting(1, 2, 1)) == [(1, 101)]
+    assert followers(running(1, 1, 2), waiting(2, 1, 1)) == []
 
 
 def test_lining_up_changes_neither_attempts_nor_queue() -> None:
-    live, queue = [running(1), running(2, device="1")], waiting(None, None)
+    live, queue = running(None, None), waiting(None, None)
     before = repr((live, queue))
-    choose_successors(live, queue, HERE)
+    choose_successors(live, queue, 2)
     assert repr((live, queue)) == before
+
+
+@pytest.mark.parametrize(
+    ("pace_s", "length"),
+    [(1.0, 0), (0.0201, 0), (0.02, 1), (0.0101, 1), (0.01, 2), (0.002, 10), (0.001, 16), (0.0, 16)],
+)
+def test_the_shorter_jobs_are_the_more_are_lined_up_up_to_a_limit(pace_s: float, length: int) -> None:
+    assert line_length(pace_s) == length
+
+
+@given(st.floats(0, 10))
+def test_no_more_work_is_lined_up_than_takes_a_moment(pace_s: float) -> None:
+    assert line_length(pace_s) <= LONGEST_LINE
+    assert line_length(pace_s) * pace_s <= BRISK_S * 1.001

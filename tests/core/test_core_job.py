@@ -43,7 +43,12 @@ def test_a_job_is_named_after_its_script_or_program(command: str, name: str) -> 
 
 @pytest.mark.parametrize(
     ("command", "name"),
-    [("python 1.py", "job-1"), ("./2024-01-01.sh", "job-2024-01-01"), ("python last.py", "job-last"), ("7,8", "job-7-8")],
+    [
+        ("python 1.py", "job-1"),
+        ("./2024-01-01.sh", "job-2024-01-01"),
+        ("python last.py", "job-last"),
+        ("7,8", "job-7-8"),
+    ],
 )
 def test_a_script_may_have_any_name(command: str, name: str) -> None:
     assert JobSpec(command, "/").name == name

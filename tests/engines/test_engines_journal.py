@@ -109,7 +109,7 @@ def test_a_journal_is_kept_while_its_writer_has_it_open(writer: JournalWriter) -
 
 
 def test_a_journal_is_kept_until_the_last_who_shares_it_has_ended(writer: JournalWriter) -> None:
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=(writer.fd,)) as keeper:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=(writer.fd,)):
         os.close(writer.fd)
         assert read_journal(writer.path).kept
     assert not read_journal(writer.path).kept
@@ -177,7 +177,7 @@ def test_on_a_full_disk_nothing_begins_and_nothing_is_left_in_half(writer: Journ
     writer.begin([1])
     written = Path(writer.path).read_bytes()
     with disk_with_room_for(len(written) + room):
-        with pytest.raises(OSError, match="No space left|File too large"):
+        with pytest.raises(OSError, match=r"No space left|File too large"):
             writer.begin([2, 3, 4])
         writer.started(1, 4711)
         assert not writer.ended(1, FAILED)

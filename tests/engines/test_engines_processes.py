@@ -54,15 +54,20 @@ class Begin:
         process = self("/bin/sh", "-c", script, tag=tag, session=session)
         assert process.stdout is not None
         child = int(process.stdout.readline())
-        self._others.append(child)
+        self.end_with_test(child)
         return process.pid, child
+
+    def end_with_test(self, pid: int) -> None:
+        self._others.append(pid)
 
     def end(self) -> None:
         for pid in self._others:
             send(pid, signal.SIGKILL)
         for process in self._begun:
             process.kill()
-            process.communicate()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
         until(lambda: not any(map(is_running, self._others)), "the end of all processes")
 
 
@@ -147,6 +152,7 @@ def test_descendants_are_found_without_tag_and_session(begin: Begin, tag: str) -
     until(lambda: environment_of(child) == [b""], "its new environment")
     until(lambda: (found := read_process(child)) and found.session == child, "its new session")
     (grandchild,) = until(lambda: children_of(child), "its child")
+    begin.end_with_test(grandchild)
     assert pids_of(tag) == sorted([parent, child, grandchild])
 
 

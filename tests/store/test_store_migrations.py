@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from pathlib import Path
@@ -27,15 +28,15 @@ def version_of(folder: Folder) -> int:
 
 def pretend_migrations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *scripts: str) -> None:
     """As in a later release, which has these beside the ones of today."""
-    later = [tmp_path / f"9{number:03}_later.sql" for number in range(len(scripts))]
+    later = [f"{tmp_path}/9{number:03}_later.sql" for number in range(len(scripts))]
     for path, script in zip(later, scripts, strict=True):
-        path.write_text(script)
+        Path(path).write_text(script)
     today = migrations()
     monkeypatch.setattr(connection, "migrations", lambda: [*today, *later])
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
-    numbers = [int(path.name.split("_")[0]) for path in migrations()]
+    numbers = [int(Path(path).name.split("_")[0]) for path in migrations()]
     assert numbers == list(range(1, len(numbers) + 1))
     assert numbers
 
@@ -92,11 +93,11 @@ def test_a_database_from_a_newer_version_is_refused_and_left_alone(folder: Folde
 
 def test_a_file_that_is_no_database_is_named_and_left_alone(folder: Folder) -> None:
     garbage = b"this is no database\n" * 1000
-    folder.database.write_bytes(garbage)
+    Path(folder.database).write_bytes(garbage)
     with pytest.raises(StateError, match="is damaged") as caught:
         Database(folder)
     assert f"mv {folder.database} {folder.database}.damaged" in str(caught.value)
-    assert folder.database.read_bytes() == garbage
+    assert Path(folder.database).read_bytes() == garbage
 
 
 def test_a_database_with_torn_pages_is_told_as_damaged(folder: Folder) -> None:
@@ -104,7 +105,7 @@ def test_a_database_with_torn_pages_is_told_as_damaged(folder: Folder) -> None:
     Shelf(database).add(*["echo " + "x" * 3000] * 50)
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close()
-    size = folder.database.stat().st_size
+    size = os.path.getsize(folder.database)
     with open(folder.database, "r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (size - 4096))
@@ -113,10 +114,10 @@ def test_a_database_with_torn_pages_is_told_as_damaged(folder: Folder) -> None:
 
 
 def test_a_database_that_cannot_be_written_says_what_to_check(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder.database.touch()
+    Path(folder.database).touch()
     really_connect = sqlite3.connect
 
-    def connect_read_only(path: Path, timeout: float, isolation_level: None) -> sqlite3.Connection:
+    def connect_read_only(path: str, timeout: float, isolation_level: None) -> sqlite3.Connection:
         return really_connect(f"file:{path}?mode=ro", timeout, isolation_level=isolation_level, uri=True)
 
     monkeypatch.setattr(sqlite3, "connect", connect_read_only)
@@ -132,7 +133,7 @@ def test_a_write_to_a_read_only_database_is_told_plainly(shelf: Shelf) -> None:
 
 
 def test_a_place_where_no_database_can_be_says_what_to_check(folder: Folder) -> None:
-    folder.database.mkdir()
+    os.mkdir(folder.database)
     with pytest.raises(StateError, match="unable to open database file") as caught:
         Database(folder)
     assert "DUCKROW_HOME" in str(caught.value)
@@ -204,7 +205,7 @@ def test_one_connection_sees_that_another_has_written(folder: Folder, shelf: She
 
 def test_the_files_of_the_database_are_private(folder: Folder, shelf: Shelf) -> None:
     shelf.add("echo secret")
-    files = [path for path in folder.root.iterdir() if path.is_file()]
+    files = [path for path in Path(folder.root).iterdir() if path.is_file()]
     assert {path.name for path in files} >= {"duckrow.db", "duckrow.db-wal"}
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
 

@@ -47,13 +47,14 @@ def test_a_state_folder_that_cannot_be_made_is_told(duckrow: Duckrow) -> None:
 
 
 def test_a_database_that_cannot_be_written_loses_no_job(duckrow: Duckrow) -> None:
-    """The database is locked away behind a trigger that refuses, as a read-only file would for a user who is not root."""
+    """A trigger refuses to write, as a read-only file would for a user who is not root."""
     duckrow.up("--slots", "1")
     job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done; exit 3")
     waiting = duckrow.submit("--", "echo ran >> out")
     duckrow.wait_for(job, "running")
     duckrow.sql(
-        "CREATE TRIGGER broken BEFORE UPDATE ON attempts BEGIN SELECT raise(ABORT, 'attempt to write a readonly database'); END"
+        "CREATE TRIGGER broken BEFORE UPDATE ON attempts "
+        "BEGIN SELECT raise(ABORT, 'attempt to write a readonly database'); END"
     )
     (duckrow.work / "gate").touch()
     until(lambda: "cannot be written" in (duckrow.home / "daemon.log").read_text(), "the daemon's complaint")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -163,7 +164,7 @@ def test_retries_use_their_back_off_and_keep_each_log(daemon: Duckrow) -> None:
     daemon.wait_for(job, "failed")
     attempts = daemon.job(job)["attempts_made"]
     assert [Path(attempt["log"]).read_text() for attempt in attempts] == ["try 1\n", "try 2\n", "try 3\n"]
-    gaps = [later["started_at"] - earlier["ended_at"] for earlier, later in zip(attempts, attempts[1:], strict=False)]
+    gaps = [later["started_at"] - earlier["ended_at"] for earlier, later in pairwise(attempts)]
     assert gaps[0] >= 0.2
     assert gaps[1] >= 0.4
 

@@ -14,7 +14,7 @@ class StartOrder(NamedTuple):
 
     attempt: LiveAttempt
     folder: str  # the run's own folder; made before the attempt begins
-    extra_environment: dict[str, str]  # what duckrow adds to the job's own
+    extra_environment: dict[bytes, bytes]  # what duckrow adds to the job's own
 
 
 class Started(NamedTuple):

@@ -31,6 +31,7 @@ from duckrow.scheduler.reactor import EpollReactor
 from duckrow.scheduler.recover import Recovery
 from duckrow.scheduler.surroundings import extra_environment
 from duckrow.scheduler.wishes import fulfil_wishes, kill_live
+from duckrow.store.checkpoint import Checkpointer
 from duckrow.store.database import Database
 from duckrow.store.jobs import JobStore
 from duckrow.store.tick import TickStore
@@ -61,6 +62,7 @@ class Loop:
         self.reactor = EpollReactor()
         self.store = TickStore(database, host.id)
         self.jobs = JobStore(database)
+        self._checkpointer = Checkpointer(database.path)
         self.engine = LocalEngine(self.reactor, self.folder.keepers, link, self.store.environment, output)
         self._link = link
         self.recovery = Recovery(self)
@@ -129,6 +131,7 @@ class Loop:
             self.store.start(lined_up)
             self._record_stops(decision, now)
         reach("recorded")
+        self._checkpointer.committed()
         self.engine.settled()
         self._reports = []
         self.inbox = []
@@ -150,6 +153,7 @@ class Loop:
     def close(self) -> None:
         """Let go: what runs goes on, and is found again by the next host."""
         self.engine.close(self.store.keepers_in_use())
+        self._checkpointer.finish()
         self.host.close()
         self.host.ring_others()
         self.reactor.close()

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import os
+
 from duckrow.core.inventory import visible_devices
 from duckrow.core.job import LiveAttempt
 
 
-def extra_environment(attempt: LiveAttempt, folder: str) -> dict[str, str]:
+def extra_environment(attempt: LiveAttempt, folder: str) -> dict[bytes, bytes]:
     job = attempt.job
     extra = {
-        "CUDA_VISIBLE_DEVICES": visible_devices(attempt.holds),
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        "DUCKROW_JOB_ID": str(job.id),
-        "DUCKROW_ATTEMPT": str(attempt.number),
-        "DUCKROW_PROJECT": job.project,
-        "DUCKROW_RUN_DIR": folder,
+        b"CUDA_VISIBLE_DEVICES": visible_devices(attempt.holds).encode(),
+        b"CUDA_DEVICE_ORDER": b"PCI_BUS_ID",
+        b"DUCKROW_JOB_ID": b"%d" % job.id,
+        b"DUCKROW_ATTEMPT": b"%d" % attempt.number,
+        b"DUCKROW_PROJECT": job.project.encode(),
+        b"DUCKROW_RUN_DIR": os.fsencode(folder),
     }
     if len(attempt.holds) > 1:
-        extra["MASTER_PORT"] = str(free_port())
+        extra[b"MASTER_PORT"] = b"%d" % free_port()
     return extra
 
 

@@ -48,6 +48,8 @@ def connect(path: str, *, durable: bool) -> sqlite3.Connection:
 def _prepare(connection: sqlite3.Connection, path: str, durable: bool) -> None:
     connection.row_factory = sqlite3.Row
     connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+    if not durable:
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # a host has a Checkpointer for that
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     newest = len(migrations())
     if version > newest:

@@ -24,6 +24,9 @@ _DEFAULT_SIGNALS = (
 )
 
 
+_TAG = TAG.encode()
+
+
 class Spawner:
     """`output`: `log` (each attempt to its own), `inherit` (where we write) or `terminal` (and read, too)."""
 
@@ -78,11 +81,8 @@ class Spawner:
         if number not in self._environments:
             variables = self._variables_of(number)
             self._environments[number] = {os.fsencode(name): os.fsencode(value) for name, value in variables.items()}
-        environment = self._environments[number].copy()
-        for name, value in order.extra_environment.items():
-            environment[name.encode()] = os.fsencode(value)
-        environment[TAG.encode()] = tag_of(attempt.keeper, attempt.id).encode()
-        return environment
+        tag = {_TAG: tag_of(attempt.keeper, attempt.id).encode()}
+        return {**self._environments[number], **order.extra_environment, **tag}
 
     def _open_log(self, order: StartOrder) -> int:
         """What the attempt writes to: its log itself, or a pipe that the keeper empties into a capped log."""

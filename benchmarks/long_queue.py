@@ -1,0 +1,66 @@
+"""Does it stay quick with 100,000 jobs waiting? Submitting, listing, dispatching, and the memory of the daemon."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+from benchmarks.measure import DUCKROW, duckrow, interleaved, own_duckrow, seconds, table
+
+WAITING = int(os.environ.get("BENCH_QUEUE", "100000"))
+TIMED = 2000
+
+
+def main() -> None:
+    with own_duckrow() as folder:
+        duckrow("up", "--slots", "2")
+        empty_ms = dispatch_ms(*submit(folder, TIMED))
+        duckrow("pause")
+        began = time.perf_counter()
+        first, _ = submit(folder, WAITING)
+        submit_s = time.perf_counter() - began
+        quick = interleaved(
+            {
+                "ls": lambda: seconds([DUCKROW, "ls"]),
+                "submit of one job": lambda: seconds([DUCKROW, "submit", "true"]),
+            }
+        )
+        duckrow("resume")
+        full_ms = dispatch_ms(first, first + TIMED - 1)
+        duckrow("pause")
+        table(f"With {WAITING:,} jobs waiting", {f"submit of {WAITING:,} from a file": submit_s, **quick}, "ms", 1000)
+        print(f"  dispatch of a job, empty queue     {empty_ms:9.2f} ms")
+        print(f"  dispatch of a job, full queue      {full_ms:9.2f} ms  {full_ms / empty_ms:5.2f} x empty")
+        print(f"  memory of the daemon               {daemon_mb():9.1f} MB")
+
+
+def submit(folder: Path, count: int) -> tuple[int, int]:
+    """Submit so many jobs from a file; the first and the last id."""
+    file = folder / "commands"
+    file.write_text("true\n" * count)
+    first, last = duckrow("submit", "--file", str(file)).strip().split("-")
+    return int(first), int(last)
+
+
+def dispatch_ms(first: int, last: int) -> float:
+    """What a job costs the daemon, from the first start to the last end of these, by its own record."""
+    while json.loads(duckrow("ls", str(last), "--json"))[0]["state"] != "done":
+        time.sleep(0.2)
+    with sqlite3.connect(Path(os.environ["DUCKROW_HOME"]) / "duckrow.db") as database:
+        query = "SELECT max(ended_at) - min(started_at) FROM attempts WHERE job_id BETWEEN ? AND ?"
+        (taken_s,) = database.execute(query, (first, last)).fetchone()
+    return float(taken_s) / (last - first + 1) * 1000
+
+
+def daemon_mb() -> float:
+    with sqlite3.connect(Path(os.environ["DUCKROW_HOME"]) / "duckrow.db") as database:
+        (pid,) = database.execute("SELECT pid FROM hosts WHERE id = 1").fetchone()
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+if __name__ == "__main__":
+    main()
