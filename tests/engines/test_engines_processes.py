@@ -123,7 +123,7 @@ def test_a_process_is_read_whatever_its_name(begin: Begin, tmp_path: Path) -> No
     odd = tmp_path / "a) Z (1 2 3"
     odd.symlink_to("/bin/sleep")
     pid = begin(str(odd), "60", session=True).pid
-    assert ") Z (" in Path(f"/proc/{pid}/comm").read_text()
+    until(lambda: ") Z (" in Path(f"/proc/{pid}/comm").read_text(), "the new name")
     found = read_process(pid)
     assert found is not None
     assert (found.pid, found.parent, found.session, found.zombie) == (pid, os.getpid(), pid, False)

@@ -87,6 +87,23 @@ def test_down_kill_ends_the_running_jobs_and_starts_no_other(duckrow: Duckrow) -
     until(lambda: not duckrow.processes(), "the end of all processes")
 
 
+def test_down_kill_ends_what_an_earlier_daemon_left_and_starts_nothing(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "2")
+    left = duckrow.submit("--", "sleep 600")
+    duckrow.wait_for(left, "running")
+    (duckrow.work / "jobs").write_text("sleep 600\n")
+    run = duckrow.spawn("run", "--gpus", "0", "jobs")
+    duckrow.wait_for(2, "running")
+    run.kill()
+    run.wait()
+    waiting = [duckrow.submit("--", "sleep 600") for _ in range(2)]
+    duckrow.wait_for(waiting[0], "running")
+    duckrow.kill_daemon()
+    duckrow("down", "--kill")
+    assert [duckrow.state(job) for job in (left, 2, *waiting)] == ["killed", "killed", "killed", "queued"]
+    assert duckrow.job_processes() == []
+
+
 def test_pause_starts_nothing_more_of_all_or_of_a_project(duckrow: Duckrow) -> None:
     duckrow.up("--slots", "2")
     duckrow("pause", "--project", "slow")

@@ -427,6 +427,48 @@ def test_short_jobs_are_lined_up_and_still_counted_killed_and_interrupted_exactl
     assert sorted(map(int, lines_of(duckrow.work / "out"))) == list(range(1, 3001))
 
 
+def test_nobody_waits_in_line_behind_a_slow_job(duckrow: Duckrow) -> None:
+    slow = "while [ ! -e gate ]; do sleep 0.01; done\n"
+    (duckrow.work / "jobs.txt").write_text("true\n" * 60 + slow + "true\n" * 300)
+    run = duckrow.spawn("run", "--slots", "2", "jobs.txt", stderr=subprocess.DEVNULL)
+    until(lambda: (duckrow.home / "duckrow.db").exists(), "the database")
+    until(
+        lambda: (
+            duckrow.sql("SELECT count(*) FROM sqlite_master WHERE name = 'jobs'") == [(1,)]
+            and duckrow.sql("SELECT count(*) FROM jobs WHERE outcome = 'succeeded'") == [(360,)]
+        ),
+        "all but the slow one",
+    )
+    (duckrow.work / "gate").touch()
+    assert run.wait(30) == 0
+
+
+def test_ctrl_c_starts_nothing_more_of_what_was_lined_up(duckrow: Duckrow) -> None:
+    (duckrow.work / "jobs.txt").write_text("true\n" * 60 + "touch there; sleep 0.015\n" * 2000)
+    run = duckrow.spawn("run", "--slots", "2", "jobs.txt", stderr=subprocess.PIPE)
+    until((duckrow.work / "there").exists, "the longer jobs")
+    run.send_signal(signal.SIGINT)
+    heard = said(run, "starting nothing more")
+    assert any(f"{number} running job" in heard for number in (0, 1, 2)), heard
+    assert run.wait(30) == 130
+    assert run.stderr
+    run.stderr.close()
+    assert duckrow.sql("SELECT count(*) FROM attempts WHERE ended_at IS NULL") == [(0,)]
+    assert duckrow.sql("SELECT count(*) FROM jobs WHERE state NOT IN ('queued', 'done')") == [(0,)]
+
+
+def test_a_pause_of_another_project_is_not_told(duckrow: Duckrow) -> None:
+    duckrow("pause", "--project", "other")
+    assert "paused" not in duckrow("run", "--slots", "1", stdin="sleep 0.1\n").stderr
+
+
+def test_one_command_in_a_terminal_is_nothing_to_resume(duckrow: Duckrow) -> None:
+    duckrow("run", "--slots", "1", "--name", "once", "--", "true")
+    refused = duckrow("run", "--slots", "1", "--resume=once", ok=False)
+    assert refused.returncode == 2
+    assert "no earlier run" in refused.stderr
+
+
 def test_no_process_is_left_after_a_run(duckrow: Duckrow) -> None:
     duckrow("run", "--slots", "2", stdin="true\n" * 5)
     until(lambda: not duckrow.processes(), "the keeper's end")

@@ -38,8 +38,8 @@ class Client:
     def daemon(self) -> HostRow | None:
         return running_daemon(self.folder, self.database)
 
-    def ensure_daemon(self) -> bool:
-        return ensure_daemon(self.folder, self.database)
+    def ensure_daemon(self, dispatch: bool = True) -> bool:
+        return ensure_daemon(self.folder, self.database, dispatch)
 
     def seats(self) -> list[Seat]:
         """What the daemon gives out."""

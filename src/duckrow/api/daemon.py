@@ -23,13 +23,16 @@ def running_daemon(folder: Folder, database: Database) -> HostRow | None:
     return row if row.started_at is not None and row.ended_at is None else None
 
 
-def ensure_daemon(folder: Folder, database: Database) -> bool:
-    """Start the daemon unless it runs; says whether it had to be started."""
+def ensure_daemon(folder: Folder, database: Database, dispatch: bool = True) -> bool:
+    """Start the daemon unless it runs; says whether it had to be started.
+
+    Without `dispatch` it starts no job, and only looks after those that run.
+    """
     if running_daemon(folder, database) is not None:
         return False
     import subprocess
 
-    command = [sys.executable, "-m", "duckrow", "up", "--quiet"]
+    command = [sys.executable, "-m", "duckrow", "up", "--quiet", *([] if dispatch else ["--no-dispatch"])]
     started = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,

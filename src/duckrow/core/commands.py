@@ -60,7 +60,7 @@ def script_options(script: str, prefix: str = "#DUCKROW") -> str:
     """The options in the `#DUCKROW --gpus 2` lines of a script, a line each; they stand before its first command."""
     found = []
     for line in script.split("\n"):
-        if line.split(None, 1)[:1] == [prefix]:
+        if line == prefix or line.startswith((prefix + " ", prefix + "\t")):
             found.append(line[len(prefix) :].strip())
         elif line.strip() and not line.startswith("#"):
             break

@@ -104,7 +104,7 @@ def choose_successors(
     cost more than the job: a job that is lined up can no longer be overtaken.
     """
     chosen: list[tuple[LiveAttempt, QueuedJob]] = []
-    for number, job in enumerate(queue[: room if tails else 0]):
+    for number, job in enumerate(queue[: max(room, 0) if tails else 0]):
         tail = tails[number % len(tails)]
         if job.gpus != tail.job.gpus:
             break

@@ -41,7 +41,7 @@ TRANSITIONS: dict[tuple[State, State], str] = {
     (State.STARTING, State.RUNNING): "its process was seen",
     (State.STARTING, State.STOPPING): "it must end before it was seen running",
     (State.STARTING, State.DONE): "it ended before it was seen running, or could not be started",
-    (State.STARTING, State.QUEUED): "it never began: the start was recorded, then the scheduler died",
+    (State.STARTING, State.QUEUED): "it never began: the scheduler died before it acted, or it stood back from a line",
     (State.RUNNING, State.STOPPING): "killed, over its time limit, or it left processes behind",
     (State.RUNNING, State.DONE): "its process ended, or vanished",
     (State.RUNNING, State.QUEUED): "it ended and is tried again: a retry, or exit code 75",

@@ -40,8 +40,8 @@ class DeviceChoice:
         return words + [word for gpu in self.gpus for word in ("--gpus", gpu)]
 
 
-def serve_here(choice: DeviceChoice, ready: Callable[[], None]) -> None:
-    """Be the daemon."""
+def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool) -> None:
+    """Be the daemon. Without `dispatch` it only looks after what runs."""
     folder = state_folder()
     database = Database(folder)
     choice = _remembered(database, choice)
@@ -49,7 +49,7 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None]) -> None:
     database.close()
     link = fork_host(folder.keepers, speaks=False)
     try:
-        serve(folder, seats, link, ready)
+        serve(folder, seats, link, ready, dispatch)
     except AlreadyRunning as error:
         link.journal.remove()
         raise AlreadyRunning(f"There is a daemon already. {error}") from None
@@ -65,7 +65,7 @@ def _remembered(database: Database, choice: DeviceChoice) -> DeviceChoice:
     return DeviceChoice(**json.loads(kept)) if kept else choice
 
 
-def launch(choice: DeviceChoice, python: str) -> tuple[int | None, bool]:
+def launch(choice: DeviceChoice, python: str, dispatch: bool) -> tuple[int | None, bool]:
     """Start a daemon in the background unless one runs; its PID, and whether it is new."""
     folder = state_folder()
     hosts = HostStore(Database(folder))
@@ -76,7 +76,8 @@ def launch(choice: DeviceChoice, python: str) -> tuple[int | None, bool]:
     log_began = os.fstat(log).st_size
     try:
         process = subprocess.Popen(
-            [python, "-m", "duckrow", "up", "--foreground", "--ready-fd", str(writing), *choice.words()],
+            [python, "-m", "duckrow", "up", "--foreground", "--ready-fd", str(writing), *choice.words()]
+            + ([] if dispatch else ["--no-dispatch"]),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

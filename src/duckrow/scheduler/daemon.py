@@ -36,19 +36,25 @@ def _log(sentence: str) -> None:
         pass  # a full disk must not end the daemon
 
 
-def serve(folder: Folder, seats: Sequence[Seat], link: KeeperLink, ready: Callable[[], None]) -> None:
+def serve(
+    folder: Folder, seats: Sequence[Seat], link: KeeperLink, ready: Callable[[], None], dispatch: bool = True
+) -> None:
     """Run until SIGTERM or SIGINT. What runs then goes on, and is found again by the next daemon.
 
-    SIGQUIT (`duckrow down --kill`) ends what runs too.
+    SIGQUIT (`duckrow down --kill`) ends what runs too. Without `dispatch` nothing is started.
     """
     database = Database(folder, durable=False)
     loop = Loop(database, Host(folder, database, DAEMON), seats, link, _LogTrouble())
+    loop.dispatching = dispatch
+    ends_with_its_jobs = False
     asked_to_end: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.reactor.on_signal(number, lambda number=number: asked_to_end.append(number))  # type: ignore[misc]
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def end_all() -> None:
+        nonlocal ends_with_its_jobs
+        ends_with_its_jobs = True
         loop.dispatching = False
         loop.stop_all = 1
 
@@ -57,7 +63,7 @@ def serve(folder: Folder, seats: Sequence[Seat], link: KeeperLink, ready: Callab
     loop.turn(0)
     _log(f"The daemon runs as process {os.getpid()} over {plural(len(seats), 'seat')}.")
     ready()
-    while not asked_to_end and (loop.dispatching or loop.live):
+    while not asked_to_end and not (ends_with_its_jobs and not loop.live):
         loop.turn()
     running = len(loop.live)
     loop.close()

@@ -65,7 +65,7 @@ class Run:
         self._on_event = on_event
         self._in_terminal = in_terminal  # one command that has the terminal, and hears Ctrl-C itself
         loop.on_end = self._note_end
-        loop.may_line_up = max_failures is None  # a run that may have to stop short must not look ahead
+        loop.lines.allowed = max_failures is None  # a run that may have to stop short must not look ahead
 
     # -- what a view may ask ----------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ class Run:
 
     @property
     def running(self) -> list[LiveAttempt]:
-        return list(self.loop.live.values())
+        return [attempt for attempt in self.loop.live.values() if attempt.follows is None]
 
     @property
     def places(self) -> int:
@@ -148,9 +148,9 @@ class Run:
         while not self._over():
             self.loop.turn(pulse_s)
             self._requeue_earlier()
-            if not self.loop.live and not self._told_of_pause and self.loop.jobs.pauses():
+            if not self.loop.live and not self._told_of_pause and (paused := self.loop.store.paused_projects()):
                 self._told_of_pause = True
-                self._on_event("paused", self.loop.jobs.pauses())
+                self._on_event("paused", paused)
             pulse()
 
     def _over(self) -> bool:

@@ -45,11 +45,15 @@ class Recovery:
         known = {attempt.id: attempt for watcher, attempt in loop.store.live_attempts() if watcher == loop.host.id}
         for attempt_id in list(loop.live):
             if attempt_id not in known:
-                loop.forget(loop.live[attempt_id])
+                loop.lines.drop(loop.live[attempt_id])
             else:
                 _go_back(loop.live[attempt_id], known[attempt_id])
-        for attempt_id, attempt in known.items():
-            loop.live.setdefault(attempt_id, attempt)
+        # Those that the tick had let go of: their ends are reported again, but one that had stood back is forgotten.
+        let_go = [attempt for attempt_id, attempt in known.items() if attempt_id not in loop.live]
+        for attempt in let_go:
+            loop.live[attempt.id] = attempt
+        pending = loop.pending()
+        loop.engine.adopt([attempt for attempt in let_go if attempt.id not in pending], rebooted=False)
         loop.look_again()
 
     def _adopt(self, attempts: list[LiveAttempt], their_boot_id: str) -> None:

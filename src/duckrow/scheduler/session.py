@@ -86,7 +86,7 @@ def _find_earlier(folder: Folder, resume: str, cwd: str, source: str) -> HostRow
     else:
         found, what = hosts.run_named(resume), f"'{resume}'"
     database.close()
-    if found is None:
+    if found is None or found.source == IN_TERMINAL:
         raise UsageError(f"There is no earlier run {what} to resume. Leave --resume away to begin one.")
     return found
 

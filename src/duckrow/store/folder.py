@@ -50,7 +50,7 @@ def state_folder(warn: bool = True) -> Folder:
     if home:
         return Folder(os.path.abspath(home)).make()
     base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    wanted = f"{base}/duckrow"
+    wanted = os.path.abspath(f"{base}/duckrow")
     kind = file_system_of(wanted)
     if kind not in NETWORK_FILE_SYSTEMS:
         return Folder(wanted).make()

@@ -56,6 +56,10 @@ class TickStore:
         """Whether any job of this host is not done."""
         return bool(self.database.one(_SQL["unfinished"], {"host_id": self.host_id}))
 
+    def paused_projects(self) -> list[str]:
+        """The pauses for which jobs of this host wait; the empty name stands for the pause of all."""
+        return [row[0] for row in self.database.all(_SQL["paused_projects"], {"host_id": self.host_id})]
+
     def keepers_in_use(self) -> set[str]:
         return {row[0] for row in self.database.all(_SQL["keepers_in_use"])}
 

@@ -21,8 +21,8 @@ def command(kill_jobs: bool) -> int:
     duckrow down --kill
     """
     client = Client()
-    if kill_jobs:
-        client.ensure_daemon()  # somebody must see to the end of what an earlier daemon left running
+    if kill_jobs and client.jobs.live():
+        client.ensure_daemon(dispatch=False)  # somebody must see to the end of what an earlier daemon left running
     row = end_daemon(client.folder, client.database, kill_jobs)
     if row is None:
         say("duckrow: the daemon is not running.")

@@ -30,6 +30,10 @@ class SubmitCommand(click.Command):
         options = _options_of(script)
         if options:
             ctx.params.clear()
+            super().parse_args(ctx, list(options))
+            if ctx.params["words"]:
+                raise UsageError(f"'{shlex.join(ctx.params['words'])}' in a #DUCKROW line is no option.")
+            ctx.params.clear()
             rest = super().parse_args(ctx, options + typed)
         return rest
 

@@ -18,8 +18,9 @@ from duckrow.scheduler.background import DeviceChoice, daemon_seats, launch, ser
 @device_options
 @click.option("--foreground", is_flag=True, help="Stay here and log to the terminal (for systemd).")
 @click.option("--quiet", is_flag=True, help="Say nothing if all is well.")
+@click.option("--no-dispatch", is_flag=True, hidden=True)
 @click.option("--ready-fd", type=int, hidden=True)
-def command(foreground: bool, quiet: bool, ready_fd: int | None, **values: Any) -> int:
+def command(foreground: bool, quiet: bool, no_dispatch: bool, ready_fd: int | None, **values: Any) -> int:
     """Start the daemon, which runs what `duckrow submit` adds. `duckrow submit` does this by itself.
 
     \b
@@ -30,9 +31,9 @@ def command(foreground: bool, quiet: bool, ready_fd: int | None, **values: Any) 
     """
     choice = DeviceChoice(list(values["gpus"]), values["slots"], values["jobs_per_gpu"])
     if foreground:
-        serve_here(choice, _announcer(ready_fd))
+        serve_here(choice, _announcer(ready_fd), dispatch=not no_dispatch)
         return EXIT_OK
-    pid, is_new = launch(choice, sys.executable)
+    pid, is_new = launch(choice, sys.executable, dispatch=not no_dispatch)
     if not is_new:
         if choice.is_explicit:
             raise DuckrowError(f"The daemon runs already, as process {pid}. To change its devices: duckrow down first.")

@@ -96,6 +96,8 @@ class ChildrenList:
         if self._fd is None:
             return set(children_of(os.getpid()))
         data = os.pread(self._fd, 1 << 16, 0)
+        while len(data) >= 1024 and (more := os.pread(self._fd, 1 << 16, len(data))):
+            data += more  # the kernel gives a page at a time
         return {int(child) for child in data.split()}
 
 

@@ -22,6 +22,13 @@ SELECT a.holds FROM attempts a WHERE a.ended_at IS NULL AND a.host_id <> :host_i
 -- name: unfinished
 SELECT EXISTS (SELECT 1 FROM jobs WHERE host_id = :host_id AND state <> 'done')
 
+-- name: paused_projects
+SELECT p.project FROM pauses p
+WHERE EXISTS (
+    SELECT 1 FROM jobs j
+    WHERE j.host_id = :host_id AND j.state = 'queued' AND (p.project = '' OR p.project = j.project)
+)
+
 -- name: start_job
 UPDATE jobs SET state = 'starting', attempts = attempts + 1, detail = '', changed_at = :at
 WHERE id = :job_id AND state = 'queued'

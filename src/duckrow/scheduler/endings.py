@@ -1,0 +1,113 @@
+"""What the engine reports becomes states: seen running, ended, vanished, never begun."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.core.inventory import CPU
+from duckrow.core.job import LiveAttempt
+from duckrow.core.lifecycle import Outcome, State, outcome_of
+from duckrow.core.ports import Ended, Gone, NeverBegan, NotStarted, Report, Started, Vanished
+from duckrow.core.retry import Verdict, after_end
+
+if TYPE_CHECKING:
+    from duckrow.scheduler.loop import Loop
+
+_RETRY_START_S = 2.0
+
+
+class Endings:
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._store = loop.store
+        self.told: list[tuple[LiveAttempt, Verdict, float]] = []  # the ends of this tick
+        self.freed = False  # whether other hosts have something to gain from them
+
+    def settle(self, reports: Sequence[Report], now: float) -> None:
+        self.told, self.freed = [], False
+        ended = {report.attempt_id for report in reports if not isinstance(report, Started)}
+        for report in reports:
+            attempt = self._loop.live.get(report.attempt_id)
+            if attempt is None:
+                continue
+            match report:
+                case Started(_, pid):
+                    self._saw_start(attempt, pid, now, ended)
+                case Ended(_, exit_code, signal, at, leftovers, silent):
+                    attempt.exit_code, attempt.signal, attempt.exited_at = exit_code, signal, at
+                    if silent:
+                        attempt.log = ""
+                    if leftovers:
+                        self._begin_clearing(attempt, now)
+                    else:
+                        self._finish(attempt, now)
+                case Gone():
+                    self._finish(attempt, now)
+                case Vanished(_, reason):
+                    self._finish(attempt, now, Outcome.LOST, reason)
+                case NeverBegan():
+                    self._unstart(attempt, None, now, "it had not begun when the scheduler ended")
+                case NotStarted(_, reason, try_later):
+                    self._not_started(attempt, reason, try_later, now)
+
+    def _saw_start(self, attempt: LiveAttempt, pid: int, now: float, ended: set[int]) -> None:
+        attempt.pid = pid
+        if attempt.id not in ended and attempt.state is State.STARTING:
+            self._store.running(attempt, pid, now)
+        elif attempt.stop_step == 1:
+            attempt.stop_step = 0  # it was asked to end before it was there to hear it: ask again
+
+    def _begin_clearing(self, attempt: LiveAttempt, now: float) -> None:
+        """The job's own process has ended; what it left behind is ended too before its devices are free."""
+        self._store.note_exit(attempt)
+        if attempt.stop_began_at is None:
+            self._store.stopping(attempt, None, now, "ended, but left processes behind")
+            attempt.stop_began_at = now
+        if attempt.stop_step < 2:
+            attempt.stop_step = 0
+
+    def _finish(self, attempt: LiveAttempt, now: float, outcome: Outcome | None = None, detail: str = "") -> None:
+        if outcome is None:
+            outcome = outcome_of(attempt.exit_code, attempt.signal, attempt.stopped_for)
+        at = attempt.exited_at or now
+        lasted_s = at - attempt.started_at
+        wanted_dead = attempt.stopped_for is Outcome.KILLED
+        verdict = after_end(attempt.job, outcome, attempt.exit_code, lasted_s, now, wanted_dead, detail)
+        self._loop.lines.note_pace(lasted_s)
+        self._close(attempt, verdict, at, now)
+
+    def _close(self, attempt: LiveAttempt, verdict: Verdict, at: float, now: float) -> None:
+        self._store.finish_attempt(attempt, verdict.outcome, at, verdict.detail)
+        if verdict.again:
+            self._store.requeue_job(attempt.job, attempt.state, verdict, now)
+            self._loop.comes_back(verdict.not_before)
+        else:
+            self._store.finish_job(attempt.job.id, attempt.state, verdict.outcome, at, verdict.detail)
+        self._release(attempt)
+        self.told.append((attempt, verdict, at))
+        self._loop.on_end(attempt, verdict)  # before anything else is started: it may have been one failure too many
+
+    def _not_started(self, attempt: LiveAttempt, reason: str, try_later: bool, now: float) -> None:
+        if try_later:
+            self._unstart(attempt, now + _RETRY_START_S, now, f"not started: {reason}")
+            self._loop.observer.trouble(f"Job {attempt.job.id} could not be started: {reason}. It is tried again.")
+        else:
+            self._finish(attempt, now, Outcome.FAILED, f"could not be started: {reason}")
+
+    def _unstart(self, attempt: LiveAttempt, not_before: float | None, now: float, detail: str) -> None:
+        if attempt.stopped_for is Outcome.KILLED:
+            self._finish(attempt, now, Outcome.KILLED, "killed before it began")
+            return
+        self._store.unstart(attempt, not_before, now, detail)
+        self._loop.comes_back(not_before)
+        self._release(attempt)
+
+    def _release(self, attempt: LiveAttempt) -> None:
+        del self._loop.live[attempt.id]
+        self._loop.unbook(attempt)
+        successor = self._loop.lines.step_up(attempt)
+        if successor is not None:
+            self._loop.book(successor)
+        elif not attempt.holds[0][0].startswith(CPU) or attempt.job_host_id != self._loop.host.id:
+            self.freed = True
