@@ -86,7 +86,7 @@ def test_a_daemon_that_dies_at_each_step_of_its_tick_loses_nothing(duckrow: Duck
     deaths = 0
     for moment in range(1, 9):
         duckrow.kill_daemon()
-        until(lambda: not duckrow.job_processes(), "free devices, so that several jobs start in one tick")
+        until(lambda: not duckrow.processes(), "free devices, so that several jobs start in one tick")
         dying = duckrow.spawn("up", "--foreground", env={"DUCKROW_CRASH_AT": f"{point}:{moment}"})
         try:
             until(lambda dying=dying: dying.poll() is not None or all_done(duckrow), "death or the end")  # type: ignore[misc]

@@ -197,12 +197,16 @@ class _Keeper:
         return pids
 
     def _find(self, attempt: int, strangers: list[int]) -> int | None:
-        """The child that is this attempt. Of one that has ended already only its session is left to know it by."""
+        """The child that is this attempt: by its tag, or as a session's leader if it has ended or shed its environment.
+
+        A stranger too many is lost at the worst; a child that is not found would run a second time.
+        """
         wanted = f"{TAG}={tag_of(self._journal.name, attempt)}".encode()
         for pid in strangers:
-            _wait_for_exec(pid)
+            variables = _variables_after_exec(pid)
             process = read_process(pid)
-            if process and (wanted in environment_of(pid) or (process.zombie and process.session == pid)):
+            tagged = any(variable.startswith(TAG_PREFIX) for variable in variables)
+            if wanted in variables or (process is not None and process.session == pid and not tagged):
                 return pid
         return None
 
@@ -276,16 +280,25 @@ class _Keeper:
                 pass  # the host is dead: nobody waits for it
 
 
-def _wait_for_exec(pid: int) -> None:
-    """A child whose host died in the midst of starting it looks like the host itself until it is what it will be."""
+def _variables_after_exec(pid: int) -> list[bytes]:
+    """The environment of a child, which its host may have been in the midst of starting when it died.
+
+    Until it is what it will be, such a child looks like the host itself, and then for a moment like nothing at all.
+    """
     ours = os.readlink("/proc/self/exe")
     deadline = time.monotonic() + _EXEC_S
-    while time.monotonic() < deadline:
+    while True:
+        process = read_process(pid)
+        if process is None or process.zombie:
+            return []
+        variables = environment_of(pid)
         try:
-            if os.readlink(f"/proc/{pid}/exe") != ours or any(v.startswith(TAG_PREFIX) for v in environment_of(pid)):
-                return
-        except OSError:  # it has ended
-            return
+            is_new = os.readlink(f"/proc/{pid}/exe") != ours
+        except OSError:
+            is_new = False
+        tagged = any(variable.startswith(TAG_PREFIX) for variable in variables)
+        if tagged or (is_new and any(variables)) or time.monotonic() > deadline:
+            return variables
         time.sleep(0.001)
 
 
