@@ -269,6 +269,14 @@ def test_a_named_run_is_resumed_by_its_name(duckrow: Duckrow) -> None:
     assert duckrow("run", "--resume=nobody", ok=False).returncode == 2
 
 
+def test_a_resumed_run_has_the_devices_that_it_had(duckrow: Duckrow) -> None:
+    file = jobs_file(duckrow, "echo $CUDA_VISIBLE_DEVICES >> out; test -e fixed\n")
+    duckrow("run", "--gpus", "5", file, ok=False)
+    duckrow("run", "--resume", file, ok=False)
+    duckrow("run", "--gpus", "6", "--resume", file, ok=False)
+    assert lines_of(duckrow.work / "out") == ["5", "5", "6"]
+
+
 def test_a_run_that_still_goes_on_cannot_be_resumed(duckrow: Duckrow) -> None:
     run, gate = start_interruptible(duckrow)
     refused = duckrow("run", "--slots", "2", "--resume", "jobs.txt", ok=False)

@@ -18,7 +18,7 @@ from duckrow.scheduler.host import AlreadyRunning, Host
 from duckrow.scheduler.loop import Loop
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder, state_folder
-from duckrow.store.hosts import HostRow, HostStore
+from duckrow.store.hosts import HostRow, HostStore, seats_from
 
 __all__ = ["LAST", "open_run", "seats_of"]
 
@@ -34,6 +34,7 @@ def open_run(
     observer: Observer,
     make_spec: Callable[[str], JobSpec],
     *,
+    seats_chosen: bool = True,
     name: str = "",
     file: str | None = None,
     delimiter: str | None = None,
@@ -43,7 +44,10 @@ def open_run(
     max_failures: int | None = None,
     on_event: Callable[[str, Any], None] = lambda *_: None,
 ) -> Run:
-    """A run that is ready to go. `output` is that of the engine; on a terminal, the one command is given later."""
+    """A run that is ready to go. `output` is that of the engine; on a terminal, the one command is given later.
+
+    Unless its seats were chosen anew, a resumed run has those that it had.
+    """
     folder = state_folder()
     cwd, source = os.getcwd(), os.path.abspath(file) if file and file != "-" else ""
     if output == "terminal":
@@ -67,6 +71,8 @@ def open_run(
     except AlreadyRunning as error:
         link.journal.remove()
         raise UsageError(f"The run {earlier.name if earlier else host_id} has not ended. {error}") from None
+    if earlier is not None and not seats_chosen:
+        seats = seats_from(earlier.seats)
     loop = Loop(database, host, seats, link, observer, output)
     loop.environment = dict(environment)
     run = Run(loop, make_spec, max_failures, on_event, in_terminal=output == "terminal")

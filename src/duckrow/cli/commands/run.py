@@ -98,6 +98,7 @@ def _run_list(file: str | None, seats: Sequence[Seat], values: dict[str, Any], o
         seats,
         view,
         lambda command: options.spec(command, values["gpus_per_job"]),
+        seats_chosen=bool(values["gpus"]) or values["slots"] is not None,
         name=options.name,
         file=file,
         delimiter=values["delimiter"],
