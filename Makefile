@@ -27,6 +27,7 @@ soak: $(STAMP)  ## the crash tests, for a long time
 	DUCKROW_SOAK=1 $(BIN)/pytest tests/system -k crash -x
 
 bench: $(STAMP)  ## duckrow beside its rivals; see benchmarks/README.md
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
 	$(BIN)/python -m benchmarks
 
 clean:

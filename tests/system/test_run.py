@@ -114,7 +114,7 @@ def test_one_command_keeps_its_input_and_returns_its_exit_code(duckrow: Duckrow)
     done = duckrow(
         "run", "--gpus", "3", "--", "sh", "-c", "cat; echo $CUDA_VISIBLE_DEVICES; exit 7", stdin="typed\n", ok=False
     )
-    assert (done.stdout, done.returncode) == ("typed\n3\n", 7)
+    assert (done.stdout, done.stderr, done.returncode) == ("typed\n3\n", "", 7)
     killed = duckrow("run", "--slots", "1", "--", "kill -9 $$", ok=False)
     assert killed.returncode == 137
 
@@ -307,7 +307,7 @@ def test_enough_failures_end_the_run(duckrow: Duckrow) -> None:
     assert duckrow.sql("SELECT count(*) FROM attempts") == [(3,)]
 
 
-def test_ten_thousand_jobs_that_fail_alike_are_told_as_one_error(duckrow: Duckrow) -> None:
+def test_thousands_of_jobs_that_fail_alike_are_told_as_one_error(duckrow: Duckrow) -> None:
     done = duckrow("run", "--slots", "4", stdin="echo the same error; exit 9\n" * 2000, ok=False)
     assert done.returncode == 1
     assert done.stderr.count("the same error") <= 8

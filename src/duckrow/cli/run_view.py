@@ -25,7 +25,8 @@ class RunView(Observer):
 
     pulse_s: float | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, tells_exit_codes: bool = True) -> None:
+        self._tells_exit_codes = tells_exit_codes
         self.report = Report()
         self.began = time.time()
         self.run: Progress | None = None
@@ -51,6 +52,8 @@ class RunView(Observer):
         self.last_code = attempt.exit_code if attempt.signal is None else 128 + attempt.signal
         if verdict.again:
             self.tell(f"job {attempt.job.id}: {verdict.detail}.")
+        elif not self._tells_exit_codes and not verdict.detail:
+            return  # it is returned
         elif verdict.outcome is not Outcome.SUCCEEDED and not self.run.interrupts:
             if self.report.failed <= _TOLD_AT_ONCE:
                 why = f" ({verdict.detail})" if verdict.detail else ""

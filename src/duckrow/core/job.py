@@ -18,7 +18,7 @@ DEFAULT_NOTICE_S = 30.0
 DEFAULT_SHELL = "/bin/sh"
 ATTEMPTS_PER_JOB = 1_000_000
 
-_INTERPRETERS = r"(python[\d.]*|bash|sh|zsh|Rscript|julia|perl|node|uv|run|torchrun|accelerate|launch)"
+_INTERPRETERS = r"(exec|python[\d.]*|bash|sh|zsh|Rscript|julia|perl|node|uv|run|torchrun|accelerate|launch)"
 
 
 @dataclass(slots=True)

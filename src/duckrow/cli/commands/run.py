@@ -159,8 +159,9 @@ def _run_here(
     """One command in this terminal: its input, its output, its exit code."""
     if file is not None:
         raise UsageError(f"Either a file of commands ({file}) or one command behind --, not both.")
-    spec = options.spec(command_of(words), gpus)
-    view = RunView()
+    # A program takes the place of its shell, which would else die of a Ctrl-C that the program handles.
+    spec = options.spec(command_of(words) if len(words) == 1 else f"exec {command_of(words)}", gpus)
+    view = RunView(tells_exit_codes=False)
     environment = inherited_environment(dict(options.variables))
     run = open_run(seats, view, lambda _: spec, name=options.name, environment=environment, output="terminal")
     view.attach(run)
