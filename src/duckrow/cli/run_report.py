@@ -14,7 +14,7 @@ from duckrow.core.units import format_duration
 
 _GROUPS_SHOWN = 3
 _LINES_SHOWN = 5
-_LOGS_READ = 2000
+_FAILURES_KEPT = 20_000  # whose logs are read to group them; the others are counted
 _COMMANDS_LISTED = 5
 
 
@@ -48,7 +48,7 @@ class Report:
         if not verdict.again:
             self.outcomes[verdict.outcome] += 1
             self.total_s += ending.duration_s
-            if verdict.outcome is not Outcome.SUCCEEDED:
+            if verdict.outcome is not Outcome.SUCCEEDED and len(self.failures) < _FAILURES_KEPT:
                 self.failures.append(ending)
         return ending
 
@@ -74,7 +74,7 @@ class Report:
     def failure_lines(self) -> list[str]:
         """The first failures of each kind with the end of their log; the same error is shown once, with a count."""
         groups: dict[tuple[str, str], list[Ending]] = {}
-        for ending in self.failures[:_LOGS_READ]:
+        for ending in self.failures:
             if ending.outcome is Outcome.KILLED and ending.detail == "interrupted":
                 continue
             error = ending.detail or next(iter(last_lines(ending.attempt.log, 1)), "")
@@ -86,6 +86,8 @@ class Report:
         if len(shown) > _GROUPS_SHOWN:
             rest = sum(len(endings) for _, endings in shown[_GROUPS_SHOWN:])
             lines.append(f"  and {rest} more, with {len(shown) - _GROUPS_SHOWN} other errors.")
+        if self.failed > len(self.failures):
+            lines.append(f"  and {self.failed - len(self.failures)} more, not looked at.")
         return lines
 
 
