@@ -156,6 +156,8 @@ def duckrow(tmp_path: Path) -> Iterator[Duckrow]:
 
 @pytest.fixture(autouse=True)
 def no_real_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No test may touch the user's own state."""
+    """No test may touch the user's own state, or hang on the user's own settings."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
-    monkeypatch.delenv("DUCKROW_HOME", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg-config"))
+    for name in ("DUCKROW_HOME", "DUCKROW_CONFIG", *(name for name in os.environ if name.startswith("DUCKROW__"))):
+        monkeypatch.delenv(name, raising=False)

@@ -28,7 +28,7 @@ from duckrow.core import errors
 from duckrow.core.lifecycle import TRANSITIONS, Outcome, State
 from duckrow.scheduler.surroundings import extra_environment
 from tests.conftest import Duckrow
-from tests.core.language import attempt
+from tests.core.language import attempt, job
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -109,9 +109,14 @@ def test_every_field_that_is_printed_is_explained(duckrow: Duckrow) -> None:
         duckrow.wait_for(1, "running")
         devices = json.loads(duckrow("gpus", "--json").stdout)
         story = json.loads(duckrow("show", "last", "--json").stdout)[0]
+        reasons = json.loads(duckrow("why", "last", "--json").stdout)
+        duckrow("limit", "thesis", "--max-running", "2")
+        limits = json.loads(duckrow("limit", "--json").stdout)
     finally:
         duckrow("down", "--kill")
     assert set(submitted[0]) == rows_of(text, "A submission")
+    assert set(reasons[0]) == rows_of(text, "A reason")
+    assert set(limits[0]) == rows_of(text, "A limit")
     assert set(devices[0]) | set(devices[0]["jobs"][0]) == rows_of(text, "A device")
     assert set(story["attempts_made"][0]) | set(story["events"][0]) == rows_of(text, "The story of a job")
     assert set(story) == rows_of(text, "A job") | {"attempts_made", "events"}
@@ -126,8 +131,14 @@ def test_every_exit_code_is_explained() -> None:
 
 def test_every_variable_of_a_job_is_explained() -> None:
     documented = rows_of((DOCS / "cli.md").read_text(), "The variables of a job")
-    given = extra_environment(attempt(holds=(("0", 1), ("1", 1))), "/folder")
-    assert documented == {name.decode() for name in given}
+    of_array = attempt(job(array_id=7, array_index=3), holds=(("0", 1), ("1", 1)))
+    assert documented == {name.decode() for name in extra_environment(of_array, "/folder")}
+
+
+def test_variables_that_only_arrays_have_are_marked() -> None:
+    plain, of_array = (extra_environment(attempt(of), "/folder") for of in (job(), job(array_id=7, array_index=3)))
+    marked = re.findall(r"^\| `(\w+)` \|.*; arrays only \|$", (DOCS / "cli.md").read_text(), re.MULTILINE)
+    assert sorted(marked) == sorted(name.decode() for name in set(of_array) - set(plain))
 
 
 @pytest.mark.parametrize("page", ["jobs.md", "architecture.md"])

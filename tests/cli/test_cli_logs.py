@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duckrow.cli import log_tail
-from duckrow.cli.log_tail import GrowingLines, GrowingLog, fold_progress, last_lines
+from duckrow.cli.log_tail import GrowingLines, GrowingLog, fold_progress, last_lines, offset_of_last_lines
 
 
 @pytest.fixture
@@ -153,3 +153,30 @@ def test_bytes_come_as_they_were_written(log: Path) -> None:
     assert b"".join(growing.more()) == b""
     append(log, b"more")
     assert b"".join(growing.more()) == b"more"
+
+
+@given(st.lists(st.text("ab", max_size=5), max_size=20), st.integers(1, 12), st.integers(1, 40), st.booleans())
+def test_a_log_can_be_followed_from_its_last_lines_on(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], count: int, chunk: int, ended: bool
+) -> None:
+    log = tmp_path_factory.mktemp("logs") / "job.log"
+    log.write_text("".join(f"{text}\n" for text in texts) + ("" if ended else "rest"))
+    lines = texts if ended else [*texts, "rest"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log_tail, "_CHUNK_BYTES", chunk)
+        offset = offset_of_last_lines(str(log), count)
+        assert GrowingLines(str(log), offset).more(final=True) == lines[-count:]
+
+
+def test_of_a_log_that_is_one_endless_progress_bar_only_the_end_is_read(log: Path) -> None:
+    with open(log, "wb") as file:
+        file.truncate(1 << 40)
+        file.seek(0, os.SEEK_END)
+        file.write(b"\r 99%\r100%")
+    assert last_lines(str(log), 5) == ["100%"]
+    assert (1 << 40) - offset_of_last_lines(str(log), 5) <= log_tail._MOST_BYTES
+
+
+def test_a_long_progress_bar_is_folded_while_it_is_read(log: Path) -> None:
+    log.write_bytes(b"begin\n" + b"".join(b"\r%6d" % number for number in range(50_000)) + b"\r\nend\n")
+    assert list(GrowingLines(str(log)).more_bytes(final=True)) == [b"begin", b" 49999", b"end"]

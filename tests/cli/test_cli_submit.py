@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import pytest
 
 from duckrow.cli.commands import submit
 from duckrow.cli.main import run_cli
-from duckrow.core.job import JobSpec
+from duckrow.core.dependency import ANY, FAILED, OK, Dependency
+from duckrow.core.job import DEFAULT_PRIORITY, JobSpec
 
 
 class Counter:
@@ -21,13 +23,23 @@ class Counter:
     def __init__(self) -> None:
         self.specs: list[JobSpec] = []
         self.environment: dict[str, str] = {}
+        self.after: list[Dependency] = []
+        self.array_limit: int | None = None
 
     def __call__(self) -> Counter:
         return self
 
-    def submit(self, specs: Sequence[JobSpec], environment: Mapping[str, str]) -> range:
+    def submit(
+        self,
+        specs: Sequence[JobSpec],
+        environment: Mapping[str, str],
+        after: Sequence[Dependency],
+        array_limit: int | None,
+    ) -> range:
         self.specs += specs
         self.environment = dict(environment)
+        self.after = list(after)
+        self.array_limit = array_limit
         return range(41, 41 + len(specs))
 
     @property
@@ -81,6 +93,65 @@ def test_variables_are_taken_along(counter: Counter) -> None:
     assert counter.environment == {"A": "1", "B": "x=y"}
 
 
+def test_a_plain_job_waits_for_nothing(counter: Counter) -> None:
+    assert run_cli(["submit", "--", "true"]) == 0
+    (spec,) = counter.specs
+    assert (spec.priority, spec.held, spec.not_before, spec.array_index) == (DEFAULT_PRIORITY, False, None, None)
+    assert spec.if_broken == "skip"
+    assert (counter.after, counter.array_limit) == ([], None)
+
+
+@pytest.mark.parametrize("priority", [50, 0, -5])
+def test_a_job_has_the_priority_that_is_asked_for(counter: Counter, priority: int) -> None:
+    assert run_cli(["submit", "--priority", str(priority), "--", "true"]) == 0
+    assert counter.specs[0].priority == priority
+
+
+def test_each_job_of_a_file_is_held_and_prioritised(counter: Counter) -> None:
+    write("list.txt", "echo a\necho b\n")
+    assert run_cli(["submit", "--file", "list.txt", "--hold", "--priority", "7", "--if-broken", "wait"]) == 0
+    assert [(spec.held, spec.priority, spec.if_broken) for spec in counter.specs] == [(True, 7, "wait")] * 2
+
+
+def test_a_job_begins_when_it_is_told(counter: Counter) -> None:
+    before = time.time()
+    assert run_cli(["submit", "--begin", "+2h", "--", "true"]) == 0
+    begins_at = counter.specs[0].not_before
+    assert begins_at is not None
+    assert before + 7200 <= begins_at <= time.time() + 7200
+
+
+def test_an_array_is_a_job_for_each_index(counter: Counter, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_cli(["submit", "--array", "1,3-5%2", "--name", "fit", "--gpus", "2", "train $DUCKROW_ARRAY_INDEX"]) == 0
+    assert [spec.array_index for spec in counter.specs] == [1, 3, 4, 5]
+    assert counter.commands == ["train $DUCKROW_ARRAY_INDEX"] * 4
+    assert {(spec.name, spec.gpus) for spec in counter.specs} == {("fit", 2)}
+    assert counter.array_limit == 2
+    assert capsys.readouterr().out == "41-44\n"
+
+
+def test_an_array_without_a_limit_has_none(counter: Counter) -> None:
+    assert run_cli(["submit", "--array", "0-1", "--", "true"]) == 0
+    assert counter.array_limit is None
+
+
+def test_what_a_job_waits_for_is_gathered(counter: Counter) -> None:
+    assert run_cli(["submit", "--after", "12,13", "--after", "any:prep", "--after", "afternotok:9", "--", "true"]) == 0
+    expected = [Dependency("12", OK), Dependency("13", OK), Dependency("prep", ANY), Dependency("9", FAILED)]
+    assert counter.after == expected
+
+
+def test_a_script_can_say_what_it_waits_for(counter: Counter) -> None:
+    write("train.sh", "#!/bin/sh\n#DUCKROW --after 12 --array 0-2%1 --hold --priority 3\ntrue\n")
+    assert run_cli(["submit", "--priority", "4", "train.sh"]) == 0
+    assert [(spec.array_index, spec.held, spec.priority) for spec in counter.specs] == [
+        (0, True, 4),
+        (1, True, 4),
+        (2, True, 4),
+    ]
+    assert (counter.after, counter.array_limit) == ([Dependency("12", OK)], 1)
+
+
 def test_each_line_of_a_file_is_a_job(counter: Counter, capsys: pytest.CaptureFixture[str]) -> None:
     write("list.txt", "# jobs\necho a\n\necho b\n")
     assert run_cli(["submit", "--file", "list.txt", "--retries", "2"]) == 0
@@ -121,6 +192,12 @@ def test_the_ids_are_printed_as_json_on_demand(capsys: pytest.CaptureFixture[str
         (["--file", "two.txt", "--outfile", "o"], "--outfile is for one job"),
         (["--name", "a/b", "--", "true"], "'a/b' cannot be a name"),
         (["--gpus", "-1", "--", "true"], "-1"),
+        (["--file", "two.txt", "--array", "0-3"], "--array is for one command"),
+        (["--array", "0-3", "--outfile", "o", "--", "true"], "--outfile is for one job"),
+        (["--array", "3-0", "--", "true"], "--array 3-0: 3-0 runs backwards"),
+        (["--begin", "whenever", "--", "true"], "'whenever' is not a time to begin"),
+        (["--after", "soon:12", "--", "true"], "'soon' is not a condition"),
+        (["--if-broken", "panic", "--", "true"], "panic"),
     ],
 )
 def test_what_cannot_be_submitted_is_told_and_nothing_is(

@@ -88,7 +88,7 @@ def test_a_verb_loads_itself_alone() -> None:
 
 def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_cli(["--version"]) == 0
-    assert capsys.readouterr().out == f"duckrow {__version__}\n"
+    assert capsys.readouterr().out.splitlines()[0] == f"duckrow {__version__}"
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("sumbit", "submit"), ("lgos", "logs"), ("kil", "kill"), ("gpu", "gpus")])

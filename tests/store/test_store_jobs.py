@@ -48,15 +48,22 @@ def test_a_job_keeps_all_that_was_asked_for(shelf: Shelf) -> None:
         outfile="/work/out.txt",
         max_log_bytes=1 << 20,
         priority=50,
+        array_index=7,
     )
     with shelf.database.transaction():
         environment_id = shelf.jobs.keep_environment({"B": "2"})
         shelf.jobs.add(DAEMON, [asked], environment_id)
     (kept,) = shelf.tick.eligible(1)
     for field in kept._fields:
-        if field not in ("id", "environment_id", "retries_used", "attempts"):
+        if field not in ("id", "environment_id", "retries_used", "attempts", "array_id"):
             assert getattr(kept, field) == getattr(asked, field), field
-    assert (kept.id, kept.environment_id, kept.retries_used, kept.attempts) == (1, environment_id, 0, 0)
+    assert (kept.id, kept.environment_id, kept.retries_used, kept.attempts, kept.array_id) == (
+        1,
+        environment_id,
+        0,
+        0,
+        1,
+    )
     (row,) = shelf.jobs.pick()
     assert (row["priority"], row["host_name"], row["state"], row["outcome"]) == (50, "daemon", "queued", None)
 

@@ -11,12 +11,14 @@ from typing import Any
 from duckrow.api.daemon import ensure_daemon, running_daemon
 from duckrow.api.environment import inherited_environment
 from duckrow.api.views import JobView, job_view, text
+from duckrow.core.dependency import Dependency, in_words, is_met
 from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, UsageError
 from duckrow.core.inventory import CPU, WHOLE, Seat
 from duckrow.core.job import JobSpec
-from duckrow.core.lifecycle import State
+from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.placement import refusal
 from duckrow.core.selection import parse_selection
+from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder, state_folder
 from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seats_from
@@ -50,8 +52,17 @@ class Client:
 
     # -- adding -----------------------------------------------------------------------------------------------
 
-    def submit(self, specs: Sequence[JobSpec], environment: Mapping[str, str] | None = None) -> range:
-        """Add jobs to the daemon's queue, all or none; they are on disk when this returns."""
+    def submit(
+        self,
+        specs: Sequence[JobSpec],
+        environment: Mapping[str, str] | None = None,
+        after: Sequence[Dependency] = (),
+        array_limit: int | None = None,
+    ) -> range:
+        """Add jobs to the daemon's queue, all or none; they are on disk when this returns.
+
+        `after`: what each of them waits for. `array_limit`: how many of the array that they are may run at a time.
+        """
         self.ensure_daemon()
         seats = self.seats()
         for gpus in {spec.gpus for spec in specs}:
@@ -61,8 +72,28 @@ class Client:
         with self.database.transaction():
             environment_id = self.jobs.keep_environment(inherited_environment(environment))
             ids = self.jobs.add(DAEMON, specs, environment_id)
+            control = ControlStore(self.database)
+            control.add_dependencies(ids, self._not_yet_met(control, after))
+            if array_limit is not None:
+                control.set_limit(f"array:{ids[0]}", array_limit)
         ring(self.folder, DAEMON)
         return ids
+
+    def _not_yet_met(self, control: ControlStore, after: Sequence[Dependency]) -> list[tuple[int, str]]:
+        """(job, condition) of those that have yet to end; one that has ended in the wrong way is an error."""
+        waits_for = []
+        for dependency in after:
+            for job_id in self.select([dependency.words]):
+                state, outcome = control.end_of(job_id)
+                if state != State.DONE or outcome is None:
+                    waits_for.append((job_id, dependency.condition))
+                elif not is_met(dependency.condition, Outcome(outcome)):
+                    wanted = in_words(dependency.condition, job_id)
+                    raise UsageError(
+                        f"This job would wait for {wanted}, which has {outcome} already, so it would never start. "
+                        "Nothing was submitted."
+                    )
+        return waits_for
 
     # -- looking ----------------------------------------------------------------------------------------------
 
@@ -182,15 +213,26 @@ class Client:
 
     def pause(self, project: str | None) -> None:
         self.jobs.pause(project or "")
-        self._ring_all()
+        self.ring_all()
+
+    def suspend(self, project: str | None) -> int:
+        """Suspend what runs; how many jobs that are."""
+        running = [row["job_id"] for row in self.jobs.live() if project in (None, row["project"])]
+        if running:
+            self.wish(running, "suspend")
+            self.await_wishes(running)
+        return len(running)
 
     def unpause(self, project: str | None) -> None:
         if project is not None and project not in self.jobs.pauses():
             raise UsageError(f"'{project}' is not paused.")
         self.jobs.unpause(project)
-        self._ring_all()
+        running = [row["job_id"] for row in self.jobs.live() if project in (None, row["project"])]
+        if running:
+            self.wish(running, "continue")  # no harm to those that were not suspended
+        self.ring_all()
 
-    def _ring_all(self) -> None:
+    def ring_all(self) -> None:
         for row in self.living_hosts():
             ring(self.folder, row.id)
 

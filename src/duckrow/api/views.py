@@ -34,6 +34,12 @@ class JobView:
     log: str | None
     host: str  # daemon, or the name of the run
     detail: str
+    timeout_s: float | None = None
+    retries: int = 0
+    held: bool = False
+    not_before: float | None = None
+    eta_s: float | None = None  # until it will be done, as far as its like tell; None: unknown
+    run_ended: bool = False  # it waits for a run that has ended
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -65,6 +71,10 @@ def job_view(row: Any, now: float) -> JobView:
         log=None if row["log"] is None else text(row["log"]),
         host=row["host_name"],
         detail=row["detail"],
+        timeout_s=row["timeout_s"],
+        retries=row["retries"],
+        held=bool(row["held"]) and is_queued,
+        not_before=row["not_before"] if is_queued else None,
     )
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, TextIO
 
 COLOURS = {
@@ -38,7 +39,18 @@ def wants_colour(stream: TextIO) -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
+    chosen = chosen_colour()
+    if chosen != "auto":
+        return chosen == "always"
     return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+@lru_cache(maxsize=1)
+def chosen_colour() -> str:
+    """The setting; asked for once, since every painted word wants to know."""
+    from duckrow.api.settings_files import colour
+
+    return colour()
 
 
 def paint(text: str, colour: str, stream: TextIO) -> str:
@@ -59,6 +71,15 @@ def say(message: str) -> None:
         pass
 
 
+def say_changed(asked: Sequence[int], changed: Sequence[int], what: str) -> None:
+    """How many jobs were changed, and which no longer wait."""
+    late = [str(job_id) for job_id in asked if job_id not in set(changed)]
+    if late:
+        more = ", ..." if len(late) > 10 else ""
+        say(f"duckrow: left alone, since they no longer wait: {', '.join(late[:10])}{more}.")
+    say(f"duckrow: {len(changed)} {'job' if len(changed) == 1 else 'jobs'} {what}.")
+
+
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2))
 
@@ -70,20 +91,66 @@ def terminal_width() -> int:
         return 120
 
 
+def terminal_height() -> int:
+    try:
+        return int(os.environ.get("LINES") or os.get_terminal_size(sys.stdout.fileno()).lines)
+    except (OSError, ValueError):
+        return 24
+
+
+def display_width(text: str) -> int:
+    """How many cells of a terminal the text takes: Chinese, Japanese and Korean characters take two."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    return sum(
+        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        for character in text
+    )
+
+
+def fit(text: str, width: int) -> str:
+    """The text if it takes no more than `width` cells, else its beginning and an ellipsis."""
+    if display_width(text) <= width:
+        return text
+    while text and display_width(text) > width - 1:
+        text = text[: min(len(text) - 1, width - 1)]
+    return text + "…"
+
+
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str] | None = None) -> None:
+    for line in table_lines(header, rows, colours):
+        print(line)
+
+
+def table_lines(
+    header: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str] | None = None
+) -> list[str]:
     """Columns as wide as they need to be; the last one takes what is left and is cut at the end of the line."""
     width = terminal_width() if sys.stdout.isatty() else 10_000
     cells = [[clean(cell) for cell in row] for row in rows]
-    widths = [max(len(line[column]) for line in [list(header), *cells]) for column in range(len(header))]
-    before_last = sum(widths[:-1]) + 2 * (len(widths) - 1)
-    widths[-1] = max(min(widths[-1], width - before_last), 10)
+    widths = [max(display_width(line[column]) for line in [list(header), *cells]) for column in range(len(header))]
+    _shrink(widths, width)
 
     def line_of(line: Sequence[str]) -> str:
-        *first, last = line
-        padded = [cell.ljust(size) for cell, size in zip(first, widths, strict=False)]
-        last = last if len(last) <= widths[-1] else last[: widths[-1] - 1] + "…"
-        return "  ".join([*padded, last]).rstrip()
+        cut = [fit(cell, size) for cell, size in zip(line, widths, strict=True)]
+        padded = [cell + " " * (size - display_width(cell)) for cell, size in zip(cut, widths, strict=True)]
+        return "  ".join(padded).rstrip()
 
-    print(paint(line_of(header), "bold", sys.stdout))
-    for number, row in enumerate(cells):
-        print(paint(line_of(row), colours[number] if colours else "", sys.stdout))
+    lines = [paint(line_of(header), "bold", sys.stdout)]
+    return lines + [
+        paint(line_of(row), colours[number] if colours else "", sys.stdout) for number, row in enumerate(cells)
+    ]
+
+
+_NARROWEST = 10
+"""No column is cut below this, however narrow the terminal."""
+
+
+def _shrink(widths: list[int], width: int) -> None:
+    """Fit a table into a line: first the last column gives way, then the widest of the others."""
+    room = width - 2 * (len(widths) - 1)
+    widths[-1] = max(min(widths[-1], room - sum(widths[:-1])), min(widths[-1], _NARROWEST))
+    while sum(widths) > room and max(widths) > _NARROWEST:
+        widths[widths.index(max(widths))] -= 1

@@ -6,22 +6,22 @@ import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.inventory import looks_like_devices
 from duckrow.core.job import (
-    DEFAULT_BACKOFF_S,
-    DEFAULT_GRACE_S,
     DEFAULT_NOTICE_S,
     DEFAULT_NOTICE_SIGNAL,
-    DEFAULT_PROJECT,
-    DEFAULT_SHELL,
+    DEFAULT_PRIORITY,
     JobSpec,
 )
-from duckrow.core.units import parse_duration_s, parse_size_bytes
+from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes
+
+if TYPE_CHECKING:
+    from duckrow.api.settings import Settings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -44,6 +44,9 @@ class _Parsed(click.ParamType[Any]):
 
 TIME = _Parsed("time", parse_duration_s)
 SIZE = _Parsed("size", parse_size_bytes)
+# Where a setting may set a limit, `none` takes it away again.
+TIME_OR_NONE = _Parsed("time", lambda text: NO_LIMIT if text == NO_LIMIT else parse_duration_s(text))
+SIZE_OR_NONE = _Parsed("size", lambda text: NO_LIMIT if text == NO_LIMIT else parse_size_bytes(text))
 
 
 def parse_notice(text: str) -> tuple[int | None, float]:
@@ -87,33 +90,21 @@ def job_options(function: Function) -> Function:
 
 _JOB_OPTIONS = [
     click.option("-n", "--name", default="", help="What to call it; by default the script or program."),
-    click.option("-p", "--project", default=DEFAULT_PROJECT, show_default=True, help="The project it belongs to."),
-    click.option("--retries", type=click.IntRange(0), default=0, help="How often to try again after a failure."),
-    click.option(
-        "--backoff",
-        type=TIME,
-        default=DEFAULT_BACKOFF_S,
-        help="Wait before the first retry, then double it.  [default: 10s]",
-    ),
-    click.option("--timeout", type=TIME, help="End it after this time (90s, 30m, 2h, 1:30:00)."),
+    click.option("-p", "--project", help="The project it belongs to.  [default: default]"),
+    click.option("--retries", type=click.IntRange(0), help="How often to try again after a failure.  [default: 0]"),
+    click.option("--backoff", type=TIME, help="Wait before the first retry, then double it.  [default: 10s]"),
+    click.option("--timeout", type=TIME_OR_NONE, help="End it after this time (90s, 30m, 2h, 1:30:00)."),
     click.option(
         "--signal",
         "notice",
         type=NOTICE,
-        default="USR2@30s",
-        show_default=True,
-        help="Warn the job so long before its time limit; 'none' for no warning.",
+        help="Warn the job so long before its time limit; 'none' for no warning.  [default: USR2@30s]",
     ),
-    click.option(
-        "--grace",
-        type=TIME,
-        default=DEFAULT_GRACE_S,
-        help="Time between SIGTERM and SIGKILL.  [default: 10s]",
-    ),
+    click.option("--grace", type=TIME, help="Time between SIGTERM and SIGKILL.  [default: 10s]"),
     click.option("-e", "--env", "variables", type=VARIABLE, multiple=True, help="Set NAME=VALUE, or take NAME along."),
     click.option("--cwd", type=click.Path(), help="Folder to run in; by default this one."),
-    click.option("--shell", default=DEFAULT_SHELL, show_default=True, help="Shell that runs the command."),
-    click.option("--max-log", type=SIZE, help="Keep only the beginning and the end of a longer log (10M)."),
+    click.option("--shell", help="Shell that runs the command.  [default: /bin/sh]"),
+    click.option("--max-log", type=SIZE_OR_NONE, help="Keep only the beginning and the end of a longer log (10M)."),
 ]
 
 
@@ -132,6 +123,7 @@ class JobOptions:
     cwd: str | None
     shell: str
     max_log: int | None
+    priority: int = DEFAULT_PRIORITY  # as the settings say; not every verb has an option for it
 
     def spec(self, command: str, gpus: int | None = None, outfile: str | None = None) -> JobSpec:
         return JobSpec(
@@ -139,6 +131,7 @@ class JobOptions:
             cwd=_folder(self.cwd),
             name=self.name,
             project=self.project,
+            priority=self.priority,
             gpus=gpus,
             shell=_shell(self.shell),
             retries=self.retries,
@@ -172,8 +165,37 @@ def _shell(shell: str) -> str:
 
 
 def take_job_options(values: dict[str, Any]) -> JobOptions:
-    """Take the values of the shared options out of a verb's arguments."""
-    return JobOptions(**{name: values.pop(name) for name in JobOptions.__slots__})
+    """Take the values of the shared options out of a verb's arguments; those not given are as the settings say."""
+    from duckrow.api.settings import Settings
+
+    given = {name: values.pop(name) for name in JobOptions.__slots__ if name != "priority"}
+    held = Settings().values(given["project"])
+    for name, value in given.items():
+        setting = held.get(f"job.{_SETTING_OF.get(name, name)}")
+        if setting is not None:
+            given[name] = None if value == NO_LIMIT else setting.value if value is None else value
+    if isinstance(given["notice"], str):
+        given["notice"] = _notice_of_settings(given["notice"], held["job.signal"].source)
+    return JobOptions(**given, priority=held["job.priority"].value)
+
+
+_SETTING_OF = {"notice": "signal"}
+
+
+def _notice_of_settings(text: str, source: str) -> tuple[int | None, float]:
+    try:
+        return parse_notice(text)
+    except UsageError as error:
+        raise UsageError(f"job.signal of {source}: {error}") from None
+
+
+def fill_devices(section: str, values: dict[str, Any], settings: Settings) -> None:
+    """Devices that were not given are as the settings of `run` or `daemon` say."""
+    if not values["gpus"] and values["slots"] is None:
+        values["gpus"] = tuple(settings[f"{section}.gpus"] or ())
+        values["slots"] = settings[f"{section}.slots"]
+    if values["jobs_per_gpu"] is None:
+        values["jobs_per_gpu"] = settings[f"{section}.jobs_per_gpu"]
 
 
 class DeviceCommand(click.Command):
@@ -218,11 +240,5 @@ def device_options(function: Function) -> Function:
 _DEVICE_OPTIONS = [
     click.option("--gpus", multiple=True, help=GPUS_HELP),
     click.option("--slots", type=click.IntRange(1), help="So many CPU slots, for machines without a GPU."),
-    click.option(
-        "--jobs-per-gpu",
-        type=click.IntRange(1),
-        default=1,
-        show_default=True,
-        help="How many jobs may share a GPU.",
-    ),
+    click.option("--jobs-per-gpu", type=click.IntRange(1), help="How many jobs may share a GPU.  [default: 1]"),
 ]

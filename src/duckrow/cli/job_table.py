@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 from duckrow.api.views import JobView, devices_text
-from duckrow.cli.console import OUTCOME_COLOURS, print_table
+from duckrow.cli.console import OUTCOME_COLOURS, print_table, table_lines
 from duckrow.core.job import shorten
 from duckrow.core.units import format_duration
 
-HEADER = ("ID", "NAME", "STATE", "WHERE", "TIME", "EXIT", "COMMAND")
+DEFAULT_COLUMNS = ("id", "name", "state", "where", "time", "exit", "command")
+_COMMAND_SHOWN = 200
 
 
 def status_of(view: JobView) -> str:
@@ -22,17 +24,73 @@ def exit_text(exit_code: int | None, signal: int | None) -> str:
     return "" if exit_code is None else str(exit_code)
 
 
+def eta_text(eta_s: float | None) -> str:
+    if eta_s is None:
+        return ""
+    return "any moment" if eta_s <= 0 else f"~{format_duration(eta_s)}"
+
+
+def state_text(view: JobView) -> str:
+    if view.run_ended:
+        return f"{view.state} (run ended)"
+    if view.held:
+        return f"{view.state} (held)"
+    return status_of(view) + (f" (try {view.attempts})" if view.attempts > 1 else "")
+
+
+def clock_text(at: float) -> str:
+    """The time of today; of other days the date too."""
+    moment, today = time.localtime(at), time.localtime()
+    form = "%H:%M:%S" if moment[:3] == today[:3] else "%Y-%m-%d %H:%M"
+    return time.strftime(form, moment)
+
+
+def _since(view: JobView) -> str:
+    return clock_text(view.ended_at or (None if view.state == "queued" else view.started_at) or view.created_at)
+
+
+CELLS: dict[str, Callable[[JobView], str]] = {
+    "id": lambda view: str(view.id),
+    "name": lambda view: view.name,
+    "state": state_text,
+    "where": lambda view: devices_text(view.devices),
+    "pid": lambda view: "" if view.pid is None else str(view.pid),
+    "since": _since,
+    "time": lambda view: "" if view.duration_s is None else format_duration(view.duration_s),
+    "eta": lambda view: eta_text(view.eta_s),
+    "exit": lambda view: exit_text(view.exit_code, view.signal) if view.outcome else "",
+    "attempts": lambda view: str(view.attempts),
+    "priority": lambda view: str(view.priority),
+    "project": lambda view: view.project,
+    "host": lambda view: view.host,
+    "command": lambda view: shorten(view.command, _COMMAND_SHOWN),
+    "log": lambda view: view.log or "",
+    "detail": lambda view: view.detail,
+}
+
+
 def print_jobs(views: Sequence[JobView], show_project: bool = False) -> None:
-    rows = [
-        (
-            str(view.id),
-            f"{view.project}/{view.name}" if show_project else view.name,
-            status_of(view) + (f" (try {view.attempts})" if view.attempts > 1 else ""),
-            devices_text(view.devices),
-            "" if view.duration_s is None else format_duration(view.duration_s),
-            exit_text(view.exit_code, view.signal) if view.outcome else "",
-            shorten(view.command, 200),
-        )
-        for view in views
-    ]
-    print_table(HEADER, rows, [OUTCOME_COLOURS[status_of(view)] for view in views])
+    header, rows, colours = _table(views, default_columns(views), show_project)
+    print_table(header, rows, colours)
+
+
+def job_lines(views: Sequence[JobView], columns: Sequence[str] = ()) -> list[str]:
+    """The table; without `columns` those that say something here."""
+    show_project = not columns and len({view.project for view in views}) > 1
+    return table_lines(*_table(views, columns or default_columns(views), show_project))
+
+
+def default_columns(views: Sequence[JobView]) -> list[str]:
+    """An ETA has its column where there is one."""
+    columns = list(DEFAULT_COLUMNS)
+    if any(view.eta_s is not None for view in views):
+        columns.insert(columns.index("time") + 1, "eta")
+    return columns
+
+
+def _table(
+    views: Sequence[JobView], columns: Sequence[str], show_project: bool
+) -> tuple[list[str], list[list[str]], list[str]]:
+    cells = {**CELLS, "name": lambda view: f"{view.project}/{view.name}"} if show_project else CELLS
+    rows = [[cells[column](view) for column in columns] for view in views]
+    return [column.upper() for column in columns], rows, [OUTCOME_COLOURS[status_of(view)] for view in views]

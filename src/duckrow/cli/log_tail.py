@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 
 _CHUNK_BYTES = 1 << 16
+_MOST_BYTES = 1 << 26  # of a log that is one endless line, more is not read to find where it begins
 
 
 def fold_progress(line: str) -> str:
@@ -21,8 +22,9 @@ def last_lines(path: str, count: int, blank: bool = False) -> list[str]:
             wanted = _CHUNK_BYTES
             while True:
                 file.seek(max(size - wanted, 0))
-                lines = _lines_of(file.read(wanted), whole=wanted >= size, blank=blank)
-                if len(lines) >= count or wanted >= size:
+                enough = wanted >= min(size, _MOST_BYTES)
+                lines = _lines_of(file.read(wanted), whole=enough, blank=blank)
+                if len(lines) >= count or enough:
                     return lines[-count:]
                 wanted *= 4
     except OSError:
@@ -40,9 +42,9 @@ def _lines_of(data: bytes, whole: bool, blank: bool) -> list[str]:
 class GrowingLog:
     """A log that is being written; gives what has come since the last look."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, offset: int = 0) -> None:
         self.path = path
-        self._offset = 0
+        self._offset = offset
 
     def more(self) -> Iterator[bytes]:
         try:
@@ -59,16 +61,48 @@ class GrowingLog:
 
 
 class GrowingLines:
-    """The same by whole lines."""
+    """The same by whole lines, with progress bars folded."""
 
-    def __init__(self, path: str) -> None:
-        self._log = GrowingLog(path)
+    def __init__(self, path: str, offset: int = 0) -> None:
+        self._log = GrowingLog(path, offset)
         self._partial = b""
 
     def more(self, final: bool = False) -> list[str]:
-        data = self._partial + b"".join(self._log.more())
-        *lines, self._partial = data.split(b"\n")
+        return [line.decode("utf-8", "replace") for line in self.more_bytes(final)]
+
+    def more_bytes(self, final: bool = False) -> Iterator[bytes]:
+        """As it was written, but for what a progress bar has overwritten. However long the log, little is held."""
+        for data in self._log.more():
+            *lines, self._partial = (self._partial + data).split(b"\n")
+            for line in lines:
+                yield _fold(line)
+            if len(self._partial) > _CHUNK_BYTES:
+                self._partial = self._partial[max(self._partial.rstrip(b"\r").rfind(b"\r"), 0) :]
         if final and self._partial:
-            lines.append(self._partial)
+            yield _fold(self._partial)
             self._partial = b""
-        return [fold_progress(line.decode("utf-8", "replace")) for line in lines]
+
+
+def _fold(line: bytes) -> bytes:
+    return line.rstrip(b"\r").rsplit(b"\r", 1)[-1] if b"\r" in line else line
+
+
+def offset_of_last_lines(path: str, count: int) -> int:
+    """Where the last lines of a log begin."""
+    try:
+        with open(path, "rb") as file:
+            size = at = file.seek(0, os.SEEK_END)
+            newlines = 0
+            while at > max(size - _MOST_BYTES, 0):
+                begin = max(at - _CHUNK_BYTES, 0)
+                file.seek(begin)
+                data = file.read(at - begin)
+                end = len(data) - 1 if at == size and data.endswith(b"\n") else len(data)
+                while (end := data.rfind(b"\n", 0, end)) >= 0:
+                    newlines += 1
+                    if newlines == count:
+                        return begin + end + 1
+                at = begin
+            return at
+    except FileNotFoundError:
+        return 0

@@ -5,11 +5,15 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, DuckrowError
+from duckrow.cli.completing import is_completing, read_nothing
+from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # The verbs in the order of the help, each with its line there, so that showing help loads none of them.
 VERBS = {
@@ -18,14 +22,36 @@ VERBS = {
     "ls": "List jobs.",
     "show": "Show all that is known of a job.",
     "logs": "Print what jobs have printed.",
+    "why": "Say why a job is not running.",
     "wait": "Wait until jobs are done; the exit code tells success.",
     "kill": "End jobs, with all their processes.",
     "rerun": "Put jobs that are done back into the queue.",
+    "hold": "Keep waiting jobs from starting.",
+    "release": "Let held jobs start.",
+    "priority": "Change which jobs come first.",
+    "move": "Change the order of waiting jobs.",
+    "edit": "Change a job that waits.",
+    "rm": "Forget jobs that wait or are done.",
+    "clean": "Forget jobs that have been done for long.",
     "pause": "Start nothing more, of all or of a project.",
     "resume": "Go on after a pause.",
-    "gpus": "Show the devices and what runs on them.",
+    "limit": "Limit how many jobs of a project run at a time.",
+    "gpus": "Show the devices, add, drain and remove them.",
     "up": "Start the daemon.",
     "down": "End the daemon; running jobs go on.",
+    "config": "Show the settings and where they come from.",
+    "doctor": "Check this installation and say what to do.",
+    "completion": "Print the completion script of a shell.",
+}
+# The words of Slurm and pueue that are in people's fingers.
+ALIASES = {
+    "add": "submit",
+    "status": "ls",
+    "queue": "ls",
+    "log": "logs",
+    "follow": "logs -f",
+    "cancel": "kill",
+    "restart": "rerun",
 }
 
 
@@ -43,10 +69,22 @@ class Verbs(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
+        with formatter.section("Also known as"):
+            formatter.write_dl([(alias, f"Same as {words}.") for alias, words in ALIASES.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Words of a list, so that none of the verbs has to be loaded."""
+        from click.shell_completion import CompletionItem
+
+        lines = {**VERBS, **{alias: f"Same as {words}." for alias, words in ALIASES.items()}}
+        verbs = [CompletionItem(name, help=line) for name, line in lines.items() if name.startswith(incomplete)]
+        return verbs + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
-        if name not in VERBS:
+        if name in ALIASES:
+            return super().resolve_command(ctx, [*ALIASES[name].split(), *args[1:]])
+        if name not in VERBS and not ctx.resilient_parsing:
             near = _nearest(name)
             hint = f" Did you mean `duckrow {near}`?" if near else " `duckrow --help` lists the commands."
             raise click.UsageError(f"There is no command '{name}'.{hint}", ctx)
@@ -56,21 +94,22 @@ class Verbs(click.Group):
 def _nearest(name: str) -> str | None:
     import difflib
 
-    close = difflib.get_close_matches(name, VERBS, n=1)
+    close = difflib.get_close_matches(name, [*VERBS, *ALIASES], n=1)
     return close[0] if close else None
 
 
 def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from duckrow import __version__
+        from duckrow.api.versions import versions
 
-        click.echo(f"duckrow {__version__}")
+        for name, version in versions().items():
+            click.echo(f"{name} {version}")
         ctx.exit()
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
-    "--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Print the version."
+    "--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Print the versions."
 )
 def cli() -> None:
     """duckrow gets your GPU jobs in a row.
@@ -83,6 +122,8 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
+    if is_completing():
+        read_nothing()
     code = run_cli(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -105,6 +146,8 @@ def run_cli(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except DuckrowError as error:
+        if is_completing():
+            return EXIT_OK  # what is half typed may well be wrong
         print(f"duckrow: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:

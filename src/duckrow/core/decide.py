@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from duckrow.core.inventory import Seat, book
+from duckrow.core.inventory import Seat, book, unbook
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.placement import Holds, place
@@ -46,9 +46,11 @@ def decide(
     queue: Sequence[QueuedJob],
     seats: Sequence[Seat],
     booked: dict[str, int],
+    room: dict[str, int] | None = None,
 ) -> Decision:
     """What to start, and whom to warn or stop. `booked` is changed: it then holds the new starts too."""
     decision = Decision()
+    live = list(live)
     for attempt in live:
         if attempt.follows is not None:
             continue
@@ -56,32 +58,71 @@ def decide(
             _climb_ladder(attempt, now, decision)
         elif attempt.deadline is not None:
             _watch_limit(attempt, attempt.deadline, now, decision)
-    decision.starts = choose_starts(queue, seats, booked)
+    decision.starts = choose_starts(queue, seats, booked, room, Shadow(now, live))
     return decision
 
 
-def choose_starts(queue: Sequence[QueuedJob], seats: Sequence[Seat], booked: dict[str, int]) -> list[Start]:
-    """The jobs that start now, in order. Nobody overtakes a waiting job that wants the same kind of device."""
+class Shadow:
+    """When a job that waits will have its devices, if everything that runs uses its time limit to the full."""
+
+    def __init__(self, now: float, live: Iterable[LiveAttempt]) -> None:
+        self.now = now
+        self._live = live
+
+    def starts_at(self, job: QueuedJob, seats: Sequence[Seat], booked: Mapping[str, int]) -> float | None:
+        """None: nobody knows, since what runs there has no time limit."""
+        freed = dict(booked)
+        running = [attempt for attempt in self._live if attempt.follows is None]
+        limited = [(attempt.deadline + attempt.job.grace_s, attempt) for attempt in running if attempt.deadline]
+        for ends_at, attempt in sorted(limited, key=lambda pair: pair[0]):
+            unbook(attempt.holds, freed)
+            if place(job.gpus, seats, freed) is not None:
+                return ends_at
+        return None
+
+
+def choose_starts(
+    queue: Sequence[QueuedJob],
+    seats: Sequence[Seat],
+    booked: dict[str, int],
+    room: dict[str, int] | None = None,
+    shadow: Shadow | None = None,
+) -> list[Start]:
+    """The jobs that start now, in order. `room`: how many more of a limited scope may run; it is used up.
+
+    Nobody overtakes a waiting job that wants the same kind of device, but for one whose time limit says that it will
+    have ended before that job could start.
+    """
     starts: list[Start] = []
     any_gpu = any(not seat.is_cpu for seat in seats)
-    open_kinds = {True, False}
+    room = {} if room is None else room
+    until: dict[bool, float | None] = {}  # kind -> when the first who waits for it will start, if that is known
     for job in queue:
-        if not open_kinds:
-            break
         wants_cpu = job.gpus == 0 or not any_gpu
-        if wants_cpu not in open_kinds:
+        if wants_cpu in until and not _ends_before(job, until[wants_cpu], shadow):
+            if (len(until) == 2 or not any_gpu) and not any(until.values()):
+                break
+            continue
+        if any(room.get(scope, 1) <= 0 for scope in job.scopes):
             continue
         holds = place(job.gpus, seats, booked)
         if holds is None:
             # One that could not even start on an empty machine (its GPUs were taken away) is no reason to wait.
-            if place(job.gpus, seats, {}) is not None:
-                open_kinds.discard(wants_cpu)
-                if not any_gpu:
-                    break
+            if wants_cpu not in until and place(job.gpus, seats, {}) is not None:
+                until[wants_cpu] = shadow.starts_at(job, seats, booked) if shadow else None
             continue
         book(holds, booked)
+        for scope in job.scopes:
+            if scope in room:
+                room[scope] -= 1
         starts.append(Start(job, holds))
     return starts
+
+
+def _ends_before(job: QueuedJob, moment: float | None, shadow: Shadow | None) -> bool:
+    if moment is None or shadow is None or job.timeout_s is None:
+        return False
+    return shadow.now + job.timeout_s + job.grace_s <= moment
 
 
 BRISK_S = 0.02

@@ -40,6 +40,10 @@ class JobSpec:
     outfile: str | None = None
     max_log_bytes: int | None = None
     priority: int = DEFAULT_PRIORITY
+    not_before: float | None = None  # --begin
+    held: bool = False
+    if_broken: str = "skip"  # when a job before it ends in the wrong way: skip it, or let it wait
+    array_index: int | None = None
 
     def __post_init__(self) -> None:
         if not self.command.strip():
@@ -79,6 +83,14 @@ class QueuedJob(NamedTuple):
     retries_used: int
     backoff_s: float
     attempts: int  # how many there have been
+    array_id: int | None = None
+    array_index: int | None = None
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The groups of jobs whose number at a time may be limited."""
+        of_project = f"project:{self.project}"
+        return (of_project,) if self.array_id is None else (of_project, f"array:{self.array_id}")
 
 
 @dataclass(slots=True)

@@ -2,49 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 
 from duckrow.core.errors import DuckrowError
 from duckrow.core.inventory import Seat
 from duckrow.core.units import plural
 from duckrow.devices.discover import seats_of
 from duckrow.engines.local.keeper import fork_host
+from duckrow.scheduler.choice import DeviceChoice, remembered
 from duckrow.scheduler.daemon import serve
 from duckrow.scheduler.host import AlreadyRunning
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder, state_folder
 from duckrow.store.hosts import DAEMON, HostStore, is_alive, seats_from
 
-_CHOICE = "daemon devices"
-
-
-@dataclass(slots=True)
-class DeviceChoice:
-    """The devices that a person gave the daemon."""
-
-    gpus: list[str]
-    slots: int | None
-    jobs_per_gpu: int
-
-    @property
-    def is_explicit(self) -> bool:
-        return bool(self.gpus) or self.slots is not None or self.jobs_per_gpu != 1
-
-    def words(self) -> list[str]:
-        words = ["--jobs-per-gpu", str(self.jobs_per_gpu)]
-        words += ["--slots", str(self.slots)] if self.slots is not None else []
-        return words + [word for gpu in self.gpus for word in ("--gpus", gpu)]
-
 
 def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool) -> None:
     """Be the daemon. Without `dispatch` it only looks after what runs."""
     folder = state_folder()
     database = Database(folder)
-    choice = _remembered(database, choice)
+    choice = remembered(database, choice)
     seats = seats_of(choice.gpus or None, choice.slots, choice.jobs_per_gpu, with_cpu_slots=True)
     database.close()
     link = fork_host(folder.keepers, speaks=False)
@@ -53,16 +32,6 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool) 
     except AlreadyRunning as error:
         link.journal.remove()
         raise AlreadyRunning(f"There is a daemon already. {error}") from None
-
-
-def _remembered(database: Database, choice: DeviceChoice) -> DeviceChoice:
-    """What is chosen is kept, so that a daemon that comes back after a crash does not take more than it was given."""
-    if choice.is_explicit:
-        with database.transaction():
-            database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_CHOICE, json.dumps(asdict(choice))))
-        return choice
-    kept = database.one("SELECT value FROM meta WHERE key = ?", (_CHOICE,))
-    return DeviceChoice(**json.loads(kept)) if kept else choice
 
 
 def launch(choice: DeviceChoice, python: str, dispatch: bool) -> tuple[int | None, bool]:

@@ -82,8 +82,8 @@ class Endings:
         if verdict.again:
             self._store.requeue_job(attempt.job, attempt.state, verdict, now)
             self._loop.comes_back(verdict.not_before)
-        else:
-            self._store.finish_job(attempt.job.id, attempt.state, verdict.outcome, at, verdict.detail)
+        elif self._store.finish_job(attempt.job.id, attempt.state, verdict.outcome, at, verdict.detail):
+            self._loop.look_again()
         self._release(attempt)
         self.told.append((attempt, verdict, at))
         self._loop.on_end(attempt, verdict)  # before anything else is started: it may have been one failure too many

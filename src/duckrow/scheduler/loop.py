@@ -20,8 +20,10 @@ from duckrow.core.retry import Verdict
 from duckrow.engines.local.engine import LocalEngine
 from duckrow.engines.local.keeper import KeeperLink, keep_own_children
 from duckrow.scheduler.crashpoints import reach
+from duckrow.scheduler.drains import Drains
 from duckrow.scheduler.endings import Endings
 from duckrow.scheduler.host import Host
+from duckrow.scheduler.limits import Limits
 from duckrow.scheduler.lines import SLOW_S, Lines
 from duckrow.scheduler.reactor import EpollReactor
 from duckrow.scheduler.recover import Recovery
@@ -36,7 +38,7 @@ from duckrow.store.tick import TickStore
 HEAD = 256
 """How much of the queue a tick looks at."""
 
-_BATCH_S = 0.004  # how long the ends of short jobs may wait to be written together
+_BATCH_S = 0.01  # how long the ends of short jobs may wait to be written together
 _TROUBLE_S = 2.0  # how long to wait before trying again when the disk is full or the database cannot be written
 
 
@@ -53,7 +55,7 @@ class Loop:
         self.database = database
         self.folder = host.folder
         self.host = host
-        self.seats = seats
+        self.seats = list(seats)
         self.observer = observer or Observer()
         self.reactor = EpollReactor()
         self.store = TickStore(database, host.id)
@@ -63,6 +65,8 @@ class Loop:
         self._link = link
         self.recovery = Recovery(self)
         self.lines = Lines(self)
+        self.limits = Limits()
+        self.drains = Drains(self)
         self.endings = Endings(self)
         self.live: dict[int, LiveAttempt] = {}
         self.booked: dict[str, int] = {}
@@ -116,7 +120,8 @@ class Loop:
             reach("observed")
             self._observe(now)
             starts, decision = self._decide(now)
-            lined_up = self.lines.grow(self._queue, now) if self.dispatching else []
+            may_look_ahead = self.dispatching and not self.limits.most and not self.drains.devices
+            lined_up = self.lines.grow(self._queue, now) if may_look_ahead else []
             self._drop_from_queue([attempt.job for attempt in lined_up])
             reach("decided")
             self.store.start(starts)
@@ -187,6 +192,8 @@ class Loop:
             self.host.look_around()
             self.recovery.adopt_orphans()
             self._rebook()
+            self.limits.most = self.store.limits()
+            self.store.look_for_dependencies()
             self._queue_stale = True
             self._next_delayed = self.store.next_delayed()
         if self.inbox:
@@ -195,6 +202,8 @@ class Loop:
             self._queue_stale = self._queue_stale or not self._queue or self._whole_queue
             self._whole_queue = False
         self.endings.settle(self._reports, now)
+        if self.host.id == DAEMON and (changed or (self.drains.devices and self.endings.freed)):
+            self.drains.observe()
         if changed:
             fulfil_wishes(self, now)
         if self.stop_all:
@@ -230,12 +239,16 @@ class Loop:
     # -- decide and record ------------------------------------------------------------------------------------
 
     def _decide(self, now: float) -> tuple[list[LiveAttempt], Decision]:
+        room = self.limits.room(self.live.values(), self.host.id)
+        full = frozenset(scope for scope, left in room.items() if left <= 0)
+        self._queue_stale = self._queue_stale or full != self.limits.full
         if self.dispatching and (self._queue_stale or (not self._queue and not self._whole_queue)):
-            self._queue = self.store.eligible(HEAD)
+            self.limits.full = full
+            self._queue = self.store.eligible(HEAD, full)
             self._whole_queue = len(self._queue) < HEAD
             self._queue_stale = False
         queue = self._queue if self.dispatching else []
-        decision = decide(now, self.live.values(), queue, self.seats, self.booked)
+        decision = decide(now, self.live.values(), queue, self.drains.usable(self.seats), self.booked, room)
         self._wake_at = decision.wake_at
         if not decision.starts:
             return [], decision

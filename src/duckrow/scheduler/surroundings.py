@@ -18,6 +18,10 @@ def extra_environment(attempt: LiveAttempt, folder: str) -> dict[bytes, bytes]:
         b"DUCKROW_PROJECT": job.project.encode(),
         b"DUCKROW_RUN_DIR": os.fsencode(folder),
     }
+    if job.array_index is not None:
+        index, array = b"%d" % job.array_index, b"%d" % (job.array_id or job.id)
+        extra |= {b"DUCKROW_ARRAY_INDEX": index, b"DUCKROW_ARRAY_ID": array}
+        extra |= {b"SLURM_ARRAY_TASK_ID": index, b"SLURM_ARRAY_JOB_ID": array}
     if len(attempt.holds) > 1:
         extra[b"MASTER_PORT"] = b"%d" % free_port()
     return extra

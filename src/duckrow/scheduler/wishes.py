@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 from duckrow.core.job import LiveAttempt
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
 
 KILL, KILL_NOW, RERUN = "kill", "kill-now", "rerun"
+SUSPEND, CONTINUE = "suspend", "continue"
 
 
 def fulfil_wishes(loop: Loop, now: float) -> None:
@@ -26,6 +28,8 @@ def fulfil_wishes(loop: Loop, now: float) -> None:
         elif wish == RERUN and attempt is None and state is State.DONE:
             loop.store.rerun(job_id, now, host_id if loop.host.is_alive(host_id) else DAEMON)
             loop.look_again()
+        elif wish in (SUSPEND, CONTINUE) and attempt is not None:
+            loop.engine.signal_all(attempt, signal.SIGSTOP if wish == SUSPEND else signal.SIGCONT)
         loop.store.forget_wish(wish_id)
 
 

@@ -113,7 +113,7 @@ def told_plainly(path: str) -> Iterator[None]:
 
 def explain(error: sqlite3.DatabaseError, path: str) -> str:
     text = str(error)
-    if "full" in text:
+    if "is full" in text:
         return f"The disk of {path} is full: nothing was changed. Make room; duckrow then goes on by itself."
     if "readonly" in text or "read-only" in text:
         return f"The database {path} cannot be written: nothing was changed. {_permission_hint(path)}"

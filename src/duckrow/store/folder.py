@@ -49,17 +49,32 @@ def state_folder(warn: bool = True) -> Folder:
     home = os.environ.get("DUCKROW_HOME")
     if home:
         return Folder(os.path.abspath(home)).make()
-    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    wanted = os.path.abspath(f"{base}/duckrow")
+    wanted = _xdg_folder()
     kind = file_system_of(wanted)
     if kind not in NETWORK_FILE_SYSTEMS:
         return Folder(wanted).make()
     return _local_instead(wanted, kind, warn)
 
 
+def existing_folder() -> Folder:
+    """The same folder, as it is or would be: for those who only look, and make nothing."""
+    home = os.environ.get("DUCKROW_HOME")
+    wanted = os.path.abspath(home) if home else _xdg_folder()
+    return Folder(wanted if home or file_system_of(wanted) not in NETWORK_FILE_SYSTEMS else _local_folder())
+
+
+def _xdg_folder() -> str:
+    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.abspath(f"{base}/duckrow")
+
+
+def _local_folder() -> str:
+    return f"/var/tmp/duckrow-{os.getuid()}"
+
+
 def _local_instead(wanted: str, kind: str, warn: bool) -> Folder:
     """SQLite and locks do not work over a network. Said once: when the folder is made."""
-    local = f"/var/tmp/duckrow-{os.getuid()}"
+    local = _local_folder()
     is_new = not os.path.exists(local)
     folder = Folder(local).make()
     if os.path.islink(local) or os.stat(local).st_uid != os.getuid():

@@ -60,6 +60,10 @@ class HostStore:
                 },
             )
 
+    def change_seats(self, host_id: int, seats: Sequence[Seat]) -> None:
+        """Within the caller's transaction."""
+        self.database.execute(_SQL["change_seats"], {"id": host_id, "seats": json.dumps(list(seats))})
+
     def close(self, host_id: int) -> None:
         with self.database.transaction():
             self.database.execute(_SQL["close_host"], {"id": host_id, "at": time.time()})

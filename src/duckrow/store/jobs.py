@@ -51,6 +51,11 @@ class JobStore:
                 spec.backoff_s,
                 spec.priority,
                 job_id,
+                spec.held,
+                spec.not_before,
+                spec.if_broken,
+                None if spec.array_index is None else first,
+                spec.array_index,
                 now,
                 now,
             )

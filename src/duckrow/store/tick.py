@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from duckrow.core.dependency import in_words, is_met
 from duckrow.core.errors import IllegalTransition
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome, State, check_transition
@@ -22,12 +23,14 @@ class TickStore:
         self.database = database
         self.host_id = host_id
         self._holds_text: dict[Holds, str] = {}
+        self._any_dependencies = True
 
     # -- observe ----------------------------------------------------------------------------------------------
 
-    def eligible(self, limit: int) -> list[QueuedJob]:
-        """The head of the queue."""
-        rows = self.database.execute(_SQL["eligible"], {"host_id": self.host_id, "limit": limit})
+    def eligible(self, limit: int, full: Iterable[str] = ()) -> list[QueuedJob]:
+        """The head of the queue, without the jobs of scopes that are full."""
+        values = {"host_id": self.host_id, "limit": limit, "full": json.dumps(sorted(full))}
+        rows = self.database.execute(_SQL["eligible"], values)
         return [_queued_job(row) for row in rows]
 
     def foreign_holds(self) -> list[Holds]:
@@ -40,6 +43,20 @@ class TickStore:
         return [
             (row["watcher_id"], _live_attempt(row)) for row in self.database.execute(_SQL["live_attempts_of_hosts"])
         ]
+
+    def look_for_dependencies(self) -> None:
+        """Whether any job waits for another: only others add such, so it is enough to look when they have written."""
+        self._any_dependencies = bool(self.database.execute(_SQL["any_dependencies"]).fetchone()[0])
+
+    def limits(self) -> dict[str, int]:
+        """How many jobs of a scope may run at a time."""
+        return {row[0]: row[1] for row in self.database.execute(_SQL["limits"])}
+
+    def device_wishes(self) -> dict[str, str]:
+        return {row[0]: row[1] for row in self.database.execute(_SQL["device_wishes"])}
+
+    def forget_device_wish(self, device: str) -> None:
+        self.database.execute(_SQL["forget_device_wish"], {"device": device})
 
     def next_delayed(self) -> float | None:
         value = self.database.execute(_SQL["next_delayed"]).fetchone()[0]
@@ -121,13 +138,29 @@ class TickStore:
         )
         return closed.rowcount == 1
 
-    def finish_job(self, job_id: int, before: State, outcome: Outcome, at: float, detail: str) -> None:
+    def finish_job(self, job_id: int, before: State, outcome: Outcome, at: float, detail: str) -> bool:
+        """The end of a job; says whether that is of concern to jobs that waited for it."""
         check_transition(job_id, before, State.DONE)
         moved = self.database.execute(
             _SQL["finish_job"],
             {"job_id": job_id, "before": before, "outcome": outcome, "at": at, "detail": detail},
         )
         self._expect_moved(moved.rowcount, job_id, before, State.DONE)
+        return self._settle_dependents(job_id, outcome, at)
+
+    def _settle_dependents(self, job_id: int, outcome: Outcome, at: float) -> bool:
+        """Those that waited for this end go on, are skipped, or wait on, as was asked for; False if there are none."""
+        if not self._any_dependencies:
+            return False
+        dependents = self.database.execute(_SQL["dependents"], {"job_id": job_id}).fetchall()
+        for row in dependents:
+            if is_met(row["condition"], outcome):
+                self.database.execute(_SQL["meet_dependency"], {"job_id": row["job_id"], "on_job_id": job_id})
+                self.database.execute(_SQL["unblock"], {"job_id": row["job_id"]})
+            elif row["state"] == State.QUEUED and row["if_broken"] == "skip":
+                why = f"it waited for {in_words(row['condition'], job_id)}, which has {outcome}"
+                self.finish_job(row["job_id"], State.QUEUED, Outcome.SKIPPED, at, why)
+        return bool(dependents)
 
     def requeue_job(self, job: QueuedJob, before: State, verdict: Verdict, at: float) -> None:
         self._requeue(job.id, before, verdict.not_before, job.retries_used + verdict.uses_retry, at, verdict.detail)
@@ -139,8 +172,14 @@ class TickStore:
         self.database.execute(_SQL["delete_attempt"], _key(attempt))
 
     def rerun(self, job_id: int, at: float, new_host_id: int) -> None:
+        """Queue it again, and those that were skipped because of how it had ended."""
         self._requeue(job_id, State.DONE, None, 0, at, "rerun asked for")
         self.database.execute("UPDATE jobs SET host_id = ? WHERE id = ?", (new_host_id, job_id))
+        for (dependent,) in self.database.execute(_SQL["chain"], {"job_id": job_id}).fetchall():
+            key = {"job_id": job_id, "dependent": dependent}
+            self.database.execute(_SQL["unmeet_dependencies"], key)
+            self.database.execute(_SQL["count_blockers"], {"job_id": dependent})
+            self.rerun(dependent, at, new_host_id)
 
     def skip_queued(self, job_ids: Iterable[int], at: float, detail: str) -> None:
         """Leave these jobs out, but for those that have been started meanwhile."""

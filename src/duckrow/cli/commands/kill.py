@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 
 from duckrow.api.client import Client
+from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.lifecycle import State
 
 
 @click.command(short_help="End jobs.")
-@click.argument("words", nargs=-1, metavar="[IDS]...")
+@click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
 @click.option("--all", "-a", "kill_all", is_flag=True, help="All jobs of the daemon that are not done.")
 @click.option("--now", is_flag=True, help="SIGKILL at once, without SIGTERM and grace.")
 def command(words: tuple[str, ...], kill_all: bool, now: bool) -> int:

@@ -5,87 +5,170 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import click
 
 from duckrow.api.client import Client
 from duckrow.api.views import JobView
-from duckrow.cli.console import paint, say
-from duckrow.cli.log_tail import GrowingLines, GrowingLog, last_lines
-from duckrow.cli.run_view import PREFIX_COLOURS
+from duckrow.cli.completing import complete_jobs
+from duckrow.cli.console import clean, paint, print_json, say
+from duckrow.cli.log_tail import GrowingLines, GrowingLog, last_lines, offset_of_last_lines
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.lifecycle import State
 
 _LOOK_S = 0.1
+_ERROR_LINES = 5
+_PREFIX_COLOURS = ("cyan", "magenta", "yellow", "green", "blue")
 
 
 @click.command(short_help="Print what jobs have printed.")
-@click.argument("words", nargs=-1, metavar="[IDS]...")
-@click.option("--follow", "-f", is_flag=True, help="Go on printing until the jobs are done.")
+@click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
+@click.option("--follow", "-f", is_flag=True, help="Go on printing until the jobs are done, also when tried again.")
 @click.option("--tail", "-t", type=click.IntRange(1), metavar="N", help="Only the last N lines.")
+@click.option("--attempt", type=click.IntRange(1), metavar="N", help="Of the Nth attempt, not the latest.")
+@click.option("--errors", is_flag=True, help="The end of each failed job's log, the same error once.")
+@click.option("--raw", is_flag=True, help="As it was written: progress bars are not folded.")
 @click.option("--path", is_flag=True, help="Print where the logs are instead.")
-def command(words: tuple[str, ...], follow: bool, tail: int | None, path: bool) -> int:
+@click.option("--json", "as_json", is_flag=True, help="With --errors: print JSON (docs/json.md describes it).")
+def command(
+    words: tuple[str, ...],
+    follow: bool,
+    tail: int | None,
+    attempt: int | None,
+    errors: bool,
+    raw: bool,
+    path: bool,
+    as_json: bool,
+) -> int:
     """Print the output of jobs (by default of the last one); of several jobs, each line behind its job.
 
     \b
     duckrow logs 12             all of it
     duckrow logs -f last        as it comes
     duckrow logs -t 20 10-14    the last lines of each
+    duckrow logs --errors       why jobs failed, the most frequent error first
+    duckrow logs 12 --attempt 1 before it was tried again
     """
+    if as_json and not errors:
+        raise UsageError("--json goes with --errors. `duckrow show --json` names the logs of a job.")
+    if follow and (attempt is not None or errors):
+        raise UsageError("--follow goes on with the latest attempt. Leave out --attempt and --errors.")
     client = Client()
+    if errors:
+        return _errors(client, words, tail or _ERROR_LINES, as_json)
     views = client.views(client.select(words or ("last",)))
+    if attempt is not None:
+        _turn_to_attempt(client, views, attempt)
     if path:
         for view in views:
             print(view.log or "")
-        return EXIT_OK
-    if follow:
-        _follow(client, [view.id for view in views], prefixed=len(views) > 1)
-        return EXIT_OK
-    for view in views:
-        _print_log(view, tail, prefixed=len(views) > 1)
+    elif follow:
+        _Follower(client, [view.id for view in views], tail, raw).follow()
+    else:
+        for view in views:
+            _print_log(view, tail, raw, prefix_of(view) if len(views) > 1 else b"")
     return EXIT_OK
 
 
-def _print_log(view: JobView, tail: int | None, prefixed: bool) -> None:
+def _errors(client: Client, words: tuple[str, ...], lines: int, as_json: bool) -> int:
+    from duckrow.api.listing import Filter, listing
+    from duckrow.cli.log_errors import LOOKED_AT, error_groups, print_errors, say_totals
+
+    failed = Filter(failed=True, ids=client.select(words) if words else None)
+    views = listing(client, failed, -1, sort="id")
+    left_out = max(len(views) - LOOKED_AT, 0)
+    groups = error_groups(views[left_out:], lines)
+    if as_json:
+        print_json(groups)
+    else:
+        print_errors(groups)
+        say_totals(groups, left_out)
+    return EXIT_OK
+
+
+def _turn_to_attempt(client: Client, views: Iterable[JobView], number: int) -> None:
+    for view in views:
+        logs = {made["number"]: made["log"] for made in client.story(view.id)["attempts_made"]}
+        if number not in logs:
+            had = f"It has had {len(logs)}" if logs else "It has not begun"
+            raise UsageError(f"Job {view.id} has no attempt {number}. {had}; `duckrow show {view.id}` tells of each.")
+        view.log = logs[number]
+
+
+def prefix_of(view: JobView) -> bytes:
+    colour = _PREFIX_COLOURS[view.id % len(_PREFIX_COLOURS)]
+    return paint(f"[{view.id} {clean(view.name)}] ", colour, sys.stdout).encode()
+
+
+def _print_log(view: JobView, tail: int | None, raw: bool, prefix: bytes) -> None:
     if view.log is None:
         say(f"duckrow: job {view.id} has not begun, so it has printed nothing.")
-        return
-    if not view.log:
-        return  # it has printed nothing
-    if not os.path.exists(view.log):
+    elif view.log and not os.path.exists(view.log):
         say(f"duckrow: job {view.id} has no log: its output went to the terminal, or {view.log} was removed.")
-        return
-    if tail is None and not prefixed:
-        sys.stdout.flush()
-        for data in GrowingLog(view.log).more():
-            sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        return
-    lines = GrowingLines(view.log).more(final=True) if tail is None else last_lines(view.log, tail, blank=True)
-    _print_lines(view, lines, prefixed)
+    elif view.log and raw:
+        _write(GrowingLog(view.log, 0 if tail is None else offset_of_last_lines(view.log, tail)).more())
+    elif view.log and tail is not None:
+        _write_lines((line.encode() for line in last_lines(view.log, tail, blank=True)), prefix)
+    elif view.log:
+        _write_lines(GrowingLines(view.log).more_bytes(final=True), prefix)
 
 
-def _print_lines(view: JobView, lines: Sequence[str], prefixed: bool) -> None:
-    prefix = ""
-    if prefixed:
-        prefix = paint(f"[{view.id} {view.name}] ", PREFIX_COLOURS[view.id % len(PREFIX_COLOURS)], sys.stdout)
-    for line in lines:
-        print(f"{prefix}{line}")
+def _write(pieces: Iterable[bytes]) -> None:
+    sys.stdout.flush()
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
 
 
-def _follow(client: Client, ids: list[int], prefixed: bool) -> None:
-    """Until all are done; a job that is tried again is followed into its next log."""
-    if not ids:
-        raise UsageError("There is no job to follow.")
-    logs: dict[tuple[int, str], GrowingLines] = {}
-    while True:
-        views = client.views(ids)
-        for view in views:
-            if view.log:
-                log = logs.setdefault((view.id, view.log), GrowingLines(view.log))
-                _print_lines(view, log.more(final=view.state == State.DONE), prefixed)
-        sys.stdout.flush()
-        if all(view.state == State.DONE for view in views):
+def _write_lines(lines: Iterable[bytes], prefix: bytes) -> None:
+    _write(b"%b%b\n" % (prefix, line) for line in lines)
+
+
+class _Follower:
+    """Prints the logs of jobs as they grow, until all are done, from each attempt on into the next."""
+
+    def __init__(self, client: Client, ids: list[int], tail: int | None, raw: bool) -> None:
+        if not ids:
+            raise UsageError("There is no job to follow.")
+        self._client = client
+        self._ids = ids
+        self._tail = tail
+        # A terminal folds progress bars itself, and shows them move.
+        self._raw = len(ids) == 1 and (raw or sys.stdout.isatty())
+        self._logs: dict[tuple[int, str], GrowingLines | GrowingLog] = {}
+        self._attempts: dict[int, int] = {}  # the one that is followed
+
+    def follow(self) -> None:
+        while True:
+            views = self._client.views(self._ids)
+            for view in views:
+                self._catch_up(view)
+            self._tail = None  # a log that comes later is printed from its beginning
+            if all(view.state == State.DONE for view in views):
+                return
+            time.sleep(_LOOK_S)
+
+    def _catch_up(self, view: JobView) -> None:
+        followed = self._attempts.setdefault(view.id, view.attempts)
+        if followed < view.attempts:
+            made = self._client.story(view.id)["attempts_made"]
+            for earlier in made[max(followed - 1, 0) : -1]:
+                self._print(view, earlier["log"], final=True)
+            if followed:
+                say(f"duckrow: job {view.id} is tried again (attempt {view.attempts}).")
+            self._attempts[view.id] = view.attempts
+        if view.log:
+            self._print(view, view.log, final=view.state in (State.DONE, State.QUEUED))
+
+    def _print(self, view: JobView, path: str, final: bool) -> None:
+        if not path:
             return
-        time.sleep(_LOOK_S)
+        log = self._logs.get((view.id, path))
+        if log is None:
+            offset = 0 if self._tail is None else offset_of_last_lines(path, self._tail)
+            log = self._logs[view.id, path] = (GrowingLog if self._raw else GrowingLines)(path, offset)
+        if isinstance(log, GrowingLog):
+            _write(log.more())
+        else:
+            _write_lines(log.more_bytes(final), prefix_of(view) if len(self._ids) > 1 else b"")

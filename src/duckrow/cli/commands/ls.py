@@ -2,59 +2,138 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from typing import Any
+
 import click
 
 from duckrow.api.client import Client
-from duckrow.cli.console import print_json, say
-from duckrow.cli.job_table import print_jobs
-from duckrow.core.errors import EXIT_OK
-from duckrow.core.lifecycle import Outcome, State
+from duckrow.api.listing import COLUMNS, OUTCOMES, SHOWN, STATES, Filter, ended_runs, listing, parse_words, tally
+from duckrow.cli.completing import complete_jobs
+from duckrow.cli.console import print_json, say, terminal_height
+from duckrow.cli.job_options import TIME
+from duckrow.cli.job_table import job_lines
+from duckrow.core.errors import EXIT_OK, UsageError
 
-STATES = [*(state.value for state in State), *(outcome.value for outcome in Outcome)]
-_SHOWN = 30
+_WATCH_S = "2"
+_TOTALS_LINES = 4  # what a watched table leaves free below it
 
 
 @click.command(short_help="List jobs.")
-@click.argument("words", nargs=-1, metavar="[IDS]...")
-@click.option("--state", "-s", type=click.Choice(STATES), help="Only jobs in this state, or with this outcome.")
-@click.option("--project", "-p", help="Only jobs of this project.")
-@click.option("--all", "-a", "show_all", is_flag=True, help=f"All jobs, not just {_SHOWN}.")
+@click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
+@click.option("--state", "-s", "states", multiple=True, help="Only in these states, or with these outcomes.")
+@click.option("--outcome", "outcomes", multiple=True, help="Only with these outcomes.")
+@click.option("--failed", is_flag=True, help="Only those that are done and did not succeed.")
+@click.option("--project", "-p", help="Only of this project.")
+@click.option("--name", "-n", metavar="PATTERN", help="Only with such a name: train, 'train-*'.")
+@click.option("--since", type=TIME, metavar="AGE", help="Only those added within this time (90s, 2h, 7d).")
+@click.option("--older-than", type=TIME, metavar="AGE", help="Only those added longer ago.")
+@click.option("--limit", "-l", type=click.IntRange(1), default=SHOWN, show_default=True, help="How many to show.")
+@click.option("--page", type=click.IntRange(1), default=1, help="Show the second so many, the third, ...")
+@click.option("--all", "-a", "show_all", is_flag=True, help="Show all of them.")
+@click.option("--columns", "-c", metavar="NAMES", help=f"What to show: {', '.join(COLUMNS)}.")
+@click.option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN downwards.")
+@click.option(
+    "--watch", "-w", type=TIME, is_flag=False, flag_value=_WATCH_S, metavar="[SECONDS]",
+    help=f"Draw it anew every so many seconds ({_WATCH_S}).",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
-def command(words: tuple[str, ...], state: str | None, project: str | None, show_all: bool, as_json: bool) -> int:
+def command(words: tuple[str, ...], watch: float | None, as_json: bool, **options: Any) -> int:
     """List jobs: those that run or wait, and the last that are done.
 
     \b
-    duckrow ls                    the newest
-    duckrow ls 10-12,15 last      these
-    duckrow ls --state failed     what went wrong
-    duckrow ls --json | jq        for programs
+    duckrow ls                                the newest
+    duckrow ls 10-12,15 last                  these
+    duckrow ls --failed --since 1d            what went wrong today
+    duckrow ls -s running,queued -n 'fit-*'   by state and name
+    duckrow ls --sort -time -c id,time,log    the longest first
+    duckrow ls --watch                        until Ctrl-C
+    duckrow ls --json | jq                    for programs
     """
-    client = Client()
-    if words:
-        views = client.views(client.select(words))
-    else:
-        views = client.listing(state, project, -1 if show_all else _SHOWN)
+    request = _Request(Client(), words, options)
+    if watch is not None:
+        if as_json or not sys.stdout.isatty():
+            raise UsageError("--watch draws in a terminal, and this is none. Leave it out, or use `duckrow wait`.")
+        request.watch(max(watch, 0.1))
+    views = request.views()
     if as_json:
         print_json([view.as_json() for view in views])
         return EXIT_OK
     if views:
-        print_jobs(views, show_project=len({view.project for view in views}) > 1)
+        print("\n".join(job_lines(views, request.columns)))
     if not words:
-        _say_totals(client, project)
+        say(request.totals(len(views)))
     return EXIT_OK
 
 
-def _say_totals(client: Client, project: str | None) -> None:
-    counts = client.counts(project)
-    if not counts:
-        say("No jobs yet. Add one: duckrow submit -- python train.py")
-        return
-    ordered = [f"{counts[state]} {state}" for state in STATES if state in counts]
-    pauses = client.jobs.pauses()
-    note = ""
-    if pauses:
-        what = "everything is" if "" in pauses else f"{', '.join(pauses)} {'is' if len(pauses) == 1 else 'are'}"
-        note = f"; {what} paused (duckrow resume)"
-    elif counts.get("queued") and client.daemon() is None:
-        note = "; the daemon is not running (duckrow up)"
-    say(f"{', '.join(ordered)}{note}.")
+class _Request:
+    """What was asked for, to be answered once or again and again."""
+
+    def __init__(self, client: Client, words: tuple[str, ...], options: dict[str, Any]) -> None:
+        self._client = client
+        statuses = parse_words("state", options["states"], [*STATES, *OUTCOMES])
+        self._filter = Filter(
+            statuses=statuses + parse_words("outcome", options["outcomes"], OUTCOMES),
+            project=options["project"],
+            name=options["name"],
+            since_s=options["since"],
+            older_than_s=options["older_than"],
+            failed=options["failed"],
+            ids=client.select(words) if words else None,
+        )
+        self.columns = parse_words("column", [options["columns"] or ""], list(COLUMNS))
+        self._sort = options["sort"]
+        if self._sort is not None:
+            down, name = "-" * self._sort.startswith("-"), self._sort.removeprefix("-")
+            self._sort = down + (parse_words("column", [name], list(COLUMNS)) or ["id"])[0]
+        elif words:
+            self._sort = "id"
+        self._limit = -1 if options["show_all"] or words else options["limit"]
+        self._page = options["page"]
+
+    def views(self) -> list[Any]:
+        return listing(self._client, self._filter, self._limit, self._page, self._sort)
+
+    def totals(self, shown: int) -> str:
+        """How many there are, and what keeps them from running, if something does."""
+        counts = tally(self._client, self._filter)
+        total = sum(counts.values())
+        if not counts:
+            everything = sum(tally(self._client, Filter()).values())
+            if not everything:
+                return "No jobs yet. Add one: duckrow submit -- python train.py"
+            return f"No such job, among {everything}. `duckrow ls --all` shows them."
+        listed = ", ".join(f"{count} {status}" for status, count in counts.items())
+        sentence = f"{listed}{self._obstacle(counts.get('queued', 0))}."
+        if 0 < self._limit * self._page < total:
+            sentence += f" {shown} of {total} shown; more: --page {self._page + 1}, or --all."
+        return sentence
+
+    def _obstacle(self, queued: int) -> str:
+        pauses = self._client.jobs.pauses()
+        if pauses:
+            what = "everything is" if "" in pauses else f"{', '.join(pauses)} {'is' if len(pauses) == 1 else 'are'}"
+            return f"; {what} paused (duckrow resume)"
+        runs = ended_runs(self._client) if queued else {}
+        stranded = sum(runs.values())
+        note = ""
+        if stranded:
+            name, *others = reversed(runs)
+            which = f"{len(runs)} runs that have" if others else "a run that has"
+            note = f"; {stranded} wait for {which} ended (duckrow run --resume={name})"
+        if queued > stranded and self._client.daemon() is None:
+            note += "; the daemon is not running (duckrow up)"
+        return note
+
+    def watch(self, every_s: float) -> None:
+        """Draw over what was drawn, until somebody ends it by Ctrl-C."""
+        most = max(terminal_height() - _TOTALS_LINES, 1)
+        self._limit = most if self._limit < 0 else min(self._limit, most)
+        sys.stdout.write("\x1b[2J")
+        while True:
+            views = self.views()
+            lines = [*(job_lines(views, self.columns) if views else []), self.totals(len(views))]
+            sys.stdout.write("\x1b[H" + "".join(f"{line}\x1b[K\n" for line in lines) + "\x1b[J")
+            sys.stdout.flush()
+            time.sleep(every_s)

@@ -12,12 +12,14 @@ from typing import Any
 import click
 
 from duckrow.api.environment import inherited_environment
+from duckrow.api.settings import Settings
 from duckrow.cli.command_words import command_of
 from duckrow.cli.console import clean, say
 from duckrow.cli.job_options import (
     DeviceCommand,
     JobOptions,
     device_options,
+    fill_devices,
     job_options,
     take_job_options,
 )
@@ -47,7 +49,7 @@ class RunCommand(DeviceCommand):
 @device_options
 @click.option("--gpus-per-job", type=click.IntRange(1), help="How many GPUs each job gets.")
 @click.option("--delimiter", help="Jobs of several lines: a line that is just this ends a job.")
-@click.option("--follow", "-f", is_flag=True, help="Print all output, each line behind the job it comes from.")
+@click.option("--follow/--no-follow", "-f", default=None, help="Print all output, each line behind its job.")
 @click.option("--passthrough", is_flag=True, help="Leave the output of the jobs as it comes; no logs.")
 @click.option(
     "--resume",
@@ -78,6 +80,7 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     succeeded, 1 if any failed, 2 for wrong usage, 130 if interrupted.
     """
     options = take_job_options(values)
+    _fill_from_settings(values)
     seats = seats_of(values["gpus"] or None, values["slots"], values["jobs_per_gpu"], with_cpu_slots=False)
     why_not = refusal(values["gpus_per_job"], seats)
     if why_not:
@@ -92,13 +95,22 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     return _run_list(file, seats, values, options)
 
 
+def _fill_from_settings(values: dict[str, Any]) -> None:
+    """Devices that the settings name do not count as chosen: a resumed run then keeps those that it had."""
+    settings = Settings()
+    values["seats_chosen"] = bool(values["gpus"]) or values["slots"] is not None
+    fill_devices("run", values, settings)
+    for name in ("follow", "max_failures"):
+        values[name] = settings[f"run.{name}"] if values[name] is None else values[name]
+
+
 def _run_list(file: str | None, seats: Sequence[Seat], values: dict[str, Any], options: JobOptions) -> int:
     view = _make_view(values)
     run = open_run(
         seats,
         view,
         lambda command: options.spec(command, values["gpus_per_job"]),
-        seats_chosen=bool(values["gpus"]) or values["slots"] is not None,
+        seats_chosen=values["seats_chosen"],
         name=options.name,
         file=file,
         delimiter=values["delimiter"],

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
 import click
 
 from duckrow.api.client import Client
+from duckrow.api.listing import annotate, variable_names
 from duckrow.api.views import devices_text
-from duckrow.cli.console import clean, print_json
-from duckrow.cli.job_table import exit_text
+from duckrow.cli.completing import complete_jobs
+from duckrow.cli.console import OUTCOME_COLOURS, clean, paint, print_json
+from duckrow.cli.job_table import eta_text, exit_text
 from duckrow.core.errors import EXIT_OK
-from duckrow.core.units import format_duration
+from duckrow.core.units import format_duration, plural
 
 
 @click.command(short_help="Show all that is known of a job.")
-@click.argument("words", nargs=-1, required=True, metavar="IDS...")
+@click.argument("words", nargs=-1, required=True, metavar="IDS...", shell_complete=complete_jobs)
+@click.option("--env", "with_names", is_flag=True, help="The names of its variables too; never their values.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
-def command(words: tuple[str, ...], as_json: bool) -> int:
+def command(words: tuple[str, ...], with_names: bool, as_json: bool) -> int:
     """Show all that is known of jobs: what they are, each attempt, and their story.
 
     \b
     duckrow show 12
-    duckrow show last
+    duckrow show last --env
     duckrow show 12 --json
     """
     client = Client()
-    stories = [client.story(job_id) for job_id in client.select(words)]
+    stories = [_story(client, job_id, with_names) for job_id in client.select(words)]
     if as_json:
         print_json(stories)
         return EXIT_OK
@@ -38,17 +42,22 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
     return EXIT_OK
 
 
+def _story(client: Client, job_id: int, with_names: bool) -> dict[str, Any]:
+    story = client.story(job_id)
+    if story["state"] != "done":
+        view = client.job(job_id)
+        annotate(client, [view])
+        story.update(eta_s=view.eta_s, run_ended=view.run_ended)
+    if with_names:
+        story["variables"] = variable_names(client, job_id)
+    return story
+
+
 def _print_story(story: dict[str, Any]) -> None:
-    print(f"job {story['id']}  {story['project']}/{story['name']}  {story['outcome'] or story['state']}")
-    lines = {
-        "command": clean(story["command"]),
-        "folder": clean(story["cwd"]),
-        "submitted": f"{_clock(story['created_at'])}, to {story['host']}",
-        "needs": "any device" if story["gpus"] is None else f"{story['gpus']} GPUs",
-        "priority": str(story["priority"]),
-        "note": clean(story["detail"]),
-    }
-    for name, value in lines.items():
+    status = story["outcome"] or story["state"]
+    painted = paint(status, OUTCOME_COLOURS.get(status, ""), sys.stdout)
+    print(f"job {story['id']}  {story['project']}/{story['name']}  {painted}")
+    for name, value in _facts(story).items():
         if value:
             print(f"  {name:<10} {value}")
     for attempt in story["attempts_made"]:
@@ -56,6 +65,32 @@ def _print_story(story: dict[str, Any]) -> None:
     for event in story["events"]:
         note = f"  ({clean(event['detail'])})" if event["detail"] else ""
         print(f"  {_clock(event['at'])}  {event['before']} -> {event['outcome'] or event['after']}{note}")
+
+
+def _facts(story: dict[str, Any]) -> dict[str, str]:
+    limit, retries, not_before = story["timeout_s"], story["retries"], story["not_before"]
+    peak = story["peak_memory_mb"]
+    variables = story.get("variables")
+    return {
+        "command": clean(story["command"]),
+        "folder": clean(story["cwd"]),
+        "submitted": f"{_clock(story['created_at'])}, to {story['host']}",
+        "needs": "any device" if story["gpus"] is None else plural(story["gpus"], "GPU"),
+        "priority": str(story["priority"]),
+        "time limit": "" if limit is None else format_duration(limit),
+        "retries": str(retries) if retries else "",
+        "held": f"yes (duckrow release {story['id']})" if story["held"] else "",
+        "not before": "" if not_before is None else _clock(not_before),
+        "waits for": _lost_run(story),
+        "done in": eta_text(story["eta_s"]),
+        "memory": "" if peak is None else f"{peak} MB at most",
+        "variables": "" if variables is None else clean(" ".join(variables)) or "none",
+        "note": clean(story["detail"]),
+    }
+
+
+def _lost_run(story: dict[str, Any]) -> str:
+    return f"a run that has ended (duckrow run --resume={story['host']})" if story["run_ended"] else ""
 
 
 def _print_attempt(attempt: dict[str, Any]) -> None:
@@ -68,6 +103,7 @@ def _print_attempt(attempt: dict[str, Any]) -> None:
         f"{_clock(attempt['started_at'])} for {lasted}",
         attempt["outcome"] or f"running as process {attempt['pid']}",
         f"exit {end}" if end else "",
+        "" if attempt["peak_memory_mb"] is None else f"{attempt['peak_memory_mb']} MB at most",
         clean(attempt["detail"]),
     ]
     print("  " + ", ".join(word for word in words if word))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -13,9 +14,12 @@ from duckrow.api.client import Client
 from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say
 from duckrow.cli.job_options import job_options, take_job_options
+from duckrow.core.array import Array, parse_array
 from duckrow.core.commands import CommandReader, has_code, script_options
-from duckrow.core.errors import EXIT_OK, UsageError
+from duckrow.core.dependency import parse_after
+from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
 from duckrow.core.job import JobSpec
+from duckrow.core.lifecycle import Outcome
 
 
 class SubmitCommand(click.Command):
@@ -67,6 +71,25 @@ def _script_text(words: list[str], file: str | None) -> str:
     "--gpus", type=click.IntRange(0), help="How many GPUs each job gets; 0 for a CPU slot.  [default: one device]"
 )
 @click.option("--outfile", "-o", type=click.Path(), help="Write the output there instead of the job's own log.")
+@click.option(
+    "--after",
+    "after",
+    multiple=True,
+    metavar="[ok|any|failed:]IDS",
+    help="Wait for these jobs to succeed, end or fail.",
+)
+@click.option(
+    "--if-broken",
+    type=click.Choice(["skip", "wait"]),
+    default="skip",
+    show_default=True,
+    help="If a job before it ends in the wrong way.",
+)
+@click.option("--begin", metavar="TIME", help="Not before 22:00, +2h, tomorrow, '2026-11-16 08:00'.")
+@click.option("--array", metavar="0-9%4", help="One job for each index, in DUCKROW_ARRAY_INDEX; %N: N at a time.")
+@click.option("--priority", type=int, help="Higher ones start first.  [default: 30]")
+@click.option("--hold", is_flag=True, help="Do not start it before `duckrow release`.")
+@click.option("--wait", "-w", "waits", is_flag=True, help="Wait for the end; exit with the job's code.")
 @click.option("--json", "as_json", is_flag=True, help="Print the ids as JSON.")
 @job_options
 @click.pass_context
@@ -78,6 +101,8 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     duckrow submit --gpus 2 -- torchrun train.py      that needs two GPUs
     duckrow submit 'python prep.py && python fit.py'  shell text, in quotes
     duckrow submit --file commands.txt                thousands of jobs, a line each
+    duckrow submit --after 12 -- python eval.py       when job 12 has succeeded
+    duckrow submit --array 0-9%4 'train $DUCKROW_ARRAY_INDEX'
     duckrow submit train.sh                           with #DUCKROW --gpus 2 lines in it
     duckrow submit <<END                              a script of several lines as one job
 
@@ -88,11 +113,45 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
         options.spec(text, values["gpus"], values["outfile"])
         for text in _commands(ctx, list(words), file, values["delimiter"])
     ]
+    for spec in specs:
+        spec.held = values["hold"]
+        spec.if_broken = values["if_broken"]
+        spec.not_before = None if values["begin"] is None else _begin(values["begin"])
+        spec.priority = spec.priority if values["priority"] is None else values["priority"]
+    array = None if values["array"] is None else parse_array(values["array"])
+    if array is not None:
+        specs = _arrayed(specs, array)
     if len(specs) > 1 and values["outfile"]:
         raise UsageError("--outfile is for one job: several would write over each other.")
-    ids = Client().submit(specs, dict(options.variables))
+    client = Client()
+    after = [dependency for text in values["after"] for dependency in parse_after(text)]
+    limit = array.max_running if array else None
+    ids = client.submit(specs, dict(options.variables), after, limit)
     _print_ids(ids, specs, values["as_json"])
-    return EXIT_OK
+    return _wait(client, ids) if values["waits"] else EXIT_OK
+
+
+def _begin(text: str) -> float:
+    from duckrow.api.begin import parse_begin
+
+    return parse_begin(text)
+
+
+def _arrayed(specs: list[JobSpec], array: Array) -> list[JobSpec]:
+    """One job for each index."""
+    if len(specs) != 1:
+        raise UsageError("--array is for one command; a file already has a job a line.")
+    return [replace(specs[0], array_index=index) for index in array.indices]
+
+
+def _wait(client: Client, ids: range) -> int:
+    """The exit code of one job, as a shell would tell it; of several, whether all succeeded."""
+    views = client.wait(ids)
+    if len(views) > 1:
+        return EXIT_OK if all(view.outcome == Outcome.SUCCEEDED for view in views) else EXIT_FAILED
+    if views[0].signal is not None:
+        return 128 + views[0].signal
+    return EXIT_FAILED if views[0].exit_code is None else views[0].exit_code
 
 
 def _commands(ctx: click.Context, words: list[str], file: str | None, delimiter: str | None) -> list[str]:

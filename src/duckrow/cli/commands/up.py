@@ -8,17 +8,23 @@ from typing import Any
 
 import click
 
+from duckrow.api.settings import Settings
 from duckrow.cli.console import say
-from duckrow.cli.job_options import DeviceCommand, device_options
-from duckrow.core.errors import EXIT_OK, DuckrowError
-from duckrow.scheduler.background import DeviceChoice, daemon_seats, launch, serve_here
+from duckrow.cli.job_options import DeviceCommand, device_options, fill_devices
+from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
+from duckrow.scheduler.background import daemon_seats, launch, serve_here
+from duckrow.scheduler.choice import DeviceChoice
 
 
 @click.command(cls=DeviceCommand, short_help="Start the daemon.")
 @device_options
 @click.option("--foreground", is_flag=True, help="Stay here and log to the terminal (for systemd).")
 @click.option("--quiet", is_flag=True, help="Say nothing if all is well.")
+@click.option("--service", is_flag=True, help="Have systemd start it, now and whenever you log in.")
+@click.option("--print", "print_unit", is_flag=True, help="With --service: only print the unit.")
+@click.option("--remove", is_flag=True, help="With --service: take the service away again; jobs go on.")
 @click.option("--no-dispatch", is_flag=True, hidden=True)
+@click.option("--by-default", is_flag=True, hidden=True)
 @click.option("--ready-fd", type=int, hidden=True)
 def command(foreground: bool, quiet: bool, no_dispatch: bool, ready_fd: int | None, **values: Any) -> int:
     """Start the daemon, which runs what `duckrow submit` adds. `duckrow submit` does this by itself.
@@ -28,8 +34,13 @@ def command(foreground: bool, quiet: bool, no_dispatch: bool, ready_fd: int | No
     duckrow up --gpus 0,1         just these
     duckrow up --gpus 0 0 1 1     two jobs on each at a time
     duckrow up --slots 8          CPU slots
+    duckrow up --service          as a service of systemd, back after a restart of the machine
     """
-    choice = DeviceChoice(list(values["gpus"]), values["slots"], values["jobs_per_gpu"])
+    if (values["print_unit"] or values["remove"]) and not values["service"]:
+        raise UsageError("--print and --remove go with --service: duckrow up --service --print")
+    choice = _choice(values, filled=ready_fd is not None)
+    if values["service"]:
+        return _serve_by_systemd(choice, values["print_unit"], values["remove"])
     if foreground:
         serve_here(choice, _announcer(ready_fd), dispatch=not no_dispatch)
         return EXIT_OK
@@ -42,6 +53,65 @@ def command(foreground: bool, quiet: bool, no_dispatch: bool, ready_fd: int | No
     elif not quiet:
         say(f"duckrow: the daemon runs as process {pid}, over {daemon_seats()}.")
     return EXIT_OK
+
+
+def _choice(values: dict[str, Any], filled: bool) -> DeviceChoice:
+    """What was given, else what the settings say. `filled`: whoever started us has asked the settings already."""
+    chosen = bool(values["gpus"]) or values["slots"] is not None or values["jobs_per_gpu"] is not None
+    if not filled:
+        fill_devices("daemon", values, Settings())
+    by_default = values["by_default"] or not chosen
+    return DeviceChoice(list(values["gpus"]), values["slots"], values["jobs_per_gpu"] or 1, by_default)
+
+
+def _serve_by_systemd(choice: DeviceChoice, print_unit: bool, remove: bool) -> int:
+    from duckrow.api import service
+
+    # Settings are asked when the service starts; only what was typed stands in the unit.
+    devices = choice.words() if choice.is_explicit else []
+    unit = service.unit_text([sys.executable, "-m", "duckrow", "up", "--foreground", *devices])
+    if print_unit:
+        print(unit, end="")
+        return EXIT_OK
+    if remove:
+        return _remove_service()
+    path = service.write_unit(unit)
+    say(f"duckrow: wrote {path}.")
+    if not service.has_systemd():
+        say("duckrow: systemd does not answer here. Where it does: systemctl --user enable --now duckrow")
+        return EXIT_FAILED
+    if _end_present_daemon():
+        say("duckrow: the daemon that ran has ended; its running jobs go on, and the service looks after them.")
+    for words in (["daemon-reload"], ["enable", service.UNIT], ["restart", service.UNIT]):
+        trouble = service.systemctl(*words)
+        if trouble:
+            raise DuckrowError(f"systemctl --user {' '.join(words)} failed: {trouble}. The unit is in place.")
+    say("duckrow: the service is enabled and runs: systemctl --user status duckrow")
+    if not service.lingers():
+        say("duckrow: it starts when you log in and ends when you log out; to keep it always: loginctl enable-linger")
+    return EXIT_OK
+
+
+def _remove_service() -> int:
+    from duckrow.api import service
+
+    trouble = service.systemctl("disable", "--now", service.UNIT)
+    if not service.remove_unit():
+        say("duckrow: there is no service to remove.")
+        return EXIT_OK
+    service.systemctl("daemon-reload")
+    note = f" systemd was not told: {trouble}" if trouble else " Running jobs go on."
+    say(f"duckrow: {service.unit_path()} is removed.{note}")
+    return EXIT_OK
+
+
+def _end_present_daemon() -> bool:
+    """A daemon that `submit` has started would keep the service from starting."""
+    from duckrow.api.client import Client
+    from duckrow.api.daemon import end_daemon
+
+    client = Client()
+    return end_daemon(client.folder, client.database) is not None
 
 
 def _announcer(ready_fd: int | None) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from duckrow.api.client import Client
+from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import clean, say
 from duckrow.cli.job_options import TIME
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
@@ -15,7 +16,7 @@ _NAMED = 10
 
 
 @click.command(short_help="Wait until jobs are done.")
-@click.argument("words", nargs=-1, metavar="[IDS]...")
+@click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
 @click.option("--all", "-a", "wait_all", is_flag=True, help="All jobs of the daemon that are not done.")
 @click.option("--timeout", type=TIME, help="Wait at most so long; exit code 124 if that was not enough.")
 def command(words: tuple[str, ...], wait_all: bool, timeout: float | None) -> int:

@@ -119,6 +119,11 @@ class LocalEngine:
             self._seen.clear()
             self._journal.compact([(attempt_id, pid) for pid, attempt_id in self._children.items()])
 
+    def signal_all(self, attempt: LiveAttempt, number: int) -> None:
+        """To every process of the attempt, such as to suspend it."""
+        for process in self._remaining(attempt):
+            processes.send(process.pid, number)
+
     def notice(self, attempt: LiveAttempt, number: int) -> None:
         """Only those who listen are told: the signal would kill a process that has no handler for it."""
         for process in self._remaining(attempt):
@@ -131,6 +136,7 @@ class LocalEngine:
         leads_group = leader is not None and (found := processes.read_process(leader)) and found.session == leader
         if leader is not None and leads_group:
             processes.send_to_group(leader, number)
+            processes.send_to_group(leader, signal.SIGCONT)  # one that is suspended could not hear it
         if step == 2 or not leads_group or attempt.exited_at is not None:
             for process in self._remaining(attempt):
                 processes.send(process.pid, number)

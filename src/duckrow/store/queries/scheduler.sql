@@ -2,10 +2,13 @@
 
 -- name: eligible
 SELECT id, project, name, command, cwd, environment_id, shell, gpus, outfile, max_log_bytes, timeout_s,
-       notice_signal, notice_s, grace_s, retries, retries_used, backoff_s, attempts
+       notice_signal, notice_s, grace_s, retries, retries_used, backoff_s, attempts, array_id,
+       array_index
 FROM jobs
-WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL
+WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
   AND project NOT IN (SELECT project FROM pauses)
+  AND 'project:' || project NOT IN (SELECT value FROM json_each(:full))
+  AND (array_id IS NULL OR 'array:' || array_id NOT IN (SELECT value FROM json_each(:full)))
   AND NOT EXISTS (SELECT 1 FROM pauses WHERE project = '')
 ORDER BY priority DESC, position
 LIMIT :limit
@@ -73,7 +76,8 @@ WHERE job_id = :job_id AND number = :number AND ended_at IS NULL
 SELECT a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.started_at, a.pid,
        a.stopped_for, a.stop_began_at, a.exit_code, a.signal, j.host_id AS job_host_id, j.state,
        j.id, j.project, j.name, j.command, j.cwd, j.environment_id, j.shell, j.gpus, j.outfile, j.max_log_bytes,
-       j.timeout_s, j.notice_signal, j.notice_s, j.grace_s, j.retries, j.retries_used, j.backoff_s, j.attempts
+       j.timeout_s, j.notice_signal, j.notice_s, j.grace_s, j.retries, j.retries_used, j.backoff_s, j.attempts,
+       j.array_id, j.array_index
 FROM attempts a JOIN jobs j ON j.id = a.job_id
 WHERE a.ended_at IS NULL
 ORDER BY a.job_id
@@ -89,6 +93,39 @@ SELECT w.id, w.job_id, w.wish, j.host_id, j.state FROM wishes w JOIN jobs j ON j
 
 -- name: forget_wish
 DELETE FROM wishes WHERE id = :id
+
+-- name: limits
+SELECT scope, max_running FROM limits
+
+-- name: any_dependencies
+SELECT EXISTS (SELECT 1 FROM dependencies WHERE NOT met)
+
+-- name: dependents
+SELECT d.job_id, d.condition, j.state, j.if_broken FROM dependencies d JOIN jobs j ON j.id = d.job_id
+WHERE d.on_job_id = :job_id AND NOT d.met
+
+-- name: meet_dependency
+UPDATE dependencies SET met = 1 WHERE job_id = :job_id AND on_job_id = :on_job_id
+
+-- name: unblock
+UPDATE jobs SET blockers = blockers - 1 WHERE id = :job_id
+
+-- name: chain
+SELECT d.job_id FROM dependencies d JOIN jobs j ON j.id = d.job_id
+WHERE d.on_job_id = :job_id AND j.outcome = 'skipped'
+
+-- name: unmeet_dependencies
+UPDATE dependencies SET met = 0 WHERE on_job_id = :job_id AND job_id = :dependent
+
+-- name: count_blockers
+UPDATE jobs SET blockers = (SELECT count(*) FROM dependencies d WHERE d.job_id = jobs.id AND NOT d.met)
+WHERE id = :job_id
+
+-- name: device_wishes
+SELECT device, wish FROM device_wishes
+
+-- name: forget_device_wish
+DELETE FROM device_wishes WHERE device = :device
 
 -- name: environment
 SELECT variables FROM environments WHERE id = :id

@@ -1,0 +1,154 @@
+"""Control of the queue: what people change of jobs that wait, of projects, and of the daemon's devices."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from duckrow.api.client import Client
+from duckrow.core.errors import UsageError
+from duckrow.core.inventory import CPU
+from duckrow.core.lifecycle import State
+from duckrow.core.placement import refusal
+from duckrow.store.control import EDITABLE, ControlStore
+
+
+class Control:
+    def __init__(self, client: Client | None = None) -> None:
+        self.client = client or Client()
+        self.store = ControlStore(self.client.database)
+
+    def hold(self, ids: Sequence[int], held: bool) -> list[int]:
+        """The jobs that waited, and so could be held or released."""
+        return self._changed(self.store.set_held(ids, held))
+
+    def prioritise(self, ids: Sequence[int], priority: int) -> list[int]:
+        return self._changed(self.store.set_priority(ids, priority))
+
+    def move(self, job_id: int, before: int | None, first: bool) -> None:
+        self._must_wait(job_id)
+        if before is None:
+            moved = self.store.move_to_end(job_id, first)
+        else:
+            if before == job_id:
+                raise UsageError(f"Job {job_id} cannot be moved before itself.")
+            self._must_wait(before)
+            moved = self.store.move_before(job_id, before)
+        if not moved:
+            raise self._started(job_id)
+        self._changed([job_id])
+
+    def edit(self, job_id: int, changes: Mapping[str, Any]) -> None:
+        """Change a job that waits."""
+        self._must_wait(job_id)
+        unknown = set(changes) - set(EDITABLE)
+        if unknown:
+            raise UsageError(
+                f"{', '.join(sorted(unknown))} of a job cannot be changed. These can: {', '.join(EDITABLE)}."
+            )
+        if "gpus" in changes:
+            why_not = refusal(changes["gpus"], self.client.seats())
+            if why_not and self.client.job(job_id).host == "daemon":
+                raise UsageError(f"Job {job_id} could never start so. {why_not} Nothing was changed.")
+        if changes and not self.store.edit(job_id, changes):
+            raise self._started(job_id)
+        self._changed([job_id])
+
+    def rerun_changed(self, ids: Sequence[int], changes: Mapping[str, Any]) -> None:
+        """Run jobs that are done again, each changed before it can start."""
+        self.client.ensure_daemon()
+        if "gpus" in changes and (why_not := refusal(changes["gpus"], self.client.seats())):
+            raise UsageError(f"They could never start so. {why_not} Nothing was queued.")
+        self.store.edit_done(ids, changes)
+        self.client.rerun(ids)
+
+    def spec_of(self, job_id: int) -> dict[str, Any]:
+        self._must_wait(job_id)
+        return self.store.spec_of(job_id)
+
+    def remove(self, ids: Sequence[int]) -> list[int]:
+        """Forget jobs that wait or are done, with their logs; those that were removed."""
+        folders = {
+            view.id: self.client.folder.run_folder(view.project, view.name, view.id) for view in self.client.views(ids)
+        }
+        removed = self.store.remove(ids)
+        for job_id in removed:
+            shutil.rmtree(folders[job_id], ignore_errors=True)
+        return self._changed(removed)
+
+    def why_not_removed(self, job_id: int) -> str:
+        waiting = self.store.waiting_for(job_id)
+        if waiting:
+            return f"job {job_id} is waited for by job {waiting[0]}; remove that one first"
+        return f"job {job_id} is {self.client.job(job_id).state}; kill it first"
+
+    def old(self, older_than_s: float) -> list[int]:
+        """Jobs that have been done for longer than this."""
+        return self.store.older_than(time.time() - older_than_s)
+
+    def clean(self, older_than_s: float) -> list[int]:
+        return self.remove(self.old(older_than_s))
+
+    def limit(self, project: str, max_running: int | None) -> None:
+        with self.client.database.transaction():
+            self.store.set_limit(f"project:{project}", max_running)
+        self.client.ring_all()
+
+    def limits(self) -> dict[str, int]:
+        """How many jobs of a project may run at a time."""
+        limits = self.store.limits().items()
+        return {scope.removeprefix("project:"): most for scope, most in limits if scope.startswith("project:")}
+
+    def wish_of_device(self, device: str, wish: str) -> str:
+        """`add`, `drain`, `remove`, `undrain`; what will happen, in words."""
+        self.client.ensure_daemon()
+        offered = {name for seat in self.client.seats() for name in seat.devices if not name.startswith(CPU)}
+        if device not in offered and wish != "add":
+            raise UsageError(f"The daemon has no GPU {device}. It has: {', '.join(sorted(offered)) or 'none'}.")
+        self.store.wish_of_device(device, None if wish == "undrain" or (wish == "add" and device in offered) else wish)
+        self.client.ring_all()
+        busy = any(device in place["device"] and place["jobs"] for place in self.client.devices())
+        if wish == "add":
+            return f"GPU {device} is given out."
+        if wish == "undrain":
+            return f"GPU {device} is given out again."
+        what = (
+            "it gets no new job" if wish == "drain" else "it goes when its last job has ended" if busy else "it is gone"
+        )
+        return f"GPU {device}: {what}."
+
+    # -- helpers ----------------------------------------------------------------------------------------------
+
+    def _changed(self, ids: list[int]) -> list[int]:
+        if ids:
+            self.client.ring_all()
+        return ids
+
+    def _must_wait(self, job_id: int) -> None:
+        state, outcome = self.store.end_of(job_id)
+        if state != State.QUEUED:
+            raise UsageError(f"Job {job_id} is {outcome or state}: only a job that waits can be changed.")
+
+    def _started(self, job_id: int) -> UsageError:
+        return UsageError(f"Job {job_id} has started meanwhile, and was left as it is.")
+
+
+def edit_in_editor(text: str) -> str:
+    """What a person makes of this text in $VISUAL or $EDITOR."""
+    import subprocess
+    import tempfile
+
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.NamedTemporaryFile("w+", suffix=".toml", prefix="duckrow-", delete=False) as file:
+        file.write(text)
+    try:
+        code = subprocess.call(f'{editor} "{file.name}"', shell=True)
+        if code != 0:
+            raise UsageError(f"The editor ({editor}) ended with {code}; nothing was changed.")
+        with open(file.name) as edited:
+            return edited.read()
+    finally:
+        os.unlink(file.name)

@@ -1,0 +1,263 @@
+"""Is all well with this installation? Each check is a line: what was found, and what to do."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from duckrow.api.service import lingers, unit_path
+from duckrow.api.settings import Settings
+from duckrow.api.settings_files import user_file
+from duckrow.api.versions import nvidia_driver, versions
+from duckrow.core.errors import DuckrowError
+from duckrow.core.units import plural
+from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, existing_folder, file_system_of
+from duckrow.store.hosts import DAEMON, is_alive, seats_from
+from duckrow.store.looking import NEWEST_FORM, Look, Trouble
+
+OK, WARN, PROBLEM = "ok", "warn", "problem"
+_LITTLE_SPACE_BYTES = 1 << 30
+_NO_SPACE_BYTES = 50 << 20
+_COMPLETIONS = {
+    "bash": "~/.local/share/bash-completion/completions/duckrow",
+    "zsh": "~/.zfunc/_duckrow",
+    "fish": "~/.config/fish/completions/duckrow.fish",
+}
+_ROUTINE = ("The daemon runs as", "The daemon ends", "All is well again")
+
+
+class Finding(NamedTuple):
+    check: str
+    level: str
+    found: str
+    advice: str = ""
+
+
+def examine() -> Iterator[Finding]:
+    """All checks, one after the other; nothing is changed."""
+    folder = existing_folder()
+    yield from _versions()
+    yield from _state(folder)
+    yield from _database(folder)
+    yield from _settings()
+    yield from _nvidia()
+    yield from _service()
+    yield from _completion()
+
+
+def _versions() -> Iterator[Finding]:
+    known = versions()
+    yield Finding("duckrow", OK, f"{known['duckrow']}, on Python {known['python']}, {known['platform']}")
+    missing = [name for name in ("click", "rich", "nvidia-ml-py") if known[name] == "not installed"]
+    if missing:
+        advice = "Install duckrow anew: uv tool install --force duckrow."
+        yield Finding("packages", PROBLEM, f"{', '.join(missing)} cannot be found", advice)
+
+
+# -- the state ------------------------------------------------------------------------------------------------------
+
+
+def _state(folder: Folder) -> Iterator[Finding]:
+    root = folder.root
+    if not os.path.isdir(root):
+        if os.path.exists(root):
+            yield Finding("state", PROBLEM, f"{root} is not a folder", "Move it away, or set DUCKROW_HOME.")
+        else:
+            yield Finding("state", OK, f"{root} will be made on first use")
+        return
+    mode = stat.S_IMODE(os.stat(root).st_mode)
+    if not os.access(root, os.R_OK | os.W_OK | os.X_OK):
+        yield Finding("state", PROBLEM, f"{root} cannot be written", f"chmod 700 {root}, or set DUCKROW_HOME.")
+    elif os.stat(root).st_uid != os.getuid():
+        yield Finding("state", PROBLEM, f"{root} belongs to somebody else", "Set DUCKROW_HOME to a folder of yours.")
+    elif mode & 0o077:
+        yield Finding("state", PROBLEM, f"{root} is open to other users ({mode:o})", f"chmod 700 {root}")
+    else:
+        yield Finding("state", OK, f"{root} is yours alone")
+    yield from _disk(root)
+
+
+def _disk(root: str) -> Iterator[Finding]:
+    kind = file_system_of(root) or "an unknown file system"
+    if kind in NETWORK_FILE_SYSTEMS:
+        advice = "SQLite and locks do not work over a network: set DUCKROW_HOME to a local disk."
+        yield Finding("file system", PROBLEM, f"{root} is on {kind}", advice)
+    else:
+        yield Finding("file system", OK, f"{kind}, local")
+    room = os.statvfs(root)
+    free = room.f_bavail * room.f_frsize
+    level = PROBLEM if free < _NO_SPACE_BYTES else WARN if free < _LITTLE_SPACE_BYTES else OK
+    advice = "" if level == OK else "Make room: logs and the queue are written there."
+    yield Finding("free space", level, f"{free / (1 << 30):.1f} GiB", advice)
+
+
+def _database(folder: Folder) -> Iterator[Finding]:
+    if not os.path.exists(folder.database):
+        yield Finding("database", OK, "none yet; the first job makes it")
+        return
+    try:
+        look = Look(folder)
+    except Trouble as trouble:
+        yield Finding("database", PROBLEM, str(trouble))
+        return
+    try:
+        yield _form(look)
+        yield from _daemon(folder, look)
+    except Trouble as trouble:
+        yield Finding("database", PROBLEM, str(trouble))
+    finally:
+        look.close()
+
+
+def _form(look: Look) -> Finding:
+    complaints = look.complaints()
+    if complaints:
+        advice = "duckrow down; then move the database away. Logs and run folders are kept."
+        return Finding("database", PROBLEM, f"it is damaged: {complaints[0]}", advice)
+    if look.form > NEWEST_FORM:
+        return Finding("database", PROBLEM, f"it was written by a newer duckrow (form {look.form})", "Upgrade duckrow.")
+    later = "" if look.form == NEWEST_FORM else f", brought to form {NEWEST_FORM} when next used"
+    return Finding("database", OK, f"sound, of form {look.form}{later}")
+
+
+def _daemon(folder: Folder, look: Look) -> Iterator[Finding]:
+    living = [host for host in look.open_hosts() if is_alive(folder, host)]
+    if DAEMON in living:
+        pid, seats = look.rows("SELECT pid, seats FROM hosts WHERE id = ?", (DAEMON,))[0]
+        devices = [device for seat in seats_from(str(seats)) for device in seat.devices]
+        gpus = sorted({device for device in devices if not device.startswith("cpu")})
+        given = f"GPUs {', '.join(gpus)}" if gpus else plural(len(devices), "CPU slot")
+        yield Finding("daemon", OK, f"it runs as process {pid}, over {given}")
+    else:
+        waiting = int(
+            str(look.rows("SELECT count(*) FROM jobs WHERE state = 'queued' AND host_id = ?", (DAEMON,))[0][0])
+        )
+        found = (
+            f"it does not run, and {plural(waiting, 'job')} wait" if waiting else "it does not run; submit starts it"
+        )
+        yield Finding("daemon", WARN if waiting else OK, found, "duckrow up" if waiting else "")
+    trouble = last_trouble(folder.daemon_log)
+    if trouble:
+        yield Finding("daemon.log", WARN, f"it ends with: {trouble}", f"See {folder.daemon_log}.")
+    leftover = look.unwatched(living)
+    if leftover:
+        found = f"{plural(leftover, 'attempt')} of a daemon or run that is gone"
+        yield Finding("leftovers", WARN, found, "duckrow up looks after them.")
+
+
+def last_trouble(path: str) -> str | None:
+    """The last line of the daemon's log, if it is about something that was wrong."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(os.path.getsize(path) - 4096, 0))
+            lines = file.read().decode("utf-8", "replace").strip().splitlines()
+    except OSError:
+        return None
+    last = lines[-1] if lines else ""
+    return last if last and not any(word in last for word in _ROUTINE) else None
+
+
+# -- the machine ----------------------------------------------------------------------------------------------------
+
+
+def _nvidia() -> Iterator[Finding]:
+    driver = nvidia_driver()
+    nodes = _device_nodes()
+    if driver is None and not nodes:
+        yield Finding("nvidia", OK, "no driver: duckrow gives out CPU slots, or the devices that you name")
+        return
+    if driver:
+        yield Finding("nvidia", OK, f"driver {driver}")
+    else:
+        advice = "If this is a container, start it with the NVIDIA runtime; else load the driver: sudo modprobe nvidia."
+        yield Finding("nvidia", PROBLEM, "there are device files, but no driver is loaded", advice)
+    if not _loads("libnvidia-ml.so.1"):
+        advice = "Install the driver's libraries of the same version; in a container, --gpus all."
+        yield Finding("nvml", PROBLEM, "libnvidia-ml.so.1 cannot be loaded: no GPU will be found", advice)
+    else:
+        yield Finding("nvml", OK, "libnvidia-ml.so.1 is there")
+    closed = [path for path in nodes if not os.access(path, os.R_OK | os.W_OK)]
+    if closed:
+        advice = "Ask for membership of the group that owns them: ls -l /dev/nvidia*."
+        yield Finding("permissions", PROBLEM, f"{', '.join(closed)} cannot be opened by you", advice)
+    yield from _smi()
+
+
+def _device_nodes() -> list[str]:
+    """The device files of GPUs, and the one that controls them all."""
+    try:
+        names = sorted(os.listdir("/dev"))
+    except OSError:
+        return []
+    return [
+        f"/dev/{name}" for name in names if name.startswith("nvidia") and (name[6:].isdecimal() or name[6:] == "ctl")
+    ]
+
+
+def _loads(library: str) -> bool:
+    import ctypes
+
+    try:
+        ctypes.CDLL(library)
+        return True
+    except OSError:
+        return False
+
+
+def _smi() -> Iterator[Finding]:
+    import shutil
+    import subprocess
+
+    if shutil.which("nvidia-smi") is None:
+        yield Finding("nvidia-smi", WARN, "it is not on the PATH", "duckrow does not need it; you may.")
+        return
+    try:
+        done = subprocess.run(
+            ["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL
+        )
+        said = (done.stdout.strip() or done.stderr.strip()).splitlines() or [""]
+        failed = done.returncode != 0
+    except (OSError, subprocess.TimeoutExpired) as error:
+        said, failed = [str(error)], True
+    if failed:
+        advice = "The driver does not work; a restart of the machine often helps after its upgrade."
+        yield Finding("nvidia-smi", PROBLEM, said[0], advice)
+    else:
+        gpus = [line for line in said if line.startswith("GPU ")]
+        yield Finding("gpus", OK if gpus else PROBLEM, "; ".join(gpus) or "the driver reports none")
+
+
+# -- the user's things ----------------------------------------------------------------------------------------------
+
+
+def _settings() -> Iterator[Finding]:
+    try:
+        sources = {value.source for value in Settings().values().values()} - {"default"}
+    except DuckrowError as error:
+        yield Finding("settings", PROBLEM, str(error), "duckrow config shows what holds.")
+        return
+    found = f"from {', '.join(sorted(sources))}" if sources else f"all as by default ({user_file()} may have some)"
+    yield Finding("settings", OK, found)
+
+
+def _service() -> Iterator[Finding]:
+    if not os.path.exists(unit_path()):
+        return
+    if lingers():
+        yield Finding("service", OK, f"{unit_path()}; it goes on when you log out")
+    else:
+        advice = "loginctl enable-linger keeps it, and your jobs, when you log out."
+        yield Finding("service", WARN, f"{unit_path()}; it ends when you log out", advice)
+
+
+def _completion() -> Iterator[Finding]:
+    shell = os.path.basename(os.environ.get("SHELL", ""))
+    path = _COMPLETIONS.get(shell)
+    if path is None:
+        return
+    if os.path.exists(os.path.expanduser(path)):
+        yield Finding("completion", OK, f"installed for {shell}")
+    else:
+        yield Finding("completion", OK, f"not installed for {shell}", f"duckrow completion {shell} > {path}")

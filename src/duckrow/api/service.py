@@ -1,0 +1,93 @@
+"""The daemon as a service of the user's systemd: its unit, putting it in place, taking it away."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from duckrow.core.errors import DuckrowError
+
+UNIT = "duckrow.service"
+_KEPT_VARIABLES = ("DUCKROW_HOME", "XDG_STATE_HOME", "DUCKROW_CONFIG", "XDG_CONFIG_HOME")
+
+
+def unit_path() -> str:
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return f"{os.path.abspath(base)}/systemd/user/{UNIT}"
+
+
+def unit_text(command: Sequence[str]) -> str:
+    """The unit. What says where state and settings are is taken along: systemd does not know this shell's variables."""
+    kept = [f"{name}={os.path.abspath(os.environ[name])}" for name in _KEPT_VARIABLES if os.environ.get(name)]
+    lines = [
+        "[Unit]",
+        "Description=duckrow, a queue for GPU jobs",
+        "",
+        "[Service]",
+        f"ExecStart={' '.join(_quoted(word, '$') for word in command)}",
+        *(f"Environment={_quoted(assignment)}" for assignment in kept),
+        "# Jobs outlive the daemon: it alone is ended, and finds them again.",
+        "KillMode=process",
+        "Restart=on-failure",
+        "RestartSec=5",
+        "",
+        "[Install]",
+        "WantedBy=default.target",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(word: str, doubled: str = "") -> str:
+    """A word as systemd reads it: % and, in a command, $ are doubled."""
+    for character in ("%", *doubled):
+        word = word.replace(character, character * 2)
+    plain = word and all(character.isalnum() or character in "_-+=,./:@%$" for character in word)
+    return word if plain else '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def write_unit(text: str) -> str:
+    path = unit_path()
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write(text)
+    except OSError as error:
+        raise DuckrowError(f"The unit {path} cannot be written: {error.strerror}.") from None
+    return path
+
+
+def has_systemd() -> bool:
+    """Whether this user's systemd answers."""
+    return systemctl("show-environment") is None
+
+
+def systemctl(*words: str) -> str | None:
+    """Tell the user's systemd something; None if it obeyed, else what it said."""
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            ["systemctl", "--user", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return None if done.returncode == 0 else done.stderr.strip() or f"exit code {done.returncode}"
+
+
+def remove_unit() -> bool:
+    """Whether there was one."""
+    try:
+        os.unlink(unit_path())
+        return True
+    except FileNotFoundError:
+        return False
+
+
+def lingers() -> bool:
+    """Whether the user's services go on when nobody is logged in."""
+    import pwd
+
+    try:
+        return os.path.exists(f"/var/lib/systemd/linger/{pwd.getpwuid(os.getuid()).pw_name}")
+    except KeyError:
+        return False

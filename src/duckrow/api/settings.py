@@ -1,0 +1,155 @@
+"""Where settings come from: the user's file, pyproject.toml, variables. A mistake is told with the place it is in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from duckrow.api.settings_files import PREFIX, bytes_of, project_file, user_file
+from duckrow.core.errors import UsageError
+from duckrow.core.settings import DEFAULTS, PROJECTS, SECTIONS, SETTINGS, Layer, Value, merge, settings_of
+
+
+class Settings:
+    """The settings as they are here and now; nothing is read before it is asked for."""
+
+    @cached_property
+    def layers(self) -> list[Layer]:
+        return [DEFAULTS, *_file_layers(), *_variable_layers(os.environ)]
+
+    def values(self, project: str | None = None) -> dict[str, Value]:
+        """Setting (`job.retries`) -> its value, for jobs of this project."""
+        return merge(self.layers, project)
+
+    @cached_property
+    def _values(self) -> dict[str, Value]:
+        return self.values()
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name].value
+
+    def projects(self) -> list[str]:
+        """Those that have settings of their own."""
+        found = {section for layer in self.layers for section in layer.sections if section.startswith(f"{PROJECTS}.")}
+        return sorted(section.removeprefix(f"{PROJECTS}.") for section in found)
+
+
+# -- files ----------------------------------------------------------------------------------------------------------
+
+
+def _file_layers() -> Iterator[Layer]:
+    path = user_file()
+    if os.environ.get("DUCKROW_CONFIG") and not os.path.exists(path):
+        raise UsageError(f"DUCKROW_CONFIG names {path}, which does not exist. Make it, or unset the variable.")
+    text = bytes_of(path)
+    if text:
+        yield Layer(path, False, _checked(_parsed(text, path), path))
+    shared = project_file()
+    text = bytes_of(shared) if shared else b""
+    if shared and b"duckrow" in text:  # else to parse it would be in vain
+        tool = _parsed(text, shared).get("tool")
+        table = tool.get("duckrow") if isinstance(tool, dict) else None
+        if table is not None:
+            yield Layer(shared, False, _checked(table, shared, "tool.duckrow."))
+
+
+def _parsed(text: bytes, path: str) -> dict[str, Any]:
+    import importlib
+    import sys
+
+    tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    try:
+        table: dict[str, Any] = tomllib.loads(text.decode())
+        return table
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not TOML: {error}. Mend that line.") from None
+
+
+def _checked(table: Any, path: str, above: str = "") -> dict[str, dict[str, Any]]:
+    """Section -> key -> value, all of them known and of the right kind."""
+    if not isinstance(table, dict):
+        raise UsageError(f"In {path}, [{above.rstrip('.')}] is not a table of sections.")
+    found: dict[str, dict[str, Any]] = {}
+    for section, keys in table.items():
+        if section == PROJECTS and isinstance(keys, dict):
+            for project, values in keys.items():
+                found[f"{PROJECTS}.{project}"] = _checked_section(f"{PROJECTS}.{project}", values, path, above)
+        elif section in SECTIONS:
+            found[section] = _checked_section(section, keys, path, above)
+        else:
+            raise UsageError(f"In {path} {_no_section(section, above)}")
+    return found
+
+
+def _checked_section(section: str, values: Any, path: str, above: str) -> dict[str, Any]:
+    if not isinstance(values, dict):
+        raise UsageError(f"In {path}, '{section}' must be a section: write [{above}{section}] above its settings.")
+    for key, value in values.items():
+        if key not in settings_of(section):
+            raise UsageError(f"In {path} {_no_key(section, key, above)}")
+        _check_value(section, key, value, f"In {path}, {key} in [{above}{section}]")
+    return values
+
+
+def _check_value(section: str, key: str, value: Any, where: str) -> None:
+    try:
+        settings_of(section)[key].read(value)
+    except UsageError as error:
+        # The reasons of the table go on with the sentence; those of the rules of core are sentences.
+        reason = str(error)
+        told = f": {reason}" if reason[:1] == "'" else f": {value!r} {reason}."
+        raise UsageError(f"{where}{told}") from None
+
+
+# -- variables ------------------------------------------------------------------------------------------------------
+
+
+def _variable_layers(environment: Mapping[str, str]) -> Iterator[Layer]:
+    """DUCKROW__JOB__RETRIES, DUCKROW__PROJECTS__thesis__TIMEOUT; a layer each, so that each is named as a source."""
+    for variable in sorted(environment):
+        if not variable.startswith(PREFIX):
+            continue
+        words = variable.removeprefix(PREFIX).split("__")
+        section, middle, key = words[0].lower(), words[1:-1], words[-1].lower()
+        if section == PROJECTS and middle:
+            section = f"{PROJECTS}.{'__'.join(middle)}"
+        elif section not in SECTIONS:
+            raise UsageError(f"The variable {variable} is no setting: {_no_section(section)}")
+        elif middle or len(words) == 1:
+            raise UsageError(f"The variable {variable} is no setting: write {PREFIX}SECTION__KEY.")
+        if key not in settings_of(section):
+            raise UsageError(f"The variable {variable} is no setting: {_no_key(section, key)}")
+        _check_value(section, key, environment[variable], f"The variable {variable}")
+        yield Layer(variable, True, {section: {key: environment[variable]}})
+
+
+# -- what is meant --------------------------------------------------------------------------------------------------
+
+
+def _nearest(word: str, known: Iterable[str]) -> str | None:
+    import difflib
+
+    return next(iter(difflib.get_close_matches(word.lower().replace("-", "_"), list(known), n=1)), None)
+
+
+def _no_section(word: str, above: str = "") -> str:
+    homes = [setting.section for setting in SETTINGS if setting.key == word]
+    if homes:
+        return f"'{word}' stands outside of its section: it belongs to [{above}{homes[0]}]."
+    near = _nearest(word, (*SECTIONS, PROJECTS))
+    hint = f"Did you mean [{above}{near}]?" if near else f"There are {', '.join((*SECTIONS, PROJECTS))}."
+    return f"there is no section [{above}{word}]. {hint}"
+
+
+def _no_key(section: str, key: str, above: str = "") -> str:
+    near = _nearest(key, settings_of(section))
+    homes = [f"[{above}{setting.section}]" for setting in SETTINGS if setting.key == key]
+    if near:
+        hint = f"Did you mean '{near}'?"
+    elif homes:
+        hint = f"It belongs to {' or '.join(homes)}."
+    else:
+        hint = f"There are {', '.join(settings_of(section))}."
+    return f"there is no setting '{key}' in [{above}{section}]. {hint}"

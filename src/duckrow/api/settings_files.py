@@ -1,0 +1,60 @@
+"""The files that may have settings, and whether they are worth reading; quick to load, since every verb asks."""
+
+from __future__ import annotations
+
+import os
+
+from duckrow.core.errors import UsageError
+
+PREFIX = "DUCKROW__"
+
+
+def user_file() -> str:
+    """Where the user's settings are, or would be."""
+    named = os.environ.get("DUCKROW_CONFIG")
+    if named:
+        return os.path.abspath(named)
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.path.abspath(f"{base}/duckrow/config.toml")
+
+
+def project_file() -> str | None:
+    """The nearest pyproject.toml, of this folder or one above; not one that a stranger has left in a common folder."""
+    try:
+        folder = os.getcwd()
+    except OSError:
+        return None
+    while True:
+        path = os.path.join(folder, "pyproject.toml")
+        try:
+            owner, is_common = os.stat(path).st_uid, os.stat(folder).st_mode & 0o002
+            return path if owner in (0, os.getuid()) or not is_common else None
+        except OSError:
+            pass
+        if folder == os.path.dirname(folder):
+            return None
+        folder = os.path.dirname(folder)
+
+
+def bytes_of(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise UsageError(f"The settings in {path} cannot be read: {error.strerror}.") from None
+
+
+def colour() -> str:
+    """`ui.color`. Nothing is parsed where nothing can say it; a mistake is for other verbs to tell."""
+    try:
+        places = (user_file(), project_file())
+        said = f"{PREFIX}UI__COLOR" in os.environ or any(b"color" in bytes_of(path) for path in places if path)
+        if not said:
+            return "auto"
+        from duckrow.api.settings import Settings
+
+        return str(Settings()["ui.color"])
+    except UsageError:
+        return "auto"

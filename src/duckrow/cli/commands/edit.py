@@ -1,0 +1,76 @@
+"""`duckrow edit`: change a job that waits, by flags or in an editor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from duckrow.api.control import Control, edit_in_editor
+from duckrow.cli.completing import complete_jobs
+from duckrow.cli.console import say
+from duckrow.cli.job_options import SIZE, TIME
+from duckrow.core.errors import EXIT_OK, UsageError
+from duckrow.core.job import check_name
+
+
+@click.command(short_help="Change a job that waits.")
+@click.argument("word", metavar="ID", shell_complete=complete_jobs)
+@click.option("--command", "command_", help="What to run.")
+@click.option("--cwd", help="Folder to run in.")
+@click.option("--name", "-n", help="What to call it.")
+@click.option("--project", "-p", help="The project it belongs to.")
+@click.option("--gpus", type=click.IntRange(0), help="How many GPUs.")
+@click.option("--retries", type=click.IntRange(0), help="How often to try again.")
+@click.option("--timeout", "timeout_s", type=TIME, help="Time limit.")
+@click.option("--grace", "grace_s", type=TIME, help="Time between SIGTERM and SIGKILL.")
+@click.option("--outfile", "-o", help="Where the output goes.")
+@click.option("--max-log", "max_log_bytes", type=SIZE, help="Most bytes of its log.")
+@click.option("--priority", type=int, help="Higher ones start first.")
+def command(word: str, command_: str | None, **values: Any) -> int:
+    """Change a job that waits. Without flags it opens in $EDITOR. One that has started meanwhile is left as it is.
+
+    \b
+    duckrow edit 12 --gpus 2 --timeout 4h
+    duckrow edit 12
+    """
+    control = Control()
+    ids = control.client.select([word])
+    if len(ids) != 1:
+        raise UsageError(f"'{word}' names {len(ids)} jobs; one can be edited at a time.")
+    changes = {key: value for key, value in {"command": command_, **values}.items() if value is not None}
+    if not changes:
+        changes = _edited(control.spec_of(ids[0]))
+    for key in ("name", "project"):
+        if key in changes:
+            check_name(key, changes[key])
+    if not changes:
+        say("duckrow: nothing was changed.")
+        return EXIT_OK
+    control.edit(ids[0], changes)
+    say(f"duckrow: job {ids[0]}: {', '.join(changes)} changed.")
+    return EXIT_OK
+
+
+def _edited(spec: dict[str, Any]) -> dict[str, Any]:
+    """What a person has changed of `key = value` lines; the values are JSON, which people can read and write."""
+    import json
+
+    lines = ["# Change what you like, save and close. A job that has started meanwhile is left as it is."]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in spec.items() if not isinstance(value, bytes)]
+    changes: dict[str, Any] = {}
+    for line in edit_in_editor("\n".join(lines) + "\n").splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        key, equals, text = (part.strip() for part in line.partition("="))
+        try:
+            value = json.loads(text)
+        except ValueError:
+            raise UsageError(f"The line '{line}' cannot be read; nothing was changed. Text stands in quotes.") from None
+        if not equals or key not in spec:
+            raise UsageError(f"'{key}' of a job cannot be changed; nothing was changed.")
+        if type(value) is not type(spec[key]) and spec[key] is not None and value is not None:
+            raise UsageError(f"{key} = {text}: that is not the kind of value it has; nothing was changed.")
+        if value != spec[key]:
+            changes[key] = value
+    return changes

@@ -1,0 +1,25 @@
+"""`duckrow hold`: waiting jobs are not started until they are released."""
+
+from __future__ import annotations
+
+import click
+
+from duckrow.api.control import Control
+from duckrow.cli.completing import complete_jobs
+from duckrow.cli.console import say_changed
+from duckrow.core.errors import EXIT_OK
+
+
+@click.command(short_help="Keep waiting jobs from starting.")
+@click.argument("words", nargs=-1, required=True, metavar="IDS...", shell_complete=complete_jobs)
+def command(words: tuple[str, ...]) -> int:
+    """Keep jobs that wait from starting, until `duckrow release`. A job that has started is left alone.
+
+    \b
+    duckrow hold 12
+    duckrow hold 10-20 train
+    """
+    control = Control()
+    ids = control.client.select(words)
+    say_changed(ids, control.hold(ids, held=True), "held")
+    return EXIT_OK

@@ -1,0 +1,26 @@
+"""`duckrow priority`: who comes first."""
+
+from __future__ import annotations
+
+import click
+
+from duckrow.api.control import Control
+from duckrow.cli.completing import complete_jobs
+from duckrow.cli.console import say_changed
+from duckrow.core.errors import EXIT_OK
+
+
+@click.command(short_help="Change which jobs come first.", context_settings={"ignore_unknown_options": True})
+@click.argument("priority", type=int)
+@click.argument("words", nargs=-1, required=True, metavar="IDS...", shell_complete=complete_jobs)
+def command(priority: int, words: tuple[str, ...]) -> int:
+    """Give waiting jobs a priority: higher ones start first; 30 is the usual one.
+
+    \b
+    duckrow priority 50 12
+    duckrow priority 10 100-200
+    """
+    control = Control()
+    ids = control.client.select(words)
+    say_changed(ids, control.prioritise(ids, priority), f"given priority {priority}")
+    return EXIT_OK

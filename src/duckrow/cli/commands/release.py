@@ -1,0 +1,25 @@
+"""`duckrow release`: jobs that were held may start."""
+
+from __future__ import annotations
+
+import click
+
+from duckrow.api.control import Control
+from duckrow.cli.completing import complete_jobs
+from duckrow.cli.console import say_changed
+from duckrow.core.errors import EXIT_OK
+
+
+@click.command(short_help="Let held jobs start.")
+@click.argument("words", nargs=-1, required=True, metavar="IDS...", shell_complete=complete_jobs)
+def command(words: tuple[str, ...]) -> int:
+    """Let jobs start that were held.
+
+    \b
+    duckrow release 12
+    duckrow release 10-20
+    """
+    control = Control()
+    ids = control.client.select(words)
+    say_changed(ids, control.hold(ids, held=False), "released")
+    return EXIT_OK

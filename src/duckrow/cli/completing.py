@@ -1,0 +1,41 @@
+"""What the shell completes: ids and names of jobs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+VARIABLE = "_DUCKROW_COMPLETE"
+
+
+def is_completing() -> bool:
+    """Whether the shell has called us to complete a word, not a person to do something."""
+    return VARIABLE in os.environ
+
+
+def read_nothing() -> None:
+    """A verb that looks at standard input while its words are read must not wait for a person who types."""
+    sys.stdin = open(os.devnull)  # noqa: SIM115
+
+
+def complete_jobs(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The newest ids and names that begin so; of `3,12-` the part behind the last comma is completed."""
+    from click.shell_completion import CompletionItem
+
+    from duckrow.api.recent import recent_jobs
+
+    before, comma, begun = incomplete.rpartition(",")
+    found = {"last": "the newest job"}
+    jobs = recent_jobs()
+    found.update({str(job_id): f"{name}, {state}" for job_id, name, state in jobs})
+    for _, name, _ in jobs:
+        found.setdefault(name, "jobs of this name")
+    return [
+        CompletionItem(f"{before}{comma}{word}", help=text) for word, text in found.items() if word.startswith(begun)
+    ]

@@ -1,0 +1,53 @@
+"""The devices that people gave the daemon, kept over restarts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from duckrow.core.inventory import Seat
+from duckrow.store.database import Database
+
+_KEY = "daemon devices"
+
+
+@dataclass(slots=True)
+class DeviceChoice:
+    gpus: list[str]
+    slots: int | None
+    jobs_per_gpu: int
+    by_default: bool = False  # the settings chose: holds only where nothing is remembered, and is not remembered
+
+    @property
+    def is_explicit(self) -> bool:
+        if self.by_default:
+            return False
+        return bool(self.gpus) or self.slots is not None or self.jobs_per_gpu != 1
+
+    def words(self) -> list[str]:
+        words = ["--jobs-per-gpu", str(self.jobs_per_gpu)]
+        words += ["--slots", str(self.slots)] if self.slots is not None else []
+        words += ["--by-default"] if self.by_default else []
+        return words + [word for gpu in self.gpus for word in ("--gpus", gpu)]
+
+
+def choice_of(seats: Sequence[Seat]) -> DeviceChoice:
+    """The choice that gives these seats again."""
+    gpus = ["+".join(seat.devices) for seat in seats if not seat.is_cpu]
+    return DeviceChoice(gpus, sum(seat.is_cpu for seat in seats) or None, 1)
+
+
+def remember(database: Database, choice: DeviceChoice) -> None:
+    """Within the caller's transaction."""
+    database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_KEY, json.dumps(asdict(choice))))
+
+
+def remembered(database: Database, choice: DeviceChoice) -> DeviceChoice:
+    """What is chosen is kept, so that a daemon that comes back after a crash does not take more than it was given."""
+    if choice.is_explicit:
+        with database.transaction():
+            remember(database, choice)
+        return choice
+    kept = database.one("SELECT value FROM meta WHERE key = ?", (_KEY,))
+    return DeviceChoice(**json.loads(kept)) if kept else choice

@@ -1,0 +1,45 @@
+"""The daemon's devices change while it runs: added, drained, removed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duckrow.core.inventory import WHOLE, Seat
+from duckrow.scheduler.choice import choice_of, remember
+
+if TYPE_CHECKING:
+    from duckrow.scheduler.loop import Loop
+
+ADD, DRAIN, REMOVE = "add", "drain", "remove"
+
+
+class Drains:
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self.devices: frozenset[str] = frozenset()  # which get no new job
+
+    def observe(self) -> None:
+        """Fulfil what can be fulfilled; a device that is to go, goes when its last job has ended."""
+        loop = self._loop
+        wishes = loop.store.device_wishes()
+        changed = False
+        for device, wish in wishes.items():
+            offered = any(device in seat.devices for seat in loop.seats)
+            if wish == ADD:
+                if not offered:
+                    loop.seats = [Seat(((device, WHOLE),)), *loop.seats]
+                    changed = True
+                loop.store.forget_device_wish(device)
+            elif wish == REMOVE and not (offered and loop.booked.get(device, 0)):
+                loop.seats = [seat for seat in loop.seats if device not in seat.devices]
+                loop.store.forget_device_wish(device)
+                changed = changed or offered
+        self.devices = frozenset(device for device, wish in wishes.items() if wish != ADD)
+        if changed:
+            loop.host.rows.change_seats(loop.host.id, loop.seats)
+            remember(loop.database, choice_of(loop.seats))
+
+    def usable(self, seats: list[Seat]) -> list[Seat]:
+        if not self.devices:
+            return seats
+        return [seat for seat in seats if self.devices.isdisjoint(seat.devices)]

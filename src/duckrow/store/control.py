@@ -1,0 +1,163 @@
+"""Changing what waits: order, holds, edits, removal, dependencies, limits, devices."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from duckrow.store.connection import load_queries
+from duckrow.store.database import Database, to_sql
+
+_SQL = load_queries("control")
+
+EDITABLE = (
+    "command", "cwd", "name", "project", "gpus", "shell", "retries", "backoff_s", "timeout_s", "grace_s", "outfile",
+    "max_log_bytes", "priority",
+)  # fmt: skip
+
+
+class ControlStore:
+    """Each method is one transaction, and says of which jobs it holds."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def set_held(self, ids: Iterable[int], held: bool) -> list[int]:
+        return self._each("set_held", ids, {"held": held})
+
+    def set_priority(self, ids: Iterable[int], priority: int) -> list[int]:
+        return self._each("set_priority", ids, {"priority": priority})
+
+    def _each(self, statement: str, ids: Iterable[int], values: Mapping[str, Any]) -> list[int]:
+        """The jobs that were still queued, and so were changed."""
+        with self.database.transaction():
+            return [job_id for job_id in ids if self._run(statement, {"id": job_id, **values}).rowcount]
+
+    def _run(self, statement: str, values: Mapping[str, Any]) -> sqlite3.Cursor:
+        return self.database.execute(_SQL[statement], values)
+
+    # -- order ------------------------------------------------------------------------------------------------
+
+    def move_before(self, job_id: int, target_id: int) -> bool:
+        """Right before another job that waits, with its priority."""
+        with self.database.transaction():
+            target = self._run("place_of", {"id": target_id}).fetchone()
+            if target["state"] != "queued":
+                return False
+            here = {key: target[key] for key in ("host_id", "priority", "position")}
+            before = self._run("position_before", {**here, "moved": job_id}).fetchone()[0]
+            position = target["position"] - 1 if before is None else (before + target["position"]) / 2
+            values = {"id": job_id, "position": position, "priority": target["priority"]}
+            return self._run("set_position", values).rowcount == 1
+
+    def move_to_end(self, job_id: int, first: bool) -> bool:
+        """To the front or to the back of its priority."""
+        with self.database.transaction():
+            own = self._run("place_of", {"id": job_id}).fetchone()
+            here = {"host_id": own["host_id"], "priority": own["priority"]}
+            edge = self._run("first_position" if first else "last_position", here).fetchone()[0]
+            if edge is None:
+                return False
+            values = {"id": job_id, "position": edge - 1 if first else edge + 1, "priority": own["priority"]}
+            return self._run("set_position", values).rowcount == 1
+
+    # -- editing and removing ---------------------------------------------------------------------------------
+
+    def spec_of(self, job_id: int) -> dict[str, Any]:
+        return dict(self.database.all(_SQL["spec_of"], {"id": job_id})[0])
+
+    def edit(self, job_id: int, changes: Mapping[str, Any]) -> bool:
+        """Change what waits; False if it has started meanwhile."""
+        return self._edit([job_id], changes, "queued") == 1
+
+    def edit_done(self, job_ids: Iterable[int], changes: Mapping[str, Any]) -> None:
+        """Change jobs that are done, before they are run again."""
+        self._edit(job_ids, changes, "done")
+
+    def _edit(self, job_ids: Iterable[int], changes: Mapping[str, Any], state: str) -> int:
+        """How many of these were in this state, and so were changed."""
+        assert set(changes) <= set(EDITABLE)
+        columns = ", ".join(f"{column} = :{column}" for column in changes)
+        values = {key: to_sql(value) if isinstance(value, str) else value for key, value in changes.items()}
+        statement = f"UPDATE jobs SET {columns} WHERE id = :id AND state = '{state}'"
+        with self.database.transaction():
+            return sum(self.database.execute(statement, {"id": job_id, **values}).rowcount for job_id in job_ids)
+
+    def remove(self, job_ids: Iterable[int]) -> list[int]:
+        """Forget jobs that wait or are done, with all that is recorded of them; those that were removed."""
+        removed = []
+        with self.database.transaction():
+            for job_id in job_ids:
+                key = {"id": job_id}
+                if self._run("waiting_for", key).fetchone() or not self._run("remove_job", key).rowcount:
+                    continue
+                for what in ("remove_attempts", "remove_events", "remove_dependencies", "remove_wishes"):
+                    self._run(what, key)
+                removed.append(job_id)
+        return removed
+
+    def waiting_for(self, job_id: int) -> list[int]:
+        return [row[0] for row in self.database.all(_SQL["waiting_for"], {"id": job_id})]
+
+    def older_than(self, before: float) -> list[int]:
+        """Jobs that have been done since before then."""
+        return [row[0] for row in self.database.all(_SQL["old_jobs"], {"before": before})]
+
+    # -- dependencies -----------------------------------------------------------------------------------------
+
+    def end_of(self, job_id: int) -> tuple[str, str | None]:
+        """(state, outcome)."""
+        row = self.database.all(_SQL["outcome_of"], {"id": job_id})[0]
+        return row["state"], row["outcome"]
+
+    def add_dependencies(self, job_ids: Iterable[int], on: Iterable[tuple[int, str]]) -> None:
+        """Within the caller's transaction: these jobs wait for those, each (job, condition)."""
+        waits_for = list(on)
+        for job_id in job_ids:
+            for on_job_id, condition in waits_for:
+                self._run("add_dependency", {"job_id": job_id, "on_job_id": on_job_id, "condition": condition})
+            if waits_for:
+                self._run("add_blockers", {"id": job_id})
+
+    def dependencies_of(self, job_id: int) -> list[sqlite3.Row]:
+        return self.database.all(_SQL["dependencies_of"], {"id": job_id})
+
+    def all_dependencies(self) -> list[sqlite3.Row]:
+        return self.database.all(_SQL["all_dependencies"])
+
+    # -- limits and devices -----------------------------------------------------------------------------------
+
+    def set_limit(self, scope: str, max_running: int | None) -> None:
+        """Within the caller's transaction."""
+        if max_running is None:
+            self._run("clear_limit", {"scope": scope})
+        else:
+            self._run("set_limit", {"scope": scope, "max_running": max_running})
+
+    def limits(self) -> dict[str, int]:
+        return {row[0]: row[1] for row in self.database.all(_SQL["limits"])}
+
+    def running_of(self, project: str) -> int:
+        return int(self.database.one(_SQL["running_of_project"], {"project": project}))
+
+    def wish_of_device(self, device: str, wish: str | None) -> None:
+        with self.database.transaction():
+            if wish is None:
+                self._run("unwish_device", {"device": device})
+            else:
+                self._run("wish_of_device", {"device": device, "wish": wish, "at": time.time()})
+
+    def device_wishes(self) -> dict[str, str]:
+        return {row[0]: row[1] for row in self.database.all(_SQL["device_wishes"])}
+
+    # -- why --------------------------------------------------------------------------------------------------
+
+    def waiting_facts(self, job_id: int) -> sqlite3.Row:
+        return self.database.all(_SQL["waiting_facts"], {"id": job_id})[0]
+
+    def ahead(self, host_id: int, priority: int, position: float) -> tuple[list[sqlite3.Row], int]:
+        """The first of the jobs that come before one at this place, and how many there are."""
+        here = {"host_id": host_id, "priority": priority, "position": position}
+        return self.database.all(_SQL["first_ahead"], here), int(self.database.one(_SQL["count_ahead"], here))

@@ -1,0 +1,59 @@
+"""Looking at the database without changing it: nothing is made, migrated or written."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from urllib.parse import quote
+
+from duckrow.store.connection import explain, migrations
+from duckrow.store.database import Parameters
+from duckrow.store.folder import Folder
+
+SQLITE_VERSION = sqlite3.sqlite_version
+NEWEST_FORM = len(migrations())
+
+
+class Trouble(Exception):
+    """The database cannot be read: a sentence."""
+
+
+class Look:
+    """A database, read-only. Short waits: whoever looks is in a hurry."""
+
+    def __init__(self, folder: Folder, wait_s: float = 1.0) -> None:
+        self._path = folder.database
+        if not os.path.exists(self._path):
+            raise Trouble(f"There is no database {self._path}.")
+        try:
+            self._connection = sqlite3.connect(f"file:{quote(self._path)}?mode=ro", uri=True, timeout=wait_s)
+            self.form = int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+        except sqlite3.DatabaseError as error:
+            raise Trouble(explain(error, self._path)) from None
+
+    def rows(self, statement: str, parameters: Parameters = ()) -> list[tuple[object, ...]]:
+        try:
+            return self._connection.execute(statement, parameters).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise Trouble(explain(error, self._path)) from None
+
+    def complaints(self) -> list[str]:
+        """What SQLite finds wrong with the file; empty if all is well."""
+        return [str(text) for (text,) in self.rows("PRAGMA quick_check(3)") if text != "ok"]
+
+    def recent_jobs(self, most: int) -> list[tuple[int, str, str]]:
+        """(id, name, state or outcome), newest first."""
+        statement = "SELECT id, name, coalesce(outcome, state) FROM jobs ORDER BY id DESC LIMIT ?"
+        return [(int(str(job_id)), str(name), str(state)) for job_id, name, state in self.rows(statement, (most,))]
+
+    def unwatched(self, living: list[int]) -> int:
+        """How many attempts have not ended and belong to none of these hosts."""
+        marks = ",".join(map(str, living)) or "0"
+        statement = f"SELECT count(*) FROM attempts WHERE ended_at IS NULL AND host_id NOT IN ({marks})"
+        return int(str(self.rows(statement)[0][0]))
+
+    def open_hosts(self) -> list[int]:
+        return [int(str(row[0])) for row in self.rows("SELECT id FROM hosts WHERE ended_at IS NULL")]
+
+    def close(self) -> None:
+        self._connection.close()

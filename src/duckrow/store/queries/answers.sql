@@ -1,0 +1,37 @@
+-- What the commands that answer ask: lists, totals, what lies ahead of a job, how long its like have taken.
+
+-- name: ids
+SELECT j.id FROM jobs j {join} WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset
+
+-- name: join_attempts
+LEFT JOIN attempts a ON a.job_id = j.id AND a.number = j.attempts
+
+-- name: join_hosts
+JOIN hosts h ON h.id = j.host_id
+
+-- name: count
+SELECT count(*) FROM jobs j WHERE {where}
+
+-- name: tally
+SELECT coalesce(j.outcome, j.state) AS status, count(*) AS jobs FROM jobs j WHERE {where} GROUP BY 1
+
+-- name: durations
+SELECT j.project, j.name, a.ended_at - a.started_at AS duration_s
+FROM (
+    SELECT job_id, started_at, ended_at FROM attempts WHERE outcome = 'succeeded' ORDER BY job_id DESC LIMIT :limit
+) a JOIN jobs j ON j.id = a.job_id
+
+-- name: queue_of_host
+SELECT id, project, name, gpus FROM jobs
+WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
+  AND project NOT IN (SELECT project FROM pauses)
+ORDER BY priority DESC, position
+LIMIT :limit
+
+-- name: waiting_for_runs
+SELECT j.host_id, h.name, count(*) AS jobs FROM jobs j JOIN hosts h ON h.id = j.host_id
+WHERE j.state = 'queued' AND j.held = 0 AND j.not_before IS NULL AND j.blockers = 0 AND j.host_id > 1
+GROUP BY j.host_id
+
+-- name: variables_of_job
+SELECT e.variables FROM jobs j JOIN environments e ON e.id = j.environment_id WHERE j.id = :job_id

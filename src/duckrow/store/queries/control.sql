@@ -1,0 +1,102 @@
+-- What front ends change of jobs that wait. Each is a compare-and-set on `queued`: a job that has started is left alone.
+
+-- name: set_held
+UPDATE jobs SET held = :held WHERE id = :id AND state = 'queued'
+
+-- name: set_priority
+UPDATE jobs SET priority = :priority WHERE id = :id AND state = 'queued'
+
+-- name: set_position
+UPDATE jobs SET position = :position, priority = :priority WHERE id = :id AND state = 'queued'
+
+-- name: place_of
+SELECT host_id, priority, position, state FROM jobs WHERE id = :id
+
+-- name: position_before
+SELECT max(position) FROM jobs
+WHERE host_id = :host_id AND state = 'queued' AND priority = :priority AND position < :position AND id <> :moved
+
+-- name: first_position
+SELECT min(position) FROM jobs WHERE host_id = :host_id AND state = 'queued' AND priority = :priority
+
+-- name: last_position
+SELECT max(position) FROM jobs WHERE host_id = :host_id AND state = 'queued' AND priority = :priority
+
+-- name: spec_of
+SELECT command, cwd, name, project, gpus, shell, retries, backoff_s, timeout_s, grace_s, outfile, max_log_bytes, priority
+FROM jobs WHERE id = :id
+
+-- name: remove_job
+DELETE FROM jobs WHERE id = :id AND state IN ('queued', 'done')
+
+-- name: remove_attempts
+DELETE FROM attempts WHERE job_id = :id
+
+-- name: remove_events
+DELETE FROM events WHERE job_id = :id
+
+-- name: remove_dependencies
+DELETE FROM dependencies WHERE job_id = :id OR on_job_id = :id
+
+-- name: remove_wishes
+DELETE FROM wishes WHERE job_id = :id
+
+-- name: waiting_for
+SELECT d.job_id FROM dependencies d JOIN jobs j ON j.id = d.job_id WHERE d.on_job_id = :id AND NOT d.met AND j.state = 'queued'
+
+-- name: dependencies_of
+SELECT d.on_job_id, d.condition, d.met, j.name, j.state, j.outcome
+FROM dependencies d JOIN jobs j ON j.id = d.on_job_id WHERE d.job_id = :id ORDER BY d.on_job_id
+
+-- name: all_dependencies
+SELECT job_id, on_job_id, condition, met FROM dependencies
+
+-- name: add_dependency
+INSERT OR REPLACE INTO dependencies (job_id, on_job_id, condition, met) VALUES (:job_id, :on_job_id, :condition, 0)
+
+-- name: add_blockers
+UPDATE jobs SET blockers = (SELECT count(*) FROM dependencies d WHERE d.job_id = jobs.id AND NOT d.met) WHERE id = :id
+
+-- name: outcome_of
+SELECT state, outcome FROM jobs WHERE id = :id
+
+-- name: old_jobs
+SELECT id FROM jobs WHERE state = 'done' AND changed_at < :before
+
+-- name: set_limit
+INSERT OR REPLACE INTO limits (scope, max_running) VALUES (:scope, :max_running)
+
+-- name: clear_limit
+DELETE FROM limits WHERE scope = :scope
+
+-- name: limits
+SELECT scope, max_running FROM limits ORDER BY scope
+
+-- name: running_of_project
+SELECT count(*) FROM jobs WHERE project = :project AND state IN ('starting', 'running', 'stopping')
+
+-- name: wish_of_device
+INSERT OR REPLACE INTO device_wishes (device, wish, at) VALUES (:device, :wish, :at)
+
+-- name: unwish_device
+DELETE FROM device_wishes WHERE device = :device
+
+-- name: device_wishes
+SELECT device, wish FROM device_wishes
+
+-- name: waiting_facts
+SELECT id, host_id, project, gpus, held, not_before, blockers, priority, position, array_id, timeout_s, state, outcome, detail
+FROM jobs WHERE id = :id
+
+-- name: first_ahead
+SELECT id, name, gpus FROM jobs
+WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
+  AND project NOT IN (SELECT project FROM pauses)
+  AND (priority > :priority OR (priority = :priority AND position < :position))
+ORDER BY priority DESC, position
+LIMIT 50
+
+-- name: count_ahead
+SELECT count(*) FROM jobs
+WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
+  AND (priority > :priority OR (priority = :priority AND position < :position))

@@ -1,0 +1,312 @@
+"""Control of the queue, verb by verb: what is printed, what happens, and what wrong input gets."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Duckrow, until
+
+
+def gated(name: str, then: str = "true") -> str:
+    return f"while [ ! -e {name} ]; do sleep 0.01; done; {then}"
+
+
+@pytest.fixture
+def busy(duckrow: Duckrow) -> Duckrow:
+    """A daemon with one slot, taken by job 1 until the gate is there."""
+    duckrow.up("--slots", "1")
+    duckrow("submit", "--name", "first", gated("gate"))
+    duckrow.wait_for(1, "running")
+    return duckrow
+
+
+def order_of(duckrow: Duckrow) -> list[int]:
+    """The order in which the jobs started."""
+    return [row[0] for row in duckrow.sql("SELECT job_id FROM attempts ORDER BY started_at, job_id")]
+
+
+def open_gate(duckrow: Duckrow) -> None:
+    (duckrow.work / "gate").touch()
+
+
+def test_hold_and_release(busy: Duckrow) -> None:
+    job = busy.submit("touch ran")
+    assert busy("hold", str(job), "1").stderr == (
+        "duckrow: left alone, since they no longer wait: 1.\nduckrow: 1 job held.\n"
+    )
+    other = busy.submit("true")
+    open_gate(busy)
+    busy.wait_for(other, "succeeded")
+    assert busy.state(job) == "queued"
+    assert busy("why", str(job)).stdout == f"job {job}: it is held: duckrow release\n"
+    assert busy("release", str(job)).stderr == "duckrow: 1 job released.\n"
+    busy.wait_for(job, "succeeded")
+    assert busy("hold", "99", ok=False).returncode == 2
+
+
+def test_a_job_may_be_submitted_held(busy: Duckrow) -> None:
+    job = busy.submit("--hold", "true")
+    open_gate(busy)
+    busy.wait_for(busy.submit("true"), "succeeded")
+    assert busy.state(job) == "queued"
+
+
+def test_higher_priorities_start_first_and_order_can_be_changed(busy: Duckrow) -> None:
+    for _ in range(4):
+        busy.submit("true")
+    busy.submit("--priority", "40", "true")
+    assert busy("priority", "50", "4").stderr == "duckrow: 1 job given priority 50.\n"
+    assert busy("move", "5", "--first").stderr == "duckrow: 5 moved.\n"
+    busy("move", "3", "--before", "2")
+    open_gate(busy)
+    busy("wait", "1-6")
+    assert order_of(busy) == [1, 4, 6, 5, 3, 2]
+
+
+def test_a_wrong_move_is_told(busy: Duckrow) -> None:
+    busy.submit("true")
+    for words, sentence in (
+        (["move", "1", "--first"], "Job 1 is running: only a job that waits can be changed."),
+        (["move", "2", "--before", "1"], "Job 1 is running"),
+        (["move", "2", "--before", "2"], "before itself"),
+        (["move", "2"], "Say where to"),
+        (["move", "77", "--first"], "There is no job 77"),
+    ):
+        refused = busy(*words, ok=False)
+        assert refused.returncode == 2, words
+        assert sentence in refused.stderr
+
+
+def test_edit_by_flags_and_in_an_editor(busy: Duckrow) -> None:
+    job = busy.submit("echo old")
+    assert busy("edit", str(job), "--command", "echo new > out", "--timeout", "1h").stderr == (
+        f"duckrow: job {job}: command, timeout_s changed.\n"
+    )
+    editor = busy.work / "editor"
+    editor.write_text('#!/bin/sh\nsed -i "s/^retries = 0/retries = 3/" "$1"\n')
+    editor.chmod(0o755)
+    assert "retries changed" in busy("edit", str(job), env={"EDITOR": str(editor), "VISUAL": ""}).stderr
+    assert busy.job(job)["retries"] == 3
+    editor.write_text('#!/bin/sh\necho "nonsense" > "$1"\n')
+    assert busy("edit", str(job), ok=False, env={"EDITOR": str(editor), "VISUAL": ""}).returncode == 2
+    editor.write_text("#!/bin/sh\nexit 1\n")
+    assert "nothing was changed" in busy("edit", str(job), ok=False, env={"EDITOR": str(editor), "VISUAL": ""}).stderr
+    assert "Job 1 is running" in busy("edit", "1", "--priority", "1", ok=False).stderr
+    open_gate(busy)
+    busy.wait_for(job, "succeeded")
+    assert (busy.work / "out").read_text() == "new\n"
+
+
+def test_rm_forgets_jobs_that_wait_or_are_done_with_their_folders(busy: Duckrow) -> None:
+    waits, waiting_for_it = busy.submit("true"), busy.submit("--after", "2", "true")
+    refused = busy("rm", "1", str(waits), ok=False)
+    assert refused.returncode == 1
+    assert "job 1 is running; kill it first" in refused.stderr
+    assert f"job {waits} is waited for by job {waiting_for_it}" in refused.stderr
+    assert busy("rm", str(waiting_for_it), str(waits), ok=False).stderr.endswith("1 job removed.\n")
+    open_gate(busy)
+    busy.wait_for(1, "succeeded")
+    printed = busy.submit("echo hello")
+    busy.wait_for(printed, "succeeded")
+    folder = Path(busy.job(printed)["log"]).parent
+    assert folder.exists()
+    busy("rm", str(printed))
+    assert not folder.exists()
+    assert busy("show", str(printed), ok=False).returncode == 2
+
+
+def test_clean_forgets_what_has_been_done_for_long(duckrow: Duckrow) -> None:
+    for _ in range(3):
+        duckrow.submit("true")
+    duckrow("wait", "1-3")
+    duckrow.sql("UPDATE jobs SET changed_at = changed_at - 864000 WHERE id < 3")
+    assert duckrow("clean", "--older-than", "7d", "--dry-run").stderr == (
+        "duckrow: 2 jobs done for longer than 7d 00h would be removed.\n"
+    )
+    duckrow("clean", "--older-than", "7d")
+    assert duckrow.sql("SELECT id FROM jobs") == [(3,)]
+    assert duckrow("clean", ok=False).returncode == 2
+
+
+def test_a_job_waits_for_others_to_succeed_end_or_fail(busy: Duckrow) -> None:
+    good, bad = busy.submit("true"), busy.submit("false")
+    jobs = {
+        "after both": busy.submit("--after", f"{good},{bad}", "true"),
+        "after good": busy.submit("--after", f"afterok:{good}", "true"),
+        "any end": busy.submit("--after", f"any:{bad}", "true"),
+        "if bad": busy.submit("--after", f"failed:{bad}", "true"),
+        "waits on": busy.submit("--if-broken", "wait", "--after", str(bad), "true"),
+    }
+    behind = busy.submit("--after", str(jobs["after both"]), "true")
+    assert f"it waits for job {good} to succeed" in busy("why", str(jobs["after good"])).stdout
+    open_gate(busy)
+    for name in ("after good", "any end", "if bad"):
+        busy.wait_for(jobs[name], "succeeded")
+    busy.wait_for(jobs["after both"], "skipped")
+    busy.wait_for(behind, "skipped")
+    assert f"it waited for job {bad} to succeed, which has failed" in busy.job(jobs["after both"])["detail"]
+    assert busy.state(jobs["waits on"]) == "queued"
+    for words, sentence in (
+        (["--after", str(bad)], "which has failed already"),
+        (["--after", "99"], "There is no job 99"),
+        (["--after", "soon:1"], "is not a condition"),
+    ):
+        refused = busy("submit", *words, "true", ok=False)
+        assert refused.returncode == 2
+        assert sentence in refused.stderr
+
+
+def test_a_rerun_takes_the_chain_behind_it_along_and_may_change_it(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "2")
+    duckrow("pause")
+    first = duckrow.submit("test -e fixed")
+    second = duckrow.submit("--after", str(first), "echo second")
+    third = duckrow.submit("--after", str(second), "echo third")
+    duckrow("resume")
+    duckrow.wait_for(third, "skipped")
+    duckrow("rerun", str(first), "--command", "touch fixed", "--priority", "60")
+    duckrow("wait", f"{first}-{third}")
+    assert [duckrow.state(job) for job in (first, second, third)] == ["succeeded"] * 3
+    assert duckrow.job(first)["priority"] == 60
+
+
+def test_begin_lets_a_job_wait_for_its_time(busy: Duckrow) -> None:
+    later = busy.submit("--begin", "+1h", "true")
+    soon = busy.submit("--begin", "+0.3s", "true")
+    open_gate(busy)
+    busy.wait_for(soon, "succeeded")
+    assert busy.job(soon)["started_at"] >= busy.job(soon)["created_at"] + 0.25
+    assert busy.state(later) == "queued"
+    assert "its time has not come: 59m" in busy("why", str(later)).stdout
+    assert busy("submit", "--begin", "whenever", "true", ok=False).returncode == 2
+
+
+def test_an_array_runs_one_job_an_index_and_so_many_at_a_time(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "4")
+    command = "echo $DUCKROW_ARRAY_INDEX $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_JOB_ID >> out; "
+    command += "ls run.* 2>/dev/null | wc -l >> most; "
+    command += "touch run.$DUCKROW_ARRAY_INDEX; sleep 0.1; rm run.$DUCKROW_ARRAY_INDEX"
+    assert duckrow("submit", "--array", "1-7:2,10%2", command).stdout == "1-5\n"
+    duckrow("wait", "1-5")
+    assert sorted((duckrow.work / "out").read_text().split("\n")[:-1]) == [
+        "1 1 1",
+        "10 10 1",
+        "3 3 1",
+        "5 5 1",
+        "7 7 1",
+    ]
+    assert max(map(int, (duckrow.work / "most").read_text().split())) <= 1  # at most one beside itself
+    assert duckrow("submit", "--array", "a-b", "true", ok=False).returncode == 2
+
+
+def test_a_project_runs_no_more_jobs_at_a_time_than_its_limit(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "4")
+    assert duckrow("limit", "thesis", "--max-running", "1").stderr == "duckrow: thesis: at most 1 job at a time.\n"
+    thesis = [duckrow.submit("--project", "thesis", gated("gate")) for _ in range(3)]
+    other = duckrow.submit("--project", "other", "true")
+    duckrow.wait_for(other, "succeeded")
+    assert [duckrow.state(job) for job in thesis] == ["running", "queued", "queued"]
+    assert "thesis may run 1 job at a time, and 1 run" in duckrow("why", str(thesis[1])).stdout
+    assert json.loads(duckrow("limit", "--json").stdout) == [{"project": "thesis", "max_running": 1}]
+    duckrow("limit", "thesis", "--none")
+    duckrow.wait_for(thesis[2], "running")
+    (duckrow.work / "gate").touch()
+    assert duckrow("limit", "thesis", ok=False).returncode == 2
+
+
+def test_submit_wait_returns_the_jobs_exit_code(duckrow: Duckrow) -> None:
+    assert duckrow("submit", "--wait", "exit 9", ok=False).returncode == 9
+    assert duckrow("submit", "--wait", "kill -9 $$", ok=False).returncode == 137
+    assert duckrow("submit", "--wait", "--array", "0-1", "exit $DUCKROW_ARRAY_INDEX", ok=False).returncode == 1
+    assert duckrow("submit", "--wait", "true").returncode == 0
+
+
+def test_devices_are_drained_removed_and_added_while_the_daemon_runs(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0,1")
+    running = duckrow.submit("--gpus", "1", gated("gate"))
+    duckrow.wait_for(running, "running")
+    assert "it gets no new job" in duckrow("gpus", "drain", "1").stderr
+    waits = duckrow.submit("--gpus", "1", "echo $CUDA_VISIBLE_DEVICES > where")
+    assert "0 of 1 are free" in duckrow("why", str(waits)).stdout
+    duckrow("gpus", "add", "5")
+    duckrow.wait_for(waits, "succeeded")
+    assert (duckrow.work / "where").read_text() == "5\n"
+    assert "when its last job has ended" in duckrow("gpus", "remove", "0").stderr
+    (duckrow.work / "gate").touch()
+    duckrow.wait_for(running, "succeeded")
+
+    def names() -> list[str]:
+        return [
+            place["device"] for place in json.loads(duckrow("gpus", "--json").stdout) if "cpu" not in place["device"]
+        ]
+
+    until(lambda: names() == ["1", "5"], "GPU 0 to go")
+    duckrow("gpus", "undrain", "1")
+    both = duckrow.submit("--gpus", "2", "true")
+    duckrow.wait_for(both, "succeeded")
+    duckrow("down")
+    duckrow("up")
+    assert names() == ["1", "5"]
+    assert duckrow("gpus", "drain", "9", ok=False).returncode == 2
+    assert duckrow("gpus", "add", "zero", ok=False).returncode == 2
+
+
+def test_pause_may_suspend_what_runs(duckrow: Duckrow) -> None:
+    job = duckrow.submit("while :; do echo x >> ticks; sleep 0.02; done")
+    until((duckrow.work / "ticks").exists, "the job")
+    said = duckrow("pause", "--stop-running").stderr
+    assert "1 running job suspended; what they hold of GPU memory stays taken." in said
+    leader = duckrow.job(job)["pid"]
+    until(lambda: Path(f"/proc/{leader}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T", "the suspension")
+    duckrow("resume")
+    until(lambda: Path(f"/proc/{leader}/stat").read_text().rsplit(")", 1)[1].split()[0] != "T", "the going on")
+    os.kill(leader, signal.SIGSTOP)
+    duckrow("kill", str(job))
+    duckrow.wait_for(job, "killed")
+
+
+def test_a_job_of_four_gpus_is_not_starved_by_a_stream_of_small_ones(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0,1,2,3")
+    first = [duckrow.submit("--gpus", "1", gated("gate")) for _ in range(3)]
+    big = duckrow.submit("--gpus", "4", "true")
+    small = [duckrow.submit("--gpus", "1", "true") for _ in range(20)]
+    assert f"job {big} comes first and waits itself" in duckrow("why", str(small[0])).stdout
+    assert "gpu 0 is held by job" in duckrow("why", str(big)).stdout
+    (duckrow.work / "gate").touch()
+    duckrow("wait", f"1-{small[-1]}")
+    assert order_of(duckrow)[: len(first) + 1] == [*first, big]
+
+
+def test_a_job_that_will_have_ended_in_time_may_overtake(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0,1")
+    running = duckrow.submit("--gpus", "1", "--timeout", "1h", "--grace", "1s", gated("gate"))
+    big = duckrow.submit("--gpus", "2", "true")
+    long = duckrow.submit("--gpus", "1", "--timeout", "2h", "true")
+    unlimited = duckrow.submit("--gpus", "1", "true")
+    short = duckrow.submit("--gpus", "1", "--timeout", "1m", "--grace", "1s", "true")
+    duckrow.wait_for(short, "succeeded")
+    assert [duckrow.state(job) for job in (running, big, long, unlimited)] == ["running", "queued", "queued", "queued"]
+    (duckrow.work / "gate").touch()
+    duckrow("wait", f"{big}-{unlimited}")
+
+
+def test_why_says_what_a_job_does_that_does_not_wait(duckrow: Duckrow) -> None:
+    duckrow.submit("exit 3")
+    duckrow("wait", "1", ok=False)
+    assert duckrow("why").stdout == "job 1: it does not wait: it is failed\n"
+    assert json.loads(duckrow("why", "1", "--json").stdout) == [
+        {"id": 1, "reasons": ["it does not wait: it is failed"]}
+    ]
+    duckrow("pause")
+    job = duckrow.submit("true")
+    assert "everything is paused: duckrow resume" in duckrow("why", str(job)).stdout
+    duckrow("down")
+    assert "the daemon is not running: duckrow up" in duckrow("why", str(job)).stdout
+    assert duckrow("why", "77", ok=False).returncode == 2
+    assert subprocess.run(duckrow.command("why", "--nonsense"), env=duckrow.env, capture_output=True).returncode == 2

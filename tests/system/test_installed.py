@@ -1,0 +1,240 @@
+"""Being installed: config, doctor, completion, versions, aliases and the service, as the program prints them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from duckrow import __version__
+from tests.conftest import Duckrow
+
+
+@pytest.fixture
+def config(duckrow: Duckrow, tmp_path: Path) -> Path:
+    path = tmp_path / "config.toml"
+    path.write_text("")
+    duckrow.env["DUCKROW_CONFIG"] = str(path)
+    return path
+
+
+def doctor(duckrow: Duckrow, ok: bool = True) -> dict[str, dict[str, str]]:
+    done = duckrow("doctor", "--json", ok=ok)
+    findings = {finding["check"]: finding for finding in json.loads(done.stdout)}
+    assert done.returncode == int(any(finding["level"] == "problem" for finding in findings.values()))
+    return findings
+
+
+def complete(duckrow: Duckrow, line: str) -> list[str]:
+    """What bash would offer for the last word."""
+    words = line.split(" ")
+    env = {"_DUCKROW_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    done = duckrow(env=env)
+    assert done.stderr == ""
+    return [offer.partition(",")[2] for offer in done.stdout.splitlines()]
+
+
+# -- settings -------------------------------------------------------------------------------------------------------
+
+
+def test_jobs_and_devices_are_as_the_settings_say(duckrow: Duckrow, config: Path) -> None:
+    config.write_text("[daemon]\nslots = 3\n[job]\nproject = 'thesis'\n[projects.thesis]\nretries = 4\n")
+    job = duckrow.submit("--", "true")
+    assert duckrow.job(job)["project"] == "thesis"
+    assert duckrow.sql("SELECT retries FROM jobs") == [(4,)]
+    assert len(json.loads(duckrow("gpus", "--json").stdout)) == 3
+    duckrow("down")
+    config.write_text("[daemon]\nslots = 2\n")
+    assert "over 2 CPU slots" in duckrow("up").stderr
+    duckrow("down")
+    assert "over 5 CPU slots" in duckrow("up", "--slots", "5").stderr
+    duckrow("down")
+    assert "over 5 CPU slots" in duckrow("up").stderr, "what was chosen is remembered, whatever the settings say"
+    duckrow("down")
+
+
+def test_a_run_is_as_the_settings_say(duckrow: Duckrow, config: Path) -> None:
+    config.write_text("[run]\nslots = 1\nfollow = true\nmax_failures = 1\n")
+    assert duckrow("run", "--dry-run", stdin="a\nb\n").stderr == "duckrow: 2 jobs over 1 place; nothing was run.\n"
+    assert "over 2 places" in duckrow("run", "--dry-run", "--slots", "2", stdin="a\n").stderr
+    done = duckrow("run", stdin="echo one; false\necho two\n", ok=False)
+    assert done.returncode == 1
+    assert "one" in done.stdout
+    assert "two" not in done.stdout
+    assert "one" not in duckrow("run", "--no-follow", stdin="echo one\n").stdout
+
+
+@pytest.mark.parametrize("words", [["submit", "--", "true"], ["run", "--dry-run"], ["up"], ["config"]])
+def test_a_misspelt_setting_stops_what_would_use_it(duckrow: Duckrow, config: Path, words: list[str]) -> None:
+    config.write_text("[job]\nretrys = 1\n")
+    done = duckrow(*words, ok=False)
+    assert done.returncode == 2
+    assert done.stderr == f"duckrow: In {config} there is no setting 'retrys' in [job]. Did you mean 'retries'?\n"
+    assert duckrow("ls").returncode == 0
+
+
+# -- doctor ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_makes_nothing_and_finds_no_problem_before_first_use(duckrow: Duckrow) -> None:
+    done = duckrow("doctor", ok=False)
+    assert f"ok       state         {duckrow.home} will be made on first use\n" in done.stdout
+    assert "ok       database      none yet; the first job makes it\n" in done.stdout
+    assert not duckrow.home.exists()
+    assert doctor(duckrow, ok=False)["settings"]["level"] == "ok"
+
+
+def test_the_doctor_knows_the_daemon_and_what_it_left(duckrow: Duckrow) -> None:
+    pid = duckrow.up("--gpus", "0,1")
+    assert doctor(duckrow, ok=False)["daemon"]["found"] == f"it runs as process {pid}, over GPUs 0, 1"
+    job = duckrow.submit("--", "sleep 60")
+    duckrow.wait_for(job, "running")
+    duckrow.submit("--gpus", "2", "--", "true")
+    duckrow.kill_daemon()
+    found = doctor(duckrow, ok=False)
+    assert found["daemon"] == {
+        "check": "daemon", "level": "warn", "found": "it does not run, and 1 job wait", "advice": "duckrow up",
+    }  # fmt: skip
+    assert found["leftovers"]["found"] == "1 attempt of a daemon or run that is gone"
+
+
+def test_the_doctor_names_what_is_wrong_and_what_to_do(duckrow: Duckrow, config: Path) -> None:
+    duckrow("ls")
+    config.write_text("[jobs]\n")
+    duckrow.home.chmod(0o755)
+    (duckrow.home / "daemon.log").write_text("2026-01-01 00:00:00 The disk is full.\n")
+    found = doctor(duckrow, ok=False)
+    assert found["settings"]["level"] == "problem"
+    assert found["settings"]["found"].endswith("there is no section [jobs]. Did you mean [job]?")
+    assert found["state"]["found"].endswith("is open to other users (755)")
+    assert found["state"]["advice"] == f"chmod 700 {duckrow.home}"
+    assert found["daemon.log"]["level"] == "warn"
+    done = duckrow("doctor", ok=False)
+    assert done.returncode == 1
+    assert "problem  settings " in done.stdout
+    assert done.stderr.endswith(" problems.\n")
+
+
+def test_the_doctor_sees_a_damaged_database(duckrow: Duckrow) -> None:
+    duckrow.home.mkdir(mode=0o700)
+    (duckrow.home / "duckrow.db").write_text("not a database at all, but long enough to be read" * 100)
+    assert doctor(duckrow, ok=False)["database"]["level"] == "problem"
+    (duckrow.home / "duckrow.db").unlink()
+    duckrow("ls")
+    duckrow.sql("PRAGMA user_version = 999")
+    assert doctor(duckrow, ok=False)["database"]["found"] == "it was written by a newer duckrow (form 999)"
+
+
+# -- the service ----------------------------------------------------------------------------------------------------
+
+
+def test_the_unit_of_the_service_is_printed(duckrow: Duckrow) -> None:
+    unit = duckrow("up", "--service", "--print", "--gpus", "0", "1").stdout
+    start = f"ExecStart={sys.executable} -m duckrow up --foreground --jobs-per-gpu 1 --gpus 0 --gpus 1\n"
+    assert start in unit
+    assert f"\nEnvironment=DUCKROW_HOME={duckrow.home}\n" in unit
+    assert "\nKillMode=process\nRestart=on-failure\n" in unit
+    assert "up --foreground\n" in duckrow("up", "--service", "--print").stdout
+    assert not duckrow.home.exists()
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_the_service_is_put_in_place_and_taken_away(duckrow: Duckrow, tmp_path: Path, works: bool) -> None:
+    told = tmp_path / "told"
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "systemctl"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {told}\nexit {0 if works else 1}\n')
+    program.chmod(0o755)
+    env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}
+    unit = Path(duckrow.env["XDG_CONFIG_HOME"]) / "systemd/user/duckrow.service"
+    done = duckrow("up", "--service", env=env, ok=works)
+    assert done.returncode == int(not works)
+    assert done.stderr.startswith(f"duckrow: wrote {unit}.\n")
+    assert "KillMode=process" in unit.read_text()
+    if works:
+        told_so = ["--user daemon-reload", "--user enable duckrow.service", "--user restart duckrow.service"]
+        assert told.read_text().splitlines() == ["--user show-environment", *told_so]
+    else:
+        assert "systemd does not answer here" in done.stderr
+    assert f"duckrow: {unit} is removed." in duckrow("up", "--service", "--remove", env=env).stderr
+    assert not unit.exists()
+    assert duckrow("up", "--service", "--remove", env=env).stderr == "duckrow: there is no service to remove.\n"
+
+
+def test_print_and_remove_need_the_service(duckrow: Duckrow) -> None:
+    for word in ("--print", "--remove"):
+        done = duckrow("up", word, ok=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "go with --service" in done.stderr
+
+
+# -- completion -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shell", "part"), [("bash", "complete -o"), ("zsh", "#compdef duckrow"), ("fish", "complete ")]
+)
+def test_the_completion_script_is_printed_with_how_to_install_it(duckrow: Duckrow, shell: str, part: str) -> None:
+    done = duckrow("completion", shell)
+    assert part in done.stdout
+    assert "_DUCKROW_COMPLETE" in done.stdout
+    assert done.stderr.startswith(f"duckrow: to install it: duckrow completion {shell} > ")
+
+
+def test_there_is_no_completion_for_other_shells(duckrow: Duckrow) -> None:
+    done = duckrow("completion", "csh", ok=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'csh' is not one of 'bash', 'zsh', 'fish'" in done.stderr
+
+
+def test_verbs_options_ids_and_names_complete(duckrow: Duckrow) -> None:
+    assert complete(duckrow, "duckrow show ") == ["last"]
+    assert not duckrow.home.exists()
+    duckrow("run", "--slots", "1", stdin="true\nfalse\n", ok=False)
+    assert complete(duckrow, "duckrow sub") == ["submit"]
+    assert complete(duckrow, "duckrow fol") == ["follow"]
+    assert complete(duckrow, "duckrow submit --ret") == ["--retries"]
+    assert complete(duckrow, "duckrow show ") == ["last", "2", "1", "false", "true"]
+    assert complete(duckrow, "duckrow follow tr") == ["true"]
+    assert complete(duckrow, "duckrow kill 1,f") == ["1,false"]
+    assert "submit" in complete(duckrow, "duckrow nonsense ")
+
+
+def test_completing_never_fails(duckrow: Duckrow) -> None:
+    duckrow.home.mkdir()
+    (duckrow.home / "duckrow.db").write_text("not a database" * 1000)
+    assert complete(duckrow, "duckrow show ") == ["last"]
+
+
+# -- versions and aliases -------------------------------------------------------------------------------------------
+
+
+def test_the_version_has_what_matters_in_a_bug_report(duckrow: Duckrow) -> None:
+    lines = duckrow("--version").stdout.splitlines()
+    assert lines[0] == f"duckrow {__version__}"
+    names = ["duckrow", "python", "platform", "sqlite", "click", "rich", "nvidia-ml-py", "nvidia driver"]
+    assert [line for line, name in zip(lines, names, strict=True) if not line.startswith(f"{name} ")] == []
+    assert not duckrow.home.exists()
+
+
+def test_the_words_of_other_tools_are_understood(duckrow: Duckrow) -> None:
+    job = int(duckrow("add", "--", "echo hello; sleep 60").stdout)
+    duckrow.wait_for(job, "running")
+    assert json.loads(duckrow("status", "--json").stdout)[0]["id"] == job
+    assert json.loads(duckrow("queue", "--json").stdout)[0]["id"] == job
+    assert duckrow("cancel", str(job)).stderr == "duckrow: 1 job told to end.\n"
+    duckrow("wait", str(job), ok=False)
+    assert duckrow("log", str(job)).stdout == "hello\n"
+    assert "hello" in duckrow("follow", str(job)).stdout
+    assert duckrow("restart", str(job)).returncode == 0
+
+
+def test_the_help_says_what_an_alias_is_the_same_as(duckrow: Duckrow) -> None:
+    text = duckrow("--help").stdout
+    assert "Also known as:" in text
+    assert "follow   Same as logs -f." in text
+    assert duckrow("queue", "--help").stdout == duckrow("ls", "--help").stdout
+    done = duckrow("cancle", "1", ok=False)
+    assert (done.returncode, "Did you mean `duckrow cancel`?" in done.stderr) == (2, True)
