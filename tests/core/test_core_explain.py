@@ -91,7 +91,9 @@ def test_a_job_of_a_run_that_is_over_does_not_wait_for_the_daemon() -> None:
 
 
 def test_devices_are_no_reason_while_a_person_must_act() -> None:
-    assert explain(waiting(held=True, booked={"0": WHOLE, "1": WHOLE}, ahead_count=9)) == ["it is held: duckrow release"]
+    assert explain(waiting(held=True, booked={"0": WHOLE, "1": WHOLE}, ahead_count=9)) == [
+        "it is held: duckrow release"
+    ]
 
 
 def test_a_job_that_could_never_start_is_told_what_there_is() -> None:

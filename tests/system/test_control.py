@@ -176,6 +176,19 @@ def test_a_rerun_takes_the_chain_behind_it_along_and_may_change_it(duckrow: Duck
     assert duckrow.job(first)["priority"] == 60
 
 
+def test_jobs_that_wait_for_others_are_shown_as_a_tree(busy: Duckrow) -> None:
+    busy("submit", "--name", "prep", "true")
+    busy("submit", "--name", "other", "true")
+    busy("submit", "--name", "fit", "--after", "prep", "true")
+    busy("submit", "--name", "eval", "--after", "any:fit", "true")
+    rows = busy("ls", "--tree", "--columns", "id,name").stdout.split("\n")[1:-1]
+    assert [row.split(None, 1) for row in rows] == [
+        ["1", "first"], ["2", "prep"], ["4", "└ fit"], ["5", "└ eval"], ["3", "other"],
+    ]  # fmt: skip
+    assert "after      job 4 to end" in busy("show", "5").stdout
+    assert busy.job(5)["after"] == [{"id": 4, "condition": "any", "met": False}]
+
+
 def test_begin_lets_a_job_wait_for_its_time(busy: Duckrow) -> None:
     later = busy.submit("--begin", "+1h", "true")
     soon = busy.submit("--begin", "+0.3s", "true")

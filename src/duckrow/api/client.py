@@ -184,7 +184,11 @@ class Client:
             attempt["log"] = text(attempt["log"])
             attempt["devices"] = [device for device, _ in json.loads(attempt.pop("holds"))]
         events = [dict(row) for row in self.jobs.events(job_id)]
-        return {**self.job(job_id).as_json(), "attempts_made": attempts, "events": events}
+        after = [
+            {"id": row["on_job_id"], "condition": row["condition"], "met": bool(row["met"])}
+            for row in ControlStore(self.database).dependencies_of(job_id)
+        ]
+        return {**self.job(job_id).as_json(), "after": after, "attempts_made": attempts, "events": events}
 
     # -- wishing ----------------------------------------------------------------------------------------------
 

@@ -65,6 +65,10 @@ class Control:
         self.store.edit_done(ids, changes)
         self.client.rerun(ids)
 
+    def dependencies(self) -> list[tuple[int, int]]:
+        """(job, job that it waits or has waited for)."""
+        return [(row["job_id"], row["on_job_id"]) for row in self.store.all_dependencies()]
+
     def spec_of(self, job_id: int) -> dict[str, Any]:
         self._must_wait(job_id)
         return self.store.spec_of(job_id)

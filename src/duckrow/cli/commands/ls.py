@@ -38,8 +38,9 @@ _TOTALS_LINES = 4  # what a watched table leaves free below it
     "--watch", "-w", type=TIME, is_flag=False, flag_value=_WATCH_S, metavar="[SECONDS]",
     help=f"Draw it anew every so many seconds ({_WATCH_S}).",
 )  # fmt: skip
+@click.option("--tree", is_flag=True, help="Each job below the one that it waits for (--after).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
-def command(words: tuple[str, ...], watch: float | None, as_json: bool, **options: Any) -> int:
+def command(words: tuple[str, ...], watch: float | None, tree: bool, as_json: bool, **options: Any) -> int:
     """List jobs: those that run or wait, and the last that are done.
 
     \b
@@ -60,6 +61,11 @@ def command(words: tuple[str, ...], watch: float | None, as_json: bool, **option
     if as_json:
         print_json([view.as_json() for view in views])
         return EXIT_OK
+    if tree:
+        from duckrow.api.control import Control
+        from duckrow.cli.tree import as_tree
+
+        views = as_tree(views, Control().dependencies())
     if views:
         print("\n".join(job_lines(views, request.columns)))
     if not words:

@@ -14,6 +14,7 @@ from duckrow.api.views import devices_text
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import OUTCOME_COLOURS, clean, paint, print_json
 from duckrow.cli.job_table import eta_text, exit_text
+from duckrow.core.dependency import in_words
 from duckrow.core.errors import EXIT_OK
 from duckrow.core.units import format_duration, plural
 
@@ -82,6 +83,9 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
         "held": f"yes (duckrow release {story['id']})" if story["held"] else "",
         "not before": "" if not_before is None else _clock(not_before),
         "waits for": _lost_run(story),
+        "after": ", ".join(
+            f"{in_words(on['condition'], on['id'])}{' (met)' if on['met'] else ''}" for on in story["after"]
+        ),
         "done in": eta_text(story["eta_s"]),
         "memory": "" if peak is None else f"{peak} MB at most",
         "variables": "" if variables is None else clean(" ".join(variables)) or "none",
