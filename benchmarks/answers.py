@@ -1,4 +1,4 @@
-"""How long does a question take with 100,000 jobs in the store? `ls`, `show`, `logs`."""
+"""How long does a question take with 100,000 jobs in the store? `ls`, `show`, `why`, `logs`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ QUESTIONS = {
     "ls --sort -time": ["ls", "--sort", "-time"],
     "ls --page, in the middle": ["ls", "--page", str(STORED // 60)],
     "show last": ["show", "last"],
+    "why last": ["why", "last"],
     "logs --tail 50, of 1 GB": ["logs", "--tail", "50", "1"],
     "logs --errors": ["logs", "--errors"],
 }

@@ -109,6 +109,8 @@ def test_every_field_that_is_printed_is_explained(duckrow: Duckrow) -> None:
         duckrow.wait_for(1, "running")
         devices = json.loads(duckrow("gpus", "--json").stdout)
         story = json.loads(duckrow("show", "last", "--json").stdout)[0]
+        duckrow("submit", "--after", "1", "--", "true")
+        after = json.loads(duckrow("show", "2", "--json").stdout)[0]["after"]
         reasons = json.loads(duckrow("why", "last", "--json").stdout)
         duckrow("limit", "thesis", "--max-running", "2")
         limits = json.loads(duckrow("limit", "--json").stdout)
@@ -118,8 +120,9 @@ def test_every_field_that_is_printed_is_explained(duckrow: Duckrow) -> None:
     assert set(reasons[0]) == rows_of(text, "A reason")
     assert set(limits[0]) == rows_of(text, "A limit")
     assert set(devices[0]) | set(devices[0]["jobs"][0]) == rows_of(text, "A device")
-    assert set(story["attempts_made"][0]) | set(story["events"][0]) == rows_of(text, "The story of a job")
-    assert set(story) == rows_of(text, "A job") | {"attempts_made", "events"}
+    told = set(after[0]) | set(story["attempts_made"][0]) | set(story["events"][0])
+    assert told == rows_of(text, "The story of a job")
+    assert set(story) == rows_of(text, "A job") | {"after", "attempts_made", "events"}
 
 
 def test_every_exit_code_is_explained() -> None:

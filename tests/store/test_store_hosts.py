@@ -193,15 +193,15 @@ def test_a_host_that_closed_in_good_order_is_no_longer_open(shelf: Shelf) -> Non
 
 
 def test_a_run_without_a_name_gets_one(shelf: Shelf) -> None:
-    first = shelf.hosts.add_run("", "/work", "/work/list.txt")
-    named = shelf.hosts.add_run("mine", "/work", "")
+    first = shelf.hosts.add_run("", "/home/me", "/home/me/list.txt")
+    named = shelf.hosts.add_run("mine", "/home/me", "")
     assert shelf.hosts.get(first).name == f"run-{first}"
     assert shelf.hosts.get(named).name == "mine"
     assert [row.id for row in shelf.hosts.all()] == [DAEMON, first, named]
 
 
 def test_a_run_is_found_by_name_or_number_and_the_newest_wins(shelf: Shelf) -> None:
-    first, second = (shelf.hosts.add_run("mine", "/work", "") for _ in range(2))
+    first, second = (shelf.hosts.add_run("mine", "/home/me", "") for _ in range(2))
     found = shelf.hosts.run_named("mine")
     assert found is not None
     assert found.id == second
@@ -213,18 +213,18 @@ def test_a_run_is_found_by_name_or_number_and_the_newest_wins(shelf: Shelf) -> N
 
 
 def test_a_run_is_found_by_its_file_and_folder(shelf: Shelf) -> None:
-    strange = os.fsdecode(b"/work/l\xefst")
-    ids = [shelf.hosts.add_run("", "/work", source) for source in ("/work/list", "", strange)]
-    shelf.hosts.add_run("", "/elsewhere", "/work/list")
-    for source, host_id in zip(("/work/list", "", strange), ids, strict=True):
-        found = shelf.hosts.run_of_file("/work", source)
+    strange = os.fsdecode(b"/home/me/l\xefst")
+    ids = [shelf.hosts.add_run("", "/home/me", source) for source in ("/home/me/list", "", strange)]
+    shelf.hosts.add_run("", "/elsewhere", "/home/me/list")
+    for source, host_id in zip(("/home/me/list", "", strange), ids, strict=True):
+        found = shelf.hosts.run_of_file("/home/me", source)
         assert found is not None
         assert (found.id, found.source) == (host_id, source)
     assert shelf.hosts.run_of_file("/nowhere", "") is None
 
 
 def test_the_jobs_of_a_run_are_listed_in_their_order(shelf: Shelf) -> None:
-    run = shelf.hosts.add_run("", "/work", "")
+    run = shelf.hosts.add_run("", "/home/me", "")
     strange = os.fsdecode(b"echo \xff")
     shelf.add("not ours")
     shelf.add("b", strange, host_id=run)

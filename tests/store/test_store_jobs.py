@@ -34,7 +34,7 @@ def test_no_jobs_are_no_ids(shelf: Shelf) -> None:
 def test_a_job_keeps_all_that_was_asked_for(shelf: Shelf) -> None:
     asked = JobSpec(
         command="python train.py",
-        cwd="/work/there",
+        cwd="/home/me/there",
         name="mine",
         project="thesis",
         gpus=2,
@@ -45,7 +45,7 @@ def test_a_job_keeps_all_that_was_asked_for(shelf: Shelf) -> None:
         notice_signal=10,
         notice_s=5.0,
         grace_s=2.0,
-        outfile="/work/out.txt",
+        outfile="/home/me/out.txt",
         max_log_bytes=1 << 20,
         priority=50,
         array_index=7,
@@ -179,7 +179,7 @@ def test_there_is_no_last_job_where_there_is_none(shelf: Shelf) -> None:
 
 
 def test_the_owners_of_jobs_are_their_hosts(shelf: Shelf) -> None:
-    run = shelf.hosts.add_run("", "/work", "")
+    run = shelf.hosts.add_run("", "/home/me", "")
     shelf.add("a")
     shelf.add("b", host_id=run)
     assert sorted(shelf.jobs.owners([1, 2])) == [(1, DAEMON), (2, run)]

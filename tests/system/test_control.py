@@ -309,6 +309,18 @@ def test_a_job_that_will_have_ended_in_time_may_overtake(duckrow: Duckrow) -> No
     duckrow("wait", f"{big}-{unlimited}")
 
 
+def test_why_tells_how_long_a_device_will_be_held(busy: Duckrow) -> None:
+    open_gate(busy)
+    busy.wait_for(1, "succeeded")
+    busy.sql("UPDATE attempts SET started_at = ended_at - 900 WHERE job_id = 1")
+    holder = busy.submit("--name", "first", gated("gate2"))
+    busy.wait_for(holder, "running")
+    waiting = busy.submit("true")
+    said = busy("why", str(waiting)).stdout
+    assert f"cpu 0 is held by job {holder} (first) for about 14m 5" in said
+    (busy.work / "gate2").touch()
+
+
 def test_why_says_what_a_job_does_that_does_not_wait(duckrow: Duckrow) -> None:
     duckrow.submit("exit 3")
     duckrow("wait", "1", ok=False)

@@ -22,7 +22,7 @@ from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder, state_folder
 from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seats_from
-from duckrow.store.jobs import ACTIVE_FIRST, BY_ID, NEWEST_FIRST, JobStore
+from duckrow.store.jobs import BY_ID, JobStore
 
 _LOOK_S = 0.05  # how often a client that waits asks the database whether anything has changed
 _ANSWER_S = 10.0  # how long a host may take to fulfil a wish before we say that it has not yet
@@ -116,30 +116,9 @@ class Client:
     def job(self, job_id: int) -> JobView:
         return self.views([job_id])[0]
 
-    def listing(self, state: str | None, project: str | None, limit: int) -> list[JobView]:
-        """Active jobs first, then the newest that are done; oldest first within each."""
-        wanted, values = ["1"], dict[str, Any]()
-        if state is not None:
-            column = "state" if state in {s.value for s in State} else "outcome"
-            wanted.append(f"j.{column} = :state")
-            values["state"] = state
-        if project is not None:
-            wanted.append("j.project = :project")
-            values["project"] = project
-        where = " AND ".join(wanted)
-        now = time.time()
-        active = self.jobs.pick(f"{where} AND j.state <> 'done'", values, ACTIVE_FIRST, limit)
-        done = self.jobs.pick(f"{where} AND j.state = 'done'", values, NEWEST_FIRST, limit - len(active))
-        return [job_view(row, now) for row in [*reversed(done), *active]]
-
     def of_host(self, host_id: int) -> list[JobView]:
         now = time.time()
         return [job_view(row, now) for row in self.jobs.pick("j.host_id = :host_id", {"host_id": host_id})]
-
-    def counts(self, project: str | None = None) -> dict[str, int]:
-        """How many jobs there are in each state, or with each outcome once done."""
-        where, values = ("1", {}) if project is None else ("j.project = :project", {"project": project})
-        return {row["outcome"] or row["state"]: row["jobs"] for row in self.jobs.counts(where, values)}
 
     def unfinished(self) -> list[int]:
         """The daemon's jobs that are not done."""

@@ -6,6 +6,7 @@ import json
 import time
 
 from duckrow.api.client import Client
+from duckrow.api.history import history_of
 from duckrow.core.explain import Holder, Waiting, explain
 from duckrow.core.inventory import CPU, book
 from duckrow.core.lifecycle import State
@@ -23,6 +24,7 @@ def why(client: Client, job_id: int) -> list[str]:
     now = time.time()
     host = client.hosts.get(facts["host_id"])
     alive = is_alive(client.folder, host.id)
+    history = history_of(client)
     booked: dict[str, int] = {}
     holders: list[Holder] = []
     for row in client.jobs.live():
@@ -32,8 +34,9 @@ def why(client: Client, job_id: int) -> list[str]:
             if not d.startswith(CPU) or row["job_host_id"] == host.id
         ]
         book(holds, booked)
-        view = client.job(row["job_id"])
-        holders += [Holder(device, row["job_id"], row["name"], getattr(view, "eta_s", None)) for device, _ in holds]
+        expected_s = history.expected_s(row["project"], row["name"])
+        left_s = None if expected_s is None else expected_s - (now - row["started_at"])
+        holders += [Holder(device, row["job_id"], row["name"], left_s) for device, _ in holds]
     ahead, count = store.ahead(host.id, facts["priority"], facts["position"])
     pauses = client.jobs.pauses()
     limits = store.limits()
