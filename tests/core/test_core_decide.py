@@ -391,7 +391,6 @@ def test_looking_ahead_changes_no_booking() -> None:
     assert booked == {"0": WHOLE}
 
 
-@pytest.mark.xfail(strict=True, reason="Shadow does not know what was started earlier in the same tick")
 def test_what_was_started_a_moment_ago_counts_as_running() -> None:
     ahead, small = job(1, id=1, timeout_s=10.0), job(1, id=3, timeout_s=5000.0)
     # Job 2 can start on GPUs 1 and 2 when job 1 has ended, in 20 s; job 3 would keep it from that for 5000 s.

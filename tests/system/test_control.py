@@ -95,6 +95,21 @@ def test_edit_by_flags_and_in_an_editor(busy: Duckrow) -> None:
     assert busy.job(job)["retries"] == 3
     editor.write_text('#!/bin/sh\necho "nonsense" > "$1"\n')
     assert busy("edit", str(job), ok=False, env={"EDITOR": str(editor), "VISUAL": ""}).returncode == 2
+    for line, sentence in (
+        ('timeout_s = "soon"', "is not a time"),
+        ("cwd = null", "cannot be without cwd"),
+        ("retries = true", "must be a whole number"),
+        ('name = "a/b"', "cannot be a name"),
+        ("state = 3", "cannot be changed"),
+    ):
+        editor.write_text(f"#!/bin/sh\necho '{line}' > \"$1\"\n")
+        refused = busy("edit", str(job), ok=False, env={"EDITOR": str(editor), "VISUAL": ""})
+        assert refused.returncode == 2, line
+        assert sentence in refused.stderr
+    editor.write_text('#!/bin/sh\necho \'timeout_s = "2h"\' > "$1"\n')
+    busy("edit", str(job), env={"EDITOR": str(editor), "VISUAL": ""})
+    assert busy.job(job)["timeout_s"] == 7200
+    assert busy("edit", str(job), "--command", "", ok=False).returncode == 2
     editor.write_text("#!/bin/sh\nexit 1\n")
     assert "nothing was changed" in busy("edit", str(job), ok=False, env={"EDITOR": str(editor), "VISUAL": ""}).stderr
     assert "Job 1 is running" in busy("edit", "1", "--priority", "1", ok=False).stderr
@@ -152,10 +167,14 @@ def test_a_job_waits_for_others_to_succeed_end_or_fail(busy: Duckrow) -> None:
     busy.wait_for(behind, "skipped")
     assert f"it waited for job {bad} to succeed, which has failed" in busy.job(jobs["after both"])["detail"]
     assert busy.state(jobs["waits on"]) == "queued"
+    held = busy.submit("--hold", "true")
+    last = busy.submit("--after", "any:last", "true")
+    assert busy.job(last)["after"] == [{"id": held, "condition": "any", "met": False}]
     for words, sentence in (
         (["--after", str(bad)], "which has failed already"),
         (["--after", "99"], "There is no job 99"),
         (["--after", "soon:1"], "is not a condition"),
+        (["--begin", "+999999999999d"], "further away"),
     ):
         refused = busy("submit", *words, "true", ok=False)
         assert refused.returncode == 2
@@ -267,7 +286,8 @@ def test_devices_are_drained_removed_and_added_while_the_daemon_runs(duckrow: Du
     duckrow("up")
     assert names() == ["1", "5"]
     assert duckrow("gpus", "drain", "9", ok=False).returncode == 2
-    assert duckrow("gpus", "add", "zero", ok=False).returncode == 2
+    for wrong in ("zero", "0,1", "0+1", "all"):
+        assert duckrow("gpus", "add", wrong, ok=False).returncode == 2
 
 
 def test_pause_may_suspend_what_runs(duckrow: Duckrow) -> None:

@@ -15,7 +15,10 @@ def parse_begin(text: str, now: datetime | None = None) -> float:
     word = text.strip().lower()
     ahead = re.fullmatch(r"(?:now)?\+(.+)", word)
     if ahead:
-        return (now + timedelta(seconds=parse_duration_s(ahead[1]))).timestamp()
+        try:
+            return (now + timedelta(seconds=parse_duration_s(ahead[1]))).timestamp()
+        except OverflowError:
+            raise UsageError(f"'{text}' is further away than any calendar reaches.") from None
     clock = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", word)
     if clock:
         at = now.replace(hour=int(clock[1]), minute=int(clock[2]), second=0, microsecond=0)

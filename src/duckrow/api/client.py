@@ -71,15 +71,19 @@ class Client:
                 raise UsageError(f"This job could never start. {why_not} Nothing was submitted.")
         with self.database.transaction():
             environment_id = self.jobs.keep_environment(inherited_environment(environment))
-            ids = self.jobs.add(DAEMON, specs, environment_id)
             control = ControlStore(self.database)
-            control.add_dependencies(ids, self._not_yet_met(control, after))
+            # Before the jobs are there: `last` is not one of themselves.
+            waits_for = self._not_yet_met(control, after, may_be_broken=all(s.if_broken == "wait" for s in specs))
+            ids = self.jobs.add(DAEMON, specs, environment_id)
+            control.add_dependencies(ids, waits_for)
             if array_limit is not None:
                 control.set_limit(f"array:{ids[0]}", array_limit)
         ring(self.folder, DAEMON)
         return ids
 
-    def _not_yet_met(self, control: ControlStore, after: Sequence[Dependency]) -> list[tuple[int, str]]:
+    def _not_yet_met(
+        self, control: ControlStore, after: Sequence[Dependency], may_be_broken: bool
+    ) -> list[tuple[int, str]]:
         """(job, condition) of those that have yet to end; one that has ended in the wrong way is an error."""
         waits_for = []
         for dependency in after:
@@ -87,7 +91,11 @@ class Client:
                 state, outcome = control.end_of(job_id)
                 if state != State.DONE or outcome is None:
                     waits_for.append((job_id, dependency.condition))
-                elif not is_met(dependency.condition, Outcome(outcome)):
+                elif is_met(dependency.condition, Outcome(outcome)):
+                    continue
+                elif may_be_broken:
+                    waits_for.append((job_id, dependency.condition))
+                else:
                     wanted = in_words(dependency.condition, job_id)
                     raise UsageError(
                         f"This job would wait for {wanted}, which has {outcome} already, so it would never start. "

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from duckrow.api.client import Client
+from duckrow.core.editing import checked_change
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import CPU
 from duckrow.core.lifecycle import State
 from duckrow.core.placement import refusal
-from duckrow.store.control import EDITABLE, ControlStore
+from duckrow.store.control import ControlStore
 
 
 class Control:
@@ -44,11 +45,7 @@ class Control:
     def edit(self, job_id: int, changes: Mapping[str, Any]) -> None:
         """Change a job that waits."""
         self._must_wait(job_id)
-        unknown = set(changes) - set(EDITABLE)
-        if unknown:
-            raise UsageError(
-                f"{', '.join(sorted(unknown))} of a job cannot be changed. These can: {', '.join(EDITABLE)}."
-            )
+        changes = {key: checked_change(key, value) for key, value in changes.items()}
         if "gpus" in changes:
             why_not = refusal(changes["gpus"], self.client.seats())
             if why_not and self.client.job(job_id).host == "daemon":
@@ -59,6 +56,7 @@ class Control:
 
     def rerun_changed(self, ids: Sequence[int], changes: Mapping[str, Any]) -> None:
         """Run jobs that are done again, each changed before it can start."""
+        changes = {key: checked_change(key, value) for key, value in changes.items()}
         self.client.ensure_daemon()
         if "gpus" in changes and (why_not := refusal(changes["gpus"], self.client.seats())):
             raise UsageError(f"They could never start so. {why_not} Nothing was queued.")
@@ -114,7 +112,7 @@ class Control:
             raise UsageError(f"The daemon has no GPU {device}. It has: {', '.join(sorted(offered)) or 'none'}.")
         self.store.wish_of_device(device, None if wish == "undrain" or (wish == "add" and device in offered) else wish)
         self.client.ring_all()
-        busy = any(device in place["device"] and place["jobs"] for place in self.client.devices())
+        busy = any(device == place["device"] and place["jobs"] for place in self.client.devices())
         if wish == "add":
             return f"GPU {device} is given out."
         if wish == "undrain":

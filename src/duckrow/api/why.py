@@ -39,8 +39,14 @@ def why(client: Client, job_id: int) -> list[str]:
         holders += [Holder(device, row["job_id"], row["name"], left_s) for device, _ in holds]
     ahead, count = store.ahead(host.id, facts["priority"], facts["position"])
     pauses = client.jobs.pauses()
+    wishes = store.device_wishes() if host.id == DAEMON else {}
     limits = store.limits()
-    most = limits.get(f"project:{facts['project']}")
+    of_project, of_array = store.running_of(host.id, facts["project"], facts["array_id"])
+    scopes = [
+        (facts["project"], limits.get(f"project:{facts['project']}"), of_project),
+        ("its array", limits.get(f"array:{facts['array_id']}"), of_array),
+    ]
+    full = [(what, most, running) for what, most, running in scopes if most is not None and running >= most]
     return explain(
         Waiting(
             gpus=facts["gpus"],
@@ -50,11 +56,11 @@ def why(client: Client, job_id: int) -> list[str]:
             waits_for=tuple(
                 (row["on_job_id"], row["condition"]) for row in store.dependencies_of(job_id) if not row["met"]
             ),
-            limit=None if most is None else (facts["project"], most, store.running_of(facts["project"])),
+            limit=full[0] if full else None,
             host=host.name if host.id != DAEMON and not alive else None,
             daemon_runs=alive,
             seats=tuple(seats_from(host.seats)),
-            drained=frozenset(device for device, wish in store.device_wishes().items() if wish != "add"),
+            drained=frozenset(device for device, wish in wishes.items() if wish != "add"),
             booked=booked,
             holders=tuple(holders),
             ahead=tuple((row["id"], row["gpus"]) for row in ahead),

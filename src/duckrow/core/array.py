@@ -26,7 +26,9 @@ def parse_array(text: str) -> Array:
         if not match:
             raise UsageError(f"--array {text} cannot be read. Write 0-9, 1,3,5-7, 0-20:5 or 0-9%4.")
         first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
-        if last < first or (last - first) // step >= MOST:
-            raise UsageError(f"--array {text}: {part} runs backwards, or has more than {MOST:,} jobs.")
+        if last < first:
+            raise UsageError(f"--array {text}: {part} runs backwards.")
+        if len(indices) + (last - first) // step >= MOST:
+            raise UsageError(f"--array {text} is more than {MOST:,} jobs.")
         indices.extend(range(first, last + 1, step))
     return Array(tuple(dict.fromkeys(indices)), int(limit) if percent else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from duckrow.core.inventory import Seat, book, unbook
@@ -68,17 +68,30 @@ class Shadow:
     def __init__(self, now: float, live: Iterable[LiveAttempt]) -> None:
         self.now = now
         self._live = live
+        self._started: list[Start] = []
+
+    def note(self, start: Start) -> None:
+        """One that starts in this very tick runs, too."""
+        self._started.append(start)
 
     def starts_at(self, job: QueuedJob, seats: Sequence[Seat], booked: Mapping[str, int]) -> float | None:
         """None: nobody knows, since what runs there has no time limit."""
         freed = dict(booked)
-        running = [attempt for attempt in self._live if attempt.follows is None]
-        limited = [(attempt.deadline + attempt.job.grace_s, attempt) for attempt in running if attempt.deadline]
-        for ends_at, attempt in sorted(limited, key=lambda pair: pair[0]):
-            unbook(attempt.holds, freed)
+        for ends_at, holds in sorted(self._ends()):
+            unbook(holds, freed)
             if place(job.gpus, seats, freed) is not None:
                 return ends_at
         return None
+
+    def _ends(self) -> Iterator[tuple[float, Holds]]:
+        """When each that has a limit will have ended at the latest."""
+        for attempt in self._live:
+            began = attempt.deadline if attempt.stop_began_at is None else attempt.stop_began_at
+            if began is not None and attempt.follows is None:
+                yield began + attempt.job.grace_s, attempt.holds
+        for job, holds in self._started:
+            if job.timeout_s is not None:
+                yield self.now + job.timeout_s + job.grace_s, holds
 
 
 def choose_starts(
@@ -116,6 +129,8 @@ def choose_starts(
             if scope in room:
                 room[scope] -= 1
         starts.append(Start(job, holds))
+        if shadow is not None:
+            shadow.note(starts[-1])
     return starts
 
 

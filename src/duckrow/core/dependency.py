@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from duckrow.core.errors import UsageError
@@ -23,17 +22,19 @@ class Dependency(NamedTuple):
 
 
 def parse_after(text: str) -> list[Dependency]:
-    """`12`, `12,13`, `any:12`, `failed:prep`, Slurm's `afterok:12:13`."""
-    condition, rest = OK, text
-    head, colon, tail = text.partition(":")
-    if colon:
-        if head.lower() not in _WORDS:
-            raise UsageError(f"--after {text}: '{head}' is not a condition. Write ok:12, any:12 or failed:12.")
-        condition, rest = _WORDS[head.lower()], tail
-    names = [name for name in re.split("[,:]", rest) if name]
-    if not names:
+    """`12`, `12,13`, `any:12`, `failed:prep`, Slurm's `afterok:12:13,afterany:14`."""
+    condition = OK
+    found: list[Dependency] = []
+    for part in text.split(","):
+        head, colon, rest = part.partition(":")
+        if colon:
+            if head.lower() not in _WORDS:
+                raise UsageError(f"--after {text}: '{head}' is not a condition. Write ok:12, any:12 or failed:12.")
+            condition = _WORDS[head.lower()]
+        found += [Dependency(name, condition) for name in (rest.split(":") if colon else [part]) if name]
+    if not found:
         raise UsageError(f"--after {text} names no job. Write --after 12 or --after any:12,13.")
-    return [Dependency(name, condition) for name in names]
+    return found
 
 
 def is_met(condition: str, outcome: Outcome) -> bool:

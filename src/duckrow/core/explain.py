@@ -76,7 +76,7 @@ def _places(job: Waiting, usable: Sequence[Seat]) -> list[str]:
     reasons = []
     blocking = _first_that_waits(job, usable)
     if blocking is not None:
-        reasons.append(f"job {blocking} comes first and waits itself; nobody overtakes it")
+        reasons.append(f"job {blocking} comes first and waits itself")
     elif job.ahead_count:
         reasons.append(f"{plural(job.ahead_count, 'job')} come first" if job.ahead_count > 1 else "1 job comes first")
     if place(job.gpus, usable, job.booked) is None:
@@ -91,8 +91,9 @@ def _places(job: Waiting, usable: Sequence[Seat]) -> list[str]:
 
 def _first_that_waits(job: Waiting, usable: Sequence[Seat]) -> int | None:
     """The first of those ahead that wants the same kind of device and cannot have it now."""
+    any_gpu = any(not seat.is_cpu for seat in usable)
     for job_id, gpus in job.ahead:
-        same_kind = (gpus == 0) == (job.gpus == 0)
+        same_kind = not any_gpu or (gpus == 0) == (job.gpus == 0)
         if same_kind and place(gpus, usable, job.booked) is None and refusal(gpus, usable) is None:
             return job_id
     return None

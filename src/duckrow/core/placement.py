@@ -56,6 +56,8 @@ def refusal(gpus: int | None, seats: Sequence[Seat]) -> str | None:
     """Why these seats could never hold such a job, in words, or None when they could."""
     if place(gpus, seats, {}) is not None:
         return None
+    if gpus is None:
+        return "No device is left to give out."
     cpu_slots = sum(seat.is_cpu for seat in seats)
     names = sorted({device for seat in seats if not seat.is_cpu for device in seat.devices})
     asked = plural(gpus or 0, "GPU")

@@ -7,15 +7,11 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from duckrow.core.editing import EDITABLE
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, to_sql
 
 _SQL = load_queries("control")
-
-EDITABLE = (
-    "command", "cwd", "name", "project", "gpus", "shell", "retries", "backoff_s", "timeout_s", "grace_s", "outfile",
-    "max_log_bytes", "priority",
-)  # fmt: skip
 
 
 class ControlStore:
@@ -139,8 +135,11 @@ class ControlStore:
     def limits(self) -> dict[str, int]:
         return {row[0]: row[1] for row in self.database.all(_SQL["limits"])}
 
-    def running_of(self, project: str) -> int:
-        return int(self.database.one(_SQL["running_of_project"], {"project": project}))
+    def running_of(self, host_id: int, project: str, array_id: int | None) -> tuple[int, int]:
+        """How many jobs of a project, and of an array, run on a host."""
+        values = {"host_id": host_id, "project": project, "array_id": array_id}
+        row = self.database.all(_SQL["running_of"], values)[0]
+        return row["of_project"], row["of_array"]
 
     def wish_of_device(self, device: str, wish: str | None) -> None:
         with self.database.transaction():

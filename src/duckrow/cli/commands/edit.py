@@ -11,7 +11,6 @@ from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.cli.job_options import SIZE, TIME
 from duckrow.core.errors import EXIT_OK, UsageError
-from duckrow.core.job import check_name
 
 
 @click.command(short_help="Change a job that waits.")
@@ -41,9 +40,6 @@ def command(word: str, command_: str | None, **values: Any) -> int:
     changes = {key: value for key, value in {"command": command_, **values}.items() if value is not None}
     if not changes:
         changes = _edited(control.spec_of(ids[0]))
-    for key in ("name", "project"):
-        if key in changes:
-            check_name(key, changes[key])
     if not changes:
         say("duckrow: nothing was changed.")
         return EXIT_OK
@@ -69,8 +65,6 @@ def _edited(spec: dict[str, Any]) -> dict[str, Any]:
             raise UsageError(f"The line '{line}' cannot be read; nothing was changed. Text stands in quotes.") from None
         if not equals or key not in spec:
             raise UsageError(f"'{key}' of a job cannot be changed; nothing was changed.")
-        if type(value) is not type(spec[key]) and spec[key] is not None and value is not None:
-            raise UsageError(f"{key} = {text}: that is not the kind of value it has; nothing was changed.")
         if value != spec[key]:
             changes[key] = value
     return changes

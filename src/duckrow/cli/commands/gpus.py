@@ -58,7 +58,7 @@ def _changer(wish: str, help_text: str) -> None:
     @click.argument("devices", nargs=-1, required=True)
     def change(devices: tuple[str, ...]) -> int:
         for device in devices:
-            if not looks_like_devices(device) or not device or device == "all":
+            if not looks_like_devices(device) or device in ("", "all") or "," in device or "+" in device:
                 raise UsageError(f"'{device}' does not name a GPU. Write its number or its UUID.")
         control = Control()
         for device in devices:

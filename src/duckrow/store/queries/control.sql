@@ -72,8 +72,9 @@ DELETE FROM limits WHERE scope = :scope
 -- name: limits
 SELECT scope, max_running FROM limits ORDER BY scope
 
--- name: running_of_project
-SELECT count(*) FROM jobs WHERE project = :project AND state IN ('starting', 'running', 'stopping')
+-- name: running_of
+SELECT coalesce(sum(j.project = :project), 0) AS of_project, coalesce(sum(j.array_id = :array_id), 0) AS of_array
+FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.ended_at IS NULL AND j.host_id = :host_id
 
 -- name: wish_of_device
 INSERT OR REPLACE INTO device_wishes (device, wish, at) VALUES (:device, :wish, :at)
@@ -99,4 +100,5 @@ LIMIT 50
 -- name: count_ahead
 SELECT count(*) FROM jobs
 WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
+  AND project NOT IN (SELECT project FROM pauses)
   AND (priority > :priority OR (priority = :priority AND position < :position))
