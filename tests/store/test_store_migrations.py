@@ -15,6 +15,7 @@ from duckrow.store import connection
 from duckrow.store.connection import load_queries, migrations
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
+from duckrow.store.tick import TickStore
 from tests.store.shelf import Shelf
 
 
@@ -44,6 +45,26 @@ def test_migrations_are_numbered_without_gaps() -> None:
 def test_a_fresh_database_has_the_newest_form(folder: Folder) -> None:
     Database(folder).close()
     assert version_of(folder) == len(migrations())
+
+
+def test_a_database_of_every_form_still_opens_and_its_jobs_still_wait(tmp_path: Path) -> None:
+    for form in range(1, len(migrations())):
+        folder = Folder(tmp_path / str(form)).make()
+        raw = sqlite3.connect(folder.database, isolation_level=None)
+        for script in migrations()[:form]:
+            raw.executescript(Path(script).read_text())
+        raw.execute("INSERT INTO environments VALUES (1, '{}')")
+        raw.execute(
+            "INSERT INTO jobs (host_id, project, name, command, cwd, environment_id, shell, notice_s, grace_s, retries,"
+            " backoff_s, priority, position, created_at, changed_at)"
+            " VALUES (1, 'p', 'n', 'true', '/', 1, '/bin/sh', 30, 10, 0, 10, 30, 1, 0, 0)"
+        )
+        raw.execute(f"PRAGMA user_version = {form}")
+        raw.close()
+        database = Database(folder)
+        assert [job.command for job in TickStore(database, 1).eligible(10)] == ["true"]
+        database.close()
+        assert version_of(folder) == len(migrations())
 
 
 def test_a_database_that_is_opened_again_has_what_it_had(folder: Folder, shelf: Shelf) -> None:
