@@ -159,8 +159,14 @@ class Client:
             for device in seat.devices
         }
         places = sorted({*offered, *held}, key=lambda place: (place[1], len(place[0]), place[0]))
+        drained = {device for device, wish in ControlStore(self.database).device_wishes().items() if wish != "add"}
         return [
-            {"device": place[0], "host": place[1] or offered.get(place, ""), "jobs": held.get(place, [])}
+            {
+                "device": place[0],
+                "host": place[1] or offered.get(place, ""),
+                "drained": place[0] in drained,
+                "jobs": held.get(place, []),
+            }
             for place in places
         ]
 

@@ -48,7 +48,7 @@ def _file_layers() -> Iterator[Layer]:
         yield Layer(path, False, _checked(_parsed(text, path), path))
     shared = project_file()
     text = bytes_of(shared) if shared else b""
-    if shared and b"duckrow" in text:  # else to parse it would be in vain
+    if shared and (b"tool.duckrow" in text or b"[tool]" in text):  # else to parse it would be in vain
         tool = _parsed(text, shared).get("tool")
         table = tool.get("duckrow") if isinstance(tool, dict) else None
         if table is not None:

@@ -21,7 +21,7 @@ ATTEMPTS_PER_JOB = 1_000_000
 _INTERPRETERS = r"(exec|python[\d.]*|bash|sh|zsh|Rscript|julia|perl|node|uv|run|torchrun|accelerate|launch)"
 
 
-@dataclass(slots=True)
+@dataclass
 class JobSpec:
     """What a person asks for."""
 
@@ -93,7 +93,7 @@ class QueuedJob(NamedTuple):
         return (of_project,) if self.array_id is None else (of_project, f"array:{self.array_id}")
 
 
-@dataclass(slots=True)
+@dataclass
 class LiveAttempt:
     """An attempt that holds devices, as the host that watches it sees it."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duckrow.core.inventory import WHOLE, Seat
-from duckrow.scheduler.choice import choice_of, remember
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
@@ -36,6 +35,8 @@ class Drains:
                 changed = changed or offered
         self.devices = frozenset(device for device, wish in wishes.items() if wish != ADD)
         if changed:
+            from duckrow.scheduler.choice import choice_of, remember
+
             loop.host.rows.change_seats(loop.host.id, loop.seats)
             remember(loop.database, choice_of(loop.seats))
 

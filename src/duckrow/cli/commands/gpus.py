@@ -38,7 +38,8 @@ def _show(as_json: bool) -> int:
         (
             device["device"],
             device["host"],
-            f"{round(job['share'] * 100)}%" if job else "free",
+            (f"{round(job['share'] * 100)}%" if job else "" if device["drained"] else "free")
+            + (" drained" if device["drained"] else ""),
             str(job["id"]) if job else "",
             format_duration(job["for_s"]) if job else "",
             shorten(job["command"], 200) if job else "",

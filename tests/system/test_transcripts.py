@@ -1,0 +1,95 @@
+"""What the plain verbs say: the printed text and the exit code, for good and bad input."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.conftest import Duckrow
+
+
+def said(duckrow: Duckrow, *words: str) -> tuple[str, str, int]:
+    """(stdout, stderr, exit code), with process numbers as N."""
+    done = duckrow(*words, ok=False)
+    return done.stdout, re.sub(r"process \d+", "process N", done.stderr), done.returncode
+
+
+def test_up_and_down(duckrow: Duckrow) -> None:
+    assert said(duckrow, "down") == ("", "duckrow: the daemon is not running.\n", 0)
+    devices = "over GPUs 0, 1 and 3 CPU slots"
+    assert said(duckrow, "up", "--gpus", "0,1", "--slots", "3") == (
+        "",
+        f"duckrow: the daemon runs as process N, {devices}.\n",
+        0,
+    )
+    assert said(duckrow, "up") == ("", "duckrow: the daemon runs already, as process N.\n", 0)
+    _, refused, code = said(duckrow, "up", "--gpus", "5")
+    assert (refused, code) == (
+        "duckrow: The daemon runs already, as process N. To change its devices: duckrow down first.\n",
+        1,
+    )
+    assert said(duckrow, "down") == ("", "duckrow: the daemon has ended.\n", 0)
+
+
+def test_kill_and_wait(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "2")
+    duckrow.submit("sleep 600")
+    duckrow.wait_for(1, "running")
+    assert said(duckrow, "wait", "1", "--timeout", "0.05") == (
+        "",
+        "duckrow: Not all of them were done within 0.05 s.\n",
+        124,
+    )
+    assert said(duckrow, "kill", "1") == ("", "duckrow: 1 job told to end.\n", 0)
+    assert said(duckrow, "wait", "1") == ("", "duckrow: job 1 killed: sleep 600\n", 1)
+    assert said(duckrow, "kill", "1") == (
+        "",
+        "duckrow: job 1 is done already.\nduckrow: 0 jobs told to end.\n",
+        0,
+    )
+
+
+def test_pause_and_resume(duckrow: Duckrow) -> None:
+    assert said(duckrow, "pause") == ("", "duckrow: everything is paused. `duckrow resume` goes on.\n", 0)
+    assert said(duckrow, "pause", "-p", "thesis")[1] == "duckrow: thesis is paused. `duckrow resume` goes on.\n"
+    assert said(duckrow, "resume", "-p", "thesis") == (
+        "",
+        "duckrow: thesis goes on; still paused: everything.\n",
+        0,
+    )
+    assert said(duckrow, "resume") == ("", "duckrow: everything goes on.\n", 0)
+    assert said(duckrow, "resume", "-p", "thesis") == ("", "duckrow: 'thesis' is not paused.\n", 2)
+
+
+def test_rerun(duckrow: Duckrow) -> None:
+    duckrow.submit("--wait", "true")
+    assert said(duckrow, "rerun", "1") == ("", "duckrow: 1 job is back in the queue.\n", 0)
+    duckrow("wait", "1")
+    assert said(duckrow, "rerun", "--failed") == ("", "duckrow: 0 jobs are back in the queue.\n", 0)
+    duckrow("pause")
+    job = duckrow.submit("true")
+    assert said(duckrow, "rerun", str(job)) == (
+        "",
+        f"duckrow: job {job} is queued, not done: nothing to run again.\nduckrow: 0 jobs are back in the queue.\n",
+        0,
+    )
+
+
+def test_gpus_marks_what_is_drained(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0,1", "--slots", "1")
+    duckrow("gpus", "drain", "1")
+    rows = [line.split() for line in duckrow("gpus").stdout.split("\n")[1:-1]]
+    assert rows == [["0", "daemon", "free"], ["1", "daemon", "drained"], ["cpu0", "daemon", "free"]]
+
+
+@pytest.mark.parametrize("verb", ["kill", "wait", "rerun"])
+def test_a_verb_that_needs_jobs_says_so(duckrow: Duckrow, verb: str) -> None:
+    out, err, code = said(duckrow, verb)
+    assert (out, code) == ("", 2)
+    assert err.startswith("duckrow: Say which jobs")
+    assert said(duckrow, verb, "77") == (
+        "",
+        "duckrow: There is no job 77. `duckrow ls --all` shows which there are.\n",
+        2,
+    )
