@@ -135,7 +135,8 @@ def test_the_unit_of_the_service_is_printed(duckrow: Duckrow) -> None:
     start = f"ExecStart={sys.executable} -m duckrow up --foreground --jobs-per-gpu 1 --gpus 0 --gpus 1\n"
     assert start in unit
     assert f"\nEnvironment=DUCKROW_HOME={duckrow.home}\n" in unit
-    assert "\nKillMode=process\nRestart=on-failure\n" in unit
+    assert "\nKillMode=process\n" in unit
+    assert "\nSendSIGKILL=no\nTimeoutStopSec=10\nRestart=on-failure\n" in unit
     assert "up --foreground\n" in duckrow("up", "--service", "--print").stdout
     assert not duckrow.home.exists()
 
