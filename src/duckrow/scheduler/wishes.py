@@ -6,7 +6,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from duckrow.core.job import LiveAttempt
-from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.lifecycle import LIVE, Outcome, State
 from duckrow.store.hosts import DAEMON
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def fulfil_wishes(loop: Loop, now: float) -> None:
     watched = {attempt.job.id: attempt for attempt in loop.live.values()}
     for wish_id, job_id, wish, host_id, state in loop.store.wishes():
         attempt = watched.get(job_id)
-        if attempt is None and (state in (State.STARTING, State.RUNNING, State.STOPPING) or not _ours(loop, host_id)):
+        if attempt is None and (state in LIVE or not _ours(loop, host_id)):
             continue
         if wish in (KILL, KILL_NOW):
             _kill(loop, job_id, state, attempt, now, at_once=wish == KILL_NOW)

@@ -15,8 +15,6 @@ from duckrow.store.database import Database, to_sql
 
 _SQL = load_queries("jobs")
 
-ACTIVE_FIRST = "CASE j.state WHEN 'done' THEN 1 ELSE 0 END, j.id"
-NEWEST_FIRST = "j.id DESC"
 BY_ID = "j.id"
 
 
@@ -87,9 +85,6 @@ class JobStore:
         """Jobs with their latest attempt. `where` is written in this package only; values are parameters."""
         statement = _SQL["pick"].format(where=where, order=order)
         return self.database.all(statement, {**(parameters or {}), "limit": limit, "offset": offset})
-
-    def counts(self, where: str = "1", parameters: Mapping[str, Any] | None = None) -> list[sqlite3.Row]:
-        return self.database.all(_SQL["counts"].format(where=where), parameters or {})
 
     def selected(self, selection: Selection) -> tuple[list[int], list[str]]:
         """The ids of the jobs that were named, in order, and the words that name nothing."""

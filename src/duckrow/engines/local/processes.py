@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from typing import NamedTuple
 
 TAG = "DUCKROW_TAG"
@@ -133,7 +132,3 @@ def open_pidfd(pid: int) -> int | None:
         return os.pidfd_open(pid)
     except OSError:
         return None
-
-
-SIGKILL = signal.SIGKILL
-SIGTERM = signal.SIGTERM

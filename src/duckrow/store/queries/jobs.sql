@@ -27,12 +27,6 @@ WHERE {where}
 ORDER BY {order}
 LIMIT :limit OFFSET :offset
 
--- name: live_ids
-SELECT job_id FROM attempts WHERE ended_at IS NULL
-
--- name: counts
-SELECT j.state, j.outcome, count(*) AS jobs FROM jobs j WHERE {where} GROUP BY j.state, j.outcome
-
 -- name: attempts_of_job
 SELECT number, holds, log, started_at, ended_at, pid, exit_code, signal, outcome, peak_memory_mb, detail
 FROM attempts WHERE job_id = :job_id ORDER BY number
