@@ -30,7 +30,7 @@ def client(tmp_path: Path) -> Client:
         JobSpec("true", "/", name="prep", priority=50),
     ]
     with client.database.transaction():
-        environment = client.jobs.keep_environment({"B": "secret", "A": "secret"})
+        environment = {"B": "secret", "A": "secret"}
         client.jobs.add(DAEMON, specs, environment)
         for job_id, outcome in ((1, "succeeded"), (2, "failed"), (3, "skipped")):
             client.database.execute("UPDATE jobs SET state = 'done', outcome = ? WHERE id = ?", (outcome, job_id))

@@ -24,7 +24,7 @@ class Shelf:
     def add(self, *commands: str, host_id: int = DAEMON, **fields: Any) -> list[int]:
         specs = [JobSpec(command, fields.pop("cwd", "/work"), **fields) for command in commands or ("true",)]
         with self.database.transaction():
-            return list(self.jobs.add(host_id, specs, self.jobs.keep_environment({"A": "1"})))
+            return list(self.jobs.add(host_id, specs, {"A": "1"}))
 
     def head(self, limit: int = 100) -> list[int]:
         """The ids of the jobs that could start now, in order."""

@@ -28,7 +28,7 @@ def test_an_id_is_never_given_twice(shelf: Shelf) -> None:
 
 def test_no_jobs_are_no_ids(shelf: Shelf) -> None:
     with shelf.database.transaction():
-        assert list(shelf.jobs.add(DAEMON, [], 1)) == []
+        assert list(shelf.jobs.add(DAEMON, [], {})) == []
 
 
 def test_a_job_keeps_all_that_was_asked_for(shelf: Shelf) -> None:
@@ -49,10 +49,13 @@ def test_a_job_keeps_all_that_was_asked_for(shelf: Shelf) -> None:
         max_log_bytes=1 << 20,
         priority=50,
         array_index=7,
+        folder="/home/me/runs/mine",
+        preload="numpy,torch",
+        variables={"B": "2"},
     )
     with shelf.database.transaction():
-        environment_id = shelf.jobs.keep_environment({"B": "2"})
-        shelf.jobs.add(DAEMON, [asked], environment_id)
+        shelf.jobs.add(DAEMON, [asked], {"A": "1"})
+        environment_id = shelf.jobs.keep_environment({"A": "1", "B": "2"})
     (kept,) = shelf.tick.eligible(1)
     for field in kept._fields:
         if field not in ("id", "environment_id", "retries_used", "attempts", "array_id"):

@@ -70,11 +70,10 @@ class Client:
             if why_not:
                 raise UsageError(f"This job could never start. {why_not} Nothing was submitted.")
         with self.database.transaction():
-            environment_id = self.jobs.keep_environment(inherited_environment(environment))
             control = ControlStore(self.database)
             # Before the jobs are there: `last` is not one of themselves.
             waits_for = self._not_yet_met(control, after, may_be_broken=all(s.if_broken == "wait" for s in specs))
-            ids = self.jobs.add(DAEMON, specs, environment_id)
+            ids = self.jobs.add(DAEMON, specs, inherited_environment(environment))
             control.add_dependencies(ids, waits_for)
             if array_limit is not None:
                 control.set_limit(f"array:{ids[0]}", array_limit)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from duckrow.api.client import Client
+from duckrow.api.views import JobView
 from duckrow.core.editing import checked_change
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import CPU
@@ -73,13 +74,17 @@ class Control:
 
     def remove(self, ids: Sequence[int]) -> list[int]:
         """Forget jobs that wait or are done, with their logs; those that were removed."""
-        folders = {
-            view.id: self.client.folder.run_folder(view.project, view.name, view.id) for view in self.client.views(ids)
-        }
+        folders = {view.id: self._own_folder(view) for view in self.client.views(ids)}
         removed = self.store.remove(ids)
         for job_id in removed:
-            shutil.rmtree(folders[job_id], ignore_errors=True)
+            if folders[job_id]:
+                shutil.rmtree(folders[job_id], ignore_errors=True)
         return self._changed(removed)
+
+    def _own_folder(self, view: JobView) -> str:
+        """What goes with the job: a folder below the state folder. One that lies elsewhere belongs to its user."""
+        folder = view.folder or self.client.folder.run_folder(view.project, view.name, view.id)
+        return folder if folder.startswith(self.client.folder.root + "/") else ""
 
     def why_not_removed(self, job_id: int) -> str:
         waiting = self.store.waiting_for(job_id)

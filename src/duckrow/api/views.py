@@ -40,6 +40,9 @@ class JobView:
     not_before: float | None = None
     eta_s: float | None = None  # until it will be done, as far as its like tell; None: unknown
     run_ended: bool = False  # it waits for a run that has ended
+    folder: str | None = None  # of the run, where one was chosen; the others lie in the state folder
+    sweep: str | None = None
+    parameters: dict[str, Any] | None = None  # of its point of the sweep
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -75,6 +78,9 @@ def job_view(row: Any, now: float) -> JobView:
         retries=row["retries"],
         held=bool(row["held"]) and is_queued,
         not_before=row["not_before"] if is_queued else None,
+        folder=None if row["folder"] is None else text(row["folder"]),
+        sweep=row["sweep"],
+        parameters=None if row["parameters"] is None else json.loads(row["parameters"]),
     )
 
 

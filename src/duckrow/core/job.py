@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,6 +20,14 @@ DEFAULT_SHELL = "/bin/sh"
 ATTEMPTS_PER_JOB = 1_000_000
 
 _INTERPRETERS = r"(exec|python[\d.]*|bash|sh|zsh|Rscript|julia|perl|node|uv|run|torchrun|accelerate|launch)"
+
+
+class PointOfSweep(NamedTuple):
+    """What makes a job one of a sweep's."""
+
+    sweep_id: int
+    key: str  # equal for equal points
+    parameters: str  # JSON
 
 
 @dataclass
@@ -44,6 +53,10 @@ class JobSpec:
     held: bool = False
     if_broken: str = "skip"  # when a job before it ends in the wrong way: skip it, or let it wait
     array_index: int | None = None
+    folder: str | None = None  # of the run; None: below the state folder, by its id
+    preload: str | None = None  # modules of a warm start, with commas; None: a cold start
+    variables: Mapping[str, str] | None = None  # on top of those that its neighbours share
+    point: PointOfSweep | None = None
 
     def __post_init__(self) -> None:
         if not self.command.strip():
@@ -85,6 +98,8 @@ class QueuedJob(NamedTuple):
     attempts: int  # how many there have been
     array_id: int | None = None
     array_index: int | None = None
+    folder: str | None = None
+    preload: str | None = None
 
     @property
     def scopes(self) -> tuple[str, ...]:

@@ -197,8 +197,7 @@ class Loop:
             self._queue_stale = True
             self._next_delayed = self.store.next_delayed()
         if self.inbox:
-            environment_id = self.jobs.keep_environment(self.environment)
-            self.jobs.add(self.host.id, self.inbox, environment_id)
+            self.jobs.add(self.host.id, self.inbox, self.environment)
             self._queue_stale = self._queue_stale or not self._queue or self._whole_queue
             self._whole_queue = False
         self.endings.settle(self._reports, now)
@@ -263,18 +262,20 @@ class Loop:
 
     def new_attempt(self, job: QueuedJob, holds: tuple[tuple[str, int], ...], now: float) -> LiveAttempt:
         number = job.attempts + 1
-        folder = self.folder.run_folder(job.project, job.name, job.id)
         attempt = LiveAttempt(
             number=number,
             job=job,
             keeper=self.engine.keeper,
             holds=holds,
             started_at=now,
-            log=job.outfile or f"{folder}/attempt-{number}.log",
+            log=job.outfile or f"{self._folder_of(job)}/attempt-{number}.log",
             job_host_id=self.host.id,
         )
         self.live[attempt.id] = attempt
         return attempt
+
+    def _folder_of(self, job: QueuedJob) -> str:
+        return job.folder or self.folder.run_folder(job.project, job.name, job.id)
 
     def _record_stops(self, decision: Decision, now: float) -> None:
         for stop in decision.stops:
@@ -312,7 +313,7 @@ class Loop:
             self.host.ring_others()
 
     def _order(self, attempt: LiveAttempt) -> StartOrder:
-        folder = self.folder.run_folder(attempt.job.project, attempt.job.name, attempt.job.id)
+        folder = self._folder_of(attempt.job)
         return StartOrder(attempt, folder, extra_environment(attempt, folder))
 
     def _tell(self, starts: Sequence[LiveAttempt]) -> None:

@@ -17,6 +17,7 @@ def extra_environment(attempt: LiveAttempt, folder: str) -> dict[bytes, bytes]:
         b"DUCKROW_ATTEMPT": b"%d" % attempt.number,
         b"DUCKROW_PROJECT": job.project.encode(),
         b"DUCKROW_RUN_DIR": os.fsencode(folder),
+        b"DUCKROW_METRICS": os.fsencode(folder) + b"/metrics.jsonl",
     }
     if job.array_index is not None:
         index, array = b"%d" % job.array_index, b"%d" % (job.array_id or job.id)

@@ -89,7 +89,13 @@ class ControlStore:
                 key = {"id": job_id}
                 if self._run("waiting_for", key).fetchone() or not self._run("remove_job", key).rowcount:
                     continue
-                for what in ("remove_attempts", "remove_events", "remove_dependencies", "remove_wishes"):
+                for what in (
+                    "remove_attempts",
+                    "remove_point",
+                    "remove_events",
+                    "remove_dependencies",
+                    "remove_wishes",
+                ):
                     self._run(what, key)
                 removed.append(job_id)
         return removed

@@ -24,9 +24,10 @@ class JobStore:
 
     # -- adding -----------------------------------------------------------------------------------------------
 
-    def add(self, host_id: int, specs: Iterable[JobSpec], environment_id: int) -> range:
-        """Add these jobs, within the caller's transaction; their ids."""
+    def add(self, host_id: int, specs: Sequence[JobSpec], environment: Mapping[str, str]) -> range:
+        """Add these jobs, within the caller's transaction; their ids. `environment`: what they have in common."""
         now = time.time()
+        environment_id = self.keep_environment(environment)
         first = int(self.database.execute(_SQL["last_job_id"]).fetchone()[0]) + 1
         rows = [
             (
@@ -36,7 +37,7 @@ class JobStore:
                 spec.name,
                 to_sql(spec.command),
                 to_sql(spec.cwd),
-                environment_id,
+                environment_id if spec.variables is None else self.keep_environment({**environment, **spec.variables}),
                 spec.shell,
                 spec.gpus,
                 None if spec.outfile is None else to_sql(spec.outfile),
@@ -54,12 +55,16 @@ class JobStore:
                 spec.if_broken,
                 None if spec.array_index is None else first,
                 spec.array_index,
+                None if spec.folder is None else to_sql(spec.folder),
+                spec.preload,
                 now,
                 now,
             )
             for job_id, spec in enumerate(specs, start=first)
         ]
         self.database.execute_many(_SQL["insert_job"], rows)
+        points = [(row[0], *spec.point) for row, spec in zip(rows, specs, strict=True) if spec.point is not None]
+        self.database.execute_many(_SQL["insert_point"], points)
         return range(first, first + len(rows))
 
     def keep_environment(self, variables: Mapping[str, str]) -> int:

@@ -32,6 +32,9 @@ DELETE FROM jobs WHERE id = :id AND state IN ('queued', 'done')
 -- name: remove_attempts
 DELETE FROM attempts WHERE job_id = :id
 
+-- name: remove_point
+DELETE FROM points WHERE job_id = :id
+
 -- name: remove_events
 DELETE FROM events WHERE job_id = :id
 

@@ -6,8 +6,11 @@ SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0)
 -- name: insert_job
 INSERT INTO jobs (id, host_id, project, name, command, cwd, environment_id, shell, gpus, outfile, max_log_bytes,
                   timeout_s, notice_signal, notice_s, grace_s, retries, backoff_s, priority, position, held,
-                  not_before, if_broken, array_id, array_index, created_at, changed_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                  not_before, if_broken, array_id, array_index, folder, preload, created_at, changed_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: insert_point
+INSERT INTO points (job_id, sweep_id, key, parameters) VALUES (?, ?, ?, ?)
 
 -- name: find_environment
 SELECT id FROM environments WHERE variables = :variables
@@ -19,10 +22,12 @@ INSERT INTO environments (variables) VALUES (:variables)
 SELECT j.id, j.host_id, j.project, j.name, j.command, j.cwd, j.gpus, j.state, j.outcome, j.detail, j.attempts,
        j.retries, j.timeout_s, j.priority, j.held, j.not_before, j.created_at, j.changed_at, j.outfile,
        a.number AS attempt, a.holds, a.log, a.started_at, a.ended_at, a.pid, a.exit_code, a.signal, a.peak_memory_mb,
-       h.kind AS host_kind, h.name AS host_name
+       h.kind AS host_kind, h.name AS host_name, j.folder, s.name AS sweep, p.parameters
 FROM jobs j
 JOIN hosts h ON h.id = j.host_id
 LEFT JOIN attempts a ON a.job_id = j.id AND a.number = j.attempts
+LEFT JOIN points p ON p.job_id = j.id
+LEFT JOIN sweeps s ON s.id = p.sweep_id
 WHERE {where}
 ORDER BY {order}
 LIMIT :limit OFFSET :offset

@@ -3,7 +3,7 @@
 -- name: eligible
 SELECT id, project, name, command, cwd, environment_id, shell, gpus, outfile, max_log_bytes, timeout_s,
        notice_signal, notice_s, grace_s, retries, retries_used, backoff_s, attempts, array_id,
-       array_index
+       array_index, folder, preload
 FROM jobs
 WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
   AND project NOT IN (SELECT project FROM pauses)
@@ -77,7 +77,7 @@ SELECT a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.started_at
        a.stopped_for, a.stop_began_at, a.exit_code, a.signal, j.host_id AS job_host_id, j.state,
        j.id, j.project, j.name, j.command, j.cwd, j.environment_id, j.shell, j.gpus, j.outfile, j.max_log_bytes,
        j.timeout_s, j.notice_signal, j.notice_s, j.grace_s, j.retries, j.retries_used, j.backoff_s, j.attempts,
-       j.array_id, j.array_index
+       j.array_id, j.array_index, j.folder, j.preload
 FROM attempts a JOIN jobs j ON j.id = a.job_id
 WHERE a.ended_at IS NULL
 ORDER BY a.job_id
