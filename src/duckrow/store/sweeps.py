@@ -1,0 +1,70 @@
+"""Sweeps and their points."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from typing import NamedTuple
+
+from duckrow.store.connection import load_queries
+from duckrow.store.database import Database, from_sql, to_sql
+
+_SQL = load_queries("sweeps")
+
+
+class SweepRow(NamedTuple):
+    id: int
+    project: str
+    name: str
+    root: str
+    pattern: str
+    created_at: float
+
+    @property
+    def folder(self) -> str:
+        return f"{self.root}/{self.project}/{self.name}"
+
+
+class SweepStore:
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def add(self, project: str, name: str, root: str, pattern: str) -> int:
+        """A new sweep, within the caller's transaction; its id."""
+        values = {"project": project, "name": name, "root": to_sql(root), "pattern": to_sql(pattern)}
+        cursor = self.database.execute(_SQL["add"], {**values, "at": time.time()})
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def at_place(self, root: str, project: str, name: str) -> SweepRow | None:
+        return self._one("at_place", {"root": to_sql(root), "project": project, "name": name})
+
+    def like_pattern(self, root: str, project: str, pattern: str) -> SweepRow | None:
+        """The newest sweep of this pattern at this place, whatever its name."""
+        return self._one("like_pattern", {"root": to_sql(root), "project": project, "pattern": to_sql(pattern)})
+
+    def named(self, name: str) -> SweepRow | None:
+        """The newest of this name, or the one with this id."""
+        return self._one("named", {"name": name})
+
+    def latest(self) -> SweepRow | None:
+        rows = self.all()
+        return _sweep_row(rows[-1]) if rows else None
+
+    def all(self) -> list[sqlite3.Row]:
+        """Each sweep with how many runs it has, how many have succeeded, and how many failed."""
+        return self.database.all(_SQL["all"])
+
+    def points(self, sweep_id: int) -> list[sqlite3.Row]:
+        """(job_id, key, parameters, state, outcome, host_id, command, folder) of each point that has a job."""
+        return self.database.all(_SQL["points"], {"sweep_id": sweep_id})
+
+    def _one(self, query: str, values: dict[str, str | bytes]) -> SweepRow | None:
+        rows = self.database.all(_SQL[query], values)
+        return _sweep_row(rows[0]) if rows else None
+
+
+def _sweep_row(row: sqlite3.Row) -> SweepRow:
+    return SweepRow(
+        row["id"], row["project"], row["name"], from_sql(row["root"]), from_sql(row["pattern"]), row["created_at"]
+    )
