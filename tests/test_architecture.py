@@ -14,7 +14,8 @@ import pytest
 SRC = Path(__file__).parent.parent / "src"
 
 CORE_MAY_IMPORT = frozenset(
-    "__future__ collections collections.abc dataclasses enum functools heapq itertools math random re typing".split()
+    "__future__ collections collections.abc dataclasses enum functools hashlib heapq itertools json math random re"
+    " typing".split()
 )
 # The package of a module, and what else of duckrow it may import. A package that is not here has no business yet.
 MAY_IMPORT: dict[str, frozenset[str]] = {

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duckrow.api import log_ends
+from duckrow.api.log_ends import fold_progress, last_lines
 from duckrow.cli import log_tail
-from duckrow.cli.log_tail import GrowingLines, GrowingLog, fold_progress, last_lines, offset_of_last_lines
+from duckrow.cli.log_tail import GrowingLines, GrowingLog, offset_of_last_lines
 
 
 @pytest.fixture
@@ -76,7 +78,7 @@ def test_how_much_is_read_at_a_time_does_not_matter(
     log.write_bytes("".join(f"{text}\n" for text in texts).encode())
     lines = [fold_progress(text) for text in texts]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log_tail, "_CHUNK_BYTES", chunk)
+        patch.setattr(log_ends, "FIRST_BYTES", chunk)
         assert last_lines(str(log), count, blank) == [line for line in lines if blank or line.strip()][-count:]
 
 
@@ -174,7 +176,7 @@ def test_of_a_log_that_is_one_endless_progress_bar_only_the_end_is_read(log: Pat
         file.seek(0, os.SEEK_END)
         file.write(b"\r 99%\r100%")
     assert last_lines(str(log), 5) == ["100%"]
-    assert (1 << 40) - offset_of_last_lines(str(log), 5) <= log_tail._MOST_BYTES
+    assert (1 << 40) - offset_of_last_lines(str(log), 5) <= log_ends.MOST_BYTES
 
 
 def test_a_long_progress_bar_is_folded_while_it_is_read(log: Path) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 import pytest
 
+from duckrow.api.job_values import parse_notice
 from duckrow.cli.command_words import command_of
 from duckrow.cli.job_options import (
     DeviceCommand,
     device_options,
     fold_devices,
     job_options,
-    parse_notice,
     parse_variable,
     take_job_options,
 )
@@ -209,9 +209,7 @@ def test_a_folder_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch
     for name in ("sub", "file"):
         with pytest.raises(UsageError) as caught:
             spec_of("--cwd", name)
-        assert (
-            str(caught.value) == f"The folder {tmp_path}/{name} does not exist. Make it, or choose another with --cwd."
-        )
+        assert str(caught.value) == f"The folder {tmp_path}/{name} does not exist. Make it, or choose another."
 
 
 def test_a_shell_without_a_folder_is_looked_for_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -219,7 +217,7 @@ def test_a_shell_without_a_folder_is_looked_for_on_the_path(monkeypatch: pytest.
     monkeypatch.setenv("PATH", str(tmp_path))
     assert spec_of("--shell", "mysh").shell == f"{tmp_path}/mysh"
     assert spec_of("--shell", "/no/such/shell").shell == "/no/such/shell"
-    with pytest.raises(UsageError, match=r"There is no shell 'bash' here\. Write its path: --shell /bin/bash\."):
+    with pytest.raises(UsageError, match=r"There is no shell 'bash' here\. Write its path, such as /bin/bash\."):
         spec_of("--shell", "bash")
 
 

@@ -100,9 +100,8 @@ def test_the_same_last_line_with_another_exit_code_is_another_error(endings: End
 
 
 def test_more_kinds_of_errors_than_fit_are_counted(endings: Endings) -> None:
-    for number in range(5):
-        endings.add(log=f"error {number}\n")
-    endings.add(log="error 4\n")
+    for error in ("one", "two", "three", "four", "five", "five"):
+        endings.add(log=f"error {error}\n")
     lines = endings.lines()
     assert len([line for line in lines if line.startswith(("  job", "  2 jobs"))]) == 3
     assert lines[-1] == "  and 2 more, with 2 other errors."

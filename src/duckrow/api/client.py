@@ -131,9 +131,11 @@ class Client:
         """The daemon's jobs that are not done."""
         return [row["id"] for row in self.jobs.pick("j.host_id = 1 AND j.state <> 'done'")]
 
-    def unsuccessful(self) -> list[int]:
-        """Jobs that are done, did not succeed, and were not left out on purpose."""
-        return [row["id"] for row in self.jobs.pick("j.outcome NOT IN ('succeeded', 'skipped')")]
+    def unsuccessful(self, sweep_id: int | None = None) -> list[int]:
+        """Jobs (of a sweep) that are done, did not succeed, and were not left out on purpose."""
+        where = "j.outcome NOT IN ('succeeded', 'skipped')"
+        where += "" if sweep_id is None else " AND p.sweep_id = :sweep_id"
+        return [row["id"] for row in self.jobs.pick(where, {"sweep_id": sweep_id})]
 
     def devices(self) -> list[dict[str, Any]]:
         """Each device that a living host gives out, with the jobs on it."""

@@ -35,6 +35,7 @@ COLUMNS: dict[str, str | None] = {
     "attempts": "j.attempts",
     "priority": "j.priority",
     "project": "j.project",
+    "sweep": "(SELECT s.name FROM points p JOIN sweeps s ON s.id = p.sweep_id WHERE p.job_id = j.id)",
     "host": "h.name",
     "command": "j.command",
     "log": "a.log",
@@ -60,6 +61,7 @@ class Filter:
     older_than_s: float | None = None
     failed: bool = False  # done, neither succeeded nor skipped
     ids: Sequence[int] | None = None
+    sweep_id: int | None = None
 
     def where(self, now: float) -> tuple[str, dict[str, Any]]:
         """As SQL over `jobs j`, and its values."""
@@ -88,6 +90,8 @@ class Filter:
             want("j.created_at <= :created_before", created_before=now - self.older_than_s)
         if self.ids is not None:
             want("j.id IN (SELECT value FROM json_each(:ids))", ids=json.dumps(list(self.ids)))
+        if self.sweep_id is not None:
+            want("j.id IN (SELECT job_id FROM points WHERE sweep_id = :sweep_id)", sweep_id=self.sweep_id)
         return " AND ".join(wanted), values
 
 

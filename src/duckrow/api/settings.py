@@ -45,17 +45,17 @@ def _file_layers() -> Iterator[Layer]:
         raise UsageError(f"DUCKROW_CONFIG names {path}, which does not exist. Make it, or unset the variable.")
     text = bytes_of(path)
     if text:
-        yield Layer(path, False, _checked(_parsed(text, path), path))
+        yield Layer(path, False, _checked(parse_toml(text, path), path))
     shared = project_file()
     text = bytes_of(shared) if shared else b""
     if shared and (b"tool.duckrow" in text or b"[tool]" in text):  # else to parse it would be in vain
-        tool = _parsed(text, shared).get("tool")
+        tool = parse_toml(text, shared).get("tool")
         table = tool.get("duckrow") if isinstance(tool, dict) else None
         if table is not None:
             yield Layer(shared, False, _checked(table, shared, "tool.duckrow."))
 
 
-def _parsed(text: bytes, path: str) -> dict[str, Any]:
+def parse_toml(text: bytes, path: str) -> dict[str, Any]:
     import importlib
     import sys
 

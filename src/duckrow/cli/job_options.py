@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from duckrow.api.job_values import existing_folder, find_shell, parse_notice
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.inventory import looks_like_devices
-from duckrow.core.job import (
-    DEFAULT_NOTICE_S,
-    DEFAULT_NOTICE_SIGNAL,
-    DEFAULT_PRIORITY,
-    JobSpec,
-)
+from duckrow.core.job import DEFAULT_PRIORITY, JobSpec, parse_modules
 from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes
 
 if TYPE_CHECKING:
@@ -49,21 +44,6 @@ TIME_OR_NONE = _Parsed("time", lambda text: NO_LIMIT if text == NO_LIMIT else pa
 SIZE_OR_NONE = _Parsed("size", lambda text: NO_LIMIT if text == NO_LIMIT else parse_size_bytes(text))
 
 
-def parse_notice(text: str) -> tuple[int | None, float]:
-    """`USR2@30s`, `TERM@1m`, `@60`, `USR1`, `none`."""
-    if text.lower() == "none":
-        return None, 0.0
-    name, _, ahead = text.partition("@")
-    number = DEFAULT_NOTICE_SIGNAL
-    if name:
-        word = name.upper().removeprefix("SIG")
-        try:
-            number = signal.Signals(int(word)).value if word.isdecimal() else signal.Signals[f"SIG{word}"].value
-        except (KeyError, ValueError):
-            raise UsageError(f"'{name}' is not a signal. Write USR2@30s, TERM@1m or none.") from None
-    return number, parse_duration_s(ahead) if ahead else DEFAULT_NOTICE_S
-
-
 NOTICE = _Parsed("signal@time", parse_notice)
 
 
@@ -79,18 +59,30 @@ def parse_variable(text: str) -> tuple[str, str]:
 
 
 VARIABLE = _Parsed("name=value", parse_variable)
+MODULES = _Parsed("modules", parse_modules)
 
 
 def job_options(function: Function) -> Function:
     """What a job needs, wherever it runs."""
-    for option in reversed(_JOB_OPTIONS):
+    return _add_options(function, [_NAME, click.option("-p", "--project", help=_PROJECT_HELP), *_JOB_OPTIONS])
+
+
+def run_options(function: Function) -> Function:
+    """The same for the runs of a sweep, whose `-p` is a parameter."""
+    return _add_options(function, [_NAME, click.option("--project", help=_PROJECT_HELP), *_JOB_OPTIONS])
+
+
+def _add_options(function: Function, options: Sequence[Callable[[Function], Function]]) -> Function:
+    for option in reversed(options):
         function = option(function)
     return function
 
 
+_NAME = click.option("-n", "--name", default="", help="What to call it; by default the script or program.")
+_PROJECT_HELP = "The project it belongs to.  [default: default]"
+
+
 _JOB_OPTIONS = [
-    click.option("-n", "--name", default="", help="What to call it; by default the script or program."),
-    click.option("-p", "--project", help="The project it belongs to.  [default: default]"),
     click.option("--retries", type=click.IntRange(0), help="How often to try again after a failure.  [default: 0]"),
     click.option("--backoff", type=TIME, help="Wait before the first retry, then double it.  [default: 10s]"),
     click.option("--timeout", type=TIME_OR_NONE, help="End it after this time (90s, 30m, 2h, 1:30:00)."),
@@ -105,6 +97,9 @@ _JOB_OPTIONS = [
     click.option("--cwd", type=click.Path(), help="Folder to run in; by default this one."),
     click.option("--shell", help="Shell that runs the command.  [default: /bin/sh]"),
     click.option("--max-log", type=SIZE_OR_NONE, help="Keep only the beginning and the end of a longer log (10M)."),
+    click.option(
+        "--preload", type=MODULES, help="Fork it from a Python that has imported these (torch,numpy): a warm start."
+    ),
 ]
 
 
@@ -123,17 +118,18 @@ class JobOptions:
     cwd: str | None
     shell: str
     max_log: int | None
+    preload: str | None
     priority: int = DEFAULT_PRIORITY  # as the settings say; not every verb has an option for it
 
     def spec(self, command: str, gpus: int | None = None, outfile: str | None = None) -> JobSpec:
         return JobSpec(
             command=command,
-            cwd=_folder(self.cwd),
+            cwd=existing_folder(self.cwd),
             name=self.name,
             project=self.project,
             priority=self.priority,
             gpus=gpus,
-            shell=_shell(self.shell),
+            shell=find_shell(self.shell),
             retries=self.retries,
             backoff_s=self.backoff,
             timeout_s=self.timeout,
@@ -142,26 +138,8 @@ class JobOptions:
             grace_s=self.grace,
             outfile=None if outfile is None else os.path.abspath(outfile),
             max_log_bytes=self.max_log,
+            preload=self.preload,
         )
-
-
-def _folder(cwd: str | None) -> str:
-    path = os.path.abspath(cwd or os.getcwd())
-    if cwd is not None and not os.path.isdir(path):
-        raise UsageError(f"The folder {path} does not exist. Make it, or choose another with --cwd.")
-    return path
-
-
-def _shell(shell: str) -> str:
-    """A shell may be named without its folder."""
-    if "/" in shell:
-        return shell
-    import shutil
-
-    found = shutil.which(shell)
-    if found is None:
-        raise UsageError(f"There is no shell '{shell}' here. Write its path: --shell /bin/bash.")
-    return found
 
 
 def take_job_options(values: dict[str, Any]) -> JobOptions:
@@ -232,9 +210,7 @@ GPUS_HELP = "Devices: 0,1,2 (a job each), '0,1 2,3' or 0+1 (pairs), 0 0 (two job
 
 def device_options(function: Function) -> Function:
     """Which devices may be used, for the verbs that host the scheduler."""
-    for option in reversed(_DEVICE_OPTIONS):
-        function = option(function)
-    return function
+    return _add_options(function, _DEVICE_OPTIONS)
 
 
 _DEVICE_OPTIONS = [

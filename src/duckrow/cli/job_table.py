@@ -62,6 +62,7 @@ CELLS: dict[str, Callable[[JobView], str]] = {
     "attempts": lambda view: str(view.attempts),
     "priority": lambda view: str(view.priority),
     "project": lambda view: view.project,
+    "sweep": lambda view: view.sweep or "",
     "host": lambda view: view.host,
     "command": lambda view: shorten(view.command, _COMMAND_SHOWN),
     "log": lambda view: view.log or "",

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from duckrow.api.log_ends import last_lines
 from duckrow.api.views import JobView
 from duckrow.cli.console import clean, paint, say
 from duckrow.cli.job_table import exit_text, status_of
-from duckrow.cli.log_tail import last_lines
 from duckrow.core.failure import compact_ids, essence
 from duckrow.core.units import plural
 

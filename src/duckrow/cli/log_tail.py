@@ -1,42 +1,13 @@
-"""The ends of logs, and logs as they grow."""
+"""Logs as they grow."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 
+from duckrow.api.log_ends import MOST_BYTES
+
 _CHUNK_BYTES = 1 << 16
-_MOST_BYTES = 1 << 26  # of a log that is one endless line, more is not read to find where it begins
-
-
-def fold_progress(line: str) -> str:
-    """What a terminal would show of a line in which a progress bar went back to its beginning."""
-    return line.rstrip("\r").rsplit("\r", 1)[-1]
-
-
-def last_lines(path: str, count: int, blank: bool = False) -> list[str]:
-    """The last lines of a log, `blank` ones too if asked for; none if there is no log."""
-    try:
-        with open(path, "rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            wanted = _CHUNK_BYTES
-            while True:
-                file.seek(max(size - wanted, 0))
-                enough = wanted >= min(size, _MOST_BYTES)
-                lines = _lines_of(file.read(wanted), whole=enough, blank=blank)
-                if len(lines) >= count or enough:
-                    return lines[-count:]
-                wanted *= 4
-    except OSError:
-        return []
-
-
-def _lines_of(data: bytes, whole: bool, blank: bool) -> list[str]:
-    lines = data.decode("utf-8", "replace").removesuffix("\n").split("\n")
-    if not whole:
-        del lines[0]  # its beginning is missing
-    folded = [fold_progress(line) for line in lines]
-    return folded if blank and data else [line for line in folded if line.strip()]
 
 
 class GrowingLog:
@@ -93,7 +64,7 @@ def offset_of_last_lines(path: str, count: int) -> int:
         with open(path, "rb") as file:
             size = at = file.seek(0, os.SEEK_END)
             newlines = 0
-            while at > max(size - _MOST_BYTES, 0):
+            while at > max(size - MOST_BYTES, 0):
                 begin = max(at - _CHUNK_BYTES, 0)
                 file.seek(begin)
                 data = file.read(at - begin)

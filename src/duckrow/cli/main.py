@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 # The verbs in the order of the help, each with its line there, so that showing help loads none of them.
 VERBS = {
     "run": "Run commands from a file or a pipe, here and now.",
+    "sweep": "Run a command over a grid of parameters.",
     "submit": "Add a job, or thousands, to the daemon's queue.",
     "ls": "List jobs.",
     "show": "Show all that is known of a job.",
     "logs": "Print what jobs have printed.",
+    "results": "Show the runs of a sweep: parameters, metrics, how they went.",
+    "report": "Note metrics of a run, from a shell script.",
     "why": "Say why a job is not running.",
     "wait": "Wait until jobs are done; the exit code tells success.",
     "kill": "End jobs, with all their processes.",
@@ -41,6 +44,7 @@ VERBS = {
     "down": "End the daemon; running jobs go on.",
     "config": "Show the settings and where they come from.",
     "doctor": "Check this installation and say what to do.",
+    "dropin": "Be an older tool: simple_gpu_scheduler, simple_hypersearch.",
     "completion": "Print the completion script of a shell.",
 }
 # The words of Slurm and pueue that are in people's fingers.

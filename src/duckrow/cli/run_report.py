@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+from duckrow.api.log_ends import last_lines
 from duckrow.cli.console import clean
-from duckrow.cli.log_tail import last_lines
+from duckrow.core.failure import essence
 from duckrow.core.job import LiveAttempt, shorten
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.retry import Verdict
@@ -78,7 +79,7 @@ class Report:
             if ending.outcome is Outcome.KILLED and ending.detail == "interrupted":
                 continue
             error = ending.detail or next(iter(last_lines(ending.attempt.log, 1)), "")
-            groups.setdefault((ending.reason(), error), []).append(ending)
+            groups.setdefault((ending.reason(), essence(error)), []).append(ending)
         lines: list[str] = []
         shown = sorted(groups.items(), key=lambda group: -len(group[1]))
         for (reason, _), endings in shown[:_GROUPS_SHOWN]:

@@ -160,6 +160,15 @@ def _is_setting(word: str) -> bool:
     return word.startswith("-") or re.match(r"[A-Za-z_]\w*=", word) is not None
 
 
+def parse_modules(text: str) -> str:
+    """`torch, numpy`: the names of modules, in order and each once, as jobs keep them."""
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", name):
+            raise UsageError(f"'{name}' cannot be a module. Write the names that Python imports: torch,numpy.")
+    return ",".join(names)
+
+
 def check_name(what: str, text: str) -> None:
     """Names become folders and are typed as ids: no slash, no leading dot or dash, not a bare number."""
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._+=,@-]{0,99}", text) or text == "last":

@@ -97,6 +97,9 @@ class Engine(Protocol):
 class Observer:
     """Who watches the loop: the live view of a run, a test. Called after the tick is on disk."""
 
+    def starting(self, attempt: LiveAttempt) -> None:
+        """Its start is on disk, and nothing of it runs yet."""
+
     def started(self, attempt: LiveAttempt) -> None: ...
 
     def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None: ...

@@ -22,7 +22,8 @@ def parse_selection(words: Iterable[str]) -> Selection:
     names: list[str] = []
     last = False
     for word in words:
-        for part in word.split(","):
+        # The name of a sweep's run has commas of its own: lr=0.1,seed=3.
+        for part in [word] if "=" in word else word.split(","):
             numbers = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", part)
             if numbers:
                 first = int(numbers[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from duckrow.core.errors import UsageError
@@ -87,21 +87,49 @@ class Run:
 
     # -- commands ---------------------------------------------------------------------------------------------
 
+    def last_freed_first(self) -> None:
+        """Of several free places take the one that was listed or freed last."""
+        self.loop.last_freed_first = True
+        self.loop.seats.reverse()
+
+    def start_one_by_one(self) -> None:
+        """Look no further ahead than is written down: whoever hears of a start can be sure that it happens now."""
+        self.loop.lines.allowed = False
+
     def read(self, fd: int, delimiter: str | None) -> None:
         self.source = CommandSource(fd, delimiter, self.take)
 
     def take(self, commands: list[str]) -> None:
         for command in commands:
-            known = self.earlier.match(command) if self.earlier else None
-            if known is not None:
-                self._continue(*known)
-                continue
             try:
-                self.loop.inbox.append(self.make_spec(command))
-                self.added += 1
+                spec = self.make_spec(command)
             except UsageError as error:
                 self.refused += 1
                 self._on_event("refused", str(error))
+                continue
+            known = self.earlier.match(spec.command) if self.earlier else None
+            if known is not None:
+                self._continue(*known)
+            else:
+                self.loop.inbox.append(spec)
+                self.added += 1
+
+    def take_jobs(
+        self, specs: Sequence[JobSpec], again: Sequence[int], stranded: Sequence[int], environment: Mapping[str, str]
+    ) -> None:
+        """Add these, and take over jobs that are done or wait for a dead host; what else waited here is left out."""
+        store, now = self.loop.store, time.time()
+        wanted = {*again, *stranded}
+        with self.loop.database.transaction():
+            ours = store.unfinished_jobs()
+            others = [job_id for job_id, state in ours if state == State.QUEUED and job_id not in wanted]
+            running = sum(state != State.QUEUED for _, state in ours)
+            store.skip_queued(others, now, "no longer asked for")
+            store.rehost(stranded)
+            for job_id in again:
+                store.rerun(job_id, now, self.host_id)
+            self.loop.jobs.add(self.host_id, specs, environment)
+        self.added += len(specs) + len(wanted) + running
 
     def resume(self, hosts: HostStore, rerun_all: bool) -> None:
         """Continue what this host had begun. `rerun_all`: there is no list of commands to match against."""

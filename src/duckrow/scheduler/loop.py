@@ -72,6 +72,7 @@ class Loop:
         self.booked: dict[str, int] = {}
         self.dispatching = True
         self.on_end: Callable[[LiveAttempt, Verdict], None] = lambda *_: None
+        self.last_freed_first = False  # which of several free seats is taken; else the first that is listed
         self.stop_all = 0  # 1: end all that we started, 2: at once
         self.inbox: list[JobSpec] = []  # jobs of a run that have come since the last tick
         self.environment: dict[str, str] = {}  # of those
@@ -132,6 +133,8 @@ class Loop:
         self.engine.settled()
         self._reports = []
         self.inbox = []
+        for attempt in (*starts, *lined_up):
+            self.observer.starting(attempt)
         self._act(starts, lined_up, decision)
         reach("acted")
         self._tell([*starts, *lined_up])
@@ -229,6 +232,8 @@ class Loop:
 
     def unbook(self, attempt: LiveAttempt) -> None:
         unbook(self._counted(attempt), self.booked)
+        if self.last_freed_first:
+            self.seats.sort(key=lambda seat: seat.holds != attempt.holds)
 
     def _counted(self, attempt: LiveAttempt) -> Sequence[tuple[str, int]]:
         if attempt.job_host_id == self.host.id:

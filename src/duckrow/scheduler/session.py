@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from duckrow.core.errors import StateError, UsageError
 from duckrow.core.inventory import Seat
@@ -59,11 +59,74 @@ def open_run(
     # A resumed run reads standard input only when told to: without its list, all its jobs would seem to be gone.
     reads = output != "terminal" and (bool(source) or earlier is None or file == "-")
     fd = _open_source(source) if reads else None
+    if earlier is not None and not seats_chosen:
+        seats = seats_from(earlier.seats)
+    loop = _open_loop(folder, earlier, (name, cwd, source), seats, observer, output)
+    loop.environment = dict(environment)
+    run = Run(loop, make_spec, max_failures, on_event, in_terminal=output == "terminal")
+    if fd is not None:
+        run.read(fd, delimiter)
+    if earlier is not None:
+        run.resume(HostStore(loop.database), rerun_all=fd is None)
+    return run
+
+
+class SweepJobs(NamedTuple):
+    """What a sweep has to run here."""
+
+    sweep_id: int
+    name: str
+    specs: Sequence[JobSpec]  # new
+    again: Sequence[int]  # done, and to be run again
+    stranded: Sequence[int]  # waiting for a host that is dead
+
+
+def open_sweep(
+    seats: Sequence[Seat],
+    observer: Observer,
+    jobs: SweepJobs,
+    *,
+    seats_chosen: bool,
+    environment: Mapping[str, str],
+    output: str = "log",
+    max_failures: int | None = None,
+    on_event: Callable[[str, Any], None] = lambda *_: None,
+) -> Run:
+    """The runs of a sweep, ready to go. It continues the run in which the sweep was begun, if that is dead."""
+    folder = state_folder()
+    source = f"sweep:{jobs.sweep_id}"
+    database = Database(folder)
+    earlier = HostStore(database).run_of_file("", source)
+    database.close()
+    if earlier is not None and not seats_chosen:
+        seats = seats_from(earlier.seats)
+    loop = _open_loop(folder, earlier, (f"sweep-{jobs.name}", "", source), seats, observer, output)
+    run = Run(loop, _no_more_commands, max_failures, on_event)
+    try:
+        run.take_jobs(jobs.specs, jobs.again, jobs.stranded, environment)
+    except StateError:
+        loop.close()
+        raise
+    return run
+
+
+def _no_more_commands(command: str) -> JobSpec:
+    raise AssertionError("a sweep reads no commands")
+
+
+def _open_loop(
+    folder: Folder,
+    earlier: HostRow | None,
+    new: tuple[str, str, str],
+    seats: Sequence[Seat],
+    observer: Observer,
+    output: str,
+) -> Loop:
+    """The loop, in a process of its own whose keeper we become. `new`: name, folder and source of a new host."""
     link = fork_host(folder.keepers, speaks=True)
     try:
         database = Database(folder, durable=False)
-        hosts = HostStore(database)
-        host_id = earlier.id if earlier else hosts.add_run(name, cwd, source)
+        host_id = earlier.id if earlier else HostStore(database).add_run(*new)
         host = Host(folder, database, host_id)
     except StateError:
         link.journal.remove()
@@ -71,16 +134,7 @@ def open_run(
     except AlreadyRunning as error:
         link.journal.remove()
         raise UsageError(f"The run {earlier.name if earlier else host_id} has not ended. {error}") from None
-    if earlier is not None and not seats_chosen:
-        seats = seats_from(earlier.seats)
-    loop = Loop(database, host, seats, link, observer, output)
-    loop.environment = dict(environment)
-    run = Run(loop, make_spec, max_failures, on_event, in_terminal=output == "terminal")
-    if fd is not None:
-        run.read(fd, delimiter)
-    if earlier is not None:
-        run.resume(hosts, rerun_all=fd is None)
-    return run
+    return Loop(database, host, seats, link, observer, output)
 
 
 def _find_earlier(folder: Folder, resume: str, cwd: str, source: str) -> HostRow:

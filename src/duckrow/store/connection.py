@@ -119,6 +119,8 @@ def explain(error: sqlite3.DatabaseError, path: str) -> str:
         return f"The database {path} cannot be written: nothing was changed. {_permission_hint(path)}"
     if "locked" in text:
         return f"The database {path} has been locked by another process for {BUSY_S:.0f} s. Try again."
+    if "UNIQUE constraint failed: points" in text:
+        return "Another command has added runs of the same sweep at this moment. Nothing was added; try again."
     if "malformed" in text or "not a database" in text:
         return (
             f"The database {path} is damaged ({text}). Nothing was changed. Move it away to begin anew "

@@ -26,6 +26,10 @@ class ControlStore:
     def set_priority(self, ids: Iterable[int], priority: int) -> list[int]:
         return self._each("set_priority", ids, {"priority": priority})
 
+    def rehost(self, ids: Iterable[int], host_id: int) -> list[int]:
+        """Give jobs that wait for a dead host to another."""
+        return self._each("rehost", ids, {"host_id": host_id})
+
     def _each(self, statement: str, ids: Iterable[int], values: Mapping[str, Any]) -> list[int]:
         """The jobs that were still queued, and so were changed."""
         with self.database.transaction():

@@ -47,9 +47,12 @@ class SweepStore:
         """The newest of this name, or the one with this id."""
         return self._one("named", {"name": name})
 
+    def rows(self) -> list[SweepRow]:
+        return [_sweep_row(row) for row in self.all()]
+
     def latest(self) -> SweepRow | None:
-        rows = self.all()
-        return _sweep_row(rows[-1]) if rows else None
+        rows = self.rows()
+        return rows[-1] if rows else None
 
     def all(self) -> list[sqlite3.Row]:
         """Each sweep with how many runs it has, how many have succeeded, and how many failed."""

@@ -181,6 +181,16 @@ class TickStore:
             self.database.execute(_SQL["count_blockers"], {"job_id": dependent})
             self.rerun(dependent, at, new_host_id)
 
+    def unfinished_jobs(self) -> list[tuple[int, State]]:
+        """(job, state) of each job of this host that is not done."""
+        rows = self.database.execute(_SQL["unfinished_jobs"], {"host_id": self.host_id})
+        return [(row["id"], State(row["state"])) for row in rows]
+
+    def rehost(self, job_ids: Iterable[int]) -> None:
+        """Take jobs that wait for a dead host."""
+        values = [{"id": job_id, "host_id": self.host_id} for job_id in job_ids]
+        self.database.execute_many(_SQL["rehost"], values)
+
     def skip_queued(self, job_ids: Iterable[int], at: float, detail: str) -> None:
         """Leave these jobs out, but for those that have been started meanwhile."""
         self.database.execute_many(

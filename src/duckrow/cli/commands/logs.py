@@ -10,10 +10,11 @@ from collections.abc import Iterable
 import click
 
 from duckrow.api.client import Client
+from duckrow.api.log_ends import last_lines
 from duckrow.api.views import JobView
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import clean, paint, print_json, say
-from duckrow.cli.log_tail import GrowingLines, GrowingLog, last_lines, offset_of_last_lines
+from duckrow.cli.log_tail import GrowingLines, GrowingLog, offset_of_last_lines
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.lifecycle import State
 

@@ -10,6 +10,7 @@ import click
 
 from duckrow.api.client import Client
 from duckrow.api.listing import COLUMNS, OUTCOMES, SHOWN, STATES, Filter, ended_runs, listing, parse_words, tally
+from duckrow.api.sweep_list import find_sweep
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import print_json, say, terminal_height
 from duckrow.cli.job_options import TIME
@@ -27,6 +28,7 @@ _TOTALS_LINES = 4  # what a watched table leaves free below it
 @click.option("--failed", is_flag=True, help="Only those that are done and did not succeed.")
 @click.option("--project", "-p", help="Only of this project.")
 @click.option("--name", "-n", metavar="PATTERN", help="Only with such a name: train, 'train-*'.")
+@click.option("--sweep", metavar="NAME", help="Only the runs of this sweep.")
 @click.option("--since", type=TIME, metavar="AGE", help="Only those added within this time (90s, 2h, 7d).")
 @click.option("--older-than", type=TIME, metavar="AGE", help="Only those added longer ago.")
 @click.option("--limit", "-l", type=click.IntRange(1), default=SHOWN, show_default=True, help="How many to show.")
@@ -87,6 +89,7 @@ class _Request:
             older_than_s=options["older_than"],
             failed=options["failed"],
             ids=client.select(words) if words else None,
+            sweep_id=None if options["sweep"] is None else find_sweep(client, options["sweep"]).id,
         )
         self.columns = parse_words("column", [options["columns"] or ""], list(COLUMNS))
         self._sort = options["sort"]

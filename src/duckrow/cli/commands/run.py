@@ -7,7 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,15 +23,20 @@ from duckrow.cli.job_options import (
     job_options,
     take_job_options,
 )
+from duckrow.cli.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.cli.run_view import FollowView, LiveView, RunView
 from duckrow.core.commands import CommandReader
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from duckrow.core.inventory import Seat, describe_devices
-from duckrow.core.job import shorten
+from duckrow.core.job import JobSpec, shorten
 from duckrow.core.placement import place, refusal
+from duckrow.core.ports import Observer
 from duckrow.core.units import format_duration, plural
 from duckrow.scheduler.foreground import Run
-from duckrow.scheduler.session import LAST, open_run, seats_of
+from duckrow.scheduler.session import LAST, SweepJobs, open_run, open_sweep, seats_of
+
+if TYPE_CHECKING:
+    from duckrow.api.sweeps import Todo
 
 _TABLE_JOBS = 40  # a table of more than these is no summary
 
@@ -49,6 +54,13 @@ class RunCommand(DeviceCommand):
 @device_options
 @click.option("--gpus-per-job", type=click.IntRange(1), help="How many GPUs each job gets.")
 @click.option("--delimiter", help="Jobs of several lines: a line that is just this ends a job.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["commands", "json"]),
+    default="commands",
+    help="What the lines are: commands, or JSON with a job's own name, folder, env ...",
+)
 @click.option("--follow/--no-follow", "-f", default=None, help="Print all output, each line behind its job.")
 @click.option("--passthrough", is_flag=True, help="Leave the output of the jobs as it comes; no logs.")
 @click.option(
@@ -58,6 +70,9 @@ class RunCommand(DeviceCommand):
     help="Continue an interrupted run: the last one of this file and folder, or a named one.",
 )
 @click.option("--max-failures", type=click.IntRange(1), help="Start nothing more after so many failures.")
+@click.option("--announce", metavar="TEXT", help="Print this as each job starts, with its {command} and {gpus}.")
+@click.option("--events", type=click.Path(), help="Write starts and ends to this file, as lines of JSON.")
+@click.option("--lifo", is_flag=True, help="Of several free devices take the one listed last, or freed last.")
 @click.option("--dry-run", is_flag=True, help="Show what would run where.")
 @click.option("--table/--no-table", default=None, help="Print a table of all jobs at the end.")
 @job_options
@@ -80,11 +95,7 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     succeeded, 1 if any failed, 2 for wrong usage, 130 if interrupted.
     """
     options = take_job_options(values)
-    _fill_from_settings(values)
-    seats = seats_of(values["gpus"] or None, values["slots"], values["jobs_per_gpu"], with_cpu_slots=False)
-    why_not = refusal(values["gpus_per_job"], seats)
-    if why_not:
-        raise UsageError(f"No job could ever start. {why_not}")
+    seats = check_devices(values)
     here = ctx.meta.get("duckrow.command")
     if here is not None:
         return _run_here(here, file, seats, values["gpus_per_job"], options)
@@ -93,6 +104,16 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     if values["resumed"] == LAST and file not in (None, "-") and not os.path.exists(str(file)):
         file, values["resumed"] = None, file
     return _run_list(file, seats, values, options)
+
+
+def check_devices(values: dict[str, Any]) -> list[Seat]:
+    """The seats of the devices that were named, or that the settings name; a job must fit somewhere."""
+    _fill_from_settings(values)
+    seats = seats_of(values["gpus"] or None, values["slots"], values["jobs_per_gpu"], with_cpu_slots=False)
+    why_not = refusal(values["gpus_per_job"], seats)
+    if why_not:
+        raise UsageError(f"No job could ever start. {why_not}")
+    return seats
 
 
 def _fill_from_settings(values: dict[str, Any]) -> None:
@@ -106,10 +127,15 @@ def _fill_from_settings(values: dict[str, Any]) -> None:
 
 def _run_list(file: str | None, seats: Sequence[Seat], values: dict[str, Any], options: JobOptions) -> int:
     view = _make_view(values)
+    watchers: list[Observer] = [view]
+    if values["announce"]:
+        watchers.append(Announcer(values["announce"]))
+    if values["events"]:
+        watchers.append(EventWriter(open_events(values["events"])))
     run = open_run(
         seats,
-        view,
-        lambda command: options.spec(command, values["gpus_per_job"]),
+        view if len(watchers) == 1 else Watchers(watchers),
+        lambda line: _spec_of(line, values, options),
         seats_chosen=values["seats_chosen"],
         name=options.name,
         file=file,
@@ -121,18 +147,39 @@ def _run_list(file: str | None, seats: Sequence[Seat], values: dict[str, Any], o
         on_event=view.event,
     )
     view.attach(run)
+    if values["lifo"]:
+        run.last_freed_first()
+    if values["announce"]:
+        run.start_one_by_one()
     if run.source is not None and run.source.is_terminal:
         say("duckrow: reading commands from the terminal, one a line; Ctrl-D ends them.")
+    row = run.loop.host.previous
+    source = shlex.quote(os.path.relpath(row.source)) if row.source else ""
+    return _see_through(
+        run, view, values["table"], f"duckrow run --resume {source}" if source else f"duckrow run --resume={row.name}"
+    )
+
+
+def _see_through(run: Run, view: RunView, wants_table: bool | None, again: str) -> int:
+    """The run from its beginning to its summary; the exit code. `again`: what runs those that have not succeeded."""
     view.open()
     try:
         run.go(view.pulse_s, view.pulse)
     finally:
         view.close()
         run.close()
-    _summarise(run, view, values["table"])
+    _summarise(run, view, wants_table, again)
     if run.interrupts:
         return EXIT_INTERRUPTED
     return EXIT_FAILED if view.report.failed or run.refused or _left(run, view) else EXIT_OK
+
+
+def _spec_of(line: str, values: dict[str, Any], options: JobOptions) -> JobSpec:
+    if values["form"] == "json":
+        from duckrow.cli.json_jobs import spec_of_line
+
+        return spec_of_line(line, options, values["gpus_per_job"])
+    return options.spec(line, values["gpus_per_job"])
 
 
 def _make_view(values: dict[str, Any]) -> RunView:
@@ -143,11 +190,36 @@ def _make_view(values: dict[str, Any]) -> RunView:
     return RunView()
 
 
+def run_sweep(
+    seats: Sequence[Seat],
+    sweep_id: int,
+    name: str,
+    specs: Sequence[JobSpec],
+    todo: Todo,
+    values: dict[str, Any],
+    options: JobOptions,
+    again: str,
+) -> int:
+    """The runs of a sweep, here and now."""
+    view = _make_view({**values, "passthrough": False})
+    run = open_sweep(
+        seats,
+        view,
+        SweepJobs(sweep_id, name, specs, todo.again, todo.stranded),
+        seats_chosen=values["seats_chosen"],
+        environment=inherited_environment(dict(options.variables)),
+        max_failures=values["max_failures"],
+        on_event=view.event,
+    )
+    view.attach(run)
+    return _see_through(run, view, values["table"], again)
+
+
 def _left(run: Run, view: RunView) -> int:
     return max(run.added - view.report.finished, 0)
 
 
-def _summarise(run: Run, view: RunView, wants_table: bool | None) -> None:
+def _summarise(run: Run, view: RunView, wants_table: bool | None, again: str) -> None:
     report = view.report
     if wants_table or (wants_table is None and sys.stderr.isatty() and 0 < report.finished <= _TABLE_JOBS):
         from duckrow.api.client import Client
@@ -160,9 +232,7 @@ def _summarise(run: Run, view: RunView, wants_table: bool | None) -> None:
     for line in report.failure_lines():
         say(line)
     if report.failed or left:
-        row = run.loop.host.previous
-        again = shlex.quote(os.path.relpath(row.source)) if row.source else f"--resume={row.name}"
-        say(f"duckrow: what has not succeeded runs again with: duckrow run {'--resume ' if row.source else ''}{again}")
+        say(f"duckrow: what has not succeeded runs again with: {again}")
 
 
 def _run_here(
@@ -210,7 +280,7 @@ def _dry_run(file: str | None, seats: Sequence[Seat], values: dict[str, Any], op
             text = os.fsdecode(stream.read())
     except OSError as error:
         raise UsageError(f"The file {file} cannot be read: {error.strerror}.") from None
-    specs = [options.spec(line, values["gpus_per_job"]) for line in [*reader.feed(text), *reader.finish()]]
+    specs = [_spec_of(line, values, options) for line in [*reader.feed(text), *reader.finish()]]
     booked: dict[str, int] = {}
     for spec in specs:
         holds = place(spec.gpus, seats, booked)

@@ -16,6 +16,7 @@ from duckrow.cli.console import OUTCOME_COLOURS, clean, paint, print_json
 from duckrow.cli.job_table import eta_text, exit_text
 from duckrow.core.dependency import in_words
 from duckrow.core.errors import EXIT_OK
+from duckrow.core.results import cell_text
 from duckrow.core.units import format_duration, plural
 
 
@@ -72,9 +73,13 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
     limit, retries, not_before = story["timeout_s"], story["retries"], story["not_before"]
     peak = story["peak_memory_mb"]
     variables = story.get("variables")
+    parameters = story["parameters"] or {}
     return {
         "command": clean(story["command"]),
         "folder": clean(story["cwd"]),
+        "sweep": story["sweep"] or "",
+        "parameters": clean(" ".join(f"{name}={cell_text(value)}" for name, value in parameters.items())),
+        "run folder": clean(story["folder"] or ""),
         "submitted": f"{_clock(story['created_at'])}, to {story['host']}",
         "needs": "any device" if story["gpus"] is None else plural(story["gpus"], "GPU"),
         "priority": str(story["priority"]),

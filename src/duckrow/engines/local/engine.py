@@ -25,6 +25,7 @@ from duckrow.engines.local import processes
 from duckrow.engines.local.journal import Journal, Record, read_journal, remove_if_unkept
 from duckrow.engines.local.keeper import KeeperLink
 from duckrow.engines.local.spawner import Spawner
+from duckrow.engines.local.warm import Nests, is_of_nest
 
 # How long the news of a start may wait for the news of its end: a short job then costs one write, not two.
 _COALESCE_S = 0.005
@@ -47,7 +48,8 @@ class LocalEngine:
         self._folder = keepers_folder
         self._journal = link.journal
         self._link = link
-        self._spawner = Spawner(link, variables_of, output)
+        self._nests = Nests(reactor)
+        self._spawner = Spawner(link, variables_of, output, self._nests)
         self._writes_logs = output == "log"
         self._children: dict[int, int] = {}  # pid -> attempt, of ours
         self._seen: dict[int, int] = {}  # attempt -> pid, ended and not yet waited for
@@ -150,6 +152,7 @@ class LocalEngine:
     def close(self, keepers_in_use: set[str]) -> None:
         """Let go. Attempts that run go on, and their ends will stand in the journal; one that nobody needs goes."""
         self._spawner.close()
+        self._nests.close()
         if self._journal.name not in keepers_in_use:
             self._journal.remove()
 
@@ -170,6 +173,7 @@ class LocalEngine:
         pid = self._spawner.start(order)
         self._journal.started(attempt.id, pid)
         self._children[pid] = attempt.id
+        self._orphans.discard(pid)  # a nest's child until now
         attempt.pid = pid
         if attempt.job.max_log_bytes is not None and self._writes_logs:
             self._logs_open.add(attempt.id)
@@ -197,7 +201,12 @@ class LocalEngine:
     def _look_at_children(self) -> None:
         """See who has ended, without waiting for them: until that is on disk, the kernel must remember it."""
         for pid, attempt_id in list(self._children.items()):
-            ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            try:
+                ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                if processes.read_process(pid) is None:
+                    raise
+                continue  # a nest has forked it for us; it does not begin before it is our child
             if ended is None:
                 continue
             del self._children[pid]
@@ -210,6 +219,7 @@ class LocalEngine:
 
     def _reap_strangers(self) -> None:
         """Orphans of attempts fell to us; when they end, nobody else waits for them."""
+        self._nests.reap()
         ours = self._seen.values()
         for pid in [pid for pid in self._orphans if pid not in ours]:
             try:
@@ -244,10 +254,11 @@ class LocalEngine:
 
     def _has_new_orphans(self) -> bool:
         """Whether processes have lost their parent since we last looked: those that the attempt leaves behind."""
-        orphans = self._children_list.read() - self._children.keys() - set(self._seen.values())
+        ours = {*self._children, *self._seen.values(), *self._nests.pids}
+        orphans = self._children_list.read() - ours
         fresh = orphans - self._orphans
         self._orphans = orphans
-        return bool(fresh)
+        return any(not is_of_nest(pid) for pid in fresh)
 
     def _ended(
         self, attempt_id: int, exit_code: int | None, number: int | None, at: float, leftovers: bool, silent: bool

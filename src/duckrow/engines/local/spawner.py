@@ -9,6 +9,7 @@ from collections.abc import Callable
 from duckrow.core.ports import StartOrder
 from duckrow.engines.local.keeper import KeeperLink
 from duckrow.engines.local.processes import TAG, tag_of
+from duckrow.engines.local.warm import Nests
 
 # A command longer than this does not fit into an argument of a process, so its shell reads it from a file.
 LONGEST_ARGUMENT = 100_000
@@ -30,8 +31,11 @@ _TAG = TAG.encode()
 class Spawner:
     """`output`: `log` (each attempt to its own), `inherit` (where we write) or `terminal` (and read, too)."""
 
-    def __init__(self, link: KeeperLink, variables_of: Callable[[int], dict[str, str]], output: str) -> None:
+    def __init__(
+        self, link: KeeperLink, variables_of: Callable[[int], dict[str, str]], output: str, nests: Nests
+    ) -> None:
         self._link = link
+        self._nests = nests
         self._variables_of = variables_of
         self._output = output
         self._null = os.open(os.devnull, os.O_RDONLY)
@@ -62,6 +66,10 @@ class Spawner:
                 self._cwd = ""
                 os.chdir(job.cwd)
                 self._cwd = job.cwd
+            if job.preload is not None:
+                pid = self._start_warm(order, log)
+                if pid is not None:
+                    return pid
             return os.posix_spawn(
                 job.shell,
                 argv,
@@ -75,14 +83,28 @@ class Spawner:
             if log is not None:
                 os.close(log)
 
+    def _start_warm(self, order: StartOrder, log: int | None) -> int | None:
+        """The PID of a run that was forked; None if it has to start cold, which is said in its log."""
+        if self._output == "terminal":
+            return None
+        out, err = (1, 2) if log is None else (log, log)
+        base = self._shared_variables(order.attempt.job.environment_id)
+        pid, why_cold = self._nests.start(order.attempt.job, base, self._own_variables(order), out, err)
+        if why_cold:
+            os.write(err, f"duckrow: this run starts cold: {why_cold}.\n".encode())
+        return pid
+
     def _environment(self, order: StartOrder) -> dict[bytes, bytes]:
-        attempt = order.attempt
-        number = attempt.job.environment_id
+        return {**self._shared_variables(order.attempt.job.environment_id), **self._own_variables(order)}
+
+    def _own_variables(self, order: StartOrder) -> dict[bytes, bytes]:
+        return {**order.extra_environment, _TAG: tag_of(order.attempt.keeper, order.attempt.id).encode()}
+
+    def _shared_variables(self, number: int) -> dict[bytes, bytes]:
         if number not in self._environments:
             variables = self._variables_of(number)
             self._environments[number] = {os.fsencode(name): os.fsencode(value) for name, value in variables.items()}
-        tag = {_TAG: tag_of(attempt.keeper, attempt.id).encode()}
-        return {**self._environments[number], **order.extra_environment, **tag}
+        return self._environments[number]
 
     def _open_log(self, order: StartOrder) -> int:
         """What the attempt writes to: its log itself, or a pipe that the keeper empties into a capped log."""

@@ -6,6 +6,9 @@ UPDATE jobs SET held = :held WHERE id = :id AND state = 'queued'
 -- name: set_priority
 UPDATE jobs SET priority = :priority WHERE id = :id AND state = 'queued'
 
+-- name: rehost
+UPDATE jobs SET host_id = :host_id WHERE id = :id AND state = 'queued'
+
 -- name: set_position
 UPDATE jobs SET position = :position, priority = :priority WHERE id = :id AND state = 'queued'
 

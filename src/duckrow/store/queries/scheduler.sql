@@ -25,6 +25,12 @@ SELECT a.holds FROM attempts a WHERE a.ended_at IS NULL AND a.host_id <> :host_i
 -- name: unfinished
 SELECT EXISTS (SELECT 1 FROM jobs WHERE host_id = :host_id AND state <> 'done')
 
+-- name: unfinished_jobs
+SELECT id, state FROM jobs WHERE host_id = :host_id AND state <> 'done'
+
+-- name: rehost
+UPDATE jobs SET host_id = :host_id WHERE id = :id AND state = 'queued'
+
 -- name: paused_projects
 SELECT p.project FROM pauses p
 WHERE EXISTS (

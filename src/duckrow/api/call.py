@@ -1,0 +1,196 @@
+"""What runs in the process of a Python call: take the call from its folder, make it, leave there what came of it."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+
+TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import IO, Any
+
+CALL, RESULT = "call.pkl", "result.pkl"
+PROTOCOL = 5
+
+# The head of a result says which kind it is.
+RETURNED = "returned"  # the value follows as a pickle of its own
+RAISED = "raised"  # the head holds the exception, and what is known of it in texts
+NOT_STORED = "not stored"  # the head says why there is no value
+
+
+def main(folder: str) -> int:
+    """Make the call that lies in this folder; the exit code of the job."""
+    path = f"{folder}/{RESULT}"
+    _remove(path)  # of an earlier attempt
+    _print_lines_at_once()
+    try:
+        function, args, kwargs = _read_call(folder)
+        value = function(*args, **kwargs)
+    except BaseException as error:  # an exit is no value either, and must not pass for one
+        code = _leave_error(path, error)
+    else:
+        code = _leave_value(path, value, function)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    return code
+
+
+def forked_main(arguments: list[str]) -> int:
+    """The same, in a process that was forked from one which has this module already."""
+    return main(*arguments)
+
+
+def each(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Several calls as one job."""
+    return [function(*args) for args in calls]
+
+
+def private(path: str, flags: int) -> int:
+    """An opener: the file is for its user alone."""
+    return os.open(path, flags, 0o600)
+
+
+def _print_lines_at_once() -> None:
+    """The log shows what is printed when it is printed, and in the order of what C code prints."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(line_buffering=True)
+
+
+def _read_call(folder: str) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    with open(f"{folder}/{CALL}", "rb") as file:
+        sys.path[:] = pickle.load(file)  # first: what follows may name modules that only the caller knew how to find
+        call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] = pickle.load(file)
+        return call
+
+
+# -- what came of it ------------------------------------------------------------------------------------------------
+
+
+def _leave_value(path: str, value: Any, function: Callable[..., Any]) -> int:
+    try:
+        _write(path, {"kind": RETURNED}, value)
+    except Exception as error:  # whatever a foreign object does while it is pickled; or the disk is full
+        name = getattr(function, "__qualname__", repr(function))
+        why = (
+            f"{name} returned an object of type {name_of_type(type(value))}, which cannot be stored: {error}. "
+            "Return plain data, or write it into a file and return its path."
+        )
+        print(why, file=sys.stderr)
+        _write(path, {"kind": NOT_STORED, "message": why})
+        return 1
+    return 0
+
+
+def _leave_error(path: str, error: BaseException) -> int:
+    text = _traceback_of(error)
+    sys.stderr.write(text)
+    is_exit = not isinstance(error, Exception)  # raised again, it would end the caller
+    head = {
+        "kind": RAISED,
+        "exception": None if is_exit else _pickled(error),
+        "type": name_of_type(type(error)),
+        "message": _message_of(error),
+        "traceback": text,
+    }
+    _write(path, head)
+    code = error.code if isinstance(error, SystemExit) else 1
+    return code & 0xFF or 1 if isinstance(code, int) else 1
+
+
+def _traceback_of(error: BaseException) -> str:
+    """As Python prints it, but for our own frame."""
+    import traceback
+
+    own = error.__traceback__
+    frames = own.tb_next or own if own else None
+    return "".join(traceback.format_exception(type(error), error, frames))
+
+
+def _message_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # of a foreign __str__
+        return ""
+
+
+def _pickled(error: BaseException) -> bytes | None:
+    """None for an exception that cannot be pickled, or that could not be made again from its pickle."""
+    import cloudpickle
+
+    for form in (error, _InParts(error)):
+        try:
+            data: bytes = cloudpickle.dumps(form, protocol=PROTOCOL)
+            pickle.loads(data)
+            return data
+        except Exception:  # whatever its class does
+            pass
+    return None
+
+
+class _InParts:
+    """An exception whose class wants other arguments than those that it keeps, as many do: made without asking it."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return put_together, (type(self._error), self._error.args, self._error.__dict__)
+
+
+def put_together(kind: type[BaseException], args: tuple[Any, ...], attributes: Mapping[str, Any]) -> BaseException:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
+
+
+def name_of_type(kind: type) -> str:
+    return (
+        kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    )
+
+
+# -- files ----------------------------------------------------------------------------------------------------------
+
+
+def _write(path: str, head: Mapping[str, Any], *values: Any) -> None:
+    """All of it or nothing: nobody ever sees half a result."""
+    unfinished = f"{path}.{os.getpid()}"
+    try:
+        with open(unfinished, "wb", opener=private) as file:
+            pickle.dump(head, file, protocol=PROTOCOL)
+            for value in values:
+                _dump(value, file)
+        os.replace(unfinished, path)
+    except BaseException:
+        _remove(unfinished)
+        raise
+
+
+def _dump(value: Any, file: IO[bytes]) -> None:
+    """Straight into the file, however large. cloudpickle takes longer to load than most values to write."""
+    begin = file.tell()
+    try:
+        pickle.dump(value, file, protocol=PROTOCOL)
+    except Exception:  # it has lambdas or classes of the caller's script in it; or cannot be pickled at all
+        import cloudpickle
+
+        file.seek(begin)
+        file.truncate()
+        cloudpickle.dump(value, file, protocol=PROTOCOL)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+if __name__ == "__main__":
+    # By its name: what is pickled here must not look as if it came from the caller's `__main__`.
+    from duckrow.api.call import main as main_by_name
+
+    sys.exit(main_by_name(sys.argv[1]))

@@ -1,0 +1,181 @@
+"""Python functions as jobs: the call is written into a folder before, the result is read from it after."""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import pickle
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from typing import IO, Any, NamedTuple
+
+import cloudpickle
+
+from duckrow.api.call import CALL, NOT_STORED, PROTOCOL, RAISED, RESULT, RETURNED, name_of_type, private
+from duckrow.api.views import JobView
+from duckrow.core.errors import DuckrowError, UsageError
+
+_MODULE = "duckrow.api.call"
+_RUNNER = f"-m {_MODULE}"
+
+
+class JobFailed(DuckrowError):
+    """A job did not come to a good end, so it has no result."""
+
+    view: JobView | None = None  # of the job: its outcome, exit code, signal, log
+
+
+class RemoteError(JobFailed):
+    """Stands for an exception of a function that cannot be brought back as it was, such as `sys.exit`."""
+
+    type_name: str = ""
+    message: str = ""
+    traceback_text: str = ""
+
+
+class RemoteTraceback(Exception):
+    """The cause of an exception that comes from a job: where in the job it was raised."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+class Call(NamedTuple):
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    name: str  # what the job is called
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """The function's own name as that of a job: letters, digits and a few signs, nothing that reads like an id."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", type(function).__name__)
+    cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:40]
+    return cleaned if cleaned.strip("0123456789-") not in ("", "last") else f"call-{cleaned}".rstrip("-")
+
+
+# -- before ---------------------------------------------------------------------------------------------------------
+
+
+def store_call(call: Call, folder: str) -> str:
+    """Make the folder with the call in it; the command that makes the call."""
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    try:
+        with open(f"{folder}/{CALL}", "wb", opener=private) as file:
+            pickle.dump([os.path.abspath(place) for place in sys.path], file, protocol=PROTOCOL)
+            _dump_call(call, file)
+    except BaseException:
+        forget_call(folder)
+        raise
+    return f"exec {shlex.quote(sys.executable)} {_RUNNER} {shlex.quote(folder)}"
+
+
+def warm_modules(preload: str | None) -> str | None:
+    """What a call that is to start warm has imported: the modules that were named, and what makes the call."""
+    return None if preload is None else ",".join(filter(None, [preload, _MODULE]))
+
+
+def forget_call(folder: str) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _dump_call(call: Call, file: IO[bytes]) -> None:
+    try:
+        cloudpickle.dump((call.function, tuple(call.args), dict(call.kwargs)), file, protocol=PROTOCOL)
+    except OSError as error:
+        raise DuckrowError(f"The call of {call.name} cannot be written: {error.strerror}.") from None
+    except Exception as error:  # whatever a foreign object does while it is pickled
+        raise UsageError(f"{_unpicklable_part(call)} cannot be pickled: {error}. Nothing was submitted.") from error
+
+
+def _unpicklable_part(call: Call) -> str:
+    """Which part it is that cannot go to another process."""
+    numbered = [(f"Argument {number} of {call.name}", value) for number, value in enumerate(call.args, start=1)]
+    named = [(f"The argument '{key}' of {call.name}", value) for key, value in call.kwargs.items()]
+    for what, value in numbered + named:
+        try:
+            cloudpickle.dumps(value, protocol=PROTOCOL)
+        except Exception:  # the same again
+            return f"{what} (of type {name_of_type(type(value))})"
+    return f"The function {call.name}, or something that it uses,"
+
+
+# -- after ----------------------------------------------------------------------------------------------------------
+
+
+def is_call(command: str) -> bool:
+    return f" {_RUNNER} " in command
+
+
+def value_of(folder: str, who: str) -> Any:
+    """What the function returned. `who`: the job, as errors name it."""
+    path = f"{folder}/{RESULT}"
+    if not os.path.exists(path):
+        raise JobFailed(f"{who} left no result in {folder}.")
+    with open(path, "rb") as file:
+        if pickle.load(file)["kind"] != RETURNED:
+            raise JobFailed(f"{who} left an error in {folder}, and yet ended well.")
+        try:
+            return _Reader(file).load()
+        except Exception as error:  # a module that is not here, or whatever a foreign class does
+            raise JobFailed(f"{who} has a result, but it cannot be read here: {error}.") from error
+
+
+def exception_of(folder: str, who: str) -> BaseException | None:
+    """What the function raised, with the traceback from the job as its cause; None if it did not come that far."""
+    try:
+        with open(f"{folder}/{RESULT}", "rb") as file:
+            head = pickle.load(file)
+    except FileNotFoundError:
+        return None
+    if head["kind"] == NOT_STORED:
+        return JobFailed(f"{who}: {head['message']}")
+    if head["kind"] != RAISED:
+        return None
+    error = _unpickled(head["exception"]) if head["exception"] is not None else None
+    if error is None:
+        error = _substitute(head, who)
+    error.__cause__ = RemoteTraceback(head["traceback"])
+    return error
+
+
+def _unpickled(data: bytes) -> BaseException | None:
+    try:
+        error = _Reader(io.BytesIO(data)).load()
+    except Exception:  # its class is not here, or cannot be made again here
+        return None
+    return error if isinstance(error, BaseException) else None
+
+
+def _substitute(head: Mapping[str, Any], who: str) -> RemoteError:
+    error = RemoteError(f"{who}: {head['type']}: {head['message']}")
+    error.type_name, error.message, error.traceback_text = head["type"], head["message"], head["traceback"]
+    return error
+
+
+class _Reader(pickle.Unpickler):
+    """Leaves the caller's own classes as they are.
+
+    A class of `__main__` travels with its pickle. On its way back cloudpickle would write the job's copies of its
+    methods and attributes over those of the class from which it came, and cut them off from the script's globals.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = super().find_class(module, name)
+        if module.startswith("cloudpickle") and name == "_class_setstate":
+            return lambda kind, state: kind if _is_at_home(kind) else found(kind, state)
+        return found
+
+
+def _is_at_home(kind: type) -> bool:
+    """Whether the class is what its name stands for in its module."""
+    found: Any = sys.modules.get(kind.__module__)
+    for word in kind.__qualname__.split("."):
+        found = getattr(found, word, None)
+    return found is kind

@@ -1,0 +1,150 @@
+"""What a job needs, in the words of the command line, as Python programs write it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, NamedTuple, TypedDict
+
+from duckrow.api.handles import Job
+from duckrow.api.job_values import existing_folder, find_shell, parse_notice
+from duckrow.api.settings import Settings
+from duckrow.core.dependency import OK, Dependency, parse_after
+from duckrow.core.errors import UsageError
+from duckrow.core.job import JobSpec, parse_modules
+from duckrow.core.settings import settings_of
+
+
+class Options(TypedDict, total=False):
+    """What a job needs, in the words of the command line. None: as the settings say."""
+
+    gpus: int | None  # 0: a CPU slot; None: one device
+    name: str | None
+    project: str | None
+    retries: int | None
+    backoff: float | str | None
+    timeout: float | str | None  # seconds, "2h"; "none": no limit, whatever the settings say
+    signal: str | None  # "USR2@30s"
+    grace: float | str | None
+    env: Mapping[str, str] | None  # on top of the variables that are set here
+    cwd: str | os.PathLike[str] | None
+    shell: str | None
+    priority: int | None
+    after: After | None  # jobs that must succeed first, or the text of --after
+    if_broken: str | None
+    begin: str | datetime | None
+    hold: bool | None
+    outfile: str | os.PathLike[str] | None
+    max_log: int | str | None
+    preload: Sequence[str] | None  # modules of a warm start
+
+
+After = int | str | Job[Any] | Iterable[int | str | Job[Any]]
+
+
+class Request(NamedTuple):
+    """Options that were read: all that new jobs need but their command."""
+
+    spec: Callable[..., JobSpec]
+    name: str  # empty: taken from the command or the function
+    project: str
+    environment: dict[str, str]
+    after: list[Dependency]
+
+
+_PLAIN: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "gpus": (int, "a whole number"),
+    "name": (str, "a text"),
+    "project": (str, "a text"),
+    "env": (Mapping, "a dict of texts"),
+    "cwd": ((str, os.PathLike), "a path"),
+    "if_broken": (str, "a text"),
+    "begin": ((str, datetime), "a text or a datetime"),
+    "outfile": ((str, os.PathLike), "a path"),
+    "preload": ((list, tuple), "a list of the names of modules"),
+}
+
+
+def read_options(options: Mapping[str, Any]) -> Request:
+    given = {key: value for key, value in options.items() if value is not None}
+    for key, value in given.items():
+        _check(key, value)
+    held = Settings().values(given.get("project"))
+    values = {key: held[f"job.{key}"].value for key in settings_of("job")}
+    values |= {key: _read_setting(key, given[key]) for key in values if key in given}
+    notice_signal, notice_s = parse_notice(values["signal"])
+    spec = partial(
+        JobSpec,
+        cwd=existing_folder(given.get("cwd")),
+        project=values["project"],
+        gpus=given.get("gpus"),
+        shell=find_shell(values["shell"]),
+        retries=values["retries"],
+        backoff_s=values["backoff"],
+        timeout_s=values["timeout"],
+        notice_signal=notice_signal,
+        notice_s=notice_s,
+        grace_s=values["grace"],
+        outfile=os.path.abspath(given["outfile"]) if "outfile" in given else None,
+        max_log_bytes=values["max_log"],
+        priority=values["priority"],
+        not_before=_begin(given["begin"]) if "begin" in given else None,
+        held=bool(given.get("hold")),
+        if_broken=given.get("if_broken", "skip"),
+        preload=parse_modules(",".join(given["preload"])) if "preload" in given else None,
+    )
+    return Request(
+        spec, given.get("name", ""), values["project"], dict(given.get("env", {})), _after(given.get("after"))
+    )
+
+
+def _check(key: str, value: Any) -> None:
+    if key not in Options.__annotations__:
+        import difflib
+
+        near = difflib.get_close_matches(key, Options.__annotations__, n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(Options.__annotations__)}."
+        raise UsageError(f"There is no option {key}=. {hint} Arguments of a function by name go into kwargs={{...}}.")
+    kind, words = _PLAIN.get(key, (object, ""))
+    is_right = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+    if not is_right:
+        raise UsageError(f"{key}={value!r}: that must be {words}.")
+    if key == "if_broken" and value not in ("skip", "wait"):
+        raise UsageError(f"if_broken={value!r}: that must be 'skip' or 'wait'.")
+    texts = [*value, *value.values()] if key == "env" else value if key == "preload" else []
+    for text in texts:
+        if not isinstance(text, str) or "\0" in text:
+            raise UsageError(f"{key}: {text!r} is not a text.")
+    if key == "env" and any(not name or "=" in name for name in value):
+        raise UsageError(f"env: {', '.join(map(repr, value))}: a variable has a name, without a '=' in it.")
+
+
+def _read_setting(key: str, value: Any) -> Any:
+    """As a settings file would have it, so that the same is right in both."""
+    try:
+        return settings_of("job")[key].read(value)
+    except UsageError as error:
+        reason = str(error)
+        raise UsageError(f"{key}={value!r}: {reason}" if reason[:1] == "'" else f"{key}={value!r} {reason}.") from None
+
+
+def _begin(when: str | datetime) -> float:
+    from duckrow.api.begin import parse_begin
+
+    return when.timestamp() if isinstance(when, datetime) else parse_begin(when)
+
+
+def _after(after: After | None) -> list[Dependency]:
+    if after is None:
+        return []
+    if isinstance(after, str):
+        return parse_after(after)
+    if isinstance(after, Job):
+        return [Dependency(str(after.id), OK)]
+    if isinstance(after, int) and not isinstance(after, bool):
+        return [Dependency(str(after), OK)]
+    if isinstance(after, Iterable):
+        return [dependency for each in after for dependency in _after(each)]
+    raise UsageError(f"after={after!r}: that must be ids, jobs, or a text like 'any:12'.")

@@ -1,0 +1,74 @@
+"""`duckrow.submit`: commands and Python functions as jobs."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from duckrow.api.functions import Call, forget_call, name_of, store_call, warm_modules
+from duckrow.api.handles import Job, open_client
+from duckrow.api.options import Options, Request, read_options
+from duckrow.core.errors import UsageError
+from duckrow.core.job import JobSpec
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+T = TypeVar("T")
+
+
+@overload
+def submit(task: str | Sequence[object], /, **options: Unpack[Options]) -> Job[int]: ...
+@overload
+def submit(
+    task: Callable[..., T], /, *args: Any, kwargs: Mapping[str, Any] | None = None, **options: Unpack[Options]
+) -> Job[T]: ...
+def submit(task: Any, /, *args: Any, kwargs: Mapping[str, Any] | None = None, **options: Any) -> Job[Any]:
+    """Add a job to the queue: a command, its words, or a Python function with its arguments.
+
+        submit("python train.py | tee out.txt", gpus=1)
+        submit(["python", "train.py", "--name", "a b"], timeout="2h")
+        submit(train, 0.1, kwargs={"epochs": 10}, gpus=1, retries=2)
+
+    It is on disk when this returns. The daemon runs it when a device is free, and is started if none runs.
+    Options, as of `duckrow submit`: gpus, name, project, retries, backoff, timeout, signal, grace, env, cwd, shell,
+    priority, after, if_broken, begin, hold, outfile, max_log, preload.
+    """
+    request = read_options(options)
+    if callable(task):
+        return submit_calls(request, [Call(task, args, kwargs or {}, request.name or name_of(task))])[0]
+    if args or kwargs:
+        raise UsageError("Arguments are for functions. Write a command with its words as one list.")
+    command = task if isinstance(task, str) else _joined(task)
+    spec = request.spec(command=command, name=request.name)
+    with open_client() as client:
+        ids = client.submit([spec], request.environment, request.after)
+        return Job(ids[0], spec.name, client.folder.root)
+
+
+def _joined(task: Any) -> str:
+    if not isinstance(task, list | tuple):
+        raise UsageError(f"{task!r} cannot be a job. Submit a text, a list of words, or a function.")
+    return shlex.join(str(word) for word in task)
+
+
+def submit_calls(
+    request: Request, calls: Sequence[Call], home: str | None = None, room: int | None = None
+) -> list[Job[Any]]:
+    """All of them or none. Those for which there is no `room` are held."""
+    specs: list[JobSpec] = []
+    with open_client(home) as client:
+        try:
+            for call in calls:
+                folder = f"{client.folder.runs}/{request.project}/{call.name}/call-{secrets.token_hex(8)}"
+                specs.append(request.spec(command=store_call(call, folder), name=call.name, folder=folder))
+                specs[-1].preload = warm_modules(specs[-1].preload)
+                specs[-1].held |= room is not None and len(specs) > room
+            ids = client.submit(specs, request.environment, request.after)
+        except BaseException:
+            for spec in specs:
+                forget_call(spec.folder or "")
+            raise
+        return [Job(job_id, spec.name, client.folder.root) for job_id, spec in zip(ids, specs, strict=True)]

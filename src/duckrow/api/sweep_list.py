@@ -1,0 +1,75 @@
+"""Which sweeps there are, and how each of them stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from duckrow.api.client import Client
+from duckrow.api.listing import Filter, nearest, tally
+from duckrow.core.errors import UsageError
+from duckrow.store.database import from_sql
+from duckrow.store.sweeps import SweepRow, SweepStore
+
+HOW_TO_BEGIN = "Begin one: duckrow sweep 'python train.py --lr {lr}' -p lr 0.1 0.01 --submit"
+_NAMES_SHOWN = 20
+
+
+class NoSweepYet(UsageError):
+    def __init__(self) -> None:
+        super().__init__(f"No sweep yet. {HOW_TO_BEGIN}")
+
+
+def find_sweep(client: Client, word: str | int | None = None) -> SweepRow:
+    """The sweep of this name (the newest of them), of this id, or `PROJECT/NAME`; without a word the newest of all."""
+    store = SweepStore(client.database)
+    if word is None:
+        newest = store.latest()
+        if newest is None:
+            raise NoSweepYet
+        return newest
+    return store.named(str(word)) or _of_project(store, str(word))
+
+
+def _of_project(store: SweepStore, word: str) -> SweepRow:
+    rows = store.all()
+    found = [row["id"] for row in rows if f"{row['project']}/{row['name']}" == word]
+    sweep = store.named(str(found[-1])) if found else None
+    if sweep is None:
+        raise _unknown(word, list(dict.fromkeys(row["name"] for row in reversed(rows))))
+    return sweep
+
+
+def _unknown(word: str, names: list[str]) -> UsageError:
+    if not names:
+        return UsageError(f"There is no sweep '{word}', and no other yet. {HOW_TO_BEGIN}")
+    listed = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
+    return UsageError(f"There is no sweep '{word}'.{nearest(word, names)} There are: {listed}.")
+
+
+def handle_of(client: Client, sweep: SweepRow) -> str:
+    """The word that names this sweep to a command: its name, or its id where a newer one has the same name."""
+    named = SweepStore(client.database).named(sweep.name)
+    return sweep.name if named is not None and named.id == sweep.id else str(sweep.id)
+
+
+def list_sweeps(client: Client) -> list[dict[str, Any]]:
+    """All sweeps, oldest first, with how many of their runs are where. Documented in docs/json.md."""
+    return [_listed(client, row) for row in SweepStore(client.database).all()]
+
+
+def _listed(client: Client, row: Any) -> dict[str, Any]:
+    runs, succeeded, failed = row["runs"], row["succeeded"], row["failed"]
+    counts = tally(client, Filter(sweep_id=row["id"])) if runs > succeeded + failed else {}
+    return {
+        "id": row["id"],
+        "name": row["name"],
+        "project": row["project"],
+        "runs": runs,
+        "succeeded": succeeded,
+        "failed": failed,
+        "running": sum(counts.get(state, 0) for state in ("starting", "running", "stopping")),
+        "waiting": counts.get("queued", 0),
+        "created_at": row["created_at"],
+        "pattern": from_sql(row["pattern"]),
+        "folder": f"{from_sql(row['root'])}/{row['project']}/{row['name']}",
+    }

@@ -1,0 +1,119 @@
+"""`duckrow.sweep`: a command or a Python function over a grid of parameters, queued."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from duckrow.api.functions import Call, name_of, store_call, warm_modules
+from duckrow.api.handles import Job, open_client
+from duckrow.api.options import Options, Request, read_options
+from duckrow.api.sweeps import DEFAULT_ROOT, SweepRow, Sweeps, Todo
+from duckrow.core.errors import UsageError
+from duckrow.core.job import JobSpec
+from duckrow.core.sweep import Point, expand, read_grid
+from duckrow.core.template import render
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from duckrow.api.results import Results
+
+Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, repr=False)
+class Sweep:
+    """A sweep that was queued: its jobs, in the order of its points."""
+
+    id: int
+    name: str
+    folder: str
+    jobs: tuple[Job[Any], ...]
+    summary: str  # what was new, what is run again, what was skipped
+
+    def wait(self, timeout: float | None = None) -> Sweep:
+        """Until all its runs are done, however they ended."""
+        with open_client(self.jobs[0].home if self.jobs else None) as client:
+            client.wait([job.id for job in self.jobs], timeout)
+        return self
+
+    def results(self) -> Results:
+        """A dict for each run: parameters, metrics, state."""
+        from duckrow.api.results import results
+
+        return results(self.id)
+
+    def __repr__(self) -> str:
+        return f"<duckrow.Sweep {self.id} {self.name}: {len(self.jobs)} runs ({self.summary})>"
+
+
+def sweep(
+    task: str | Callable[..., Any],
+    parameters: Parameters,
+    *,
+    mode: str | None = None,
+    n_samples: int | None = None,
+    seed: int = 0,
+    root: str | os.PathLike[str] | None = None,
+    snapshot: bool = False,
+    **options: Unpack[Options],
+) -> Sweep:
+    """Queue a run for each point that has not succeeded yet; the same call again continues the sweep.
+
+        sweep("python train.py --lr {lr} --seed {seed}", {"lr": [0.1, 0.01], "seed": "0..4"}, gpus=1)
+        sweep(train, {"lr": "log:1e-5..1e-1"}, n_samples=20)      # train(lr=...) in each run
+
+    `parameters` may be a list of such grids, whose points are united. `mode`: grid, shuffled or random. Options are
+    those of `submit`; `name` is that of the sweep.
+    """
+    grids = [parameters] if isinstance(parameters, Mapping) else list(parameters)
+    points = expand([read_grid(grid) for grid in grids], mode, n_samples, seed)
+    request = read_options(options)
+    pattern = task if isinstance(task, str) else _pattern_of(task)
+    with open_client() as client:
+        sweeps = Sweeps(client)
+        place = os.path.abspath(root or DEFAULT_ROOT)
+        name = request.name or (name_of(task) if callable(task) else "")
+        opened = sweeps.open(pattern, request.project, name, place)
+        todo = sweeps.todo(opened, points)
+        cwd = request.spec(command="true").cwd
+        specs = sweeps.prepare(opened, todo, lambda p, f: _spec_of(task, p, f, request), cwd, snapshot)
+        if callable(task):
+            _renew_calls(sweeps, opened, todo, task)
+        sweeps.submit(specs, todo, request.environment)
+        return _handle_of(sweeps, opened, todo, client.folder.root, points)
+
+
+def _pattern_of(task: Any) -> str:
+    """What tells the sweeps of two functions apart."""
+    if not callable(task):
+        raise UsageError(f"{task!r} cannot be swept. Write a command with {{name}} in it, or give a function.")
+    return f"call {task.__module__}.{getattr(task, '__qualname__', name_of(task))}"
+
+
+def _spec_of(task: str | Callable[..., Any], point: Point, folder: str, request: Request) -> JobSpec:
+    if isinstance(task, str):
+        return request.spec(command=render(task, point))
+    spec = request.spec(command=store_call(Call(task, (), point, name_of(task)), folder))
+    spec.preload = warm_modules(spec.preload)
+    return spec
+
+
+def _renew_calls(sweeps: Sweeps, opened: SweepRow, todo: Todo, task: Callable[..., Any]) -> None:
+    """What runs again calls the function as it is now, not as it was when the run had failed."""
+    for row in sweeps.store.points(opened.id):
+        if row["job_id"] in (*todo.again, *todo.stranded):
+            store_call(Call(task, (), todo.points[row["job_id"]], name_of(task)), row["folder"])
+
+
+def _handle_of(sweeps: Sweeps, opened: SweepRow, todo: Todo, home: str, points: Sequence[Point]) -> Sweep:
+    from duckrow.core.point import key_of
+
+    wanted = {key_of(point) for point in points}
+    rows = [row for row in sweeps.store.points(opened.id) if row["key"] in wanted]
+    names = {view.id: view.name for view in sweeps.client.views([row["job_id"] for row in rows])}
+    jobs: tuple[Job[Any], ...] = tuple(Job(row["job_id"], names[row["job_id"]], home) for row in rows)
+    return Sweep(opened.id, opened.name, opened.folder, jobs, todo.in_words())

@@ -1,0 +1,221 @@
+"""Sweeps: which of the wanted points have a run already, and what has to be run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from duckrow.api.client import Client
+from duckrow.api.code_version import CodeVersion, note_code
+from duckrow.api.sweep_list import find_sweep
+from duckrow.core.errors import UsageError
+from duckrow.core.job import JobSpec, PointOfSweep, check_name, name_of_command, shorten
+from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.point_name import point_name
+from duckrow.core.sweep import Point, key_of, plain_value
+from duckrow.store.control import ControlStore
+from duckrow.store.hosts import DAEMON, is_alive
+from duckrow.store.sweeps import SweepRow, SweepStore
+
+__all__ = ["DEFAULT_ROOT", "SweepRow", "Sweeps", "Todo", "parameters_of"]
+
+DEFAULT_ROOT = "duckrow-runs"
+
+
+@dataclass(slots=True)
+class Todo:
+    """What is to be done for each of the wanted points."""
+
+    missing: list[Point] = field(default_factory=list)  # no run yet
+    again: list[int] = field(default_factory=list)  # jobs that are done and have not succeeded
+    stranded: list[int] = field(default_factory=list)  # jobs that wait for a host that is dead
+    busy: list[int] = field(default_factory=list)  # jobs that run, or wait for a host that lives
+    succeeded: int = 0
+    points: dict[int, Point] = field(default_factory=dict)  # of each job that there is
+
+    @property
+    def count(self) -> int:
+        return len(self.missing) + len(self.again) + len(self.stranded)
+
+    def in_words(self) -> str:
+        parts = [f"{len(self.missing)} new"] if self.missing else []
+        parts += [f"{len(self.again)} again that had not succeeded"] if self.again else []
+        parts += [f"{len(self.stranded)} that had not been started"] if self.stranded else []
+        parts += [f"{len(self.busy)} are running or waiting already"] if self.busy else []
+        parts += [f"{self.succeeded} skipped, since they have succeeded"] if self.succeeded else []
+        return ", ".join(parts) or "nothing"
+
+
+class Sweeps:
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.store = SweepStore(client.database)
+
+    # -- finding ----------------------------------------------------------------------------------------------
+
+    def open(self, pattern: str, project: str, name: str, root: str) -> SweepRow:
+        """The sweep of this pattern in this place, which is begun if there is none."""
+        with self.client.database.transaction():
+            found = self._find(pattern, project, name, root)
+            if found is not None:
+                return found
+            name = name or self._free_name(pattern, project, root)
+            sweep_id = self.store.add(project, name, root, pattern)
+        opened = self.store.named(str(sweep_id))
+        assert opened is not None
+        return opened
+
+    def _find(self, pattern: str, project: str, name: str, root: str) -> SweepRow | None:
+        if not name:
+            return self.store.like_pattern(root, project, pattern)
+        check_name("sweep", name)
+        found = self.store.at_place(root, project, name)
+        if found is not None and found.pattern != pattern:
+            raise UsageError(
+                f"There is a sweep '{name}' of another command here: {shorten(found.pattern, 80)}. "
+                "Choose another --name, so that their results stay apart."
+            )
+        return found
+
+    def _free_name(self, pattern: str, project: str, root: str) -> str:
+        """The script's name, with a number behind it if that is another sweep's."""
+        first = name_of_command(pattern.replace("{", "").replace("}", ""))
+        number, name = 1, first
+        while self.store.at_place(root, project, name) is not None:
+            number += 1
+            name = f"{first}-{number}"
+        return name
+
+    def resumable(self, name: str, project: str | None, root: str) -> SweepRow:
+        """The sweep of that name, or the last one in this place."""
+        if name:
+            return find_sweep(self.client, name)
+        rows = [row for row in self.store.rows() if row.root == root and project in (None, row.project)]
+        if not rows:
+            raise UsageError(f"There is no sweep below {root} to resume. `duckrow results --list` shows all.")
+        return rows[-1]
+
+    # -- what is to be done -----------------------------------------------------------------------------------
+
+    def todo(self, sweep: SweepRow, points: Sequence[Point] | None) -> Todo:
+        """For these points, or for all that have been asked for so far."""
+        known = {row["key"]: row for row in self.store.points(sweep.id)}
+        todo = Todo()
+        alive: dict[int, bool] = {}
+        wanted = {key_of(point): point for point in points} if points is not None else {key: Point() for key in known}
+        for key, point in wanted.items():
+            row = known.get(key)
+            if row is not None:
+                todo.points[row["job_id"]] = point
+            if row is None:
+                todo.missing.append(point)
+            elif row["outcome"] == Outcome.SUCCEEDED:
+                todo.succeeded += 1
+            elif row["state"] == State.DONE:
+                todo.again.append(row["job_id"])
+            else:
+                host_id = row["host_id"]
+                alive.setdefault(host_id, is_alive(self.client.folder, host_id))
+                stranded = row["state"] == State.QUEUED and not alive[host_id]
+                (todo.stranded if stranded else todo.busy).append(row["job_id"])
+        return todo
+
+    def hosted_by_daemon(self, sweep: SweepRow) -> bool:
+        """Whether those of its runs that have not succeeded were in the daemon's queue."""
+        hosts = {row["host_id"] for row in self.store.points(sweep.id) if row["outcome"] != Outcome.SUCCEEDED}
+        return DAEMON in hosts
+
+    # -- preparing --------------------------------------------------------------------------------------------
+
+    def prepare(
+        self, sweep: SweepRow, todo: Todo, make_spec: Callable[[Point, str], JobSpec], cwd: str, snapshot: bool
+    ) -> list[JobSpec]:
+        """The jobs of the missing points, each with its folder; those that run again get the code of today noted.
+
+        `make_spec`: the job of a point, given its folder.
+        """
+        if not todo.count:
+            return []
+        _make_folder(sweep.folder)
+        code = note_code(sweep.folder, cwd, snapshot)
+        specs = [self._spec(sweep, point, make_spec, code, snapshot) for point in todo.missing]
+        again = {*todo.again, *todo.stranded}
+        for row in self.store.points(sweep.id):
+            if row["job_id"] in again and os.path.isdir(row["folder"]):
+                code.link_into(row["folder"])
+        if snapshot:
+            control = ControlStore(self.client.database)
+            control.edit_done(todo.again, {"cwd": code.cwd})
+            for job_id in todo.stranded:
+                control.edit(job_id, {"cwd": code.cwd})
+        return specs
+
+    def _spec(
+        self,
+        sweep: SweepRow,
+        point: Point,
+        make_spec: Callable[[Point, str], JobSpec],
+        code: CodeVersion,
+        snapshot: bool,
+    ) -> JobSpec:
+        name = point_name(point)
+        parameters = json.dumps(parameters_of(point), default=str)
+        folder = _own_folder(f"{sweep.folder}/{name}", parameters)
+        spec = make_spec(point, folder)
+        spec.project, spec.name, spec.folder = sweep.project, name, folder
+        spec.cwd = code.cwd if snapshot else spec.cwd
+        spec.point = PointOfSweep(sweep.id, key_of(point), parameters)
+        code.link_into(folder)
+        return spec
+
+    def submit(self, specs: Sequence[JobSpec], todo: Todo, environment: Mapping[str, str] | None = None) -> list[int]:
+        """Into the daemon's queue; the ids of the jobs that will run."""
+        self.client.ensure_daemon()
+        if todo.stranded:
+            ControlStore(self.client.database).rehost(todo.stranded, DAEMON)
+        ids = list(self.client.submit(specs, environment)) if specs else []
+        if todo.again:
+            self.client.rerun(todo.again)
+        self.client.ring_all()
+        return sorted([*ids, *todo.again, *todo.stranded])
+
+
+def parameters_of(point: Point) -> dict[str, Any]:
+    """As they are told to people and programs: a number that was typed is a number."""
+    return {name: plain_value(value) if isinstance(value, str) else value for name, value in point.items()}
+
+
+def _make_folder(path: str) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"The folder {path} cannot be made: {error.strerror}. Choose another with --root.") from None
+
+
+def _own_folder(path: str, parameters: str) -> str:
+    """Make this folder; if a run has it, the same with a number behind it. Never two runs in one."""
+    number, free = 1, path
+    try:
+        while not _is_free(free, parameters):
+            number += 1
+            free = f"{path}-{number}"
+        os.makedirs(free, exist_ok=True)
+        with open(f"{free}/params.json", "w") as file:
+            file.write(parameters + "\n")
+    except OSError as error:
+        raise UsageError(f"The folder {free} cannot be made: {error.strerror}.") from None
+    return free
+
+
+def _is_free(path: str, parameters: str) -> bool:
+    """Not there, or prepared for the same point by somebody who died before the run could begin."""
+    if not os.path.lexists(path):
+        return True
+    try:
+        with open(f"{path}/params.json") as file:
+            return file.read().strip() == parameters and not os.path.exists(f"{path}/attempt-1.log")
+    except OSError:
+        return False

@@ -1,0 +1,233 @@
+"""`duckrow sweep`: one command over the points of a grid: printed, run here, or queued."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from duckrow.api.client import Client
+from duckrow.api.sweep_files import SweepFile, read_sweep_file
+from duckrow.api.sweeps import DEFAULT_ROOT, SweepRow, Sweeps, Todo
+from duckrow.cli.command_words import command_of
+from duckrow.cli.console import print_json, say
+from duckrow.cli.job_options import DeviceCommand, JobOptions, device_options, run_options, take_job_options
+from duckrow.core.errors import EXIT_OK, UsageError
+from duckrow.core.failure import compact_ids
+from duckrow.core.job import JobSpec
+from duckrow.core.sweep import MODES, Grid, Point, expand, parse_axis
+from duckrow.core.template import placeholders, render
+from duckrow.core.units import plural
+
+_PARAMETER = ("-p", "--param")
+_OR = "--or"
+
+
+class SweepCommand(DeviceCommand):
+    """`-p NAME V...` takes all the words up to the next option; `--or` begins another grid."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        rest, grids = _take_parameters(args[:end])
+        ctx.meta["duckrow.grids"] = grids
+        return super().parse_args(ctx, rest + args[end:])
+
+
+def _take_parameters(args: Sequence[str]) -> tuple[list[str], list[dict[str, list[str]]]]:
+    """(the other words, the words of each parameter of each grid)."""
+    rest: list[str] = []
+    grids: list[dict[str, list[str]]] = [{}]
+    words = list(args)
+    while words:
+        word = words.pop(0)
+        if word == _OR:
+            grids.append({})
+        elif word in _PARAMETER:
+            if not words or _is_option(words[0]):
+                raise UsageError("Behind -p stand a name and its values: -p lr 0.1 0.01.")
+            name = words.pop(0)
+            if name in grids[-1]:
+                raise UsageError(f"The parameter '{name}' is given twice. Write all its values behind one -p.")
+            grids[-1][name] = []
+            while words and not _is_option(words[0]):
+                grids[-1][name].append(words.pop(0))
+        else:
+            rest.append(word)
+    return rest, grids
+
+
+def _is_option(word: str) -> bool:
+    """A minus in front makes an option of a word, unless it is a number or a range of them."""
+    return re.match(r"-[A-Za-z-]", word) is not None
+
+
+@click.command(cls=SweepCommand, short_help="Run a command over a grid of parameters.")
+@click.argument("pattern", required=False)
+@click.option(
+    "-p", "--param", "_param", metavar="NAME VALUE...", help="A parameter: values, 0..9, log:1e-5..1e-1, int:1..9."
+)
+@click.option("--or", "_or", is_flag=True, help="The -p behind it are another grid; all its points are added.")
+@click.option("--from", "file", help="Read the sweep from a .yaml, .toml or .csv file.")
+@click.option("--mode", type=click.Choice(MODES), help="All points in order, all shuffled, or drawn.  [default: grid]")
+@click.option("--n-samples", type=click.IntRange(1), help="Only so many points, drawn at random.")
+@click.option("--seed", type=int, help="Same seed, same points in the same order.  [default: 0]")
+@click.option("--run", "here", is_flag=True, help="Run them here and now, like `duckrow run`.")
+@click.option("--submit", "queue", is_flag=True, help="Add them to the daemon's queue.")
+@click.option("--resume", is_flag=True, help="Go on with the last sweep of this folder, or the one named by --name.")
+@click.option("--root", type=click.Path(), help=f"Where the runs' folders are made.  [default: ./{DEFAULT_ROOT}]")
+@click.option("--snapshot", is_flag=True, help="Copy the code first: later edits do not change what waits.")
+@device_options
+@click.option("--gpus-per-job", type=click.IntRange(1), help="How many GPUs each run gets.")
+@click.option("--follow/--no-follow", "-f", default=None, help="With --run: print all output.")
+@click.option("--max-failures", type=click.IntRange(1), help="With --run: start nothing more after so many failures.")
+@click.option("--table/--no-table", default=None, help="With --run: a table of all jobs at the end.")
+@click.option("--json", "as_json", is_flag=True, help="Print the points, or what was queued, as JSON.")
+@run_options
+@click.pass_context
+def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
+    """Put every combination of the parameters into a command. Prints the commands, unless told to run them.
+
+    \b
+    duckrow sweep 'python train.py --lr {lr} --seed {seed}' -p lr 0.1 0.01 -p seed 0..4
+    duckrow sweep ... --run --gpus 0,1               run them here, one per GPU at a time
+    duckrow sweep ... --submit                       queue them as one sweep
+    duckrow sweep ... | duckrow run --gpus 0,1       or pipe them to whatever runs commands
+    duckrow sweep 'train --lr {lr}' -p lr log:1e-5..1e-1 --n-samples 20 --run
+    duckrow sweep --from sweep.yaml --submit         grids, command and mode from a file
+    duckrow sweep --resume                           what is missing or failed of the last one
+
+    The same command again runs what is missing or has failed, and skips what has succeeded. Each run has a
+    folder of its own, named by its parameters, with its log, parameters, metrics and code version in it;
+    `duckrow results` is the table of them all. Values are quoted for the shell.
+    """
+    values.update(pattern=pattern, command_words=ctx.meta.get("duckrow.command"), grids=ctx.meta["duckrow.grids"])
+    if values["here"] and values["queue"]:
+        raise UsageError("Either --run or --submit, not both.")
+    if values["queue"] and (values["gpus"] or values["slots"]):
+        raise UsageError(
+            "--submit uses the GPUs of the daemon (`duckrow gpus`). How many each run gets is --gpus-per-job."
+        )
+    wish = None if _continues_last(values) else _wish(values)
+    if wish is not None and not (values["here"] or values["queue"] or values["resume"]):
+        return _print_commands(wish, values["as_json"])
+    file = wish.file if wish else SweepFile()
+    project = values["project"] = values["project"] or file.project
+    options = take_job_options(values)
+    sweeps = Sweeps(Client())
+    root = os.path.abspath(values["root"] or DEFAULT_ROOT)
+    name = options.name or file.name
+    if wish is None:
+        sweep = sweeps.resumable(name, project, root)
+    else:
+        sweep = sweeps.open(wish.pattern, options.project, name, root)
+    todo = sweeps.todo(sweep, wish.points if wish else None)
+    say(f"duckrow: sweep {sweep.name}: {todo.in_words()}.")
+    if not todo.count:
+        return EXIT_OK
+    queues = values["queue"] or (values["resume"] and not values["here"] and sweeps.hosted_by_daemon(sweep))
+    return (_submit if queues else _run)(sweeps, sweep, todo, options, values)
+
+
+@dataclass(slots=True)
+class Wish:
+    """The sweep that was asked for."""
+
+    pattern: str
+    points: list[Point]
+    file: SweepFile
+
+
+def _continues_last(values: dict[str, Any]) -> bool:
+    """`--resume` without a command: whatever the sweep was."""
+    asked = values["pattern"] or values["command_words"] or values["file"] or any(values["grids"])
+    return bool(values["resume"]) and not asked
+
+
+def _wish(values: dict[str, Any]) -> Wish:
+    file = SweepFile() if values["file"] is None else read_sweep_file(values["file"])
+    pattern = values["pattern"] or file.command
+    if values["command_words"]:
+        if values["pattern"]:
+            raise UsageError("Either a command in quotes or one behind --, not both.")
+        pattern = command_of(values["command_words"])
+    if not pattern:
+        raise UsageError(
+            "There is no command. It stands first: duckrow sweep 'python train.py --lr {lr}' -p lr 0.1 0.01"
+        )
+    points = _points(values, file, pattern)
+    unused = sorted({name for point in points for name in point} - set(placeholders(pattern)))
+    if unused:
+        say(f"duckrow: {', '.join(unused)} does not stand in the command; a run finds it in its params.json only.")
+    return Wish(pattern, points, file)
+
+
+def _points(values: dict[str, Any], file: SweepFile, pattern: str) -> list[Point]:
+    typed = [{name: parse_axis(name, words) for name, words in grid.items()} for grid in values["grids"]]
+    mode = values["mode"] or file.mode
+    seed = next((seed for seed in (values["seed"], file.seed) if seed is not None), 0)
+    grids = _united(typed, file)
+    if not any(grids) and placeholders(pattern):
+        raise UsageError(
+            f"The command has the placeholder {{{placeholders(pattern)[0]}}}, and no value for it. "
+            f"Write: -p {placeholders(pattern)[0]} VALUE..."
+        )
+    return expand(grids, mode, values["n_samples"] or file.n_samples, seed)
+
+
+def _united(typed: list[dict[str, Any]], file: SweepFile) -> Sequence[Grid]:
+    """What is typed beside a file replaces the file's values of those names, in each of its grids."""
+    if not file.grids:
+        return typed
+    if len(typed) > 1:
+        raise UsageError("--or stands between grids on the command line; those of a file are united already.")
+    return [{**grid, **typed[0]} for grid in file.grids]
+
+
+def _print_commands(wish: Wish, as_json: bool) -> int:
+    commands = [render(wish.pattern, point) for point in wish.points]
+    if as_json:
+        print_json([{"command": text, "parameters": point} for text, point in zip(commands, wish.points, strict=True)])
+        return EXIT_OK
+    sys.stdout.write("".join(f"{text}\n" for text in commands))
+    if sys.stdout.isatty():
+        say(f"duckrow: {plural(len(commands), 'command')}; --run runs them here, --submit queues them.")
+    return EXIT_OK
+
+
+def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, values: dict[str, Any]) -> int:
+    from duckrow.cli.commands.run import check_devices, run_sweep
+
+    seats = check_devices(values)
+    specs = _prepare(sweeps, sweep, todo, options, values)
+    sweeps.client.database.close()  # before there are two of us
+    again = f"duckrow sweep --resume --name {shlex.quote(sweep.name)}"
+    code = run_sweep(seats, sweep.id, sweep.name, specs, todo, values, options, again)
+    say(f"duckrow: `duckrow results {shlex.quote(sweep.name)}` shows the results.")
+    return code
+
+
+def _submit(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, values: dict[str, Any]) -> int:
+    specs = _prepare(sweeps, sweep, todo, options, values)
+    ids = sweeps.submit(specs, todo, dict(options.variables))
+    if values["as_json"]:
+        print_json({"sweep": sweep.name, "id": sweep.id, "folder": sweep.folder, "jobs": ids})
+    else:
+        print(compact_ids(ids))
+        say(f"duckrow: {plural(len(ids), 'job')} submitted; `duckrow results {shlex.quote(sweep.name)}` shows them.")
+    return EXIT_OK
+
+
+def _prepare(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, values: dict[str, Any]) -> list[JobSpec]:
+    options.name = ""  # that of the sweep; each run is named by its point
+    cwd = os.path.abspath(options.cwd or os.getcwd())
+
+    def make_spec(point: Point, _folder: str) -> JobSpec:
+        return options.spec(render(sweep.pattern, point), values["gpus_per_job"])
+
+    return sweeps.prepare(sweep, todo, make_spec, cwd, values["snapshot"])

@@ -1,0 +1,89 @@
+"""Who else watches a run: a line for each start, and events for a program."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from duckrow.core.errors import UsageError
+from duckrow.core.inventory import visible_devices
+from duckrow.core.job import LiveAttempt
+from duckrow.core.ports import Observer
+from duckrow.core.retry import Verdict
+
+
+class Watchers(Observer):
+    """Several who watch one run."""
+
+    def __init__(self, watchers: Sequence[Observer]) -> None:
+        self._watchers = watchers
+
+    def starting(self, attempt: LiveAttempt) -> None:
+        for watcher in self._watchers:
+            watcher.starting(attempt)
+
+    def started(self, attempt: LiveAttempt) -> None:
+        for watcher in self._watchers:
+            watcher.started(attempt)
+
+    def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None:
+        for watcher in self._watchers:
+            watcher.ended(attempt, verdict, at)
+
+    def trouble(self, sentence: str) -> None:
+        for watcher in self._watchers:
+            watcher.trouble(sentence)
+
+    def trouble_over(self) -> None:
+        for watcher in self._watchers:
+            watcher.trouble_over()
+
+
+class Announcer(Observer):
+    """Prints a line before each job starts, at once, whoever reads."""
+
+    def __init__(self, template: str) -> None:
+        self._template = template
+
+    def starting(self, attempt: LiveAttempt) -> None:
+        line = self._template.replace("{gpus}", visible_devices(attempt.holds)).replace(
+            "{command}", attempt.job.command
+        )
+        try:
+            sys.stdout.buffer.write(line.encode("utf-8", "surrogateescape") + b"\n")
+            sys.stdout.buffer.flush()
+        except OSError:
+            pass  # nobody listens any more; the jobs go on
+
+
+class EventWriter(Observer):
+    """JSON lines: one when a job starts, one when it has ended. Documented in docs/json.md."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def starting(self, attempt: LiveAttempt) -> None:
+        self._write("starting", attempt, attempt.started_at)
+
+    def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None:
+        how = {"exit_code": attempt.exit_code, "signal": attempt.signal, "detail": verdict.detail}
+        self._write("ended", attempt, at, outcome=verdict.outcome, again=verdict.again, **how)
+
+    def _write(self, event: str, attempt: LiveAttempt, at: float, **more: Any) -> None:
+        devices = [device for device, _ in attempt.holds]
+        what = {"event": event, "at": at, "id": attempt.job.id, "name": attempt.job.name, "attempt": attempt.number}
+        try:
+            self._file.write(json.dumps({**what, "devices": devices, **more}) + "\n")
+            self._file.flush()
+        except OSError:
+            pass  # nobody listens any more; the jobs go on
+
+
+def open_events(path: str) -> TextIO:
+    try:
+        # Appended: it may be the file that standard output already goes to.
+        return open(path, "a", encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise UsageError(f"--events: {path} cannot be written: {error.strerror}.") from None

@@ -1,0 +1,1 @@
+"""The older tools by their own names, on top of duckrow."""

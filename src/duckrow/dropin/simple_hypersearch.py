@@ -1,0 +1,62 @@
+"""simple_hypersearch's command on duckrow: a grid as commands, in the very order of the original."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+from collections.abc import Sequence
+
+from duckrow.core.errors import DuckrowError
+from duckrow.core.sweep import shuffle
+from duckrow.core.template import render
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    grid = {name: values for name, *values in options.parameter}  # the last of several with the same name wins
+    points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    if options.sampling_mode == "shuffled_grid":
+        points = shuffle(points, options.seed)
+    try:
+        commands = [_formatted(options.command_pattern, point) for point in points[: options.n_samples]]
+    except DuckrowError as error:
+        print(f"simple_hypersearch: {error}", file=sys.stderr)
+        return error.exit_code
+    for command in commands:
+        print(command)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="simple_hypersearch", description="Print a command for each combination of the parameters."
+    )
+    parser.add_argument("command_pattern", help="the command, with {name} where a value goes")
+    parser.add_argument(
+        "--sampling-mode", choices=["shuffled_grid", "grid"], default="shuffled_grid", help="order of the commands"
+    )
+    parser.add_argument("--n-samples", type=int, help="print only so many, drawn without replacement")
+    parser.add_argument("--seed", type=int, help="same seed, same order")
+    parser.add_argument(
+        "-p",
+        "--parameter",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar=("NAME", "VALUES"),
+        help="a parameter and its values: -p lr 0.01 0.001",
+    )
+    return parser
+
+
+def _formatted(pattern: str, point: dict[str, str]) -> str:
+    """As the original did it; a pattern with other braces, such as ${HOME} or JSON, is taken by plain sense."""
+    try:
+        return pattern.format(**point)
+    except (KeyError, IndexError, ValueError, AttributeError, TypeError):
+        return render(pattern, point, quoted=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

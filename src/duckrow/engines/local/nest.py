@@ -1,0 +1,224 @@
+"""A warm Python: it has imported what runs need, and forks processes that wait to become runs.
+
+It is run as a script under the jobs' own Python, so it has the standard library and nothing else. What it forks becomes
+the host's child by the death of a go-between, and waits for its order. Then it takes the tag of its attempt, and begins
+only if the host still lives: so whoever looks for the attempts of a dead host either finds it, or it does nothing.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import gc
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+EXIT_REQUEUE = 75
+_TAG = "DUCKROW_TAG"
+
+
+def main() -> None:
+    del sys.path[0]  # the folder of this script is nobody's business
+    orders = socket.socket(fileno=int(sys.argv[1]))
+    modules = [name for name in sys.argv[2].split(",") if name]
+    tag_place = _place_of_tag()
+    _say(orders, _warm_up(modules))
+    run = _serve(orders, tag_place)
+    if run is not None:
+        run.go()
+
+
+# -- becoming warm ----------------------------------------------------------------------------------------------------
+
+
+def _warm_up(modules: list[str]) -> str:
+    """Import; why runs cannot be forked from here, or nothing."""
+    import importlib
+
+    sys.path.insert(0, os.getcwd())
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except BaseException as error:  # whatever a module does when it is imported, its runs are to be told of it
+            return f"the import of {name} failed: {type(error).__name__}: {error}"
+    del sys.path[0]
+    gc.collect()
+    gc.freeze()  # what is here is shared with all runs: the collector need not touch its pages
+    return _why_unsafe()
+
+
+def _why_unsafe() -> str:
+    # Some libraries (OpenBLAS) end their threads when their process forks; who still has some has no such care.
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    threads = len(os.listdir("/proc/self/task"))
+    if threads > 1:
+        return f"the imports have left {threads} threads"
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            target = os.readlink(f"/proc/self/fd/{name}")
+        except OSError:
+            continue  # the listing itself
+        if target.startswith("/dev/nvidia"):
+            return f"the imports hold {target} open"
+    return ""
+
+
+def _say(orders: socket.socket, why_cold: str) -> None:
+    orders.send(json.dumps({"cold": why_cold}).encode())
+
+
+# -- forking ----------------------------------------------------------------------------------------------------------
+
+
+def _serve(host: socket.socket, tag_place: tuple[int, int]) -> Run | None:
+    """Fork whenever asked to, until the host is gone; in the process of a run: what it is to do."""
+    while True:
+        message, files = _receive(host)
+        if not message:
+            return None
+        go_between = os.fork()
+        if go_between == 0:
+            go_between = os.getpid()
+            for number, fd in enumerate(files):
+                if os.fork() == 0:
+                    for other in [host.fileno(), *files[:number], *files[number + 1 :]]:
+                        os.close(other)
+                    host.detach()
+                    return _wait_for_order(socket.socket(fileno=fd), go_between, tag_place)
+            os._exit(0)
+        for fd in files:
+            os.close(fd)
+        os.waitpid(go_between, 0)
+
+
+def _wait_for_order(host: socket.socket, go_between: int, tag_place: tuple[int, int]) -> Run:
+    host.send(b"%d" % os.getpid())
+    message, files = _receive(host)
+    if not message:
+        os._exit(0)
+    order = json.loads(message)
+    os.setsid()
+    _write_tag(order["variables"][_TAG], tag_place)
+    while os.getppid() == go_between:
+        os.sched_yield()
+    if os.getppid() != order["host"]:
+        os._exit(EXIT_REQUEUE)  # it is dead; if anybody has seen us at all, this is to be run again
+    host.close()
+    os.environ.update(order["variables"])
+    os.chdir(order["cwd"])
+    for source, target in zip(files, (1, 2), strict=True):  # standard input has always been /dev/null
+        os.dup2(source, target)
+        os.close(source)
+    return Run(order["argv"])
+
+
+def _receive(channel: socket.socket) -> tuple[bytes, list[int]]:
+    """A message and the files that came with it; nothing when the other end is gone."""
+    try:
+        message, rights, _, _ = channel.recvmsg(1 << 20, socket.CMSG_SPACE(64))
+    except ConnectionError:
+        return b"", []
+    files = array.array("i")
+    for _, _, data in rights:
+        files.frombytes(data)
+    return message, list(files)
+
+
+def _place_of_tag() -> tuple[int, int]:
+    """(address, length) of the tag in the environment that /proc shows of us."""
+    with open("/proc/self/stat", "rb") as file:
+        start = int(file.read().rpartition(b")")[2].split()[47])
+    with open("/proc/self/environ", "rb") as file:
+        variables = file.read()
+    at = (b"\0" + variables).index(b"\0" + _TAG.encode() + b"=")
+    return start + at, variables.index(b"\0", at) - at
+
+
+def _write_tag(tag: str, place: tuple[int, int]) -> None:
+    """Nobody could tell the processes of a forked run from its nest if they still had the nest's tag."""
+    address, length = place
+    text = f"{_TAG}={tag}".encode()
+    ctypes.memmove(address, text.ljust(length, b"\0"), length)
+
+
+# -- running ----------------------------------------------------------------------------------------------------------
+
+
+class Run:
+    """What `python ARGV...` would do."""
+
+    def __init__(self, argv: list[str]) -> None:
+        self._argv = argv
+
+    def go(self) -> None:
+        _make_random()
+        sys.excepthook = _without_our_frames
+        if self._argv[0] == "-m":
+            forked_main = getattr(sys.modules.get(self._argv[1]), "forked_main", None)
+            if forked_main is not None:
+                self._call(forked_main)
+            import runpy
+
+            sys.argv = self._argv[1:]
+            sys.path.insert(0, os.getcwd())
+            runpy.run_module(self._argv[1], run_name="__main__", alter_sys=True)
+        else:
+            self._script(os.path.abspath(self._argv[0]))
+
+    def _script(self, path: str) -> None:
+        from types import ModuleType
+
+        sys.argv = self._argv
+        sys.path.insert(0, os.path.dirname(path))
+        module = sys.modules["__main__"] = ModuleType("__main__")
+        module.__file__ = path
+        module.__builtins__ = __builtins__  # type: ignore[attr-defined]
+        with open(path, "rb") as file:
+            code = compile(file.read(), path, "exec")
+        exec(code, module.__dict__)
+
+    def _call(self, forked_main: Callable[[list[str]], int]) -> None:
+        """A module made to be forked: its process ends like one of multiprocessing, without taking Python apart."""
+        sys.argv = self._argv[1:]
+        code = 1
+        try:
+            code = forked_main(self._argv[2:])
+        finally:
+            import atexit
+            import threading
+
+            threading._shutdown()  # type: ignore[attr-defined]
+            atexit._run_exitfuncs()
+            for stream in (sys.stdout, sys.stderr):
+                try:
+                    stream.flush()
+                except (OSError, ValueError):
+                    pass  # the disk is full, or the function has closed it
+            os._exit(code)
+
+
+def _make_random() -> None:
+    """Python's own generator is seeded anew by every fork; numpy's would be the same in all runs."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and hasattr(numpy, "random"):
+        numpy.random.seed()
+
+
+def _without_our_frames(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+    while trace is not None and trace.tb_next is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if name != __file__ and "runpy" not in name:
+            break
+        trace = trace.tb_next
+    sys.__excepthook__(kind, error.with_traceback(trace), trace)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,424 @@
+"""The Python interface: real scripts, with their own `__main__`, and a real daemon."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Duckrow, until
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+# What all scripts begin with.
+PROLOGUE = """
+import os, sys, time
+import duckrow
+
+def told(kind, function, *args, **options):
+    try:
+        function(*args, **options)
+    except kind as error:
+        return str(error)
+    raise AssertionError(f"no {kind.__name__} was raised")
+
+"""
+
+
+def write_script(duckrow: Duckrow, source: str) -> Path:
+    path = duckrow.work / "script.py"
+    path.write_text(PROLOGUE + textwrap.dedent(source))
+    return path
+
+
+def run_script(duckrow: Duckrow, source: str) -> str:
+    """What the script prints; its assertions are part of the test."""
+    script = write_script(duckrow, source)
+    done = subprocess.run(
+        [sys.executable, script], cwd=duckrow.work, env=duckrow.env, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def slots(duckrow: Duckrow) -> Duckrow:
+    duckrow.up("--slots", "2")
+    return duckrow
+
+
+# -- commands -------------------------------------------------------------------------------------------------------
+
+
+def test_a_handle_tells_what_becomes_of_a_command(duckrow: Duckrow) -> None:
+    run_script(
+        duckrow,
+        r"""
+        job = duckrow.submit("echo one; echo two; while [ ! -e go ]; do sleep 0.01; done", gpus=0, name="wait")
+        assert (job.id, job.name, job.outcome, job.exit_code, job.done()) == (1, "wait", None, None, False)
+        assert job.state in ("queued", "starting", "running")
+        assert repr(job) == f"<duckrow.Job 1 wait: {job.state}>"
+        assert told(TimeoutError, job.result, timeout=0.05) == "Job 1 (wait) was not done within 0.05 s."
+        open("go", "w").close()
+        assert job.result() == 0
+        assert job.wait() is job
+        assert (job.state, job.outcome, job.exit_code, job.done()) == ("done", "succeeded", 0, True)
+        assert (job.logs(), job.logs(tail=1), job.logs(tail=0)) == ("one\ntwo\n", "two\n", "")
+        assert open(job.log_path).read() == "one\ntwo\n"
+        assert job.log_path.startswith(job.folder)
+        assert job.view().command.startswith("echo one")
+        assert {job} == {duckrow.job(1)}
+        assert repr(job) == "<duckrow.Job 1 wait: succeeded>"
+
+        words = duckrow.submit(["printf", "%s|", "a b", "$HOME", 0.1], gpus=0, env={"A": "1"})
+        words.wait()
+        assert words.logs() == "a b|$HOME|0.1|"
+
+        later = duckrow.submit("true", gpus=0, after=[words, job.id], project="thesis", priority=40)
+        assert (later.result(), later.view().project, later.view().priority) == (0, "thesis", 40)
+        """,
+    )
+
+
+def test_a_failure_is_told_with_the_end_of_the_log(slots: Duckrow) -> None:
+    run_script(
+        slots,
+        r"""
+        import pickle
+
+        def failure(job):
+            try:
+                job.result()
+            except duckrow.JobFailed as error:
+                assert pickle.loads(pickle.dumps(error)).view == error.view == job.view()
+                return str(error)
+
+        told = failure(duckrow.submit("echo first; echo no data; exit 3", name="fit"))
+        assert told == "Job 1 (fit) failed with exit code 3. The end of its log:\n    first\n    no data"
+
+        sleep = duckrow.submit("sleep 600")
+        while sleep.state != "running":
+            time.sleep(0.01)
+        sleep.kill()
+        sleep.kill()
+        assert failure(sleep) == "Job 2 (sleep) was killed by SIGTERM."
+        assert failure(duckrow.submit("sleep 600", timeout=0.2)) == "Job 3 (sleep) timed out, ended by SIGTERM."
+        assert failure(duckrow.submit(time.sleep, 600, timeout=0.2)) == "Job 4 (sleep) timed out, ended by SIGTERM."
+
+        held = duckrow.submit("true", hold=True)
+        skipped = duckrow.submit("true", after=held)
+        held.kill()
+        assert failure(skipped).startswith("Job 6 (true) was skipped")
+        """,
+    )
+
+
+def test_a_wrong_request_is_told_in_a_sentence(slots: Duckrow) -> None:
+    run_script(
+        slots,
+        """
+        wrong = duckrow.UsageError
+        assert told(wrong, duckrow.job, 99) == "There is no job 99. `duckrow ls --all` shows which there are."
+        assert told(wrong, duckrow.job, "last") == "'last' is not the id of a job, which is a number."
+        assert told(wrong, duckrow.submit, print, gpus=3).startswith("This job could never start.")
+        assert os.listdir(os.environ["DUCKROW_HOME"] + "/runs/default/print") == []
+        job = duckrow.submit("true").wait()
+        os.system(f"{sys.executable} -m duckrow rm 1 2> /dev/null")
+        assert told(wrong, job.result) == told(wrong, job.view) == "There is no job 1 any more: it was removed."
+        assert repr(job) == "<duckrow.Job 1 true: gone>"
+        """,
+    )
+
+
+# -- functions ------------------------------------------------------------------------------------------------------
+
+
+def test_a_function_brings_back_what_it_returns_or_raises(slots: Duckrow) -> None:
+    (slots.work / "beside.py").write_text("def double(x):\n    return 2 * x\n")
+    run_script(
+        slots,
+        r"""
+        import ctypes, threading
+        import beside
+
+        calls = 0
+
+        class Point:
+            made = 0
+
+            def __init__(self, x):
+                self.x = x
+
+            def count(self):
+                global calls
+                calls += 1
+
+        class Unlucky(Exception):
+            pass
+
+        def make(x, times=1):
+            print("from Python")
+            os.write(1, b"from the kernel\n")
+            ctypes.CDLL(None).puts(b"from C")
+            ctypes.CDLL(None).fflush(None)
+            return Point(beside.double(x) * times)
+
+        def fail():
+            raise Unlucky("of all numbers", 13)
+
+        job = duckrow.submit(make, 3, kwargs={"times": 5}, project="thesis")
+        Point.made = 1
+        point = job.result()
+        assert type(point) is Point and point.x == 30
+        point.count()
+        assert (calls, Point.made) == (1, 1), "the class of the script is as it was"
+        assert job.logs() == "from Python\nfrom the kernel\nfrom C\n"
+        assert job.folder.startswith(os.environ["DUCKROW_HOME"] + "/runs/thesis/make/call-")
+
+        failed = duckrow.submit(fail)
+        try:
+            failed.result()
+        except Unlucky as error:
+            assert error.args == ("of all numbers", 13)
+            assert 'raise Unlucky("of all numbers", 13)' in str(error.__cause__)
+        else:
+            assert False, "it should have raised"
+        assert "Unlucky: ('of all numbers', 13)" in failed.logs()
+        assert (failed.outcome, failed.exit_code) == ("failed", 1)
+
+        assert duckrow.submit(beside.double, 21).result() == 42
+        assert duckrow.submit(os.getcwd, cwd="/").result() == "/"
+        assert duckrow.submit(os.getenv, "COLOUR", env={"COLOUR": "red"}).result() == "red"
+        lock = told(duckrow.JobFailed, duckrow.submit(threading.Lock).result)
+        assert "returned an object of type _thread.lock, which cannot be stored" in lock
+        assert "left no result" in told(duckrow.JobFailed, duckrow.submit(os._exit, 0).result)
+        """,
+    )
+
+
+def test_a_result_may_be_large(slots: Duckrow) -> None:
+    run_script(
+        slots,
+        """
+        def make(size):
+            return {"data": bytearray(size)}
+
+        assert len(duckrow.submit(make, 100 * 2**20).result()["data"]) == 100 * 2**20
+        """,
+    )
+
+
+def test_a_result_can_be_had_in_another_process(slots: Duckrow) -> None:
+    run_script(slots, "duckrow.submit(lambda: {'loss': 0.5}, name='fit')")
+    run_script(
+        slots,
+        """
+        job = duckrow.job(1)
+        assert (job.name, job.result()) == ("fit", {"loss": 0.5})
+        """,
+    )
+
+
+def test_a_function_that_is_retried_has_the_result_of_the_last_attempt(slots: Duckrow) -> None:
+    run_script(
+        slots,
+        """
+        def second_time_lucky():
+            with open("tried", "a") as file:
+                print("try", file=file)
+            if os.environ["DUCKROW_ATTEMPT"] == "1":
+                sys.exit(4)
+            return "lucky"
+
+        job = duckrow.submit(second_time_lucky, retries=1, backoff=0)
+        assert job.result() == "lucky"
+        assert (job.view().attempts, open("tried").read()) == (2, "try\\ntry\\n")
+        """,
+    )
+
+
+def test_all_of_it_works_where_an_event_loop_runs_as_in_a_notebook(slots: Duckrow) -> None:
+    source = """
+        import asyncio
+
+        source = "def square(x): return power(x, 2)\\ndef power(x, y): return x ** y"
+        cell = {"__name__": "__main__"}
+        exec(compile(source, "<cell>", "exec"), cell)
+
+        async def notebook():
+            assert duckrow.submit(cell["square"], 4).result() == 16
+            with duckrow.Executor() as executor:
+                assert list(executor.map(cell["square"], [1, 2])) == [1, 4]
+                assert await asyncio.wrap_future(executor.submit(cell["square"], 5)) == 25
+
+        asyncio.run(notebook())
+        """
+    run_script(slots, source)
+
+
+# -- the executor ---------------------------------------------------------------------------------------------------
+
+
+def test_an_executor_gives_futures(slots: Duckrow) -> None:
+    run_script(
+        slots,
+        """
+        from concurrent.futures import FIRST_EXCEPTION, CancelledError, as_completed, wait
+
+        def late(x):
+            time.sleep(0.2 if x == 0 else 0)
+            return x * x
+
+        def ratio(x, y):
+            return x / y
+
+        with duckrow.Executor(project="search") as executor:
+            assert list(executor.map(late, range(4))) == [0, 1, 4, 9]
+            assert list(executor.map(ratio, [2, 9, 8], [1, 3, 4], chunksize=2)) == [2, 3, 2]
+            assert list(executor.map(late, [])) == []
+            futures = [executor.submit(late, x) for x in range(3)]
+            assert [future.result() for future in as_completed(futures)][-1] == 0
+            broken = executor.submit(ratio, 1, y=0)
+            done, _ = wait([broken], return_when=FIRST_EXCEPTION)
+            assert isinstance(broken.exception(), ZeroDivisionError) and done == {broken}
+            last = executor.submit(late, 0)
+            assert last.job.name == "late" and last.job.view().project == "search"
+        assert last.done(), "leaving `with` waits"
+        assert told(RuntimeError, executor.submit, late, 1) == "cannot schedule new futures after shutdown"
+
+        executor = duckrow.Executor()
+        running = [executor.submit(time.sleep, 600) for _ in range(2)]
+        while not all(future.running() for future in running):
+            time.sleep(0.01)
+        waiting = [executor.submit(time.sleep, 600) for _ in range(3)]
+        assert not running[0].cancel()
+        assert waiting[0].cancel() and waiting[0].cancel() and waiting[0].cancelled()
+        assert waiting[0].job.wait().outcome == "killed"
+        executor.shutdown(wait=False, cancel_futures=True)
+        assert wait(waiting).done == set(waiting) and all(future.cancelled() for future in waiting)
+        for future in running:
+            future.job.kill(now=True)
+            assert "was killed by SIGKILL" in told(duckrow.JobFailed, future.result)
+        executor.shutdown()
+        """,
+    )
+
+
+def test_an_executor_runs_no_more_jobs_than_it_has_workers(slots: Duckrow) -> None:
+    run_script(
+        slots,
+        """
+        def busy(lock):
+            os.mkdir(lock)
+            time.sleep(0.02)
+            os.rmdir(lock)
+
+        with duckrow.Executor(max_workers=1) as executor:
+            futures = [executor.submit(busy, "lock") for _ in range(3)]
+            skipped = executor.submit(busy, "lock")
+            assert skipped.job.view().held and skipped.cancel()
+            list(executor.map(busy, ["lock"] * 2))
+        assert all(future.exception() is None for future in futures)
+        """,
+    )
+
+
+def test_a_job_that_is_removed_leaves_nobody_waiting(slots: Duckrow) -> None:
+    run_script(
+        slots,
+        """
+        with duckrow.Executor(after=duckrow.submit("true", hold=True)) as executor:
+            future = executor.submit(print)
+            os.system(f"{sys.executable} -m duckrow rm {future.job.id} 2> /dev/null")
+            assert str(future.exception()) == f"Job {future.job.id} was removed before it had a result."
+        """,
+    )
+
+
+def submit_and_be_killed(duckrow: Duckrow, workers: int | None) -> None:
+    """Four jobs of an executor, whose script is killed while they wait for a file."""
+    script = write_script(
+        duckrow,
+        f"""
+        def patient(x):
+            while not os.path.exists("go"):
+                time.sleep(0.01)
+            return x
+
+        with duckrow.Executor({workers}) as executor:
+            for x in range(4):
+                executor.submit(patient, x)
+            print("submitted", flush=True)
+        """,
+    )
+    caller = subprocess.Popen([sys.executable, script], cwd=duckrow.work, env=duckrow.env, stdout=subprocess.PIPE)
+    assert caller.stdout is not None
+    assert caller.stdout.readline() == b"submitted\n"
+    duckrow.wait_for(1, "running")
+    os.kill(caller.pid, signal.SIGKILL)
+    caller.communicate()
+    (duckrow.work / "go").touch()
+
+
+def wait_for_success_of_four(duckrow: Duckrow) -> None:
+    until(lambda: [duckrow.state(job_id) for job_id in range(1, 5)] == ["succeeded"] * 4, "their success")
+
+
+def test_jobs_go_on_when_their_caller_is_killed(slots: Duckrow) -> None:
+    submit_and_be_killed(slots, None)
+    wait_for_success_of_four(slots)
+    assert len(re.findall(r"patient +succeeded", slots("ls", "--all").stdout)) == 4
+    run_script(slots, "assert [duckrow.job(number).result() for number in range(1, 5)] == [0, 1, 2, 3]")
+
+
+def test_jobs_that_wait_for_a_worker_are_held_and_not_lost_when_their_caller_is_killed(slots: Duckrow) -> None:
+    submit_and_be_killed(slots, 1)
+    slots.wait_for(1, "succeeded")
+    assert slots.job(4)["held"]
+    slots("release", "2-4")
+    wait_for_success_of_four(slots)
+
+
+def test_a_script_that_does_not_wait_may_end_before_its_jobs(slots: Duckrow) -> None:
+    run_script(
+        slots,
+        """
+        def patient():
+            while not os.path.exists("go"):
+                time.sleep(0.01)
+
+        executor = duckrow.Executor()
+        executor.submit(patient)
+        executor.shutdown(wait=False)
+        """,
+    )
+    slots.wait_for(1, "running")
+    (slots.work / "go").touch()
+    slots.wait_for(1, "succeeded")
+
+
+# -- what is shown really runs --------------------------------------------------------------------------------------
+
+
+def test_the_examples_of_the_page_run(slots: Duckrow) -> None:
+    page = (ROOT / "docs/python.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 6
+    said = run_script(slots, "\n".join(blocks))
+    assert said.startswith("1 done succeeded 0\ndone\n")
+    assert "{'lr': 0.1, 'loss': 1.0}" in said
+    assert "Job 5 (echo) failed with exit code 3. The end of its log:\n    no such data" in said
+
+
+def test_the_example_runs(slots: Duckrow) -> None:
+    command = [sys.executable, str(ROOT / "examples/python_jobs.py")]
+    done = subprocess.run(command, cwd=slots.work, env=slots.env, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.returncode) == ("best lr: 0.1\n", 0), done.stderr
+    assert done.stderr == "lr 10 failed: the loss exploded in epoch 2\n"

@@ -1,0 +1,226 @@
+"""Warm starts: runs forked from a Python which has imported their modules are attempts like all others."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from duckrow.engines.local import nest
+from duckrow.engines.local.processes import environment_of
+from duckrow.engines.local.warm import is_of_nest, python_command
+from tests.conftest import Duckrow, until
+
+PYTHON = sys.executable
+LOOK = """
+import json, os, sys
+print(json.dumps({
+    "warm": "colorsys" in sys.modules, "argv": sys.argv, "path": sys.path[0], "name": __name__, "file": __file__,
+    "leads": os.getsid(0) == os.getpid(), "cwd": os.getcwd(), "id": os.environ["DUCKROW_JOB_ID"],
+    "gpus": os.environ["CUDA_VISIBLE_DEVICES"], "stdin": sys.stdin.read(),
+}))
+sys.exit(int(sys.argv[1]))
+"""
+
+
+def nest_processes(duckrow: Duckrow) -> list[int]:
+    return [pid for pid in duckrow.processes() if is_of_nest(pid)]
+
+
+def warm_up(duckrow: Duckrow, *words: str) -> None:
+    """A daemon whose nest for these options has children that wait."""
+    duckrow.submit(*words, "--", PYTHON, "-c", "pass")  # not a script, so it hatches no nest
+    (duckrow.work / "first.py").write_text("pass")
+    duckrow.submit(*words, "--", PYTHON, "first.py")
+    until(lambda: len(nest_processes(duckrow)) >= 3, "the nest to be warm")
+
+
+@pytest.fixture
+def warm(duckrow: Duckrow) -> Duckrow:
+    (duckrow.work / "look.py").write_text(LOOK)
+    duckrow.up("--gpus", "0")
+    warm_up(duckrow, "--preload", "colorsys")
+    return duckrow
+
+
+def look(duckrow: Duckrow, *words: str) -> dict[str, object]:
+    done = duckrow("submit", "--wait", "--preload", "colorsys", *words, "--", PYTHON, "look.py", "7", "a b", ok=False)
+    assert done.returncode == 7
+    seen: dict[str, object] = json.loads(duckrow("logs", "last").stdout)
+    return seen
+
+
+def test_a_forked_run_sees_what_a_cold_one_sees(warm: Duckrow) -> None:
+    forked = look(warm)
+    assert forked.pop("warm") is True
+    assert forked == {
+        "argv": ["look.py", "7", "a b"],
+        "path": str(warm.work),
+        "name": "__main__",
+        "file": str(warm.work / "look.py"),
+        "leads": True,
+        "cwd": str(warm.work),
+        "id": "3",
+        "gpus": "0",
+        "stdin": "",
+    }
+
+
+def test_a_module_is_run_as_with_m(warm: Duckrow) -> None:
+    (warm.work / "there").mkdir()
+    (warm.work / "there" / "__main__.py").write_text("import sys; print(sys.argv[1:], 'colorsys' in sys.modules)")
+    warm("submit", "--wait", "--preload", "colorsys", "--", PYTHON, "-m", "there", "x")
+    assert warm("logs", "last").stdout == "['x'] True\n"
+
+
+def test_an_error_looks_like_that_of_a_cold_run(warm: Duckrow) -> None:
+    (warm.work / "fails.py").write_text("def f():\n    raise ValueError('no')\nf()\n")
+    for preload in (["--preload", "colorsys"], []):
+        assert warm("submit", "--wait", *preload, "--", PYTHON, "fails.py", ok=False).returncode == 1
+    forked, cold = warm("logs", "3").stdout, warm("logs", "4").stdout
+    assert forked == cold
+    assert forked.startswith("Traceback (most recent call last):\n")
+    assert forked.endswith("ValueError: no\n")
+
+
+def test_a_signal_is_the_end_of_a_forked_run(warm: Duckrow) -> None:
+    (warm.work / "dies.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    assert warm("submit", "--wait", "--preload", "colorsys", "--", PYTHON, "dies.py", ok=False).returncode == 137
+    assert warm.job(3)["signal"] == 9
+
+
+def test_a_killed_run_is_gone_with_a_child_that_has_left_its_session(warm: Duckrow) -> None:
+    (warm.work / "forks.py").write_text(
+        "import os, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    open('child', 'w').write(str(os.getpid()))\n"
+        "time.sleep(600)\n"
+    )
+    job = warm.submit("--preload", "colorsys", "--grace", "0.2", "--", PYTHON, "forks.py")
+    child = int(until(lambda: (warm.work / "child").exists() and (warm.work / "child").read_text(), "the child"))
+    tags = [v for pid in (child, warm.job(job)["pid"]) for v in environment_of(pid) if v.startswith(b"DUCKROW_TAG=")]
+    assert len(tags) == 2
+    assert tags[0] == tags[1]
+    assert not tags[0].startswith(b"DUCKROW_TAG=nest")
+    warm("kill", str(job))
+    warm.wait_for(job, "killed")
+    until(lambda: child not in warm.processes(), "the child's end")
+
+
+def test_the_death_of_the_nest_is_no_run_s_loss(warm: Duckrow) -> None:
+    for pid in nest_processes(warm):
+        os.kill(pid, signal.SIGKILL)
+    warm("submit", "--preload", "colorsys", "--array", "0-5", "--", PYTHON, "look.py", "0")
+    warm("wait", "3-8")
+    assert {view["outcome"] for view in json.loads(warm("ls", "--all", "--json").stdout)} == {"succeeded"}
+
+
+def test_the_nest_ends_with_the_daemon(warm: Duckrow) -> None:
+    warm.kill_daemon()
+    until(lambda: not nest_processes(warm), "the end of the nest")
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (
+            "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()",
+            "the imports have left 2 threads",
+        ),
+        ("raise KeyError('x')", "the import of special failed: KeyError: 'x'"),
+        ("import os; os._exit(3)", "Python died of the imports"),
+    ],
+)
+def test_a_run_whose_modules_do_not_bear_a_fork_starts_cold_and_says_so(
+    duckrow: Duckrow, source: str, why: str
+) -> None:
+    (duckrow.work / "special.py").write_text(source)
+    (duckrow.work / "hello.py").write_text("print('hello')")
+    duckrow.up("--slots", "1")
+
+    def log_of_another() -> str:
+        duckrow("submit", "--wait", "--preload", "special", "--", PYTHON, "hello.py")
+        return duckrow("logs", "last").stdout
+
+    until(lambda: log_of_another() == f"duckrow: this run starts cold: {why}.\nhello\n", "a cold start")
+
+
+def test_a_command_that_needs_a_shell_starts_cold_and_says_so(warm: Duckrow) -> None:
+    warm("submit", "--wait", "--preload", "colorsys", "echo hello | cat")
+    assert warm("logs", "last").stdout == (
+        "duckrow: this run starts cold: the command is more than `python SCRIPT ARGUMENTS`.\nhello\n"
+    )
+
+
+def test_a_name_that_is_no_module_is_refused(duckrow: Duckrow) -> None:
+    refused = duckrow("submit", "--preload", "torch;rm", "--", PYTHON, "x.py", ok=False)
+    assert refused.returncode == 2
+    assert "'torch;rm' cannot be a module" in refused.stderr
+
+
+def test_an_open_gpu_keeps_a_nest_from_forking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "listdir", lambda path: ["1"] if path.endswith("task") else ["7"])
+    monkeypatch.setattr(os, "readlink", lambda path: "/dev/nvidia0")
+    assert nest._why_unsafe() == "the imports hold /dev/nvidia0 open"
+
+
+@pytest.mark.parametrize(
+    ("command", "argv"),
+    [
+        ("exec /usr/bin/python3 -m duckrow.api.call /a", ["-m", "duckrow.api.call", "/a"]),
+        ("/usr/bin/python3 train.py --lr 0.1", ["train.py", "--lr", "0.1"]),
+        ("/usr/bin/python3 train.py 'a b'", ["train.py", "a b"]),
+        ("/usr/bin/python3 train.py", ["train.py"]),
+        ("/usr/bin/python3 -c pass", None),
+        ("/usr/bin/python3 -u train.py", None),
+        ("/usr/bin/python3", None),
+        ("/usr/bin/python3 train.py > log", None),
+        ("/usr/bin/python3 train.py $HOME", None),
+        ("/usr/bin/python3  train.py", None),
+        ("X=1 /usr/bin/python3 train.py", None),
+        ("cd there && python3 train.py", None),
+        ("no-such-python train.py", None),
+        ("python3 'unbalanced", None),
+    ],
+)
+def test_only_a_plain_call_of_python_can_be_forked(command: str, argv: list[str] | None) -> None:
+    found = python_command(command, os.environ["PATH"])
+    assert (found.argv if found else None) == argv
+
+
+def test_a_daemon_that_is_killed_again_and_again_runs_each_warm_job_once(duckrow: Duckrow) -> None:
+    jobs, kills = 60, 12
+    (duckrow.work / "once.py").write_text(
+        "import sys, time\n"
+        "with open('ran', 'a') as file: file.write(sys.argv[1] + '\\n')\n"
+        "time.sleep(0.01)\n"
+        "sys.exit(int(sys.argv[1]) % 7)\n"
+    )
+    duckrow.up("--gpus", "0,1,2")
+    warm_up(duckrow, "--preload", "colorsys")
+    lines = [f"{PYTHON} once.py {number}" for number in range(jobs)]
+    Path(duckrow.work / "jobs").write_text("\n".join(lines) + "\n")
+    duckrow("submit", "--preload", "colorsys", "--file", "jobs")
+    for _ in range(kills):
+        _wait_for_more(duckrow, jobs)
+        duckrow.kill_daemon()
+        duckrow("up")
+    duckrow("wait", f"3-{2 + jobs}", ok=False)
+    assert sorted(map(int, _ran(duckrow))) == list(range(jobs))
+    codes = duckrow.sql("SELECT a.exit_code FROM attempts a WHERE a.job_id > 2 ORDER BY a.job_id")
+    assert [code for (code,) in codes] == [number % 7 for number in range(jobs)]
+
+
+def _wait_for_more(duckrow: Duckrow, jobs: int) -> None:
+    before = len(_ran(duckrow))
+    until(lambda: len(_ran(duckrow)) > before or before == jobs, "another job")
+
+
+def _ran(duckrow: Duckrow) -> list[str]:
+    path = duckrow.work / "ran"
+    return path.read_text().split() if path.exists() else []
