@@ -12,6 +12,7 @@ def main() -> None:
         rows = interleaved(
             {
                 "python3 -c pass": lambda: seconds([sys.executable, "-c", "pass"]),
+                "import duckrow": lambda: seconds([sys.executable, "-c", "import duckrow"]),
                 "duckrow --help": lambda: seconds([DUCKROW, "--help"]),
                 "duckrow ls": lambda: seconds([DUCKROW, "ls"]),
             },

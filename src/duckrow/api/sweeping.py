@@ -73,6 +73,9 @@ def sweep(
     points = expand([read_grid(grid) for grid in grids], mode, n_samples, seed)
     request = read_options(options)
     pattern = task if isinstance(task, str) else _pattern_of(task)
+    if isinstance(task, str):
+        for point in points:
+            render(task, point)  # a mistake in it is told before anything is made
     with open_client() as client:
         sweeps = Sweeps(client)
         place = os.path.abspath(root or DEFAULT_ROOT)

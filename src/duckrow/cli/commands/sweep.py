@@ -140,6 +140,7 @@ class Wish:
 
     pattern: str
     points: list[Point]
+    commands: list[str]
     file: SweepFile
 
 
@@ -164,7 +165,7 @@ def _wish(values: dict[str, Any]) -> Wish:
     unused = sorted({name for point in points for name in point} - set(placeholders(pattern)))
     if unused:
         say(f"duckrow: {', '.join(unused)} does not stand in the command; a run finds it in its params.json only.")
-    return Wish(pattern, points, file)
+    return Wish(pattern, points, [render(pattern, point) for point in points], file)
 
 
 def _points(values: dict[str, Any], file: SweepFile, pattern: str) -> list[Point]:
@@ -190,13 +191,13 @@ def _united(typed: list[dict[str, Any]], file: SweepFile) -> Sequence[Grid]:
 
 
 def _print_commands(wish: Wish, as_json: bool) -> int:
-    commands = [render(wish.pattern, point) for point in wish.points]
     if as_json:
-        print_json([{"command": text, "parameters": point} for text, point in zip(commands, wish.points, strict=True)])
+        pairs = zip(wish.commands, wish.points, strict=True)
+        print_json([{"command": text, "parameters": point} for text, point in pairs])
         return EXIT_OK
-    sys.stdout.write("".join(f"{text}\n" for text in commands))
+    sys.stdout.write("".join(f"{text}\n" for text in wish.commands))
     if sys.stdout.isatty():
-        say(f"duckrow: {plural(len(commands), 'command')}; --run runs them here, --submit queues them.")
+        say(f"duckrow: {plural(len(wish.commands), 'command')}; --run runs them here, --submit queues them.")
     return EXIT_OK
 
 

@@ -8,12 +8,14 @@ only if the host still lives: so whoever looks for the attempts of a dead host e
 from __future__ import annotations
 
 import array
+import atexit
 import ctypes
 import gc
 import json
 import os
 import socket
 import sys
+import threading  # here rather than in each run
 from collections.abc import Callable
 from typing import Any
 
@@ -191,9 +193,6 @@ class Run:
         try:
             code = forked_main(self._argv[2:])
         finally:
-            import atexit
-            import threading
-
             threading._shutdown()  # type: ignore[attr-defined]
             atexit._run_exitfuncs()
             for stream in (sys.stdout, sys.stderr):

@@ -1,0 +1,74 @@
+"""What does a Python task cost? 1,000 that do nothing, on 2 slots, through GPUTaskScheduler.
+
+The tool whose place it takes needed 11 ms for each of them; it is in no package index, so beside it stands what it was
+built on: a process of multiprocessing for each task, two at a time.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+from benchmarks.measure import interleaved, own_duckrow, seconds, table
+
+TASKS = 1000
+TASK = """
+from duckrow.dropin.gpu_task_scheduler.gpu_task import GPUTask
+
+class Task(GPUTask):
+    def main(self):
+        pass
+"""
+SCHEDULER = f"""
+from duckrow.dropin.gpu_task_scheduler import GPUTaskScheduler
+from task import Task
+
+settings = {{"gpu": ["0", "1"], "force_rerun": True}}
+GPUTaskScheduler({{"scheduler_config": settings, "test_config": [{{"x": list(range({TASKS}))}}]}}, Task).start()
+"""
+PROCESSES = f"""
+import multiprocessing, os, threading
+from task import Task
+
+def run(number):
+    os.makedirs(f"results/x-{{number}},", exist_ok=True)
+    Task({{"x": number}}, f"results/x-{{number}},").main()
+
+def work(numbers):
+    for number in numbers:
+        process = multiprocessing.Process(target=run, args=(number,))
+        process.start()
+        process.join()
+
+if __name__ == "__main__":
+    numbers = iter(range({TASKS}))
+    threads = [threading.Thread(target=work, args=(range(slot, {TASKS}, 2),)) for slot in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def main() -> None:
+    with own_duckrow() as folder:
+        (folder / "task.py").write_text(TASK)
+        taken = interleaved(
+            {
+                "multiprocessing.Process": partial(script, folder, "processes", PROCESSES),
+                "GPUTaskScheduler of duckrow": partial(script, folder, "scheduler", SCHEDULER),
+            }
+        )
+        each = {name: value / TASKS for name, value in taken.items()}
+        table(f"A Python task that does nothing, {TASKS} on 2 slots", each, "ms", 1000, "multiprocessing.Process")
+
+
+def script(folder: Path, name: str, source: str) -> float:
+    path = folder / f"{name}.py"
+    path.write_text(f"import os; os.chdir({str(folder)!r})\n{source}")
+    return seconds([sys.executable, str(path)])
+
+
+if __name__ == "__main__":
+    main()
