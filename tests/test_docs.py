@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import json
 import os
@@ -22,7 +23,10 @@ import pytest
 from click.testing import CliRunner
 
 from duckrow import __version__
+from duckrow.api.sweep_files import _KEYS as _SWEEP_KEYS
 from duckrow.api.views import JobView
+from duckrow.cli.commands.dropin import TOOLS
+from duckrow.cli.json_jobs import KEYS as JOB_KEYS
 from duckrow.cli.main import VERBS, cli
 from duckrow.core import errors
 from duckrow.core.lifecycle import TRANSITIONS, Outcome, State
@@ -125,6 +129,33 @@ def test_every_field_that_is_printed_is_explained(duckrow: Duckrow) -> None:
     assert set(story) == rows_of(text, "A job") | {"after", "attempts_made", "events"}
 
 
+def test_every_field_of_a_sweep_and_of_an_event_is_explained(duckrow: Duckrow) -> None:
+    text = (DOCS / "json.md").read_text()
+    try:
+        points = json.loads(duckrow("sweep", "echo {x}", "-p", "x", "1", "2", "--json").stdout)
+        duckrow("up", "--slots", "1")
+        queued = json.loads(duckrow("sweep", "echo {x}", "-p", "x", "1", "2", "--submit", "--json").stdout)
+    finally:
+        duckrow("down", "--kill")
+    duckrow("run", "--slots", "1", "--events", "events.jsonl", stdin="true\n")
+    starting, ended = map(json.loads, (duckrow.work / "events.jsonl").read_text().splitlines())
+    assert set(points[0]) == rows_of(text, "A point")
+    assert set(queued) == rows_of(text, "A queued sweep")
+    assert set(starting) < set(ended)
+    assert set(ended) == rows_of(text, "An event")
+
+
+def test_every_key_of_a_job_in_json_is_explained() -> None:
+    section = (DOCS / "run.md").read_text().split("\n### Lines of JSON\n")[1].split("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == [*JOB_KEYS]
+
+
+def test_every_key_of_a_sweep_file_is_explained() -> None:
+    section = (DOCS / "sweeps.md").read_text().split("\n## Files\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`.+?) \| ", section, re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == {*_SWEEP_KEYS}
+
+
 def test_every_exit_code_is_explained() -> None:
     codes = {value for name, value in vars(errors).items() if name.startswith("EXIT_")}
     assert len(codes) > 4
@@ -223,10 +254,13 @@ def shell_lines(text: str) -> Iterator[str]:
             yield inline
 
 
+_QUOTED = re.compile(r"'[^']*'")  # a command for a job: what looks like an option in it is none of ours
+
+
 def mentions_in(where: str, line: str) -> Iterator[Mention]:
     if line.startswith("#DUCKROW "):
         line = f"duckrow submit {line.removeprefix('#DUCKROW ')}"
-    for part in re.split(r"\|\||&&|[|;()]", re.split(r"(^|\s)#", line)[0]):
+    for part in re.split(r"\|\||&&|[|;()]", _QUOTED.sub("TEXT", re.split(r"(^|\s)#", line)[0])):
         words = part.split()
         if "duckrow" not in words:
             continue
@@ -243,8 +277,19 @@ def complaint(mention: Mention) -> str | None:
         return f"{mention.where}: there is no verb '{mention.verb}'"
     command: click.Command = importlib.import_module(f"duckrow.cli.commands.{mention.verb}").command
     known = {"--help", "-h"}.union(*(set(param.opts) | set(param.secondary_opts) for param in command.params))
+    if mention.verb == "dropin":
+        known |= options_of_older_tools()
     unknown = [option for option in mention.options if option not in known]
     return f"{mention.where}: duckrow {mention.verb} has no {', '.join(unknown)}" if unknown else None
+
+
+@functools.cache
+def options_of_older_tools() -> set[str]:
+    helps = [
+        subprocess.run([sys.executable, "-m", f"duckrow.dropin.{tool}", "--help"], capture_output=True, text=True)
+        for tool in TOOLS
+    ]
+    return set(re.findall(r"--?[a-z][\w-]*", "".join(told.stdout for told in helps)))
 
 
 def test_every_command_that_is_mentioned_exists() -> None:
@@ -262,6 +307,12 @@ def test_a_command_that_does_not_exist_would_be_found() -> None:
     text = "```sh\nfoo | duckrow runn x\nduckrow run --gpu 0 -- x --y  # --z\n```\nand `duckrow ls --jsn`."
     found = [complaint(mention) for line in shell_lines(text) for mention in mentions_in("page", line)]
     assert found == ["page: there is no verb 'runn'", "page: duckrow run has no --gpu", "page: duckrow ls has no --jsn"]
+
+
+def test_options_within_the_command_of_a_job_and_of_an_older_tool_are_told_apart() -> None:
+    text = "```sh\nduckrow sweep 'x --y' -p y 1 --rum\nduckrow dropin simple_gpu_scheduler --gpus 0 --gpu\n```\n"
+    found = [complaint(mention) for line in shell_lines(text) for mention in mentions_in("page", line)]
+    assert found == ["page: duckrow sweep has no --rum", "page: duckrow dropin has no --gpu"]
 
 
 # -- what is shown really runs --------------------------------------------------------------------------------------

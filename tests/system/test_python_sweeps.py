@@ -67,7 +67,7 @@ def test_a_function_is_swept_and_what_had_failed_runs_again_as_it_is_now(daemon:
     assert python(daemon, FUNCTION) == ["3 new", ["failed", [0.5, 2, 1], [0.25, 4, 1]], [2]]
     (daemon.work / "fixed").touch()
     again = python(daemon, FUNCTION.replace("VERSION = 1", "VERSION = 2"))
-    said = "1 again that had not succeeded, 2 skipped, since they have succeeded"
+    said = "1 again that had not succeeded, 2 skipped after success"
     assert again == [said, [[0.5, 1, 2], [0.5, 2, 1], [0.25, 4, 1]], [2]]
     folder = daemon.work / "duckrow-runs" / "default" / "train" / "lr=0.5,seed=1"
     assert json.loads((folder / "params.json").read_text()) == {"lr": 0.5, "seed": 1}

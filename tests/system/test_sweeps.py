@@ -151,7 +151,7 @@ def test_the_same_command_again_runs_what_is_missing_or_failed(duckrow: Duckrow)
     duckrow(*SWEEP, "1..3", "--run", "--slots", "2", ok=False)
     (duckrow.work / "fixed").touch()
     again = duckrow(*SWEEP, "1..4", "--run", "--slots", "2")
-    assert "sweep echo: 1 new, 1 again that had not succeeded, 2 skipped, since they have succeeded." in again.stderr
+    assert "sweep echo: 1 new, 1 again that had not succeeded, 2 skipped after success." in again.stderr
     assert runs(duckrow) == ["1", "2", "2", "3", "4"]
     assert "sweep echo: 4 skipped" in duckrow(*SWEEP, "1..4", "--run").stderr
     assert len(runs(duckrow)) == 5

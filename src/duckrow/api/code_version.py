@@ -32,8 +32,8 @@ class CodeVersion:
                 _link(source, target)
 
 
-def note_code(folder: str, cwd: str, snapshot: bool) -> CodeVersion:
-    """Write down which code is in `cwd` now, below `folder`."""
+def note_code(folder: str, cwd: str, root: str, snapshot: bool) -> CodeVersion:
+    """Write down which code is in `cwd` now, below `folder`. What lies below `root` are results, no code."""
     top = _git(cwd, "rev-parse", "--show-toplevel").strip()
     place = _new_place(folder)
     facts: dict[str, object] = {"cwd": cwd, "noted_at": time.time()}
@@ -49,7 +49,7 @@ def note_code(folder: str, cwd: str, snapshot: bool) -> CodeVersion:
     version = CodeVersion(place, cwd)
     if snapshot:
         copy = f"{place}/snapshot"
-        _copy_code(top or cwd, copy, tracked=bool(top))
+        _copy_code(top or cwd, copy, root, tracked=bool(top))
         version.cwd = os.path.normpath(os.path.join(copy, os.path.relpath(cwd, top or cwd)))
         facts["snapshot"] = copy
     with open(f"{place}/code.json", "w") as file:
@@ -78,7 +78,7 @@ def _git(folder: str, *words: str) -> str:
     return os.fsdecode(done.stdout) if done.returncode == 0 else ""
 
 
-def _copy_code(source: str, target: str, tracked: bool) -> None:
+def _copy_code(source: str, target: str, root: str, tracked: bool) -> None:
     """Copy what git knows or would take; what it ignores (data, results) is linked, so that it is found as before."""
     os.mkdir(target)
     if tracked:
@@ -88,8 +88,9 @@ def _copy_code(source: str, target: str, tracked: bool) -> None:
     else:
         files, links = _plain_files(source)
     size = 0
+    results = os.path.join(os.path.relpath(root, source), "")
     for path in filter(None, files):
-        if not os.path.lexists(f"{source}/{path}") or os.path.isdir(f"{source}/{path}"):
+        if path.startswith(results) or not os.path.lexists(f"{source}/{path}") or os.path.isdir(f"{source}/{path}"):
             continue  # deleted and not yet committed; a submodule
         size += os.lstat(f"{source}/{path}").st_size
         if size > _LARGEST_SNAPSHOT:

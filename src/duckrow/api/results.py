@@ -74,10 +74,14 @@ class Results(list[Row]):
         return self._with(sorted_rows(self, self.column(column.removeprefix("-") if down else column), down))
 
     def best(self, metric: str, lowest: bool = True, per: str | Sequence[str] | None = None) -> Results:
-        """The run with the lowest (or highest) metric; with `per` the best for each value of that column."""
+        """The run with the lowest (or highest) metric; with `per` the best for each value of that column.
+
+        Only those that have succeeded count, as long as there are any: a run that failed may have reported anything.
+        """
         column = f"{METRIC}{metric}" if f"{METRIC}{metric}" in self.metrics else self._reported(metric)
         groups = [per] if isinstance(per, str) else per or []
-        return self._with(best_rows(self, column, lowest, [self.column(group) for group in groups]))
+        succeeded = [row for row in self if row["state"] == Outcome.SUCCEEDED]
+        return self._with(best_rows(succeeded or self, column, lowest, [self.column(group) for group in groups]))
 
     def column(self, word: str) -> str:
         """The column that a word names."""

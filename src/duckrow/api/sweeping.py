@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from duckrow.api.options import Options, Request, read_options
 from duckrow.api.sweeps import DEFAULT_ROOT, SweepRow, Sweeps, Todo
 from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec
-from duckrow.core.sweep import Point, expand, read_grid
+from duckrow.core.sweep import Point, expand, key_of, read_grid
 from duckrow.core.template import render
 
 if TYPE_CHECKING:
@@ -79,14 +80,13 @@ def sweep(
     with open_client() as client:
         sweeps = Sweeps(client)
         place = os.path.abspath(root or DEFAULT_ROOT)
-        name = request.name or (name_of(task) if callable(task) else "")
-        opened = sweeps.open(pattern, request.project, name, place)
+        opened = sweeps.open(pattern, request.project, request.name, place, name_of(task) if callable(task) else "")
         todo = sweeps.todo(opened, points)
         cwd = request.spec(command="true").cwd
         specs = sweeps.prepare(opened, todo, lambda p, f: _spec_of(task, p, f, request), cwd, snapshot)
         if callable(task):
             _renew_calls(sweeps, opened, todo, task)
-        sweeps.submit(specs, todo, request.environment)
+        sweeps.submit(specs, todo, request.environment, request.after)
         return _handle_of(sweeps, opened, todo, client.folder.root, points)
 
 
@@ -94,7 +94,10 @@ def _pattern_of(task: Any) -> str:
     """What tells the sweeps of two functions apart."""
     if not callable(task):
         raise UsageError(f"{task!r} cannot be swept. Write a command with {{name}} in it, or give a function.")
-    return f"call {task.__module__}.{getattr(task, '__qualname__', name_of(task))}"
+    module = task.__module__
+    if module == "__main__":  # each script has one
+        module = os.path.abspath(getattr(sys.modules[module], "__file__", None) or "notebook")
+    return f"call {module}:{getattr(task, '__qualname__', name_of(task))}"
 
 
 def _spec_of(task: str | Callable[..., Any], point: Point, folder: str, request: Request) -> JobSpec:
@@ -113,10 +116,8 @@ def _renew_calls(sweeps: Sweeps, opened: SweepRow, todo: Todo, task: Callable[..
 
 
 def _handle_of(sweeps: Sweeps, opened: SweepRow, todo: Todo, home: str, points: Sequence[Point]) -> Sweep:
-    from duckrow.core.point import key_of
-
-    wanted = {key_of(point) for point in points}
-    rows = [row for row in sweeps.store.points(opened.id) if row["key"] in wanted]
-    names = {view.id: view.name for view in sweeps.client.views([row["job_id"] for row in rows])}
-    jobs: tuple[Job[Any], ...] = tuple(Job(row["job_id"], names[row["job_id"]], home) for row in rows)
+    job_of = {row["key"]: row["job_id"] for row in sweeps.store.points(opened.id)}
+    ids = [job_of[key_of(point)] for point in points]
+    names = {view.id: view.name for view in sweeps.client.views(ids)}
+    jobs: tuple[Job[Any], ...] = tuple(Job(job_id, names[job_id], home) for job_id in ids)
     return Sweep(opened.id, opened.name, opened.folder, jobs, todo.in_words())

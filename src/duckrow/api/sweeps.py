@@ -11,6 +11,7 @@ from typing import Any
 from duckrow.api.client import Client
 from duckrow.api.code_version import CodeVersion, note_code
 from duckrow.api.sweep_list import find_sweep
+from duckrow.core.dependency import Dependency
 from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec, PointOfSweep, check_name, name_of_command, shorten
 from duckrow.core.lifecycle import Outcome, State
@@ -44,8 +45,8 @@ class Todo:
         parts = [f"{len(self.missing)} new"] if self.missing else []
         parts += [f"{len(self.again)} again that had not succeeded"] if self.again else []
         parts += [f"{len(self.stranded)} that had not been started"] if self.stranded else []
-        parts += [f"{len(self.busy)} are running or waiting already"] if self.busy else []
-        parts += [f"{self.succeeded} skipped, since they have succeeded"] if self.succeeded else []
+        parts += [f"{len(self.busy)} running or waiting already"] if self.busy else []
+        parts += [f"{self.succeeded} skipped after success"] if self.succeeded else []
         return ", ".join(parts) or "nothing"
 
 
@@ -56,13 +57,16 @@ class Sweeps:
 
     # -- finding ----------------------------------------------------------------------------------------------
 
-    def open(self, pattern: str, project: str, name: str, root: str) -> SweepRow:
-        """The sweep of this pattern in this place, which is begun if there is none."""
+    def open(self, pattern: str, project: str, name: str, root: str, called: str = "") -> SweepRow:
+        """The sweep of this pattern in this place, which is begun if there is none.
+
+        `called`: its name if nobody has given it one; else it is that of the script.
+        """
         with self.client.database.transaction():
             found = self._find(pattern, project, name, root)
             if found is not None:
                 return found
-            name = name or self._free_name(pattern, project, root)
+            name = name or self._free_name(called or _name_of(pattern), project, root)
             sweep_id = self.store.add(project, name, root, pattern)
         opened = self.store.named(str(sweep_id))
         assert opened is not None
@@ -80,9 +84,8 @@ class Sweeps:
             )
         return found
 
-    def _free_name(self, pattern: str, project: str, root: str) -> str:
-        """The script's name, with a number behind it if that is another sweep's."""
-        first = name_of_command(pattern.replace("{", "").replace("}", ""))
+    def _free_name(self, first: str, project: str, root: str) -> str:
+        """This name, with a number behind it if that is another sweep's."""
         number, name = 1, first
         while self.store.at_place(root, project, name) is not None:
             number += 1
@@ -123,6 +126,11 @@ class Sweeps:
                 (todo.stranded if stranded else todo.busy).append(row["job_id"])
         return todo
 
+    def cwd_of(self, sweep: SweepRow) -> str | None:
+        """The folder in which its runs begin."""
+        points = self.store.points(sweep.id)
+        return points[-1]["cwd"] if points else None
+
     def hosted_by_daemon(self, sweep: SweepRow) -> bool:
         """Whether those of its runs that have not succeeded were in the daemon's queue."""
         hosts = {row["host_id"] for row in self.store.points(sweep.id) if row["outcome"] != Outcome.SUCCEEDED}
@@ -139,8 +147,8 @@ class Sweeps:
         """
         if not todo.count:
             return []
-        _make_folder(sweep.folder)
-        code = note_code(sweep.folder, cwd, snapshot)
+        _make_folders(sweep)
+        code = note_code(sweep.folder, cwd, sweep.root, snapshot)
         specs = [self._spec(sweep, point, make_spec, code, snapshot) for point in todo.missing]
         again = {*todo.again, *todo.stranded}
         for row in self.store.points(sweep.id):
@@ -171,16 +179,26 @@ class Sweeps:
         code.link_into(folder)
         return spec
 
-    def submit(self, specs: Sequence[JobSpec], todo: Todo, environment: Mapping[str, str] | None = None) -> list[int]:
-        """Into the daemon's queue; the ids of the jobs that will run."""
+    def submit(
+        self,
+        specs: Sequence[JobSpec],
+        todo: Todo,
+        environment: Mapping[str, str] | None = None,
+        after: Sequence[Dependency] = (),
+    ) -> list[int]:
+        """Into the daemon's queue; the ids of the jobs that will run. `after`: what the new ones wait for."""
         self.client.ensure_daemon()
         if todo.stranded:
             ControlStore(self.client.database).rehost(todo.stranded, DAEMON)
-        ids = list(self.client.submit(specs, environment)) if specs else []
+        ids = list(self.client.submit(specs, environment, after)) if specs else []
         if todo.again:
             self.client.rerun(todo.again)
         self.client.ring_all()
         return sorted([*ids, *todo.again, *todo.stranded])
+
+
+def _name_of(pattern: str) -> str:
+    return name_of_command(pattern.replace("{", "").replace("}", ""))
 
 
 def parameters_of(point: Point) -> dict[str, Any]:
@@ -188,11 +206,17 @@ def parameters_of(point: Point) -> dict[str, Any]:
     return {name: plain_value(value) if isinstance(value, str) else value for name, value in point.items()}
 
 
-def _make_folder(path: str) -> None:
+def _make_folders(sweep: SweepRow) -> None:
+    is_new = not os.path.exists(sweep.root)
     try:
-        os.makedirs(path, exist_ok=True)
+        os.makedirs(sweep.folder, exist_ok=True)
+        if is_new:
+            with open(f"{sweep.root}/.gitignore", "w") as file:
+                file.write("*\n")  # results are no code
     except OSError as error:
-        raise UsageError(f"The folder {path} cannot be made: {error.strerror}. Choose another with --root.") from None
+        raise UsageError(
+            f"The folder {sweep.folder} cannot be made: {error.strerror}. Choose another with --root."
+        ) from None
 
 
 def _own_folder(path: str, parameters: str) -> str:

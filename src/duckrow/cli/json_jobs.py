@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from duckrow.cli.job_options import JobOptions
 from duckrow.core.errors import UsageError
+from duckrow.core.inventory import Seat
 from duckrow.core.job import JobSpec, parse_modules, shorten
+from duckrow.core.placement import refusal
 from duckrow.core.units import parse_duration_s
 
 _KINDS: dict[str, type | tuple[type, ...]] = {
@@ -26,9 +29,11 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "preload": (str, list),
 }
 KEYS = tuple(_KINDS)
+_LARGEST = 10**9  # of whatever is counted
 
 
-def spec_of_line(line: str, options: JobOptions, gpus: int | None) -> JobSpec:
+def spec_of_line(line: str, options: JobOptions, gpus: int | None, seats: Sequence[Seat] = ()) -> JobSpec:
+    """The job of a line. With `seats`, one that none of them could ever hold is refused."""
     job = _checked(line)
     spec = options.spec(job["command"], job.get("gpus", gpus))
     for key in ("name", "project", "retries", "priority"):
@@ -38,13 +43,16 @@ def spec_of_line(line: str, options: JobOptions, gpus: int | None) -> JobSpec:
         if key in job:
             setattr(spec, key, os.path.abspath(job[key]))
     if "timeout" in job:
-        spec.timeout_s = parse_duration_s(str(job["timeout"]))
+        spec.timeout_s = _seconds(job["timeout"])
     if "env" in job:
-        spec.variables = {str(name): str(value) for name, value in job["env"].items()}
+        spec.variables = {name: str(value) for name, value in job["env"].items()}
     if "preload" in job:
         names = job["preload"]
         spec.preload = parse_modules(names if isinstance(names, str) else ",".join(map(str, names)))
     spec.__post_init__()  # what was changed is checked like what was given
+    why_not = refusal(spec.gpus, seats) if seats else None
+    if why_not:
+        raise UsageError(f"The job {shorten(spec.command)} could never start. {why_not}")
     return spec
 
 
@@ -53,11 +61,44 @@ def _checked(line: str) -> dict[str, Any]:
         job = json.loads(line)
     except ValueError as error:
         raise UsageError(f"This line is not JSON ({error}): {shorten(line)}") from None
+    except RecursionError:
+        raise UsageError(f"This line is too deep for a job: {shorten(line)}") from None
     if not isinstance(job, dict) or "command" not in job:
         raise UsageError(f'A job is written as {{"command": "python train.py", ...}}, not as {shorten(line)}')
     for key, value in job.items():
         if key not in _KINDS:
-            raise UsageError(f"A job has no '{key}'. There are: {', '.join(KEYS)}.")
-        if not isinstance(value, _KINDS[key]) or isinstance(value, bool):
-            raise UsageError(f"The '{key}' of a job cannot be {value!r}.")
+            raise UsageError(f"A job has no '{shorten(key)}'. There are: {', '.join(KEYS)}.")
+        if not isinstance(value, _KINDS[key]) or not _is_possible(key, value):
+            raise UsageError(f"The '{key}' of a job cannot be {shorten(repr(value))}.")
     return job
+
+
+def _is_possible(key: str, value: Any) -> bool:
+    """Whether the rest of duckrow, SQLite and the kernel can take it."""
+    if isinstance(value, dict):
+        return all(_is_variable(name, text) for name, text in value.items())
+    if isinstance(value, str):
+        is_path = key in ("cwd", "folder", "outfile")
+        return _is_text(value) and not (is_path and (not value or "\0" in value))
+    if isinstance(value, int | float):
+        return not isinstance(value, bool) and abs(value) <= _LARGEST
+    return True
+
+
+def _is_variable(name: str, value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return False
+    return bool(name) and "=" not in name and "\0" not in f"{name}{value}" and _is_text(f"{name}{value}")
+
+
+def _is_text(text: str) -> bool:
+    """JSON can write halves of characters, which are none."""
+    try:
+        os.fsencode(text)
+        return True
+    except UnicodeEncodeError:
+        return False
+
+
+def _seconds(timeout: str | float) -> float:
+    return parse_duration_s(timeout) if isinstance(timeout, str) else float(timeout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
@@ -48,40 +49,55 @@ class Announcer(Observer):
         self._template = template
 
     def starting(self, attempt: LiveAttempt) -> None:
+        if sys.stdout is None:  # closed
+            return
         line = self._template.replace("{gpus}", visible_devices(attempt.holds)).replace(
             "{command}", attempt.job.command
         )
+        rest = line.encode("utf-8", "surrogateescape") + b"\n"
         try:
-            sys.stdout.buffer.write(line.encode("utf-8", "surrogateescape") + b"\n")
-            sys.stdout.buffer.flush()
+            while rest:  # past the buffer, which would keep what nobody takes and fail at the end
+                rest = rest[os.write(sys.stdout.fileno(), rest) :]
         except OSError:
             pass  # nobody listens any more; the jobs go on
 
 
 class EventWriter(Observer):
-    """JSON lines: one when a job starts, one when it has ended. Documented in docs/json.md."""
+    """JSON lines: one when a job starts, one when it has ended. Documented in docs/json.md.
+
+    A start is told behind the end that made room for it, and that of a job in a line when its turn has come.
+    """
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
+        self._behind: dict[int, LiveAttempt] = {}  # attempt -> the one that is lined up behind it
 
-    def starting(self, attempt: LiveAttempt) -> None:
-        self._write("starting", attempt, attempt.started_at)
+    def started(self, attempt: LiveAttempt) -> None:
+        if attempt.follows is None:
+            self._write("starting", attempt, attempt.started_at)
+        else:
+            self._behind[attempt.follows] = attempt
 
     def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None:
         how = {"exit_code": attempt.exit_code, "signal": attempt.signal, "detail": verdict.detail}
         self._write("ended", attempt, at, outcome=verdict.outcome, again=verdict.again, **how)
+        successor = self._behind.pop(attempt.id, None)
+        if successor is not None and successor.follows is None:  # else it has stood back, and is queued again
+            self._write("starting", successor, successor.started_at)
 
     def _write(self, event: str, attempt: LiveAttempt, at: float, **more: Any) -> None:
-        devices = [device for device, _ in attempt.holds]
-        what = {"event": event, "at": at, "id": attempt.job.id, "name": attempt.job.name, "attempt": attempt.number}
+        job = attempt.job
+        what = {"event": event, "at": at, "id": job.id, "name": job.name, "folder": job.folder}
+        where = {"attempt": attempt.number, "devices": [device for device, _ in attempt.holds]}
         try:
-            self._file.write(json.dumps({**what, "devices": devices, **more}) + "\n")
+            self._file.write(json.dumps({**what, **where, **more}) + "\n")
             self._file.flush()
         except OSError:
             pass  # nobody listens any more; the jobs go on
 
 
 def open_events(path: str) -> TextIO:
+    path = "/dev/stdout" if path == "-" else path
     try:
         # Appended: it may be the file that standard output already goes to.
         return open(path, "a", encoding="utf-8", errors="surrogateescape")

@@ -53,10 +53,11 @@ def expand(
     """The points of one or more grids, each point once.
 
     With n_samples, `grid` gives the first of its points, `shuffled` draws among them without replacement, and
-    `random` draws a value for each parameter. By default the mode is `random` if there is a distribution.
+    `random` draws a value for each parameter. By default the mode is `random` if there is a distribution, else
+    `shuffled` if there is a number of samples, else `grid`.
     """
     drawn = next((name for grid in grids for name, axis in grid.items() if not isinstance(axis, Choices)), None)
-    mode = mode or ("random" if drawn else "grid")
+    mode = mode or ("random" if drawn else "grid" if n_samples is None else "shuffled")
     if mode not in MODES:
         raise UsageError(f"There is no mode '{mode}'. The modes are: {', '.join(MODES)}.")
     if n_samples is not None and n_samples < 1:

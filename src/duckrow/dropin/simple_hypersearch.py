@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from duckrow.core.errors import DuckrowError
+from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
 from duckrow.core.sweep import shuffle
 from duckrow.core.template import render
 
@@ -19,13 +20,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.sampling_mode == "shuffled_grid":
         points = shuffle(points, options.seed)
     try:
-        commands = [_formatted(options.command_pattern, point) for point in points[: options.n_samples]]
+        return _print([_formatted(options.command_pattern, point) for point in points[: options.n_samples]])
     except DuckrowError as error:
         print(f"simple_hypersearch: {error}", file=sys.stderr)
         return error.exit_code
-    for command in commands:
-        print(command)
-    return 0
+
+
+def _print(commands: Iterable[str]) -> int:
+    """As bytes: what was typed may not be text in this locale."""
+    if sys.stdout is None:  # closed
+        return EXIT_OK
+    try:
+        with open(sys.stdout.fileno(), "wb", closefd=False) as out:
+            out.writelines(os.fsencode(command) + b"\n" for command in commands)
+    except BrokenPipeError:
+        return EXIT_FAILED  # whoever read us has had enough
+    except OSError as error:
+        raise DuckrowError(f"The commands cannot be written: {error.strerror}.") from None
+    return EXIT_OK
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -56,6 +68,8 @@ def _formatted(pattern: str, point: dict[str, str]) -> str:
         return pattern.format(**point)
     except (KeyError, IndexError, ValueError, AttributeError, TypeError):
         return render(pattern, point, quoted=False)
+    except (MemoryError, OverflowError):
+        raise UsageError("A command would not fit into memory. Look at the widths in the pattern.") from None
 
 
 if __name__ == "__main__":

@@ -228,5 +228,11 @@ class Run:
         if self.source is not None:
             self.source.stop()
 
+    def drop_rest(self) -> None:
+        """What has not been started never will be."""
+        with self.loop.database.transaction():
+            waiting = [job_id for job_id, state in self.loop.store.unfinished_jobs() if state == State.QUEUED]
+            self.loop.store.skip_queued(waiting, time.time(), "the run has ended")
+
     def close(self) -> None:
         self.loop.close()

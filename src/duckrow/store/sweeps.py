@@ -59,7 +59,7 @@ class SweepStore:
         return self.database.all(_SQL["all"])
 
     def points(self, sweep_id: int) -> list[sqlite3.Row]:
-        """(job_id, key, parameters, state, outcome, host_id, command, folder) of each point that has a job."""
+        """(job_id, key, parameters, state, outcome, host_id, command, folder, cwd) of each point that has a job."""
         return self.database.all(_SQL["points"], {"sweep_id": sweep_id})
 
     def _one(self, query: str, values: dict[str, str | bytes]) -> SweepRow | None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
 import click
 
+from duckrow.api.interpreter import become, module_command
 from duckrow.core.errors import UsageError
 
 TOOLS = ("simple_gpu_scheduler", "simple_hypersearch")
@@ -32,5 +30,4 @@ def command(words: tuple[str, ...]) -> int:
     tool = words[0].replace("-", "_")
     if tool not in TOOLS:
         raise UsageError(f"There is no drop-in '{words[0]}'. There are: {', '.join(TOOLS)}.")
-    sys.stdout.flush()
-    return os.execv(sys.executable, [sys.executable, "-m", f"duckrow.dropin.{tool}", *words[1:]])
+    return become(module_command(f"duckrow.dropin.{tool}", *words[1:]))

@@ -72,6 +72,7 @@ class RunCommand(DeviceCommand):
 @click.option("--max-failures", type=click.IntRange(1), help="Start nothing more after so many failures.")
 @click.option("--announce", metavar="TEXT", help="Print this as each job starts, with its {command} and {gpus}.")
 @click.option("--events", type=click.Path(), help="Write starts and ends to this file, as lines of JSON.")
+@click.option("--once", is_flag=True, help="Keep nothing for --resume: what was not started is skipped.")
 @click.option("--lifo", is_flag=True, help="Of several free devices take the one listed last, or freed last.")
 @click.option("--dry-run", is_flag=True, help="Show what would run where.")
 @click.option("--table/--no-table", default=None, help="Print a table of all jobs at the end.")
@@ -98,6 +99,8 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     seats = check_devices(values)
     here = ctx.meta.get("duckrow.command")
     if here is not None:
+        if values["announce"] or values["events"]:
+            raise UsageError("--announce and --events are for a list of jobs; one command behind -- has the terminal.")
         return _run_here(here, file, seats, values["gpus_per_job"], options)
     if values["dry_run"]:
         return _dry_run(file, seats, values, options)
@@ -135,7 +138,7 @@ def _run_list(file: str | None, seats: Sequence[Seat], values: dict[str, Any], o
     run = open_run(
         seats,
         view if len(watchers) == 1 else Watchers(watchers),
-        lambda line: _spec_of(line, values, options),
+        lambda line: _spec_of(line, values, options, seats),
         seats_chosen=values["seats_chosen"],
         name=options.name,
         file=file,
@@ -153,18 +156,30 @@ def _run_list(file: str | None, seats: Sequence[Seat], values: dict[str, Any], o
         run.start_one_by_one()
     if run.source is not None and run.source.is_terminal:
         say("duckrow: reading commands from the terminal, one a line; Ctrl-D ends them.")
-    row = run.loop.host.previous
-    source = shlex.quote(os.path.relpath(row.source)) if row.source else ""
     return _see_through(
-        run, view, values["table"], f"duckrow run --resume {source}" if source else f"duckrow run --resume={row.name}"
+        run, view, values["table"], "" if values["once"] else _again(run, values["form"]), values["once"]
     )
 
 
-def _see_through(run: Run, view: RunView, wants_table: bool | None, again: str) -> int:
-    """The run from its beginning to its summary; the exit code. `again`: what runs those that have not succeeded."""
+def _again(run: Run, form: str) -> str:
+    """The command that runs what has not succeeded."""
+    row = run.loop.host.previous
+    form = "" if form == "commands" else f" --format {form}"
+    if row.source:
+        return f"duckrow run{form} --resume {shlex.quote(os.path.relpath(row.source))}"
+    return f"duckrow run{form} --resume={row.name}"
+
+
+def _see_through(run: Run, view: RunView, wants_table: bool | None, again: str, once: bool = False) -> int:
+    """The run from its beginning to its summary; the exit code.
+
+    `again`: what runs those that have not succeeded. `once`: nothing that has not been started is kept for that.
+    """
     view.open()
     try:
         run.go(view.pulse_s, view.pulse)
+        if once:
+            run.drop_rest()
     finally:
         view.close()
         run.close()
@@ -174,11 +189,11 @@ def _see_through(run: Run, view: RunView, wants_table: bool | None, again: str) 
     return EXIT_FAILED if view.report.failed or run.refused or _left(run, view) else EXIT_OK
 
 
-def _spec_of(line: str, values: dict[str, Any], options: JobOptions) -> JobSpec:
+def _spec_of(line: str, values: dict[str, Any], options: JobOptions, seats: Sequence[Seat]) -> JobSpec:
     if values["form"] == "json":
         from duckrow.cli.json_jobs import spec_of_line
 
-        return spec_of_line(line, options, values["gpus_per_job"])
+        return spec_of_line(line, options, values["gpus_per_job"], seats)
     return options.spec(line, values["gpus_per_job"])
 
 
@@ -231,7 +246,7 @@ def _summarise(run: Run, view: RunView, wants_table: bool | None, again: str) ->
     say(f"duckrow: {report.headline(time.time() - view.began, left, run.skipped, run.refused)}")
     for line in report.failure_lines():
         say(line)
-    if report.failed or left:
+    if again and (report.failed or left):
         say(f"duckrow: what has not succeeded runs again with: {again}")
 
 
@@ -280,7 +295,7 @@ def _dry_run(file: str | None, seats: Sequence[Seat], values: dict[str, Any], op
             text = os.fsdecode(stream.read())
     except OSError as error:
         raise UsageError(f"The file {file} cannot be read: {error.strerror}.") from None
-    specs = [_spec_of(line, values, options) for line in [*reader.feed(text), *reader.finish()]]
+    specs = [_spec_of(line, values, options, seats) for line in [*reader.feed(text), *reader.finish()]]
     booked: dict[str, int] = {}
     for spec in specs:
         holds = place(spec.gpus, seats, booked)

@@ -14,7 +14,8 @@ import click
 
 from duckrow.api.client import Client
 from duckrow.api.sweep_files import SweepFile, read_sweep_file
-from duckrow.api.sweeps import DEFAULT_ROOT, SweepRow, Sweeps, Todo
+from duckrow.api.sweep_list import handle_of
+from duckrow.api.sweeps import DEFAULT_ROOT, SweepRow, Sweeps, Todo, parameters_of
 from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say
 from duckrow.cli.job_options import DeviceCommand, JobOptions, device_options, run_options, take_job_options
@@ -129,6 +130,8 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
     todo = sweeps.todo(sweep, wish.points if wish else None)
     say(f"duckrow: sweep {sweep.name}: {todo.in_words()}.")
     if not todo.count:
+        if values["as_json"]:
+            _print_queued(sweep, [])
         return EXIT_OK
     queues = values["queue"] or (values["resume"] and not values["here"] and sweeps.hosted_by_daemon(sweep))
     return (_submit if queues else _run)(sweeps, sweep, todo, options, values)
@@ -193,7 +196,7 @@ def _united(typed: list[dict[str, Any]], file: SweepFile) -> Sequence[Grid]:
 def _print_commands(wish: Wish, as_json: bool) -> int:
     if as_json:
         pairs = zip(wish.commands, wish.points, strict=True)
-        print_json([{"command": text, "parameters": point} for text, point in pairs])
+        print_json([{"command": text, "parameters": parameters_of(point)} for text, point in pairs])
         return EXIT_OK
     sys.stdout.write("".join(f"{text}\n" for text in wish.commands))
     if sys.stdout.isatty():
@@ -206,10 +209,11 @@ def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, value
 
     seats = check_devices(values)
     specs = _prepare(sweeps, sweep, todo, options, values)
+    handle = shlex.quote(handle_of(sweeps.client, sweep))
     sweeps.client.database.close()  # before there are two of us
-    again = f"duckrow sweep --resume --name {shlex.quote(sweep.name)}"
+    again = f"duckrow sweep --resume --name {handle}"
     code = run_sweep(seats, sweep.id, sweep.name, specs, todo, values, options, again)
-    say(f"duckrow: `duckrow results {shlex.quote(sweep.name)}` shows the results.")
+    say(f"duckrow: `duckrow results {handle}` shows the results.")
     return code
 
 
@@ -217,16 +221,21 @@ def _submit(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, va
     specs = _prepare(sweeps, sweep, todo, options, values)
     ids = sweeps.submit(specs, todo, dict(options.variables))
     if values["as_json"]:
-        print_json({"sweep": sweep.name, "id": sweep.id, "folder": sweep.folder, "jobs": ids})
+        _print_queued(sweep, ids)
     else:
         print(compact_ids(ids))
         say(f"duckrow: {plural(len(ids), 'job')} submitted; `duckrow results {shlex.quote(sweep.name)}` shows them.")
     return EXIT_OK
 
 
+def _print_queued(sweep: SweepRow, ids: list[int]) -> None:
+    print_json({"sweep": sweep.name, "id": sweep.id, "folder": sweep.folder, "jobs": ids})
+
+
 def _prepare(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, values: dict[str, Any]) -> list[JobSpec]:
     options.name = ""  # that of the sweep; each run is named by its point
-    cwd = os.path.abspath(options.cwd or os.getcwd())
+    # One that is continued from elsewhere has its code where it was begun.
+    cwd = (None if todo.missing else sweeps.cwd_of(sweep)) or os.path.abspath(options.cwd or os.getcwd())
 
     def make_spec(point: Point, _folder: str) -> JobSpec:
         return options.spec(render(sweep.pattern, point), values["gpus_per_job"])

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import re
 import sys
-from collections.abc import Mapping
-from typing import Any
+
+TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 SUCCESS = ".duckrow-succeeded"
 """The file in a task's folder that says it has succeeded, and with which configuration."""
@@ -29,17 +34,52 @@ class GPUTask:
 
 def run_task(task_class: type[GPUTask], config: Mapping[str, Any], work_dir: str) -> None:
     """What a task's process does."""
+    folder = os.path.abspath(work_dir)  # the task may go elsewhere
+    noted = note_of(config)  # the task may change it
+    _have_alone(folder)
+    if success_of(folder) == noted:
+        print("This task has succeeded meanwhile, in another run of it. It is not run again.")
+        return
     _draw_into_files()
     task = task_class(config, work_dir)
     os.environ.update({name: str(value) for name, value in task.required_env().items()})
     task.main()
-    with open(os.path.join(work_dir, SUCCESS), "w") as file:
-        json.dump(note_of(config), file)
+    with open(os.path.join(folder, SUCCESS), "w") as file:
+        json.dump(noted, file)
+
+
+def _have_alone(folder: str) -> None:
+    """Wait while another process works in this folder: a run goes on when the script that began it is killed.
+
+    The lock ends with the last process of the task.
+    """
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("Another run is at this task. Waiting for its end.", flush=True)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    except OSError:
+        pass  # a file system without locks
 
 
 def note_of(config: Mapping[str, Any]) -> dict[str, str]:
-    """What tells one configuration from another."""
-    return {name: repr(value) for name, value in sorted(config.items())}
+    """What tells one configuration from another; where an object lies in memory does not."""
+    return {str(name): re.sub(r" at 0x[0-9a-f]+", "", repr(config[name])) for name in config}
+
+
+def success_of(folder: str) -> dict[str, str] | None:
+    """The configuration with which the task of this folder has succeeded, if it has; empty if nobody knows it."""
+    try:
+        with open(os.path.join(folder, SUCCESS)) as file:
+            text = file.read()
+    except OSError:
+        return None
+    try:
+        noted = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return noted if isinstance(noted, dict) else {}
 
 
 def _draw_into_files() -> None:

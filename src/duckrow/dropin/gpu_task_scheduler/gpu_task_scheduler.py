@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import json
+import copy
 import os
-import shutil
 import sys
 import time
-import uuid
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from duckrow.api.foreground import Event, run_jobs
-from duckrow.api.functions import Call, store_call, warm_modules
+from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError
+from duckrow.core.units import plural
 from duckrow.dropin.gpu_task_scheduler.config_manager import ConfigManager
-from duckrow.dropin.gpu_task_scheduler.gpu_task import SUCCESS, GPUTask, note_of, run_task
+from duckrow.dropin.gpu_task_scheduler.gpu_task import SUCCESS, GPUTask, note_of, success_of
+from duckrow.dropin.gpu_task_scheduler.task_jobs import Task, jobs_of
+from duckrow.dropin.gpu_task_scheduler.temporary import TaskCalls
 
-_WARM = GPUTask.__module__  # what each task's process has imported when it begins
+_NAMED = 20  # failed tasks that are listed
+# Whatever the settings say of other runs: here the slots are those of the configuration, and tasks have logs. What has
+# not been run is run when the script is started again.
+_OPTIONS = ["--jobs-per-gpu=1", "--no-follow", "--no-table", "--once"]
 
 
 class GPUTaskScheduler:
@@ -25,122 +28,119 @@ class GPUTaskScheduler:
         self._config_manager = ConfigManager(config)
         self._gpu_task_class = gpu_task_class
         self._settings = self._config_manager.get_all_scheduler_config()
-        self._tasks: list[str] = []  # the name of each task that is run, by its place in the list
-        self._outcomes: Counter[str] = Counter()
+        self._gpus = [env["CUDA_VISIBLE_DEVICES"] for env in self._config_manager.get_gpu_envs()]
+        self._by_folder: dict[str, Task] = {}  # what runs, by the folder of its job
+        self._outcomes: dict[str, str] = {}  # of those that have ended
 
     def start(self, check: bool = True) -> None:
         """Run all tasks that have not succeeded. With `check`, failures end the program with exit code 1."""
-        calls = os.path.join(self._settings["temp_folder"], f"duckrow-{uuid.uuid4().hex[:8]}")
-        os.makedirs(calls)
-        try:
-            jobs = self._prepare(calls)
-            if jobs:
-                run_jobs(jobs, os.path.join(calls, "jobs.jsonl"), self._gpus(), self._note)
-        finally:
-            shutil.rmtree(calls, ignore_errors=True)
-        failed = len(self._tasks) - self._outcomes["succeeded"]
+        os.makedirs(os.path.dirname(os.path.abspath(self._settings["scheduler_log_file_path"])), exist_ok=True)
+        tasks = self._tasks()
+        if not tasks:
+            return
+        code = self._run(tasks)
+        failed = [task for task in tasks if self._outcomes.get(task.name) != "succeeded"]
+        if code == EXIT_INTERRUPTED:
+            raise KeyboardInterrupt(f"{len(failed)} of {plural(len(tasks), 'task')} did not succeed")
+        if code not in (EXIT_OK, EXIT_FAILED):
+            raise DuckrowError(f"The tasks were not run to their end: duckrow ended with exit code {code}.")
         if failed and check:
-            raise SystemExit(
-                f"{failed} of {len(self._tasks)} tasks did not succeed; what each has printed stands in the "
-                f"{self._settings['log_file']} of its folder. They run again when this is started again."
+            raise SystemExit(self._report(failed, len(tasks)))
+        if failed:
+            print(self._report(failed, len(tasks)), file=sys.stderr)
+
+    def _tasks(self) -> list[Task]:
+        """Those that are to be run; the others are told."""
+        found: dict[str, Task] = {}  # by name: the very same combination may be listed twice
+        skipped: dict[str, bool] = {}  # whether its global settings were others
+        manager = copy.copy(self._config_manager)  # from the first one, however often this is started
+        for point in manager.get_all_test_config():
+            item = manager.get_next_config()
+            name, config, work_dir = item["test_config_string"], item["config"], item["work_dir"]
+            noted = None if self._settings["force_rerun"] else success_of(work_dir)
+            if noted is None or _is_of_another(noted, point):
+                found[name] = Task(name, config, work_dir, os.path.join(work_dir, self._settings["log_file"]))
+            else:
+                skipped[name] = bool(noted) and noted != note_of(config)
+        self._tell_skipped(skipped)
+        return list(found.values())
+
+    def _run(self, tasks: Sequence[Task]) -> int:
+        """The exit code of `duckrow run`."""
+        self._outcomes = {}
+        with TaskCalls(self._settings["temp_folder"]) as calls:
+            jobs = jobs_of(tasks, self._gpu_task_class, calls.folder, len(self._gpus))
+            self._by_folder = {job["folder"]: task for job, task in zip(jobs, tasks, strict=True)}
+            for task in tasks:
+                _make_ready(task)
+            calls.needed = True
+            code = run_jobs(
+                jobs, calls.list_file, [gpus.replace(",", "+") for gpus in self._gpus], self._note, _OPTIONS
             )
+            calls.needed = code != EXIT_OK
+        return code
 
-    def _gpus(self) -> list[str]:
-        return [env["CUDA_VISIBLE_DEVICES"].replace(",", "+") for env in self._config_manager.get_gpu_envs()]
-
-    # -- before -----------------------------------------------------------------------------------------------
-
-    def _prepare(self, calls: str) -> list[dict[str, Any]]:
-        """A job for each task that is to be run."""
-        jobs: list[dict[str, Any]] = []
-        seen: set[str] = set()
-        skipped = other_settings = 0
-        while (item := self._config_manager.get_next_config())["config"] is not None:
-            name, work_dir = item["test_config_string"], item["work_dir"]
-            if name in seen:
-                continue  # the very same combination, listed twice
-            seen.add(name)
-            done = None if self._settings["force_rerun"] else _success_of(work_dir)
-            if done is not None:
-                skipped += 1
-                other_settings += done != note_of(item["config"])
-                self._log("skips", name, None, time.time())
-                continue
-            jobs.append(self._job(item["config"], work_dir, os.path.join(calls, str(len(jobs)))))
-            self._tasks.append(name)
-        if skipped:
-            differs = f" ({other_settings} of them with other global settings)" if other_settings else ""
-            print(f"{skipped} tasks are skipped, since they have succeeded before{differs}.", file=sys.stderr)
-        return jobs
-
-    def _job(self, config: Mapping[str, Any], work_dir: str, folder: str) -> dict[str, Any]:
-        os.makedirs(work_dir, exist_ok=True)
-        log = os.path.join(work_dir, self._settings["log_file"])
-        _keep_old(log)
-        _remove(os.path.join(work_dir, SUCCESS))
-        call = Call(run_task, (self._gpu_task_class, config, work_dir), {}, "task")
-        return {
-            "command": store_call(call, os.path.abspath(folder)),
-            "name": f"task-{len(self._tasks)}",
-            "folder": os.path.abspath(folder),
-            "outfile": log,
-            "preload": warm_modules(_WARM),
-            "env": self._environment(config, work_dir),
-        }
-
-    def _environment(self, config: Mapping[str, Any], work_dir: str) -> dict[str, str]:
-        """What the task requires, before its process exists: some variables are read when Python starts."""
-        try:
-            required = self._gpu_task_class(config, work_dir).required_env()
-            return {"MPLBACKEND": "Agg", **{name: str(value) for name, value in required.items()}}
-        except Exception:  # of the user's code: it fails again in the task's own process, where its log shows it
-            return {"MPLBACKEND": "Agg"}
-
-    # -- meanwhile --------------------------------------------------------------------------------------------
+    # -- telling ----------------------------------------------------------------------------------------------
 
     def _note(self, event: Event) -> None:
-        name = self._tasks[int(event["name"].removeprefix("task-"))]
+        task = self._by_folder.get(event["folder"])
+        if task is None:
+            return  # a job of a run that was killed, which ours has watched to its end
+        gpus = ",".join(device for device in event["devices"] if not device.startswith("cpu"))
         if event["event"] == "starting":
-            self._log("receives", name, event["devices"], event["at"])
-        elif not event["again"]:
-            self._outcomes[event["outcome"]] += 1
-            self._log("finishes", name, event["devices"], event["at"])
+            self._log("receives", task.name, gpus, event["at"])
+        else:
+            self._outcomes[task.name] = event["outcome"]
+            self._log("finishes", task.name, gpus, event["at"])
             if event["outcome"] != "succeeded":
-                print(f"Task {name} {event['outcome']}: see its {self._settings['log_file']}.", file=sys.stderr)
+                _forget_success(task)  # it may have been killed behind its last line
 
-    def _log(self, verb: str, name: str, devices: list[str] | None, at: float) -> None:
-        gpu = ",".join(devices) if devices else self._gpus()[0].replace("+", ",")
+    def _log(self, verb: str, name: str, gpus: str, at: float) -> None:
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at)) + f",{int(at % 1 * 1000):03}"
-        with open(self._settings["scheduler_log_file_path"], "a") as file:
-            file.write(f"{moment} INFO gpu{gpu} {verb} task {name}\n")
+        with open(self._settings["scheduler_log_file_path"], "a", encoding="utf-8", errors="replace") as file:
+            file.write(f"{moment} INFO gpu{gpus} {verb} task {name}\n")
+
+    def _tell_skipped(self, skipped: Mapping[str, bool]) -> None:
+        for name in skipped:
+            self._log("skips", name, self._gpus[0], time.time())
+        if skipped:
+            others = sum(skipped.values())
+            differs = f" ({others} of them with other global settings)" if others else ""
+            print(
+                f"{plural(len(skipped), 'task')} skipped, having succeeded before{differs}. With force_rerun they run "
+                f"again; so does one without the {SUCCESS} in its folder.",
+                file=sys.stderr,
+            )
+
+    def _report(self, failed: Sequence[Task], total: int) -> str:
+        lines = [f"{len(failed)} of {plural(total, 'task')} did not succeed:"]
+        lines += [
+            f"  {task.name} {self._outcomes.get(task.name, 'was not run')}: see {task.log}" for task in failed[:_NAMED]
+        ]
+        if len(failed) > _NAMED:
+            lines.append(f"  and {len(failed) - _NAMED} more.")
+        return "\n".join([*lines, "They run again when this is started again."])
 
 
-def _success_of(work_dir: str) -> dict[str, str] | None:
-    """The configuration with which the task of this folder has succeeded, if it has."""
+def _is_of_another(noted: Mapping[str, str], point: Mapping[str, Any]) -> bool:
+    """Whether the note of a success tells of another combination, which once had the same name."""
+    return bool(noted) and any(noted.get(name) != value for name, value in note_of(point).items())
+
+
+def _make_ready(task: Task) -> None:
+    """Make the task's folder; keep the log of an earlier try beside the new one."""
+    for folder in {task.work_dir, os.path.dirname(task.log)}:
+        os.makedirs(folder, exist_ok=True)
+    if os.path.exists(task.log):
+        number = 1
+        while os.path.exists(f"{task.log}.{number}"):
+            number += 1
+        os.rename(task.log, f"{task.log}.{number}")
+    _forget_success(task)
+
+
+def _forget_success(task: Task) -> None:
     try:
-        with open(os.path.join(work_dir, SUCCESS)) as file:
-            text = file.read()
-    except OSError:
-        return None
-    try:
-        noted: dict[str, str] = json.loads(text or "{}")
-        return noted
-    except ValueError:
-        return {}
-
-
-def _keep_old(log: str) -> None:
-    """The log of an earlier try is kept beside the new one."""
-    if not os.path.exists(log):
-        return
-    number = 1
-    while os.path.exists(f"{log}.{number}"):
-        number += 1
-    os.rename(log, f"{log}.{number}")
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
+        os.unlink(os.path.join(task.work_dir, SUCCESS))
     except FileNotFoundError:
         pass

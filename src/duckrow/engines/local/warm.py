@@ -12,7 +12,7 @@ import shutil
 import signal
 import socket
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ _IDLE_S = 300.0
 _ANSWER_S = 20.0  # a nest that takes longer to fork is not well
 _TAG_ROOM = 120
 _FEW, _BROOD = 2, 4
+_WORTH_IT = 2  # a nest for a single run would be a waste
 _SCRIPT = os.path.join(os.path.dirname(__file__), "nest.py")
 
 NEST_TAG = b"nest"
@@ -112,6 +113,7 @@ class Nests:
     def __init__(self, reactor: Reactor) -> None:
         self._reactor = reactor
         self._nests: dict[tuple[str, str, int, str], _Nest] = {}
+        self._wanted: Counter[tuple[str, str, int, str]] = Counter()  # how many starts each would have served
         self._ended: set[int] = set()  # told to end, and not yet waited for
 
     @property
@@ -151,6 +153,9 @@ class Nests:
     def _nest_of(self, python: str, job: QueuedJob, base: Variables) -> _Nest | None:
         key = (python, job.preload or "", job.environment_id, job.cwd)
         if key not in self._nests:
+            self._wanted[key] += 1
+            if self._wanted[key] < _WORTH_IT:
+                return None
             if len(self._nests) >= MOST_NESTS:
                 self._end(min(self._nests, key=lambda other: self._nests[other].used_at))
             nest = _hatch(python, job.preload or "", job.cwd, base)

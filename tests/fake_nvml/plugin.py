@@ -1,0 +1,56 @@
+"""The fixtures of the fake GPUs; a test module asks for them by `pytest_plugins = ("tests.fake_nvml.plugin",)`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fake_nvml import FakeGpus, NoCompiler, library
+from tests.fake_nvml.asking import Nvml
+
+
+def library_or_skip() -> Path:
+    """A laptop need not have a C compiler; CI must."""
+    try:
+        return library()
+    except NoCompiler as error:
+        if os.environ.get("CI", "").lower() in ("1", "true"):
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def fake_nvml_library() -> Path:
+    return library_or_skip()
+
+
+@pytest.fixture
+def gpus(fake_nvml_library: Path, tmp_path: Path) -> FakeGpus:
+    """A machine that has no GPU yet."""
+    return FakeGpus(tmp_path / "fake-gpus")
+
+
+@pytest.fixture(scope="session")
+def _asker(fake_nvml_library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nvml]:
+    nvml = Nvml(FakeGpus(tmp_path_factory.mktemp("fake-gpus")).env())
+    yield nvml
+    nvml.process.communicate()
+
+
+@pytest.fixture
+def nvml(gpus: FakeGpus, _asker: Nvml) -> Nvml:
+    """What NVML says of these GPUs: `nvml("nvmlDeviceGetName(gpu(0))")`."""
+    assert _asker(f"look_at({str(gpus.folder.path)!r})") is None
+    return _asker
+
+
+@pytest.fixture
+def holder() -> Iterator[subprocess.Popen[bytes]]:
+    """A process of somebody else, who may hold memory."""
+    with subprocess.Popen(["sleep", "60"]) as sleeper:
+        yield sleeper
+        sleeper.kill()
