@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import socket
 import subprocess
 
 from tests.conftest import Duckrow, is_running, until
@@ -53,6 +55,59 @@ def test_two_daemons_started_at_once_one_wins_and_the_other_says_so(duckrow: Duc
     winner.terminate()
     winner.communicate()
     assert winner.returncode == 0
+
+
+def test_a_daemon_in_the_foreground_gives_the_prompt_back_while_its_jobs_go_on(duckrow: Duckrow) -> None:
+    daemon, job = in_the_foreground(duckrow)
+    daemon.terminate()
+    until(lambda: daemon.poll() is not None, "the prompt")
+    assert (daemon.returncode, duckrow.state(job)) == (0, "running")
+    (duckrow.work / "gate").touch()
+    duckrow.up()
+    duckrow.wait_for(job, "failed")
+    assert duckrow.job(job)["exit_code"] == 6
+
+
+def test_who_watches_the_daemon_learns_at_once_that_it_was_killed(duckrow: Duckrow) -> None:
+    daemon, job = in_the_foreground(duckrow)
+    duckrow.kill_daemon()
+    until(lambda: daemon.poll() is not None, "the end of what systemd watches")
+    assert (daemon.returncode, duckrow.state(job)) == (128 + signal.SIGKILL, "running")
+    duckrow.up()
+    (duckrow.work / "gate").touch()
+    duckrow.wait_for(job, "failed")
+    assert duckrow.job(job)["exit_code"] == 6
+
+
+def test_a_daemon_that_nobody_watches_any_more_ends(duckrow: Duckrow) -> None:
+    watched, job = in_the_foreground(duckrow)
+    daemon = duckrow.daemon_pid()
+    watched.kill()
+    watched.wait()
+    until(lambda: not is_running(daemon), "the daemon's end")
+    assert duckrow.sql("SELECT ended_at IS NOT NULL FROM hosts WHERE id = 1") == [(1,)]
+    assert duckrow.state(job) == "running"
+
+
+def in_the_foreground(duckrow: Duckrow) -> tuple[subprocess.Popen[bytes], int]:
+    """A daemon, and a job of it that runs until there is a gate."""
+    daemon = duckrow.spawn("up", "--foreground", "--slots", "1")
+    until((duckrow.home / "hosts" / "1.wake").exists, "the daemon")
+    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done; exit 6")
+    duckrow.wait_for(job, "running")
+    return daemon, job
+
+
+def test_systemd_is_told_when_the_daemon_is_ready(duckrow: Duckrow) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind("")  # a name that the kernel chooses; such names begin with a zero byte
+        systemd.settimeout(60)
+        address = "@" + systemd.getsockname()[1:].decode()
+        daemon = duckrow.spawn("up", "--foreground", "--slots", "1", env={"NOTIFY_SOCKET": address})
+        assert systemd.recv(100) == b"READY=1"
+    assert is_running(duckrow.daemon_pid())
+    daemon.terminate()
+    assert daemon.wait() == 0
 
 
 def test_up_again_says_that_it_runs_and_devices_are_remembered(duckrow: Duckrow) -> None:

@@ -136,7 +136,8 @@ def test_the_unit_of_the_service_is_printed(duckrow: Duckrow) -> None:
     assert start in unit
     assert f"\nEnvironment=DUCKROW_HOME={duckrow.home}\n" in unit
     assert "\nKillMode=process\n" in unit
-    assert "\nSendSIGKILL=no\nTimeoutStopSec=10\nRestart=on-failure\n" in unit
+    assert "\nType=notify\nNotifyAccess=all\n" in unit
+    assert "\nTimeoutStopSec=10\nRestart=on-failure\n" in unit
     assert "up --foreground\n" in duckrow("up", "--service", "--print").stdout
     assert not duckrow.home.exists()
 
@@ -162,6 +163,19 @@ def test_the_service_is_put_in_place_and_taken_away(duckrow: Duckrow, tmp_path: 
     assert f"duckrow: {unit} is removed." in duckrow("up", "--service", "--remove", env=env).stderr
     assert not unit.exists()
     assert duckrow("up", "--service", "--remove", env=env).stderr == "duckrow: there is no service to remove.\n"
+
+
+def test_a_service_that_does_not_start_is_told(duckrow: Duckrow, tmp_path: Path) -> None:
+    program = tmp_path / "systemctl"
+    program.write_text('#!/bin/sh\n[ "$2" != restart ] || { echo "See the journal for details." >&2; exit 1; }\n')
+    program.chmod(0o755)
+    done = duckrow("up", "--service", env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, ok=False)
+    assert done.returncode == 1
+    assert "runs" not in done.stderr
+    assert done.stderr.endswith(
+        "duckrow: systemctl --user restart duckrow.service failed: See the journal for details. The unit is in place; "
+        "duckrow up --service --remove takes it away.\n"
+    )
 
 
 def test_print_and_remove_need_the_service(duckrow: Duckrow) -> None:

@@ -24,12 +24,12 @@ def unit_text(command: Sequence[str]) -> str:
         "Description=duckrow, a queue for GPU jobs",
         "",
         "[Service]",
+        "Type=notify",
+        "NotifyAccess=all",
         f"ExecStart={' '.join(_quoted(word, '$') for word in command)}",
         *(f"Environment={_quoted(assignment)}" for assignment in kept),
-        "# Jobs outlive the daemon: it alone is ended, and finds them again.",
+        "# Jobs outlive the daemon: it alone is ended, and finds them again. Till then its keeper sees how they end.",
         "KillMode=process",
-        "# While jobs run, the keeper stays to see how they end: it must not be killed for that.",
-        "SendSIGKILL=no",
         "TimeoutStopSec=10",
         "Restart=on-failure",
         "RestartSec=5",
@@ -75,6 +75,20 @@ def systemctl(*words: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     return None if done.returncode == 0 else done.stderr.strip() or f"exit code {done.returncode}"
+
+
+def tell_ready() -> None:
+    """Tell systemd that the daemon is up, if systemd has started it."""
+    import socket
+
+    address = os.environ.get("NOTIFY_SOCKET")
+    if not address:
+        return
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notes:
+            notes.sendto(b"READY=1", f"\0{address[1:]}" if address.startswith("@") else address)
+    except OSError:
+        pass  # nobody listens there any more, so nobody waits
 
 
 def remove_unit() -> bool:

@@ -42,8 +42,7 @@ def command(foreground: bool, quiet: bool, no_dispatch: bool, ready_fd: int | No
     if values["service"]:
         return _serve_by_systemd(choice, values["print_unit"], values["remove"])
     if foreground:
-        serve_here(choice, _announcer(ready_fd), dispatch=not no_dispatch)
-        return EXIT_OK
+        return _serve(choice, ready_fd, dispatch=not no_dispatch)
     pid, is_new = launch(choice, sys.executable, dispatch=not no_dispatch)
     if not is_new:
         if choice.is_explicit:
@@ -62,6 +61,22 @@ def _choice(values: dict[str, Any], filled: bool) -> DeviceChoice:
         fill_devices("daemon", values, Settings())
     by_default = values["by_default"] or not chosen
     return DeviceChoice(list(values["gpus"]), values["slots"], values["jobs_per_gpu"] or 1, by_default)
+
+
+def _serve(choice: DeviceChoice, ready_fd: int | None, dispatch: bool) -> int:
+    if ready_fd is None:
+        from duckrow.api.service import tell_ready
+        from duckrow.cli.stand_in import stand_in
+
+        return stand_in(lambda: serve_here(choice, tell_ready, dispatch))
+    os.set_inheritable(ready_fd, False)
+
+    def announce() -> None:
+        os.write(ready_fd, b"ready")
+        os.close(ready_fd)
+
+    serve_here(choice, announce, dispatch)
+    return EXIT_OK
 
 
 def _serve_by_systemd(choice: DeviceChoice, print_unit: bool, remove: bool) -> int:
@@ -85,7 +100,10 @@ def _serve_by_systemd(choice: DeviceChoice, print_unit: bool, remove: bool) -> i
     for words in (["daemon-reload"], ["enable", service.UNIT], ["restart", service.UNIT]):
         trouble = service.systemctl(*words)
         if trouble:
-            raise DuckrowError(f"systemctl --user {' '.join(words)} failed: {trouble}. The unit is in place.")
+            raise DuckrowError(
+                f"systemctl --user {' '.join(words)} failed: {trouble.rstrip('.')}. The unit is in place; "
+                "duckrow up --service --remove takes it away."
+            )
     say("duckrow: the service is enabled and runs: systemctl --user status duckrow")
     if not service.lingers():
         say("duckrow: it starts when you log in and ends when you log out; to keep it always: loginctl enable-linger")
@@ -112,15 +130,3 @@ def _end_present_daemon() -> bool:
 
     client = Client()
     return end_daemon(client.folder, client.database) is not None
-
-
-def _announcer(ready_fd: int | None) -> Any:
-    if ready_fd is not None:
-        os.set_inheritable(ready_fd, False)
-
-    def announce() -> None:
-        if ready_fd is not None:
-            os.write(ready_fd, b"ready")
-            os.close(ready_fd)
-
-    return announce

@@ -1,0 +1,45 @@
+"""The process that a terminal or systemd watches: it ends with the daemon, while the daemon's keeper stays for jobs."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from collections.abc import Callable
+
+from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError
+
+_PR_SET_PDEATHSIG = 1
+_KILLED = 128 + signal.SIGKILL  # it has not said how it ended, so it could not
+_PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+
+
+def stand_in(serve: Callable[[], None]) -> int:
+    """Serve in a child, which becomes the keeper and has the daemon as its own; the exit code, once the daemon is gone.
+
+    The keeper may have to stay for hours, until the last job has ended. Whoever waits for us would wait so long to
+    have the prompt back, or to start the daemon again.
+    """
+    reading, writing = os.pipe()  # the keeper closes what is not its own: the end of the daemon is the end of the pipe
+    keeper = os.fork()
+    if keeper == 0:
+        os.close(reading)
+        return _serve(serve, writing)
+    os.close(writing)
+    for number in _PASSED_ON:
+        signal.signal(number, lambda number, _frame: os.kill(keeper, number))
+    said = b""
+    while more := os.read(reading, 16):
+        said += more
+    return said[-1] if said else _KILLED
+
+
+def _serve(serve: Callable[[], None], writing: int) -> int:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # no daemon that nobody watches
+    try:
+        serve()
+    except BaseException as error:  # whatever it is, it is told by others: here it only has an exit code
+        os.write(writing, bytes([error.exit_code if isinstance(error, DuckrowError) else EXIT_FAILED]))
+        raise
+    os.write(writing, bytes([EXIT_OK]))
+    return EXIT_OK
