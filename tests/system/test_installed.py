@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from duckrow import __version__
-from tests.conftest import Duckrow
+from tests.conftest import Duckrow, until
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_the_doctor_sees_a_damaged_database(duckrow: Duckrow) -> None:
 
 def test_the_unit_of_the_service_is_printed(duckrow: Duckrow) -> None:
     unit = duckrow("up", "--service", "--print", "--gpus", "0", "1").stdout
-    start = f"ExecStart={sys.executable} -m duckrow up --foreground --jobs-per-gpu 1 --gpus 0 --gpus 1\n"
+    start = f"ExecStart={sys.executable} -m duckrow up --foreground --jobs-per-gpu 1 --by-default --gpus 0 --gpus 1\n"
     assert start in unit
     assert f"\nEnvironment=DUCKROW_HOME={duckrow.home}\n" in unit
     assert "\nKillMode=process\n" in unit
@@ -163,6 +163,30 @@ def test_the_service_is_put_in_place_and_taken_away(duckrow: Duckrow, tmp_path: 
     assert f"duckrow: {unit} is removed." in duckrow("up", "--service", "--remove", env=env).stderr
     assert not unit.exists()
     assert duckrow("up", "--service", "--remove", env=env).stderr == "duckrow: there is no service to remove.\n"
+
+
+def test_a_restart_of_the_service_keeps_the_devices_as_they_were_changed(duckrow: Duckrow, tmp_path: Path) -> None:
+    program = tmp_path / "systemctl"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    duckrow.up("--gpus", "5")
+    duckrow("up", "--service", "--gpus", "0", env=env)
+    unit = Path(duckrow.env["XDG_CONFIG_HOME"]) / "systemd/user/duckrow.service"
+    words = next(line for line in unit.read_text().splitlines() if line.startswith("ExecStart=")).split()[3:]
+
+    def gpus_of_the_service(*change: str) -> set[str]:
+        daemon = duckrow.spawn(*words)
+        listed: list[dict[str, str]] = until(lambda: json.loads(duckrow("gpus", "--json").stdout), "the daemon")
+        if change:
+            duckrow("gpus", *change)
+        daemon.terminate()
+        daemon.wait()
+        return {place["device"] for place in listed if not place["device"].startswith("cpu")}
+
+    assert gpus_of_the_service("add", "1") == {"0"}
+    assert gpus_of_the_service("remove", "0") == {"0", "1"}
+    assert gpus_of_the_service() == {"1"}
 
 
 def test_a_service_that_does_not_start_is_told(duckrow: Duckrow, tmp_path: Path) -> None:

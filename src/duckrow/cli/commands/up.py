@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ from duckrow.cli.console import say
 from duckrow.cli.job_options import DeviceCommand, device_options, fill_devices
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
 from duckrow.scheduler.background import daemon_seats, launch, serve_here
-from duckrow.scheduler.choice import DeviceChoice
+from duckrow.scheduler.choice import DeviceChoice, remembered
 
 
 @click.command(cls=DeviceCommand, short_help="Start the daemon.")
@@ -81,9 +82,12 @@ def _serve(choice: DeviceChoice, ready_fd: int | None, dispatch: bool) -> int:
 
 def _serve_by_systemd(choice: DeviceChoice, print_unit: bool, remove: bool) -> int:
     from duckrow.api import service
+    from duckrow.api.client import Client
+    from duckrow.api.daemon import end_daemon
 
-    # Settings are asked when the service starts; only what was typed stands in the unit.
-    devices = choice.words() if choice.is_explicit else []
+    # Settings are asked when the service starts; only what was typed stands in the unit. What is remembered wins over
+    # that, so that a restart does not undo what `duckrow gpus add` and `remove` have changed since.
+    devices = replace(choice, by_default=True).words() if choice.is_explicit else []
     unit = service.unit_text([sys.executable, "-m", "duckrow", "up", "--foreground", *devices])
     if print_unit:
         print(unit, end="")
@@ -91,11 +95,14 @@ def _serve_by_systemd(choice: DeviceChoice, print_unit: bool, remove: bool) -> i
     if remove:
         return _remove_service()
     path = service.write_unit(unit)
+    client = Client()
+    remembered(client.database, choice)
     say(f"duckrow: wrote {path}.")
     if not service.has_systemd():
         say("duckrow: systemd does not answer here. Where it does: systemctl --user enable --now duckrow")
         return EXIT_FAILED
-    if _end_present_daemon():
+    # One that `submit` has started would keep the service from starting.
+    if end_daemon(client.folder, client.database):
         say("duckrow: the daemon that ran has ended; its running jobs go on, and the service looks after them.")
     for words in (["daemon-reload"], ["enable", service.UNIT], ["restart", service.UNIT]):
         trouble = service.systemctl(*words)
@@ -121,12 +128,3 @@ def _remove_service() -> int:
     note = f" systemd was not told: {trouble}" if trouble else " Running jobs go on."
     say(f"duckrow: {service.unit_path()} is removed.{note}")
     return EXIT_OK
-
-
-def _end_present_daemon() -> bool:
-    """A daemon that `submit` has started would keep the service from starting."""
-    from duckrow.api.client import Client
-    from duckrow.api.daemon import end_daemon
-
-    client = Client()
-    return end_daemon(client.folder, client.database) is not None
