@@ -6,6 +6,8 @@ import json
 import signal
 import socket
 import subprocess
+import sys
+from pathlib import Path
 
 from tests.conftest import Duckrow, is_running, until
 
@@ -41,6 +43,23 @@ def test_a_script_file_may_carry_its_options(duckrow: Duckrow) -> None:
     duckrow("submit", "train.sh", "--fast")
     duckrow("wait", "fromfile")
     assert duckrow("logs", "last").stdout == "ran with --fast\n"
+
+
+def test_modules_of_the_folder_are_not_taken_for_those_of_python(duckrow: Duckrow) -> None:
+    for name in ("json", "signal", "click"):
+        (duckrow.work / f"{name}.py").write_text("raise SystemExit('not this one')\n")
+    program = [str(Path(sys.executable).parent / "duckrow"), "submit", "--", "true"]
+    done = subprocess.run(program, cwd=duckrow.work, env=duckrow.env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+
+
+def test_what_was_not_submitted_because_no_daemon_could_start_is_not_called_safe(duckrow: Duckrow) -> None:
+    no_gpus = {"DUCKROW__DAEMON__GPUS": "all", "CUDA_VISIBLE_DEVICES": ""}
+    done = duckrow("submit", "--", "true", env=no_gpus, ok=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("duckrow: The daemon could not be started: ")
+    assert done.stderr.endswith("Nothing was added to the queue.\n")
+    assert duckrow.sql("SELECT count(*) FROM jobs") == [(0,)]
 
 
 def test_two_daemons_started_at_once_one_wins_and_the_other_says_so(duckrow: Duckrow) -> None:

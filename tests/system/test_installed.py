@@ -136,6 +136,7 @@ def test_the_unit_of_the_service_is_printed(duckrow: Duckrow) -> None:
     assert start in unit
     assert f"\nEnvironment=DUCKROW_HOME={duckrow.home}\n" in unit
     assert "\nKillMode=process\n" in unit
+    assert "\nWorkingDirectory=/\n" in unit
     assert "\nType=notify\nNotifyAccess=all\n" in unit
     assert "\nTimeoutStopSec=10\nRestart=on-failure\n" in unit
     assert "up --foreground\n" in duckrow("up", "--service", "--print").stdout

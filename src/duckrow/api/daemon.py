@@ -13,6 +13,8 @@ from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive
 
 END_S = 20.0
+# Not `-m duckrow`: that would look for modules in this folder first, and the json.py of a project is not Python's.
+_PROGRAM = "import sys; sys.path[:] = filter(None, sys.path); from duckrow.cli.main import main; main()"
 
 
 def running_daemon(folder: Folder, database: Database) -> HostRow | None:
@@ -32,7 +34,7 @@ def ensure_daemon(folder: Folder, database: Database, dispatch: bool = True) -> 
         return False
     import subprocess
 
-    command = [sys.executable, "-m", "duckrow", "up", "--quiet", *([] if dispatch else ["--no-dispatch"])]
+    command = [sys.executable, "-c", _PROGRAM, "up", "--quiet", *([] if dispatch else ["--no-dispatch"])]
     started = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
@@ -42,7 +44,7 @@ def ensure_daemon(folder: Folder, database: Database, dispatch: bool = True) -> 
     )
     if started.returncode != 0:
         said = started.stderr.decode(errors="replace").strip().removeprefix("duckrow: ")
-        raise DuckrowError(f"The daemon could not be started: {said} Your jobs are safe in the queue.")
+        raise DuckrowError(f"The daemon could not be started: {said} Nothing was added to the queue.")
     return True
 
 

@@ -27,6 +27,8 @@ def unit_text(command: Sequence[str]) -> str:
         "Type=notify",
         "NotifyAccess=all",
         f"ExecStart={' '.join(_quoted(word, '$') for word in command)}",
+        "# Not the home folder: Python would take its own modules from there, if there are files with such names.",
+        "WorkingDirectory=/",
         *(f"Environment={_quoted(assignment)}" for assignment in kept),
         "# Jobs outlive the daemon: it alone is ended, and finds them again. Till then its keeper sees how they end.",
         "KillMode=process",
@@ -98,6 +100,8 @@ def remove_unit() -> bool:
         return True
     except FileNotFoundError:
         return False
+    except OSError as error:
+        raise DuckrowError(f"The unit {unit_path()} cannot be removed: {error.strerror}.") from None
 
 
 def lingers() -> bool:
