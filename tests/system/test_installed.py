@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -216,11 +218,50 @@ def test_print_and_remove_need_the_service(duckrow: Duckrow) -> None:
 @pytest.mark.parametrize(
     ("shell", "part"), [("bash", "complete -o"), ("zsh", "#compdef duckrow"), ("fish", "complete ")]
 )
-def test_the_completion_script_is_printed_with_how_to_install_it(duckrow: Duckrow, shell: str, part: str) -> None:
-    done = duckrow("completion", shell)
-    assert part in done.stdout
-    assert "_DUCKROW_COMPLETE" in done.stdout
-    assert done.stderr.startswith(f"duckrow: to install it: duckrow completion {shell} > ")
+def test_the_completion_script_goes_where_it_is_told_to_go(
+    duckrow: Duckrow, tmp_path: Path, shell: str, part: str
+) -> None:
+    script = tmp_path / "script"
+    with script.open("w") as file:
+        command = duckrow.command("completion", shell)
+        done = subprocess.run(command, env=duckrow.env, stdout=file, stderr=subprocess.PIPE, text=True)
+    assert part in script.read_text()
+    assert "_DUCKROW_COMPLETE" in script.read_text()
+    told = done.stderr.removeprefix("duckrow: to install it: ")
+    assert told.endswith("; then open a new shell.\n")
+    env = {**duckrow.env, "HOME": str(tmp_path), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    install = told.partition(";")[0].partition(", with")[0]
+    subprocess.run(["/bin/sh", "-c", install], env=env, check=True, capture_output=True)
+    assert any(path.read_text() == script.read_text() for path in tmp_path.rglob("*duckrow*") if path.is_file())
+
+
+def test_a_shell_that_evaluates_the_script_is_not_told_how_to_install_it(duckrow: Duckrow) -> None:
+    assert duckrow("completion", "bash").stderr == ""
+
+
+def test_files_complete_where_duckrow_has_nothing_to_offer(duckrow: Duckrow) -> None:
+    assert "complete -o nosort -o default -F" in duckrow("completion", "bash").stdout
+    assert "{ _files; return }" in duckrow("completion", "zsh").stdout
+    assert "and __fish_complete_path" in duckrow("completion", "fish").stdout
+
+
+def test_fish_is_offered_the_whole_of_a_word_with_commas(duckrow: Duckrow) -> None:
+    script = duckrow("completion", "fish").stdout
+    assert 'string split --max 1 ","' in script
+    if shutil.which("fish") is None:
+        pytest.skip("there is no fish here")
+    duckrow("run", "--slots", "1", stdin="true\n")
+    (duckrow.work / "commands.txt").touch()
+    env = {**duckrow.env, "PATH": f"{Path(sys.executable).parent}:{duckrow.env['PATH']}"}
+
+    def offered(line: str) -> list[str]:
+        words = ["fish", "--no-config", "-c", f"{script}\ncomplete -C '{line}'"]
+        done = subprocess.run(words, cwd=duckrow.work, env=env, capture_output=True, text=True)
+        return done.stdout.splitlines()
+
+    assert offered("duckrow show 1,t") == ["1,true\tjobs of this name"]
+    assert "1\ttrue, succeeded" in offered("duckrow show ")
+    assert offered("duckrow run comm") == ["commands.txt"]
 
 
 def test_there_is_no_completion_for_other_shells(duckrow: Duckrow) -> None:
@@ -240,6 +281,14 @@ def test_verbs_options_ids_and_names_complete(duckrow: Duckrow) -> None:
     assert complete(duckrow, "duckrow follow tr") == ["true"]
     assert complete(duckrow, "duckrow kill 1,f") == ["1,false"]
     assert "submit" in complete(duckrow, "duckrow nonsense ")
+
+
+def test_only_names_that_can_be_typed_complete(duckrow: Duckrow) -> None:
+    for name in ("lr=1,seed=2", "a,b"):
+        duckrow("submit", "--hold", "--name", name, "--", "true")
+    assert complete(duckrow, "duckrow show ") == ["last", "2", "1", "lr=1,seed=2"]
+    assert complete(duckrow, "duckrow show lr=1,se") == ["lr=1,seed=2"]
+    assert complete(duckrow, "duckrow show 2,") == ["2,last", "2,2", "2,1"]
 
 
 def test_completing_never_fails(duckrow: Duckrow) -> None:

@@ -20,7 +20,7 @@ from duckrow.store.looking import NEWEST_FORM, Look, Trouble
 OK, WARN, PROBLEM = "ok", "warn", "problem"
 _LITTLE_SPACE_BYTES = 1 << 30
 _NO_SPACE_BYTES = 50 << 20
-_COMPLETIONS = {
+COMPLETIONS = {
     "bash": "~/.local/share/bash-completion/completions/duckrow",
     "zsh": "~/.zfunc/_duckrow",
     "fish": "~/.config/fish/completions/duckrow.fish",
@@ -252,12 +252,17 @@ def _service() -> Iterator[Finding]:
         yield Finding("service", WARN, f"{unit_path()}; it ends when you log out", advice)
 
 
+def completion_install(shell: str) -> str:
+    path = COMPLETIONS[shell]
+    return f"mkdir -p {os.path.dirname(path)} && duckrow completion {shell} > {path}"
+
+
 def _completion() -> Iterator[Finding]:
     shell = os.path.basename(os.environ.get("SHELL", ""))
-    path = _COMPLETIONS.get(shell)
+    path = COMPLETIONS.get(shell)
     if path is None:
         return
     if os.path.exists(os.path.expanduser(path)):
         yield Finding("completion", OK, f"installed for {shell}")
     else:
-        yield Finding("completion", OK, f"not installed for {shell}", f"duckrow completion {shell} > {path}")
+        yield Finding("completion", OK, f"not in {path}", completion_install(shell))

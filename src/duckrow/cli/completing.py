@@ -25,17 +25,21 @@ def read_nothing() -> None:
 
 
 def complete_jobs(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The newest ids and names that begin so; of `3,12-` the part behind the last comma is completed."""
+    """The newest ids and names that begin so; of `3,12-` the part behind the last comma is completed.
+
+    A name that has commas itself, like `lr=0.1,seed=3`, stands alone.
+    """
     from click.shell_completion import CompletionItem
 
     from duckrow.api.recent import recent_jobs
 
-    before, comma, begun = incomplete.rpartition(",")
+    before, comma, begun = ("", "", incomplete) if "=" in incomplete else incomplete.rpartition(",")
     found = {"last": "the newest job"}
     jobs = recent_jobs()
     found.update({str(job_id): f"{name}, {state}" for job_id, name, state in jobs})
     for _, name, _ in jobs:
-        found.setdefault(name, "jobs of this name")
+        if "," not in name or ("=" in name and not before):
+            found.setdefault(name, "jobs of this name")
     return [
         CompletionItem(f"{before}{comma}{word}", help=text) for word, text in found.items() if word.startswith(begun)
     ]

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
+
 import click
 
+from duckrow.api.doctor import COMPLETIONS, completion_install
 from duckrow.cli.completing import VARIABLE
 from duckrow.cli.console import say
 from duckrow.core.errors import EXIT_OK
 
-INSTALL = {
-    "bash": "duckrow completion bash > ~/.local/share/bash-completion/completions/duckrow",
-    "zsh": "duckrow completion zsh > ~/.zfunc/_duckrow, with fpath+=~/.zfunc before compinit in ~/.zshrc",
-    "fish": "duckrow completion fish > ~/.config/fish/completions/duckrow.fish",
+_ALSO = {
+    "bash": "; it needs the package bash-completion",
+    "zsh": ", with fpath+=~/.zfunc before compinit in ~/.zshrc",
+    "fish": "",
+}
+# Where duckrow has nothing to offer, files complete as they do without a script. And in fish, click's script would cut
+# what is offered at its first comma.
+_LOOP_ZSH, _LOOP_FISH = "    for type key", "    for completion"
+_CHANGES = {
+    "bash": {"complete -o nosort": "complete -o nosort -o default"},
+    "zsh": {_LOOP_ZSH: f'    [[ -z "$response" ]] && {{ _files; return }}\n\n{_LOOP_ZSH}'},
+    "fish": {
+        _LOOP_FISH: f'    test -z "$response"; and __fish_complete_path (commandline -ct);\n\n{_LOOP_FISH}',
+        'string split ","': 'string split --max 1 ","',
+    },
 }
 
 
 @click.command(short_help="Print the completion script of a shell.")
-@click.argument("shell", type=click.Choice(list(INSTALL)))
+@click.argument("shell", type=click.Choice(list(COMPLETIONS)))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> int:
     """Print the script by which a shell completes verbs, options, ids and names of jobs.
@@ -26,6 +42,8 @@ def command(ctx: click.Context, shell: str) -> int:
     duckrow completion zsh > ~/.zfunc/_duckrow
     duckrow completion fish > ~/.config/fish/completions/duckrow.fish
     eval "$(duckrow completion bash)"      just in this shell
+
+    If the folder is not there, make it first: mkdir -p ~/.zfunc
     """
     from click.shell_completion import get_completion_class
 
@@ -33,6 +51,18 @@ def command(ctx: click.Context, shell: str) -> int:
     assert complete is not None, shell
     # The text alone: `source` would run bash, to complain about an old one on the wrong machine.
     maker = complete(ctx.find_root().command, {}, "duckrow", VARIABLE)
-    print(complete.source_template % maker.source_vars())
-    say(f"duckrow: to install it: {INSTALL[shell]}; then open a new shell.")
+    script = complete.source_template % maker.source_vars()
+    for old, new in _CHANGES[shell].items():
+        script = script.replace(old, new)
+    print(script)
+    if not _is_read_by_a_shell():
+        say(f"duckrow: to install it: {completion_install(shell)}{_ALSO[shell]}; then open a new shell.")
     return EXIT_OK
+
+
+def _is_read_by_a_shell() -> bool:
+    """`eval "$(duckrow completion bash)"` may stand in a .bashrc: then nobody wants to be told, with every shell."""
+    try:
+        return stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
