@@ -47,6 +47,10 @@ def test_a_job_that_wants_more_seats_than_there_are_stops_nothing() -> None:
     assert expected_ends(2, [], waiting(10, seats=5), {1}) == {1: 10.0}
 
 
+def test_a_seat_on_which_more_runs_than_is_ours_is_still_one() -> None:
+    assert expected_ends(1, [5.0, 7.0, 3.0], waiting(10, 20), {1, 2}) == {1: 17.0, 2: 37.0}
+
+
 def test_behind_a_job_of_which_nothing_is_known_nothing_is_known() -> None:
     assert expected_ends(1, [], waiting(10, math.inf, 10), {1, 2, 3}) == {1: 10.0}
     assert expected_ends(1, [math.inf], waiting(10), {1}) == {}

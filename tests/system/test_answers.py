@@ -143,6 +143,26 @@ def test_an_eta_is_known_from_earlier_jobs_of_the_name(duckrow: Duckrow) -> None
     assert duckrow.job(3)["eta_s"] is None
 
 
+def test_an_eta_counts_only_the_places_that_a_job_could_have(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0,1", "--slots", "4")
+    duckrow("submit", "--name", "nap", "--", "true")
+    duckrow("wait", "1")
+    duckrow.sql("UPDATE attempts SET started_at = started_at - 1000 WHERE job_id = 1")
+    both = duckrow.submit("--name", "nap", "--gpus", "2", "--", "sleep 60")
+    duckrow.wait_for(both, "running")
+    waiting = [duckrow.submit("--name", "nap", "--", "sleep 60") for _ in range(4)]
+
+    def thousands(jobs: list[int]) -> list[int]:
+        return [round(duckrow.job(job)["eta_s"] / 1000) for job in jobs]
+
+    assert thousands(waiting) == [2, 2, 3, 3], "behind the pair, two at a time, and none on the CPU slots"
+    duckrow("gpus", "drain", "1")
+    assert thousands(waiting) == [2, 3, 4, 5]
+    beside = [duckrow.submit("--name", "nap", "--gpus", "0", "--", "sleep 60") for _ in range(5)]
+    duckrow.wait_for(beside[3], "running")
+    assert thousands(beside) == [1, 1, 1, 1, 2]
+
+
 def test_show_tells_all_that_is_known(duckrow: Duckrow) -> None:
     duckrow.up("--slots", "1")
     duckrow(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import heapq
+import json
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from duckrow.core.inventory import CPU, Seat
 from duckrow.store.answers import AnswerStore
-from duckrow.store.hosts import is_alive, seats_from
+from duckrow.store.control import ControlStore
+from duckrow.store.hosts import DAEMON, is_alive, seats_from
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
@@ -76,40 +79,62 @@ def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int
     if not waiting or "" in client.jobs.pauses():
         return
     for host_id in {owners[job_id] for job_id in waiting}:
-        ids = {job_id for job_id in waiting if owners[job_id] == host_id}
-        for job_id, ends_in_s in _ends_on_host(client, history, host_id, ids).items():
+        of_host = [view for view in waiting.values() if owners[view.id] == host_id]
+        for job_id, ends_in_s in _ends_on_host(client, history, host_id, of_host).items():
             waiting[job_id].eta_s = ends_in_s
 
 
-def _ends_on_host(client: Client, history: History, host_id: int, wanted: set[int]) -> dict[int, float]:
+def _ends_on_host(client: Client, history: History, host_id: int, wanted: Sequence[JobView]) -> dict[int, float]:
+    """Beside GPUs there are CPU slots for jobs that need no GPU, and for them alone: these are a queue of their own."""
     seats = seats_from(client.hosts.get(host_id).seats)
-    if not seats or not is_alive(client.folder, host_id):
+    if host_id == DAEMON:
+        wishes = ControlStore(client.database).device_wishes()
+        drained = {device for device, wish in wishes.items() if wish != "add"}
+        seats = [seat for seat in seats if drained.isdisjoint(seat.devices)]
+    if not is_alive(client.folder, host_id):
+        return {}
+    has_side = any(seat.side for seat in seats)
+    ends: dict[int, float] = {}
+    for side in {has_side and view.gpus == 0 for view in wanted}:
+        ids = {view.id for view in wanted if (has_side and view.gpus == 0) == side}
+        all_waiting = AnswerStore(client.database).queue_of_host(host_id, _AHEAD)
+        queue = (row for row in all_waiting if (has_side and row["gpus"] == 0) == side)
+        # GPUs are common to all hosts; CPU slots are each host's own, though they have the same names.
+        live = [row for row in client.jobs.live() if row["job_host_id"] == host_id or f'"{CPU}' not in row["holds"]]
+        ends.update(_ends_on_seats(history, [seat for seat in seats if seat.side == side], live, queue, ids))
+    return ends
+
+
+def _ends_on_seats(
+    history: History, seats: Sequence[Seat], live: Iterable[Any], queue: Iterable[Any], wanted: set[int]
+) -> dict[int, float]:
+    """`live` and `queue`: rows of attempts and jobs."""
+    if not seats:
         return {}
     now = time.time()
     devices_per_seat = max(max(seat.gpu_count for seat in seats), 1)
+    devices = {device for seat in seats for device in seat.devices}
 
-    def expected_s(project: str, name: str) -> float:
-        known = history.expected_s(project, name)
+    def expected_s(row: Any) -> float:
+        known = history.expected_s(row["project"], row["name"])
         return math.inf if known is None else known
 
-    busy = [
-        max(expected_s(row["project"], row["name"]) - (now - row["started_at"]), 0.0)
-        for row in client.jobs.live()
-        if row["job_host_id"] == host_id
-    ]
-    queue = (
-        Waiting(row["id"], expected_s(row["project"], row["name"]), math.ceil((row["gpus"] or 1) / devices_per_seat))
-        for row in AnswerStore(client.database).queue_of_host(host_id, _AHEAD)
-    )
-    return expected_ends(len(seats), busy, queue, wanted)
+    busy: list[float] = []
+    for row in live:
+        held = devices.intersection(device for device, _ in json.loads(row["holds"]))
+        left_s = max(expected_s(row) - (now - row["started_at"]), 0.0)
+        busy += [left_s] * math.ceil(len(held) / devices_per_seat)
+    waiting = (Waiting(row["id"], expected_s(row), math.ceil((row["gpus"] or 1) / devices_per_seat)) for row in queue)
+    return expected_ends(len(seats), busy, waiting, wanted)
 
 
 def expected_ends(seats: int, busy: Sequence[float], queue: Iterable[Waiting], wanted: set[int]) -> dict[int, float]:
     """In how many seconds each wanted job will have ended, if jobs start in order as seats become free.
 
-    `busy`: how long each running job still goes on. What nobody knows is left out.
+    `busy`: how long what runs still goes on, once for each seat; others too may use our GPUs, so it may be more than
+    there are seats. What nobody knows is left out.
     """
-    free_in = [*busy, *[0.0] * (seats - len(busy))]
+    free_in = [*sorted(busy)[-seats:], *[0.0] * (seats - len(busy))]
     heapq.heapify(free_in)
     ends: dict[int, float] = {}
     left = set(wanted)
