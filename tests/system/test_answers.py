@@ -63,6 +63,46 @@ def test_ls_lists_what_is_asked_for(worked: Duckrow) -> None:
     assert json.loads(worked("ls", "--name", "nothing", "--json").stdout) == []
 
 
+def test_ls_says_what_it_cannot_show(worked: Duckrow) -> None:
+    assert (
+        worked("ls", "-l", "4", "--page", "9").stderr == "2 succeeded, 4 failed. There is no page 9; the last is 2.\n"
+    )
+    assert worked("ls", "--page", "9" * 20).stderr.endswith(f"There is no page {'9' * 20}; the last is 1.\n")
+    assert worked("ls", "--limit", "9" * 20, "-c", "id").stdout.split() == ["ID", *"123456"]
+    assert worked("ls", "1-3", "--name", "odd").stderr == "No such job, among 6. `duckrow ls --all` shows them.\n"
+    assert worked("ls", "3-6", "--limit", "2", "--page", "2", "-c", "id").stdout.split() == ["ID", "5", "6"]
+
+
+@pytest.mark.parametrize("sort", ["", "-", "id,name"])
+def test_ls_sorts_by_one_column_that_there_is(worked: Duckrow, sort: str) -> None:
+    done = worked("ls", f"--sort={sort}", ok=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "column" in done.stderr
+
+
+def test_a_paused_project_does_not_hide_that_no_daemon_runs(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    duckrow("submit", "--hold", "--", "true")
+    duckrow("pause", "--project", "other")
+    duckrow("down")
+    paused = "; other is paused (duckrow resume)"
+    assert duckrow("ls").stderr == f"1 queued{paused}; the daemon is not running (duckrow up).\n"
+
+
+def test_jobs_of_an_ended_run_do_not_hide_that_others_wait_for_the_daemon(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    duckrow("submit", "--hold", "--project", "mine", "--", "true")
+    duckrow("pause")
+    run = duckrow.spawn("run", "--slots", "1", "--", "true", stderr=subprocess.DEVNULL)
+    until(lambda: duckrow.sql("SELECT count(*) FROM jobs") == [(2,)], "the job of the run")
+    run.kill()
+    run.wait()
+    duckrow("resume")
+    duckrow("down")
+    said = duckrow("ls", "--project", "mine").stderr
+    assert "; the daemon is not running (duckrow up)" in said
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -72,6 +112,7 @@ def test_ls_lists_what_is_asked_for(worked: Duckrow) -> None:
         (["--outcome", "queued"], "no outcome 'queued'."),
         (["--since", "yesterday"], "'yesterday' is not a time"),
         (["--watch"], "--watch draws in a terminal"),
+        (["--watch", "2", "--json"], "--json prints once"),
         (["--limit", "0"], "0 is not in the range"),
         (["99"], "There is no job 99"),
     ],
@@ -101,6 +142,21 @@ def test_ls_watches_in_a_terminal_until_it_is_interrupted(worked: Duckrow) -> No
     assert seen.count(b"\x1b[2J") == 1
 
 
+def test_a_tree_can_be_watched(duckrow: Duckrow) -> None:
+    first = duckrow.submit("--hold", "--", "true")
+    duckrow.submit("--after", str(first), "--name", "second", "--", "true")
+    ours, theirs = pty.openpty()
+    watching = duckrow.spawn("ls", "--watch", "--tree", stdout=theirs, stderr=theirs, env={"LINES": "12"})
+    os.close(theirs)
+    seen = b""
+    while b"2 queued" not in seen:
+        seen += os.read(ours, 65536)
+    watching.send_signal(signal.SIGINT)
+    assert watching.wait(30) == 130
+    os.close(ours)
+    assert "└ second" in seen.decode()
+
+
 def test_jobs_of_a_run_that_has_ended_are_marked_with_the_way_on(duckrow: Duckrow) -> None:
     duckrow("ls")
     run = duckrow.spawn("run", "--slots", "1", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -115,7 +171,7 @@ def test_jobs_of_a_run_that_has_ended_are_marked_with_the_way_on(duckrow: Duckro
     done = duckrow("ls")
     host = duckrow.job(2)["host"]
     assert "queued (run ended)" in done.stdout
-    assert f"1 wait for a run that has ended (duckrow run --resume={host})" in done.stderr
+    assert f"1 waits for a run that has ended (duckrow run --resume={host})" in done.stderr
     assert f"a run that has ended (duckrow run --resume={host})" in duckrow("show", "2").stdout
     assert duckrow.job(2)["run_ended"]
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from duckrow.api.views import JobView
 
 SHOWN = 30
+_MOST = 1 << 62  # rows that SQLite can count
 STATES = tuple(state.value for state in State)
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
 
@@ -121,7 +122,8 @@ def listing(
     """
     where, values = filter.where(time.time())
     values["now"] = time.time()
-    offset = (page - 1) * max(limit, 0)
+    limit = min(limit, _MOST)
+    offset = min((page - 1) * max(limit, 0), _MOST)
     store = AnswerStore(client.database)
     if sort is None:
         return _annotated(client, _most_worth_seeing(store, where, values, limit, offset))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from duckrow.api.client import Client
 from duckrow.api.listing import COLUMNS, OUTCOMES, SHOWN, STATES, Filter, ended_runs, listing, parse_words, tally
 from duckrow.api.sweep_list import find_sweep
+from duckrow.api.views import JobView
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import print_json, say, terminal_height
 from duckrow.cli.job_options import TIME
@@ -54,23 +57,24 @@ def command(words: tuple[str, ...], watch: float | None, tree: bool, as_json: bo
     duckrow ls --watch                        until Ctrl-C
     duckrow ls --json | jq                    for programs
     """
-    request = _Request(Client(), words, options)
+    limit_is_typed = click.get_current_context().get_parameter_source("limit") != ParameterSource.DEFAULT
+    if options["show_all"] or (words and not limit_is_typed):
+        options["limit"] = -1
+    request = _Request(Client(), words, options, tree)
     if watch is not None:
-        if as_json or not sys.stdout.isatty():
+        if as_json:
+            raise UsageError("--watch draws a table again and again, --json prints once. Leave one of them out.")
+        if not sys.stdout.isatty():
             raise UsageError("--watch draws in a terminal, and this is none. Leave it out, or use `duckrow wait`.")
         request.watch(max(watch, 0.1))
     views = request.views()
     if as_json:
         print_json([view.as_json() for view in views])
         return EXIT_OK
-    if tree:
-        from duckrow.api.control import Control
-        from duckrow.cli.tree import as_tree
-
-        views = as_tree(views, Control().dependencies())
-    if views:
-        print("\n".join(job_lines(views, request.columns)))
-    if not words:
+    lines = request.lines(views)
+    if lines:
+        print("\n".join(lines))
+    if not (words and views):
         say(request.totals(len(views)))
     return EXIT_OK
 
@@ -78,8 +82,9 @@ def command(words: tuple[str, ...], watch: float | None, tree: bool, as_json: bo
 class _Request:
     """What was asked for, to be answered once or again and again."""
 
-    def __init__(self, client: Client, words: tuple[str, ...], options: dict[str, Any]) -> None:
+    def __init__(self, client: Client, words: tuple[str, ...], options: dict[str, Any], tree: bool) -> None:
         self._client = client
+        self._tree = tree
         statuses = parse_words("state", options["states"], [*STATES, *OUTCOMES])
         self._filter = Filter(
             statuses=statuses + parse_words("outcome", options["outcomes"], OUTCOMES),
@@ -92,17 +97,20 @@ class _Request:
             sweep_id=None if options["sweep"] is None else find_sweep(client, options["sweep"]).id,
         )
         self.columns = parse_words("column", [options["columns"] or ""], list(COLUMNS))
-        self._sort = options["sort"]
-        if self._sort is not None:
-            down, name = "-" * self._sort.startswith("-"), self._sort.removeprefix("-")
-            self._sort = down + (parse_words("column", [name], list(COLUMNS)) or ["id"])[0]
-        elif words:
-            self._sort = "id"
-        self._limit = -1 if options["show_all"] or words else options["limit"]
+        self._sort = _checked_sort(options["sort"]) if options["sort"] is not None else "id" if words else None
+        self._limit = options["limit"]  # -1: all
         self._page = options["page"]
 
-    def views(self) -> list[Any]:
+    def views(self) -> list[JobView]:
         return listing(self._client, self._filter, self._limit, self._page, self._sort)
+
+    def lines(self, views: list[JobView]) -> list[str]:
+        if self._tree:
+            from duckrow.api.control import Control
+            from duckrow.cli.tree import as_tree
+
+            views = as_tree(views, Control().dependencies())
+        return job_lines(views, self.columns) if views else []
 
     def totals(self, shown: int) -> str:
         """How many there are, and what keeps them from running, if something does."""
@@ -114,35 +122,48 @@ class _Request:
                 return "No jobs yet. Add one: duckrow submit -- python train.py"
             return f"No such job, among {everything}. `duckrow ls --all` shows them."
         listed = ", ".join(f"{count} {status}" for status, count in counts.items())
-        sentence = f"{listed}{self._obstacle(counts.get('queued', 0))}."
-        if 0 < self._limit * self._page < total:
+        sentence = f"{listed}{self._obstacles('queued' in counts)}."
+        if not shown and self._page > 1:
+            sentence += f" There is no page {self._page}; the last is {math.ceil(total / self._limit)}."
+        elif 0 < self._limit * self._page < total:
             sentence += f" {shown} of {total} shown; more: --page {self._page + 1}, or --all."
         return sentence
 
-    def _obstacle(self, queued: int) -> str:
+    def _obstacles(self, some_wait: bool) -> str:
         pauses = self._client.jobs.pauses()
-        if pauses:
-            what = "everything is" if "" in pauses else f"{', '.join(pauses)} {'is' if len(pauses) == 1 else 'are'}"
-            return f"; {what} paused (duckrow resume)"
-        runs = ended_runs(self._client) if queued else {}
+        if "" in pauses:
+            return "; everything is paused (duckrow resume)"
+        note = f"; {', '.join(pauses)} {'is' if len(pauses) == 1 else 'are'} paused (duckrow resume)" if pauses else ""
+        if not some_wait:
+            return note
+        runs = ended_runs(self._client)
         stranded = sum(runs.values())
-        note = ""
         if stranded:
             name, *others = reversed(runs)
             which = f"{len(runs)} runs that have" if others else "a run that has"
-            note = f"; {stranded} wait for {which} ended (duckrow run --resume={name})"
-        if queued > stranded and self._client.daemon() is None:
+            wait = "waits" if stranded == 1 else "wait"
+            note += f"; {stranded} {wait} for {which} ended (duckrow run --resume={name})"
+        if self._client.daemon() is None and tally(self._client, Filter()).get("queued", 0) > stranded:
             note += "; the daemon is not running (duckrow up)"
         return note
 
     def watch(self, every_s: float) -> None:
         """Draw over what was drawn, until somebody ends it by Ctrl-C."""
-        most = max(terminal_height() - _TOTALS_LINES, 1)
-        self._limit = most if self._limit < 0 else min(self._limit, most)
+        asked = self._limit
         sys.stdout.write("\x1b[2J")
         while True:
+            most = max(terminal_height() - _TOTALS_LINES, 1)  # each time: somebody may have made it smaller
+            self._limit = most if asked < 0 else min(asked, most)
             views = self.views()
-            lines = [*(job_lines(views, self.columns) if views else []), self.totals(len(views))]
+            lines = [*self.lines(views), self.totals(len(views))]
             sys.stdout.write("\x1b[H" + "".join(f"{line}\x1b[K\n" for line in lines) + "\x1b[J")
             sys.stdout.flush()
             time.sleep(every_s)
+
+
+def _checked_sort(text: str) -> str:
+    """A column; with a minus in front downwards."""
+    down, name = "-" * text.startswith("-"), text.removeprefix("-")
+    if "," in name or not name:
+        raise UsageError(f"--sort takes one column, with or without a minus in front: not '{text}'.")
+    return down + parse_words("column", [name], list(COLUMNS))[0]
