@@ -89,6 +89,8 @@ def test_a_project_has_a_profile_of_its_own(monkeypatch: pytest.MonkeyPatch, fol
         ("[projects.x]\nproject = 'y'", "there is no setting 'project' in [projects.x]."),
         ("[projects.x]\nretry = 2", "there is no setting 'retry' in [projects.x]. Did you mean 'retries'?"),
         ("[projects]\nx = 2", "'projects.x' must be a section: write [projects.x] above its settings."),
+        ("projects = 2", "'projects' is no setting: write [projects.NAME] above some."),
+        ("[projects.'a b']", "[projects.a b]: 'a b' cannot be a project."),
         ("job = 2", "'job' must be a section: write [job] above its settings."),
     ],
 )
@@ -102,10 +104,18 @@ def test_a_misspelt_key_is_named_with_its_file_and_the_nearest_right_one(text: s
     ("text", "said"),
     [
         ("[job]\nretries = -1", "retries in [job]: -1 is not a whole number of 0 or more."),
-        ("[job]\nretries = true", "retries in [job]: True is not a whole number"),
+        ("[job]\nretries = true", "retries in [job]: true is not a whole number"),
+        ("[job]\nretries = 99999999999999999999", "retries in [job]: 99999999999999999999 is too large a number."),
+        (
+            "[job]\npriority = '-99999999999999999999'",
+            "priority in [job]: '-99999999999999999999' is too large a number.",
+        ),
         ("[job]\nretries = 1.5", "retries in [job]: 1.5 is not a whole number"),
         ("[job]\ntimeout = 'soon'", "timeout in [job]: 'soon' is not a time. Write 90s"),
-        ("[job]\ntimeout = [1]", "timeout in [job]: [1] is neither a text nor a number."),
+        ("[job]\ntimeout = [1]", "timeout in [job]: [1] is neither a text in quotes nor a number."),
+        ("[job]\ntimeout = 02:30:00", "timeout in [job]: 02:30:00 is neither a text in quotes nor a number."),
+        ("[job]\nsignal = 'FOO@30s'", "signal in [job]: 'FOO' is not a signal. Write USR2@30s"),
+        ("[projects.x]\nsignal = 'USR2@soon'", "signal in [projects.x]: 'soon' is not a time."),
         ("[job]\nproject = 'a/b'", "project in [job]: 'a/b' cannot be a project."),
         ("[job]\nshell = 1", "shell in [job]: 1 is not a text."),
         ("[run]\ngpus = 'none'", "gpus in [run]: 'none' does not name GPUs"),
@@ -133,11 +143,18 @@ def test_what_is_wrong_in_pyproject_is_told_as_it_stands_there(folder: Path) -> 
         ("DUCKROW__JOBB__RETRIES", "there is no section [jobb]. Did you mean [job]?"),
         ("DUCKROW__JOB", "write DUCKROW__SECTION__KEY."),
         ("DUCKROW__JOB__A__RETRIES", "write DUCKROW__SECTION__KEY."),
+        ("DUCKROW__PROJECTS", "write DUCKROW__PROJECTS__NAME__KEY."),
+        ("DUCKROW__PROJECTS__RETRIES", "write DUCKROW__PROJECTS__NAME__KEY."),
     ],
 )
 def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch, variable: str, said: str) -> None:
     monkeypatch.setenv(variable, "1")
     assert complaint() == f"The variable {variable} is no setting: {said}"
+
+
+def test_a_variable_of_a_project_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DUCKROW__PROJECTS____RETRIES", "1")
+    assert complaint().startswith("The variable DUCKROW__PROJECTS____RETRIES: '' cannot be a project.")
 
 
 def test_a_wrong_value_of_a_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

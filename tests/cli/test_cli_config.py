@@ -55,6 +55,11 @@ def test_config_tells_where_the_file_would_be(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out == f"{tmp_path}/xdg-config/duckrow/config.toml\n"
 
 
+def test_there_are_no_settings_of_a_project_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_cli(["config", "--project", "a b"]) == 2
+    assert "'a b' cannot be a project" in capsys.readouterr().err
+
+
 def test_a_misspelt_setting_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     write_user("[job]\nretrys = 2\n")
     assert run_cli(["config"]) == 2
@@ -91,7 +96,7 @@ def test_a_project_that_is_chosen_brings_its_profile() -> None:
 
 def test_a_signal_that_is_none_is_told_with_its_file() -> None:
     write_user("[job]\nsignal = 'WHAT@1m'\n")
-    with pytest.raises(UsageError, match=rf"job\.signal of {user_file()}: 'WHAT' is not a signal"):
+    with pytest.raises(UsageError, match=rf"In {user_file()}, signal in \[job\]: 'WHAT' is not a signal"):
         spec_of()
 
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from duckrow.api.job_values import parse_notice
 from duckrow.api.settings_files import PREFIX, bytes_of, project_file, user_file
 from duckrow.core.errors import UsageError
+from duckrow.core.job import check_name
 from duckrow.core.settings import DEFAULTS, PROJECTS, SECTIONS, SETTINGS, Layer, Value, merge, settings_of
 
 
@@ -73,8 +75,11 @@ def _checked(table: Any, path: str, above: str = "") -> dict[str, dict[str, Any]
         raise UsageError(f"In {path}, [{above.rstrip('.')}] is not a table of sections.")
     found: dict[str, dict[str, Any]] = {}
     for section, keys in table.items():
-        if section == PROJECTS and isinstance(keys, dict):
+        if section == PROJECTS:
+            if not isinstance(keys, dict):
+                raise UsageError(f"In {path}, '{PROJECTS}' is no setting: write [{above}{PROJECTS}.NAME] above some.")
             for project, values in keys.items():
+                _check_project(project, f"In {path}, [{above}{PROJECTS}.{project}]")
                 found[f"{PROJECTS}.{project}"] = _checked_section(f"{PROJECTS}.{project}", values, path, above)
         elif section in SECTIONS:
             found[section] = _checked_section(section, keys, path, above)
@@ -93,14 +98,28 @@ def _checked_section(section: str, values: Any, path: str, above: str) -> dict[s
     return values
 
 
+def _check_project(name: str, where: str) -> None:
+    try:
+        check_name("project", name)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+
+
 def _check_value(section: str, key: str, value: Any, where: str) -> None:
     try:
         settings_of(section)[key].read(value)
+        if key == "signal":
+            parse_notice(value)  # which signals there are is the machine's to say, not core's
     except UsageError as error:
         # The reasons of the table go on with the sentence; those of the rules of core are sentences.
         reason = str(error)
-        told = f": {reason}" if reason[:1] == "'" else f": {value!r} {reason}."
+        told = f": {reason}" if reason[:1] == "'" else f": {_as_written(value)} {reason}."
         raise UsageError(f"{where}{told}") from None
+
+
+def _as_written(value: Any) -> str:
+    """A value as TOML has it: true, 2026-11-16, [0, 1]."""
+    return str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)
 
 
 # -- variables ------------------------------------------------------------------------------------------------------
@@ -113,8 +132,11 @@ def _variable_layers(environment: Mapping[str, str]) -> Iterator[Layer]:
             continue
         words = variable.removeprefix(PREFIX).split("__")
         section, middle, key = words[0].lower(), words[1:-1], words[-1].lower()
-        if section == PROJECTS and middle:
+        if section == PROJECTS:
+            if not middle:
+                raise UsageError(f"The variable {variable} is no setting: write {PREFIX}PROJECTS__NAME__KEY.")
             section = f"{PROJECTS}.{'__'.join(middle)}"
+            _check_project("__".join(middle), f"The variable {variable}")
         elif section not in SECTIONS:
             raise UsageError(f"The variable {variable} is no setting: {_no_section(section)}")
         elif middle or len(words) == 1:

@@ -12,6 +12,7 @@ from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes
 
 PROJECTS = "projects"
 DEFAULT = "default"
+_MOST_DIGITS = 9  # of a number: enough for anybody, and the database can hold it
 
 
 class Setting(NamedTuple):
@@ -53,21 +54,20 @@ def _project(written: Any) -> str:
     return str(written)
 
 
-def _count(least: int) -> Callable[[Any], int]:
+def _whole(least: int | None = None) -> Callable[[Any], int]:
+    kind = "a whole number" if least is None else f"a whole number of {least} or more"
+
     def read(written: Any) -> int:
         text = str(written).removeprefix("-")
-        if isinstance(written, bool | float) or not (text.isascii() and text.isdecimal()) or int(written) < least:
-            raise UsageError(f"is not a whole number of {least} or more")
+        if isinstance(written, bool | float) or not (text.isascii() and text.isdecimal()):
+            raise UsageError(f"is not {kind}")
+        if len(text) > _MOST_DIGITS:
+            raise UsageError("is too large a number")
+        if least is not None and int(written) < least:
+            raise UsageError(f"is not {kind}")
         return int(written)
 
     return read
-
-
-def _whole(written: Any) -> int:
-    text = str(written).removeprefix("-")
-    if isinstance(written, bool | float) or not (text.isascii() and text.isdecimal()):
-        raise UsageError("is not a whole number")
-    return int(written)
 
 
 def _yes_or_no(written: Any) -> bool:
@@ -84,7 +84,7 @@ def _amount(parse: Callable[[str], Any], optional: bool) -> Callable[[Any], Any]
         if optional and written == NO_LIMIT:
             return None
         if isinstance(written, bool) or not isinstance(written, str | int | float):
-            raise UsageError("is neither a text nor a number")
+            raise UsageError("is neither a text in quotes nor a number")
         return parse(str(written))
 
     return read
@@ -111,13 +111,13 @@ _TIME = _amount(parse_duration_s, optional=False)
 _LIMIT = _amount(parse_duration_s, optional=True)
 _SIZE = _amount(parse_size_bytes, optional=True)
 _GPUS = ("devices", _devices, None)
-_SLOTS = ("number", _count(1), None)
-_SHARES = ("number", _count(1), 1)
+_SLOTS = ("number", _whole(1), None)
+_SHARES = ("number", _whole(1), 1)
 
 SETTINGS = (
     Setting("job", "project", "name", _project, DEFAULT_PROJECT, "The project that jobs belong to."),
-    Setting("job", "priority", "number", _whole, DEFAULT_PRIORITY, "Higher starts first."),
-    Setting("job", "retries", "number", _count(0), 0, "How often to try again after a failure."),
+    Setting("job", "priority", "number", _whole(), DEFAULT_PRIORITY, "Higher starts first."),
+    Setting("job", "retries", "number", _whole(0), 0, "How often to try again after a failure."),
     Setting("job", "backoff", "time", _TIME, "10s", "Wait before the first retry, then double it."),
     Setting("job", "timeout", "time", _LIMIT, None, "End a job after this time; none for no limit."),
     Setting("job", "signal", "signal@time", _text, "USR2@30s", "Warn a job so long before its time limit, or none."),
@@ -128,7 +128,7 @@ SETTINGS = (
     Setting("run", "slots", *_SLOTS, "CPU slots of `duckrow run`."),
     Setting("run", "jobs_per_gpu", *_SHARES, "How many jobs of `duckrow run` may share a GPU."),
     Setting("run", "follow", "true or false", _yes_or_no, False, "`duckrow run` prints all output as it comes."),
-    Setting("run", "max_failures", "number", _count(1), None, "`duckrow run` starts nothing more after so many."),
+    Setting("run", "max_failures", "number", _whole(1), None, "`duckrow run` starts nothing more after so many."),
     Setting("daemon", "gpus", *_GPUS, "Devices of the daemon, unless `duckrow up` was told others."),
     Setting("daemon", "slots", *_SLOTS, "CPU slots of the daemon, likewise."),
     Setting("daemon", "jobs_per_gpu", *_SHARES, "How many jobs of the daemon may share a GPU, likewise."),

@@ -11,6 +11,7 @@ from duckrow.api.settings import Settings
 from duckrow.api.settings_files import user_file
 from duckrow.cli.console import print_json, print_table, say
 from duckrow.core.errors import EXIT_OK
+from duckrow.core.job import check_name
 from duckrow.core.settings import DEFAULT
 
 
@@ -31,6 +32,8 @@ def command(project: str | None, path: bool, as_json: bool) -> int:
     if path:
         print(user_file())
         return EXIT_OK
+    if project is not None:
+        check_name("project", project)
     settings = Settings()
     values = settings.values(project)
     if as_json:
