@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -97,7 +98,7 @@ def test_the_doctor_knows_the_daemon_and_what_it_left(duckrow: Duckrow) -> None:
     duckrow.kill_daemon()
     found = doctor(duckrow, ok=False)
     assert found["daemon"] == {
-        "check": "daemon", "level": "warn", "found": "it does not run, and 1 job wait", "advice": "duckrow up",
+        "check": "daemon", "level": "warn", "found": "it does not run, and 1 job waits", "advice": "duckrow up",
     }  # fmt: skip
     assert found["leftovers"]["found"] == "1 attempt of a daemon or run that is gone"
 
@@ -127,6 +128,38 @@ def test_the_doctor_sees_a_damaged_database(duckrow: Duckrow) -> None:
     duckrow("ls")
     duckrow.sql("PRAGMA user_version = 999")
     assert doctor(duckrow, ok=False)["database"]["found"] == "it was written by a newer duckrow (form 999)"
+
+
+def test_the_doctor_sees_that_the_state_folder_cannot_be_made(duckrow: Duckrow) -> None:
+    duckrow.home.write_text("a file")
+    found = doctor(duckrow, ok=False)["state"]
+    assert (found["level"], found["found"]) == ("problem", f"{duckrow.home} is not a folder")
+    duckrow.env["DUCKROW_HOME"] = f"{duckrow.home}/below/it"
+    found = doctor(duckrow, ok=False)["state"]
+    assert (found["level"], found["found"]) == ("problem", f"{duckrow.home} is not a folder")
+    assert duckrow("ls", ok=False).returncode == 1
+
+
+def test_the_doctor_finds_nothing_wrong_with_a_database_that_is_yet_to_be_filled(duckrow: Duckrow) -> None:
+    duckrow.home.mkdir(mode=0o700)
+    (duckrow.home / "duckrow.db").touch()
+    assert doctor(duckrow, ok=False)["database"]["level"] == "ok"
+    assert duckrow("ls").returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_the_doctor_sees_a_database_that_cannot_be_written(duckrow: Duckrow) -> None:
+    duckrow("ls")
+    (duckrow.home / "duckrow.db").chmod(0o400)
+    assert doctor(duckrow, ok=False)["database"]["found"] == "it cannot be written"
+
+
+def test_the_doctor_does_not_mind_that_two_daemons_were_started_at_once(duckrow: Duckrow) -> None:
+    duckrow("ls")
+    (duckrow.home / "daemon.log").write_text(
+        "duckrow: There is a daemon already. It is running already, as process 7.\n"
+    )
+    assert "daemon.log" not in doctor(duckrow, ok=False)
 
 
 # -- the service ----------------------------------------------------------------------------------------------------

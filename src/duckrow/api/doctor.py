@@ -25,7 +25,8 @@ COMPLETIONS = {
     "zsh": "~/.zfunc/_duckrow",
     "fish": "~/.config/fish/completions/duckrow.fish",
 }
-_ROUTINE = ("The daemon runs as", "The daemon ends", "All is well again")
+# What daemons say when all is well; also of two that were started at once, the one that was slower.
+_ROUTINE = ("The daemon runs as", "The daemon ends", "All is well again", "There is a daemon already")
 
 
 class Finding(NamedTuple):
@@ -62,21 +63,29 @@ def _versions() -> Iterator[Finding]:
 def _state(folder: Folder) -> Iterator[Finding]:
     root = folder.root
     if not os.path.isdir(root):
-        if os.path.exists(root):
-            yield Finding("state", PROBLEM, f"{root} is not a folder", "Move it away, or set DUCKROW_HOME.")
-        else:
-            yield Finding("state", OK, f"{root} will be made on first use")
+        yield _state_to_be(root)
         return
     mode = stat.S_IMODE(os.stat(root).st_mode)
-    if not os.access(root, os.R_OK | os.W_OK | os.X_OK):
-        yield Finding("state", PROBLEM, f"{root} cannot be written", f"chmod 700 {root}, or set DUCKROW_HOME.")
-    elif os.stat(root).st_uid != os.getuid():
+    if os.stat(root).st_uid != os.getuid():
         yield Finding("state", PROBLEM, f"{root} belongs to somebody else", "Set DUCKROW_HOME to a folder of yours.")
+    elif not os.access(root, os.R_OK | os.W_OK | os.X_OK):
+        yield Finding("state", PROBLEM, f"{root} cannot be written", f"chmod 700 {root}, or set DUCKROW_HOME.")
     elif mode & 0o077:
         yield Finding("state", PROBLEM, f"{root} is open to other users ({mode:o})", f"chmod 700 {root}")
     else:
         yield Finding("state", OK, f"{root} is yours alone")
     yield from _disk(root)
+
+
+def _state_to_be(root: str) -> Finding:
+    above = root
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if not os.path.isdir(above):
+        return Finding("state", PROBLEM, f"{above} is not a folder", "Move it away, or set DUCKROW_HOME.")
+    if not os.access(above, os.W_OK | os.X_OK):
+        return Finding("state", PROBLEM, f"{root} cannot be made: {above} is not yours to write", "Set DUCKROW_HOME.")
+    return Finding("state", OK, f"{root} will be made on first use")
 
 
 def _disk(root: str) -> Iterator[Finding]:
@@ -104,7 +113,10 @@ def _database(folder: Folder) -> Iterator[Finding]:
         return
     try:
         yield _form(look)
-        yield from _daemon(folder, look)
+        if not os.access(folder.database, os.W_OK):
+            yield Finding("database", PROBLEM, "it cannot be written", f"chmod 600 {folder.database}")
+        if look.form:
+            yield from _daemon(folder, look)
     except Trouble as trouble:
         yield Finding("database", PROBLEM, str(trouble))
     finally:
@@ -128,15 +140,14 @@ def _daemon(folder: Folder, look: Look) -> Iterator[Finding]:
         pid, seats = look.rows("SELECT pid, seats FROM hosts WHERE id = ?", (DAEMON,))[0]
         devices = [device for seat in seats_from(str(seats)) for device in seat.devices]
         gpus = sorted({device for device in devices if not device.startswith("cpu")})
-        given = f"GPUs {', '.join(gpus)}" if gpus else plural(len(devices), "CPU slot")
+        given = f"GPU{'s' if len(gpus) > 1 else ''} {', '.join(gpus)}" if gpus else plural(len(devices), "CPU slot")
         yield Finding("daemon", OK, f"it runs as process {pid}, over {given}")
     else:
         waiting = int(
             str(look.rows("SELECT count(*) FROM jobs WHERE state = 'queued' AND host_id = ?", (DAEMON,))[0][0])
         )
-        found = (
-            f"it does not run, and {plural(waiting, 'job')} wait" if waiting else "it does not run; submit starts it"
-        )
+        wait = f"{plural(waiting, 'job')} wait{'s' if waiting == 1 else ''}"
+        found = f"it does not run, and {wait}" if waiting else "it does not run; submit starts it"
         yield Finding("daemon", WARN if waiting else OK, found, "duckrow up" if waiting else "")
     trouble = last_trouble(folder.daemon_log)
     if trouble:
@@ -236,7 +247,7 @@ def _settings() -> Iterator[Finding]:
     try:
         sources = {value.source for value in Settings().values().values()} - {"default"}
     except DuckrowError as error:
-        yield Finding("settings", PROBLEM, str(error), "duckrow config shows what holds.")
+        yield Finding("settings", PROBLEM, str(error), "duckrow config tells whether it is mended.")
         return
     found = f"from {', '.join(sorted(sources))}" if sources else f"all as by default ({user_file()} may have some)"
     yield Finding("settings", OK, found)
