@@ -234,7 +234,7 @@ def test_jobs_to_wait_for_are_ids_handles_or_texts() -> None:
         ({"project": "a b"}, "project='a b': 'a b' cannot be a project."),
         ({"retries": -1}, "retries=-1 is not a whole number of 0 or more."),
         ({"timeout": "soon"}, "timeout='soon': 'soon' is not a time."),
-        ({"timeout": []}, "timeout=[] is neither a text nor a number."),
+        ({"timeout": []}, "timeout=[] is neither a text in quotes nor a number."),
         ({"max_log": "10X"}, "'10X' is not a size."),
         ({"signal": "NOPE@3s"}, "'NOPE' is not a signal."),
         ({"env": {"A": 1}}, "env: 1 is not a text."),

@@ -59,6 +59,9 @@ ALIASES = {
 }
 
 
+_ALIAS_LINES = {alias: f"Same as {words}." for alias, words in ALIASES.items()}
+
+
 class Verbs(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
@@ -80,7 +83,10 @@ class Verbs(click.Group):
         """Words of a list, so that none of the verbs has to be loaded."""
         from click.shell_completion import CompletionItem
 
-        lines = {**VERBS, **{alias: f"Same as {words}." for alias, words in ALIASES.items()}}
+        # An alias that begins like a verb would only keep that from being completed.
+        lines = (
+            VERBS if any(name.startswith(incomplete) for name in VERBS) and incomplete else {**VERBS, **_ALIAS_LINES}
+        )
         verbs = [CompletionItem(name, help=line) for name, line in lines.items() if name.startswith(incomplete)]
         return verbs + click.Command.shell_complete(self, ctx, incomplete)
 

@@ -173,7 +173,7 @@ def check_name(what: str, text: str) -> None:
     """Names become folders and are typed as ids: no slash, no leading dot or dash, not a bare number."""
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._+=,@-]{0,99}", text) or text == "last":
         raise UsageError(
-            f"'{text}' cannot be a {what}. Use letters, digits and ._- (at most 100, not the word 'last')."
+            f"'{text}' cannot be a {what}. Use letters, digits and ._+=,@- (at most 100, not the word 'last')."
         )
     if what == "name" and re.fullmatch(r"[\d,-]+", text):
         raise UsageError(f"'{text}' cannot be a name: it reads like an id. Put a letter in front.")

@@ -44,10 +44,8 @@ def remember(database: Database, choice: DeviceChoice) -> None:
 
 
 def remembered(database: Database, choice: DeviceChoice) -> DeviceChoice:
-    """What is chosen is kept, so that a daemon that comes back after a crash does not take more than it was given."""
+    """What is chosen now, else what was chosen before: a daemon that comes back does not take more than it was given."""
     if choice.is_explicit:
-        with database.transaction():
-            remember(database, choice)
         return choice
     kept = database.one("SELECT value FROM meta WHERE key = ?", (_KEY,))
     return DeviceChoice(**json.loads(kept)) if kept else choice

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from duckrow.core.errors import StateError
+from duckrow.core.errors import StateError, UsageError
 
 _HERE = os.path.dirname(__file__)
 BUSY_S = 30.0
@@ -109,6 +109,8 @@ def told_plainly(path: str) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         raise StateError(explain(error, path)) from error
+    except OverflowError:
+        raise UsageError("One of the numbers is too large to be kept. Nothing was changed.") from None
 
 
 def explain(error: sqlite3.DatabaseError, path: str) -> str:
