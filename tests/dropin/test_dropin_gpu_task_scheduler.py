@@ -470,6 +470,14 @@ def test_a_task_whose_module_can_no_longer_be_imported_has_failed(project: Proje
     assert "ModuleNotFoundError: No module named 'helper'" in project.log("x-1,")
 
 
+@pytest.mark.parametrize("do", ["sys.exit()", "sys.exit(0)"])
+def test_a_task_that_exits_with_code_zero_has_succeeded(project: Project, do: str) -> None:
+    project.plan({"x": [1]}, everywhere={"do": do})
+    project.run()
+    assert project.log("x-1,") == ""
+    assert "1 task skipped" in project.run()
+
+
 def test_a_task_without_main_says_so(project: Project) -> None:
     task = "from duckrow.dropin.gpu_task_scheduler.gpu_task import GPUTask\n\nclass Task(GPUTask): pass"
     project.plan({"x": [1]}, task=task)
@@ -701,6 +709,7 @@ def test_a_task_waits_while_another_process_works_in_its_folder(project: Project
 
 
 def test_a_log_that_cannot_be_written_ends_the_script_but_orphans_no_task(project: Project) -> None:
-    project.plan({"x": [1, 2]}, everywhere={"do": "os.remove('scheduler.log'); os.mkdir('scheduler.log')"})
+    do = "wait_for('scheduler.log'); os.remove('scheduler.log'); os.mkdir('scheduler.log')"
+    project.plan({"x": [1, 2]}, everywhere={"do": do})
     assert "IsADirectoryError" in project.run(code=1)
     assert not project.duckrow.job_processes()

@@ -11,7 +11,7 @@ from duckrow.core.inventory import Seat
 from duckrow.core.units import plural
 from duckrow.devices.discover import seats_of
 from duckrow.engines.local.keeper import fork_host
-from duckrow.scheduler.choice import DeviceChoice, remember, remembered
+from duckrow.scheduler.choice import DeviceChoice, keep, remembered
 from duckrow.scheduler.daemon import serve
 from duckrow.scheduler.host import AlreadyRunning
 from duckrow.store.database import Database
@@ -25,9 +25,7 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool) 
     database = Database(folder)
     choice = remembered(database, choice)
     seats = seats_of(choice.gpus or None, choice.slots, choice.jobs_per_gpu, with_cpu_slots=True)
-    if choice.is_explicit:  # and possible
-        with database.transaction():
-            remember(database, choice)
+    keep(database, choice)  # now that it has turned out to be possible
     database.close()
     link = fork_host(folder.keepers, speaks=False)
     try:

@@ -43,8 +43,15 @@ def remember(database: Database, choice: DeviceChoice) -> None:
     database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_KEY, json.dumps(asdict(choice))))
 
 
+def keep(database: Database, choice: DeviceChoice) -> None:
+    """Remember what a person has chosen; what the settings say they say again."""
+    if choice.is_explicit:
+        with database.transaction():
+            remember(database, choice)
+
+
 def remembered(database: Database, choice: DeviceChoice) -> DeviceChoice:
-    """What is chosen now, else what was chosen before: a daemon that comes back does not take more than it was given."""
+    """What is chosen now, else what was: a daemon that comes back does not take more than it was given."""
     if choice.is_explicit:
         return choice
     kept = database.one("SELECT value FROM meta WHERE key = ?", (_KEY,))

@@ -14,7 +14,7 @@ from duckrow.cli.console import say
 from duckrow.cli.job_options import DeviceCommand, device_options, fill_devices
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
 from duckrow.scheduler.background import daemon_seats, launch, serve_here
-from duckrow.scheduler.choice import DeviceChoice, remembered
+from duckrow.scheduler.choice import DeviceChoice, keep
 
 
 @click.command(cls=DeviceCommand, short_help="Start the daemon.")
@@ -96,7 +96,7 @@ def _serve_by_systemd(choice: DeviceChoice, print_unit: bool, remove: bool) -> i
         return _remove_service()
     path = service.write_unit(unit)
     client = Client()
-    remembered(client.database, choice)
+    keep(client.database, choice)
     say(f"duckrow: wrote {path}.")
     if not service.has_systemd():
         say("duckrow: systemd does not answer here. Where it does: systemctl --user enable --now duckrow")

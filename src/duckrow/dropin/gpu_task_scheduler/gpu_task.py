@@ -43,7 +43,11 @@ def run_task(task_class: type[GPUTask], config: Mapping[str, Any], work_dir: str
     _draw_into_files()
     task = task_class(config, work_dir)
     os.environ.update({name: str(value) for name, value in task.required_env().items()})
-    task.main()
+    try:
+        task.main()
+    except SystemExit as exit:
+        if exit.code:
+            raise
     with open(os.path.join(folder, SUCCESS), "w") as file:
         json.dump(noted, file)
 
