@@ -658,7 +658,7 @@ def test_ctrl_c_twice_stops_the_running_task(project: Project) -> None:
     end_of(process)
     assert process.returncode not in (0, 1)
     assert project.values() == ["1"]
-    assert not project.duckrow.job_processes()
+    until(lambda: not project.duckrow.job_processes(), "the end of all processes", deadline_s=10)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -670,7 +670,7 @@ def test_a_script_that_is_asked_to_end_orphans_nothing(project: Project, number:
     end_of(process)
     assert process.returncode != 0
     assert project.values() == ["1"]
-    assert not project.duckrow.job_processes()
+    until(lambda: not project.duckrow.job_processes(), "the end of all processes", deadline_s=10)
 
 
 def test_when_the_script_is_killed_its_tasks_go_on_and_none_runs_beside_itself(project: Project) -> None:
@@ -712,4 +712,4 @@ def test_a_log_that_cannot_be_written_ends_the_script_but_orphans_no_task(projec
     do = "wait_for('scheduler.log'); os.remove('scheduler.log'); os.mkdir('scheduler.log')"
     project.plan({"x": [1, 2]}, everywhere={"do": do})
     assert "IsADirectoryError" in project.run(code=1)
-    assert not project.duckrow.job_processes()
+    until(lambda: not project.duckrow.job_processes(), "the end of all processes", deadline_s=10)
