@@ -6,6 +6,7 @@ built on: a process of multiprocessing for each task, two at a time.
 
 from __future__ import annotations
 
+import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ SCHEDULER = f"""
 from duckrow.dropin.gpu_task_scheduler import GPUTaskScheduler
 from task import Task
 
-settings = {{"gpu": ["0", "1"], "force_rerun": True}}
+settings = {{"gpu": ["0", "1"]}}
 GPUTaskScheduler({{"scheduler_config": settings, "test_config": [{{"x": list(range({TASKS}))}}]}}, Task).start()
 """
 PROCESSES = f"""
@@ -65,6 +66,7 @@ def main() -> None:
 
 
 def script(folder: Path, name: str, source: str) -> float:
+    shutil.rmtree(folder / "results", ignore_errors=True)
     path = folder / f"{name}.py"
     path.write_text(f"import os; os.chdir({str(folder)!r})\n{source}")
     return seconds([sys.executable, str(path)])

@@ -24,7 +24,7 @@ def main(folder: str) -> int:
     """Make the call that lies in this folder; the exit code of the job."""
     path = f"{folder}/{RESULT}"
     _remove(path)  # of an earlier attempt
-    _print_lines_at_once()
+    print_lines_at_once()
     try:
         function, args, kwargs = _read_call(folder)
         value = function(*args, **kwargs)
@@ -52,7 +52,7 @@ def private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _print_lines_at_once() -> None:
+def print_lines_at_once() -> None:
     """The log shows what is printed when it is printed, and in the order of what C code prints."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -96,8 +96,13 @@ def _leave_error(path: str, error: BaseException) -> int:
         "traceback": text,
     }
     _write(path, head)
-    code = error.code if isinstance(error, SystemExit) else 1
-    return code & 0xFF or 1 if isinstance(code, int) else 1
+    return code_of(error) or 1 if isinstance(error, SystemExit) else 1
+
+
+def code_of(exit: SystemExit) -> int:
+    """As Python itself would end: nothing is success, a text is a failure."""
+    code = exit.code
+    return (code or 0) & 0xFF if code is None or isinstance(code, int) else 1
 
 
 def _traceback_of(error: BaseException) -> str:

@@ -70,6 +70,7 @@ class EventWriter(Observer):
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
+        self.host_id: int | None = None  # whose jobs are told; those of a dead run that we watch are not ours
         self._behind: dict[int, LiveAttempt] = {}  # attempt -> the one that is lined up behind it
 
     def started(self, attempt: LiveAttempt) -> None:
@@ -86,6 +87,8 @@ class EventWriter(Observer):
             self._write("starting", successor, successor.started_at)
 
     def _write(self, event: str, attempt: LiveAttempt, at: float, **more: Any) -> None:
+        if self.host_id not in (None, attempt.job_host_id):
+            return
         job = attempt.job
         what = {"event": event, "at": at, "id": job.id, "name": job.name, "folder": job.folder}
         where = {"attempt": attempt.number, "devices": [device for device, _ in attempt.holds]}

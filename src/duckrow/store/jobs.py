@@ -28,6 +28,16 @@ class JobStore:
         """Add these jobs, within the caller's transaction; their ids. `environment`: what they have in common."""
         now = time.time()
         environment_id = self.keep_environment(environment)
+        of_variables: dict[tuple[tuple[str, str], ...], int] = {}
+
+        def environment_of(spec: JobSpec) -> int:
+            if spec.variables is None:
+                return environment_id
+            key = tuple(spec.variables.items())
+            if key not in of_variables:
+                of_variables[key] = self.keep_environment({**environment, **spec.variables})
+            return of_variables[key]
+
         first = int(self.database.execute(_SQL["last_job_id"]).fetchone()[0]) + 1
         rows = [
             (
@@ -37,7 +47,7 @@ class JobStore:
                 spec.name,
                 to_sql(spec.command),
                 to_sql(spec.cwd),
-                environment_id if spec.variables is None else self.keep_environment({**environment, **spec.variables}),
+                environment_of(spec),
                 spec.shell,
                 spec.gpus,
                 None if spec.outfile is None else to_sql(spec.outfile),

@@ -133,8 +133,8 @@ def _run_list(file: str | None, seats: Sequence[Seat], values: dict[str, Any], o
     watchers: list[Observer] = [view]
     if values["announce"]:
         watchers.append(Announcer(values["announce"]))
-    if values["events"]:
-        watchers.append(EventWriter(open_events(values["events"])))
+    events = EventWriter(open_events(values["events"])) if values["events"] else None
+    watchers += [events] if events is not None else []
     run = open_run(
         seats,
         view if len(watchers) == 1 else Watchers(watchers),
@@ -150,6 +150,8 @@ def _run_list(file: str | None, seats: Sequence[Seat], values: dict[str, Any], o
         on_event=view.event,
     )
     view.attach(run)
+    if events is not None:
+        events.host_id = run.host_id
     if values["lifo"]:
         run.last_freed_first()
     if values["announce"]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import pickle
 import re
 import sys
+
+from duckrow.api.call import code_of, print_lines_at_once
 
 TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
@@ -15,6 +18,9 @@ if TYPE_CHECKING:
 
 SUCCESS = ".duckrow-succeeded"
 """The file in a task's folder that says it has succeeded, and with which configuration."""
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # made once, and not in each of a thousand forked tasks
 
 
 class GPUTask:
@@ -32,8 +38,31 @@ class GPUTask:
         raise NotImplementedError(f"{type(self).__name__} has no main(). Write the test there.")
 
 
+def forked_main(arguments: list[str]) -> int:
+    """What a task's process does: the task that stands at this place of this file. The exit code."""
+    path, place = arguments
+    print_lines_at_once()
+    try:
+        with open(path, "rb") as file:
+            sys.path[:] = pickle.load(
+                file
+            )  # first: what follows may name modules that only the script knew how to find
+            task_class = pickle.load(file)
+            file.seek(int(place))
+            config, work_dir = pickle.load(file)
+        run_task(task_class, config, work_dir)
+    except BaseException as error:  # of the task, whatever it is
+        code = code_of(error) if isinstance(error, SystemExit) else 1
+        if code:
+            import traceback
+
+            traceback.print_exc()
+        return code
+    return 0
+
+
 def run_task(task_class: type[GPUTask], config: Mapping[str, Any], work_dir: str) -> None:
-    """What a task's process does."""
+    """The task, alone in its folder, and a note there if it has succeeded."""
     folder = os.path.abspath(work_dir)  # the task may go elsewhere
     noted = note_of(config)  # the task may change it
     _have_alone(folder)
@@ -49,7 +78,7 @@ def run_task(task_class: type[GPUTask], config: Mapping[str, Any], work_dir: str
         if exit.code:
             raise
     with open(os.path.join(folder, SUCCESS), "w") as file:
-        json.dump(noted, file)
+        file.write(json.dumps(noted))
 
 
 def _have_alone(folder: str) -> None:
@@ -69,7 +98,7 @@ def _have_alone(folder: str) -> None:
 
 def note_of(config: Mapping[str, Any]) -> dict[str, str]:
     """What tells one configuration from another; where an object lies in memory does not."""
-    return {str(name): re.sub(r" at 0x[0-9a-f]+", "", repr(config[name])) for name in config}
+    return {str(name): _ADDRESS.sub("", repr(config[name])) for name in config}
 
 
 def success_of(folder: str) -> dict[str, str] | None:
@@ -92,3 +121,10 @@ def _draw_into_files() -> None:
     matplotlib = sys.modules.get("matplotlib")
     if matplotlib is not None:  # it is too late for the variable
         matplotlib.use("Agg")
+
+
+if __name__ == "__main__":
+    # By its name: the class of a task inherits from that one's GPUTask.
+    from duckrow.dropin.gpu_task_scheduler.gpu_task import forked_main as main_by_name
+
+    sys.exit(main_by_name(sys.argv[1:]))

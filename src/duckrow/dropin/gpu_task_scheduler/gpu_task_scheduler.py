@@ -31,14 +31,16 @@ class GPUTaskScheduler:
         self._gpus = [env["CUDA_VISIBLE_DEVICES"] for env in self._config_manager.get_gpu_envs()]
         self._by_folder: dict[str, Task] = {}  # what runs, by the folder of its job
         self._outcomes: dict[str, str] = {}  # of those that have ended
+        self._log_file = -1  # while it is started
 
     def start(self, check: bool = True) -> None:
         """Run all tasks that have not succeeded. With `check`, failures end the program with exit code 1."""
-        os.makedirs(os.path.dirname(os.path.abspath(self._settings["scheduler_log_file_path"])), exist_ok=True)
-        tasks = self._tasks()
-        if not tasks:
-            return
-        code = self._run(tasks)
+        self._log_file = _open_log(self._settings["scheduler_log_file_path"])
+        try:
+            tasks = self._tasks()
+            code = self._run(tasks) if tasks else EXIT_OK
+        finally:
+            os.close(self._log_file)
         failed = [task for task in tasks if self._outcomes.get(task.name) != "succeeded"]
         if code == EXIT_INTERRUPTED:
             raise KeyboardInterrupt(f"{len(failed)} of {plural(len(tasks), 'task')} did not succeed")
@@ -97,8 +99,8 @@ class GPUTaskScheduler:
 
     def _log(self, verb: str, name: str, gpus: str, at: float) -> None:
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at)) + f",{int(at % 1 * 1000):03}"
-        with open(self._settings["scheduler_log_file_path"], "a", encoding="utf-8", errors="replace") as file:
-            file.write(f"{moment} INFO gpu{gpus} {verb} task {name}\n")
+        line = f"{moment} INFO gpu{gpus} {verb} task {name}\n"
+        os.write(self._log_file, line.encode("utf-8", "replace"))
 
     def _tell_skipped(self, skipped: Mapping[str, bool]) -> None:
         for name in skipped:
@@ -120,6 +122,11 @@ class GPUTaskScheduler:
         if len(failed) > _NAMED:
             lines.append(f"  and {len(failed) - _NAMED} more.")
         return "\n".join([*lines, "They run again when this is started again."])
+
+
+def _open_log(path: str) -> int:
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
 
 
 def _is_of_another(noted: Mapping[str, str], point: Mapping[str, Any]) -> bool:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import copy
 import os
+import pickle
 import re
+import shlex
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from duckrow.api.call import CALL
-from duckrow.api.functions import Call, store_call, warm_modules
+from duckrow.api.call import PROTOCOL, private
 from duckrow.core.errors import UsageError
-from duckrow.dropin.gpu_task_scheduler.gpu_task import GPUTask, run_task
+from duckrow.dropin.gpu_task_scheduler.gpu_task import GPUTask
 
-_WARM = GPUTask.__module__  # what a task's process has imported when it begins
+_MODULE = GPUTask.__module__  # what a task's process runs, and has imported when it begins warm
+_FILE = "tasks.pkl"
 
 
 class Task(NamedTuple):
@@ -27,9 +30,11 @@ class Task(NamedTuple):
 
 
 def jobs_of(tasks: Sequence[Task], task_class: type[GPUTask], calls: str, slots: int) -> list[dict[str, Any]]:
-    """A line of `duckrow run --format json` for each, whose call lies in a folder of its own below `calls`."""
-    jobs = [_job(task, task_class, os.path.join(calls, f"{number}-{task.name}")) for number, task in enumerate(tasks)]
-    warm = warm_modules(f"{_WARM},cloudpickle" if _carries_code(jobs[0]["folder"]) else _WARM)
+    """A line of `duckrow run --format json` for each; what they call lies in one file of the folder `calls`."""
+    path = os.path.join(calls, _FILE)
+    places, carries_code = _store(tasks, task_class, path)
+    jobs = [_job(task, task_class, f"{path} {place}") for task, place in zip(tasks, places, strict=True)]
+    warm = f"{_MODULE},cloudpickle" if carries_code else _MODULE
     alike = Counter(repr(job["env"]) for job in jobs)
     for job in jobs:
         if alike[repr(job["env"])] > slots:  # the first ones start while the warm Python is made
@@ -37,14 +42,34 @@ def jobs_of(tasks: Sequence[Task], task_class: type[GPUTask], calls: str, slots:
     return jobs
 
 
-def _job(task: Task, task_class: type[GPUTask], folder: str) -> dict[str, Any]:
-    call = Call(run_task, (task_class, task.config, task.work_dir), {}, f"task {task.name}")
-    try:
-        command = store_call(call, folder)
-    except UsageError as error:
-        raise UsageError(f"{error}{_culprits(task.config)}") from error
-    variables = _variables(task, task_class)
-    return {"command": command, "name": _job_name(task.name), "folder": folder, "outfile": task.log, "env": variables}
+def _store(tasks: Sequence[Task], task_class: type[GPUTask], path: str) -> tuple[list[int], bool]:
+    """Where in the file each task stands, and whether the class brings its own code, being one of the script's."""
+    import cloudpickle
+
+    places = []
+    carried = cloudpickle.dumps(task_class, protocol=PROTOCOL)
+    with open(path, "wb", opener=private) as file:
+        pickle.dump([os.path.abspath(place) for place in sys.path], file, protocol=PROTOCOL)
+        file.write(carried)
+        for task in tasks:
+            places.append(file.tell())
+            try:
+                cloudpickle.dump((task.config, task.work_dir), file, protocol=PROTOCOL)
+            except Exception as error:  # whatever a foreign object does while it is pickled
+                what = f"The configuration of task {task.name} cannot be pickled: {error}."
+                raise UsageError(f"{what}{_culprits(task.config)} Nothing was run.") from error
+    return places, b"cloudpickle" in carried
+
+
+def _job(task: Task, task_class: type[GPUTask], place: str) -> dict[str, Any]:
+    path, _, offset = place.rpartition(" ")
+    return {
+        "command": f"exec {shlex.quote(sys.executable)} -m {_MODULE} {shlex.quote(path)} {offset}",
+        "name": _job_name(task.name),
+        "folder": os.path.abspath(task.work_dir),
+        "outfile": task.log,
+        "env": _variables(task, task_class),
+    }
 
 
 def _variables(task: Task, task_class: type[GPUTask]) -> dict[str, str]:
@@ -60,12 +85,6 @@ def _variables(task: Task, task_class: type[GPUTask]) -> dict[str, str]:
         return plain
     possible = all(name and "=" not in name and "\0" not in name + value for name, value in variables.items())
     return {**plain, **variables} if possible else plain
-
-
-def _carries_code(folder: str) -> bool:
-    """Whether the call brings its own code, such as a class of the script, which only cloudpickle can read."""
-    with open(os.path.join(folder, CALL), "rb") as file:
-        return b"cloudpickle" in file.read()
 
 
 def _culprits(config: Mapping[str, Any]) -> str:

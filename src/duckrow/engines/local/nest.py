@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import array
 import atexit
-import ctypes
 import gc
 import json
 import os
 import socket
 import sys
-import threading  # here rather than in each run
 from collections.abc import Callable
 from typing import Any
 
@@ -146,8 +144,9 @@ def _place_of_tag() -> tuple[int, int]:
 def _write_tag(tag: str, place: tuple[int, int]) -> None:
     """Nobody could tell the processes of a forked run from its nest if they still had the nest's tag."""
     address, length = place
-    text = f"{_TAG}={tag}".encode()
-    ctypes.memmove(address, text.ljust(length, b"\0"), length)
+    memory = os.open("/proc/self/mem", os.O_RDWR)
+    os.pwrite(memory, f"{_TAG}={tag}".encode().ljust(length, b"\0"), address)
+    os.close(memory)
 
 
 # -- running ----------------------------------------------------------------------------------------------------------
@@ -193,7 +192,8 @@ class Run:
         try:
             code = forked_main(self._argv[2:])
         finally:
-            threading._shutdown()  # type: ignore[attr-defined]
+            if "threading" in sys.modules:
+                sys.modules["threading"]._shutdown()
             atexit._run_exitfuncs()
             for stream in (sys.stdout, sys.stderr):
                 try:

@@ -24,7 +24,7 @@ MOST_NESTS = 4
 _IDLE_S = 300.0
 _ANSWER_S = 20.0  # a nest that takes longer to fork is not well
 _TAG_ROOM = 120
-_FEW, _BROOD = 2, 4
+_FEW, _BROOD = 3, 8
 _WORTH_IT = 2  # a nest for a single run would be a waste
 _SCRIPT = os.path.join(os.path.dirname(__file__), "nest.py")
 
