@@ -24,7 +24,7 @@ test: check  ## all of it: what CI runs
 	$(BIN)/pytest -n $(WORKERS)
 
 soak: $(STAMP)  ## the crash tests, for a long time
-	DUCKROW_SOAK=1 $(BIN)/pytest tests/system -k crash -x
+	DUCKROW_SOAK=1 $(BIN)/pytest tests/system -k "crash or killed_again" -x
 
 bench: $(STAMP)  ## duckrow beside its rivals; see benchmarks/README.md
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"

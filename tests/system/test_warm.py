@@ -194,7 +194,7 @@ def test_only_a_plain_call_of_python_can_be_forked(command: str, argv: list[str]
 
 
 def test_a_daemon_that_is_killed_again_and_again_runs_each_warm_job_once(duckrow: Duckrow) -> None:
-    jobs, kills = 60, 12
+    jobs, kills = (600, 120) if os.environ.get("DUCKROW_SOAK") else (60, 12)
     (duckrow.work / "once.py").write_text(
         "import sys, time\n"
         "with open('ran', 'a') as file: file.write(sys.argv[1] + '\\n')\n"
@@ -212,7 +212,8 @@ def test_a_daemon_that_is_killed_again_and_again_runs_each_warm_job_once(duckrow
         duckrow("up")
     duckrow("wait", f"3-{2 + jobs}", ok=False)
     assert sorted(map(int, _ran(duckrow))) == list(range(jobs))
-    codes = duckrow.sql("SELECT a.exit_code FROM attempts a WHERE a.job_id > 2 ORDER BY a.job_id")
+    # One that was forked when its host died has ended at once, and was tried again.
+    codes = duckrow.sql("SELECT exit_code FROM attempts WHERE job_id > 2 AND exit_code IS NOT 75 ORDER BY job_id")
     assert [code for (code,) in codes] == [number % 7 for number in range(jobs)]
 
 

@@ -102,7 +102,7 @@ def _wait_for_order(host: socket.socket, go_between: int, tag_place: tuple[int, 
     host.send(b"%d" % os.getpid())
     message, files = _receive(host)
     if not message:
-        os._exit(0)
+        os._exit(EXIT_REQUEUE)  # whoever might take us for a run: we were none
     order = json.loads(message)
     os.setsid()
     _write_tag(order["variables"][_TAG], tag_place)

@@ -218,7 +218,7 @@ def _hatch(python: str, modules: str, cwd: str, base: Variables) -> _Nest | None
             [python, _SCRIPT, str(theirs.fileno()), modules],
             environment,
             file_actions=[(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)],
-            setsid=True,
+            setpgroup=0,  # no session of its own: one that has ended could be taken for an attempt by that
             setsigmask=(),
             setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD),
         )
