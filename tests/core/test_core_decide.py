@@ -26,6 +26,7 @@ from duckrow.core.decide import (
 from duckrow.core.inventory import WHOLE, Seat, book, unbook
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome
+from duckrow.core.needs import Ask
 from duckrow.core.placement import place
 from tests.core.language import attempt, gpus, job, side_cpus
 
@@ -382,12 +383,12 @@ def test_without_a_shadow_nobody_overtakes() -> None:
 
 def test_an_attempt_that_is_lined_up_frees_nothing() -> None:
     lined_up = attempt(job(1, id=51, timeout_s=10.0), holds=(("0", WHOLE),), follows=50)
-    assert Shadow(NOW, [lined_up]).starts_at(BIG, gpus(2), {"0": WHOLE}) is None
+    assert Shadow(NOW, [lined_up]).starts_at(Ask(BIG.gpus), gpus(2), {"0": WHOLE}) is None
 
 
 def test_looking_ahead_changes_no_booking() -> None:
     booked = {"0": WHOLE}
-    assert Shadow(NOW, [busy("0", NOW + 100)]).starts_at(BIG, gpus(2), booked) == NOW + 100
+    assert Shadow(NOW, [busy("0", NOW + 100)]).starts_at(Ask(BIG.gpus), gpus(2), booked) == NOW + 100
     assert booked == {"0": WHOLE}
 
 
@@ -402,13 +403,13 @@ def can_start_at(waits: QueuedJob, live: Sequence[LiveAttempt], seats: Sequence[
     booked: dict[str, int] = {}
     for one in live:
         book(one.holds, booked)
-    if place(waits.gpus, seats, booked) is not None:
+    if place(Ask(waits.gpus), seats, booked) is not None:
         return NOW
     for ends_at, one in sorted(
         ((one.deadline + one.job.grace_s, one) for one in live if one.deadline), key=lambda e: e[0]
     ):
         unbook(one.holds, booked)
-        if place(waits.gpus, seats, booked) is not None:
+        if place(Ask(waits.gpus), seats, booked) is not None:
             return max(ends_at, NOW)
     return None
 
@@ -443,7 +444,7 @@ def test_a_job_that_waits_is_never_delayed_by_those_that_overtake_it(
         book(one.holds, booked)
     starts = decide(NOW, live, queue, seats, booked).starts
     alone = can_start_at(waits, live, seats)
-    if place(wants, seats, {}) is None:
+    if place(Ask(wants), seats, {}) is None:
         return  # it can never start, and so is no reason to wait
     if alone == NOW:
         assert started(starts)[0] == 1

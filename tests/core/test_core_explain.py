@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
+from duckrow.core.decide import CORES, MEMORY
 from duckrow.core.dependency import ANY, FAILED, OK
 from duckrow.core.explain import Holder, Waiting, explain
-from duckrow.core.inventory import WHOLE
+from duckrow.core.inventory import WHOLE, Ledger, book
+from duckrow.core.machine import Machine, Policy
+from duckrow.core.needs import Ask
+from duckrow.core.observation import Observation
 from tests.core.language import cpus, gpus, groups, side_cpus
 
 SOON = "it can start now, and will in a moment"
@@ -31,7 +35,7 @@ def waiting(gpu_count: int | None = None, **fields: Any) -> Waiting:
         "ahead": (),
         "ahead_count": 0,
     }
-    return Waiting(gpu_count, **{**free, **fields})
+    return Waiting(**{"ask": Ask(gpu_count), **free, **fields})
 
 
 def test_a_job_that_nothing_holds_up_can_start_now() -> None:
@@ -152,13 +156,13 @@ def test_who_holds_a_gpu_is_no_reason_for_a_job_that_needs_a_slot() -> None:
 
 
 def test_a_job_behind_one_that_waits_is_told_which() -> None:
-    behind = waiting(1, booked={"0": WHOLE}, ahead=((7, 1), (8, 2)), ahead_count=2)
+    behind = waiting(1, booked={"0": WHOLE}, ahead=((7, Ask(1)), (8, Ask(2))), ahead_count=2)
     (reason,) = explain(behind)
     assert reason.startswith("job 8 comes first and waits itself")
 
 
-@pytest.mark.parametrize("ahead", [(8, 0), (8, 5)])
-def test_one_that_wants_another_kind_or_can_never_start_blocks_nobody(ahead: tuple[int, int]) -> None:
+@pytest.mark.parametrize("ahead", [(8, Ask(0)), (8, Ask(5))])
+def test_one_that_wants_another_kind_or_can_never_start_blocks_nobody(ahead: tuple[int, Ask]) -> None:
     seats = (*gpus(2), *side_cpus(1))
     behind = waiting(1, seats=seats, booked={"0": WHOLE, "cpu0": WHOLE}, ahead=(ahead,), ahead_count=1)
     assert explain(behind) == ["1 job comes first"]
@@ -166,10 +170,117 @@ def test_one_that_wants_another_kind_or_can_never_start_blocks_nobody(ahead: tup
 
 @pytest.mark.parametrize(("count", "reason"), [(1, "1 job comes first"), (12, "12 jobs come first")])
 def test_how_many_come_first_is_told(count: int, reason: str) -> None:
-    assert explain(waiting(1, ahead=((7, 1),), ahead_count=count)) == [reason]
+    assert explain(waiting(1, ahead=((7, Ask(1)),), ahead_count=count)) == [reason]
 
 
 def test_groups_are_counted_as_places() -> None:
     pairs = tuple(groups("0+1", "2+3"))
     (reason,) = explain(waiting(2, seats=pairs, booked={"0": WHOLE, "2": WHOLE}))
     assert reason == "it needs 2 GPUs; 0 of 2 are free"
+
+
+# -- memory, cores, politeness --------------------------------------------------------------------------------------
+
+TWO = Machine({"0": 24_576, "1": 24_576}, cpus=8, mem_mb=65_536)
+
+
+def test_what_each_gpu_has_free_is_told_and_who_has_the_rest() -> None:
+    busy = waiting(
+        ask=Ask(mb=20_480),
+        machine=TWO._replace(pressure={"1": WHOLE // 2}, foreign_mb={"1": 12_288}),
+        booked={"0": WHOLE // 4},
+        holders=(Holder("0", 9, "train", None),),
+    )
+    assert explain(busy) == [
+        "it needs 20G on a GPU",
+        "GPU 0 has 18G free",
+        "GPU 1 has 12G free, others use 12G of it",
+        "gpu 0 is held by job 9 (train)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ask", "wanted"),
+    [
+        (Ask(2, 20_480), "it needs 20G on each of 2 GPUs"),
+        (Ask(total_mb=40_960), "it needs 40G of GPU memory"),
+        (Ask(alone=True), "it needs a GPU to itself"),
+        (Ask(2, alone=True), "it needs 2 GPUs to itself"),
+        (Ask(mb=20_480, alone=True), "it needs 20G on a GPU to itself"),
+        (Ask(alone=True, larger_than_mb=16_384), "it needs a GPU of more than 16G to itself"),
+    ],
+)
+def test_what_it_needs_is_told_in_words(ask: Ask, wanted: str) -> None:
+    half = {"0": WHOLE // 2, "1": WHOLE // 2}
+    assert explain(waiting(ask=ask, machine=TWO, booked=half)) == [wanted, "GPU 0 has 12G free", "GPU 1 has 12G free"]
+
+
+def test_a_gpu_that_could_not_be_read_is_told() -> None:
+    silent = Observation().machine(TWO, [], ["0", "1"], 1000.0)
+    for machine in (silent, TWO._replace(pressure={"0": WHOLE, "1": WHOLE})):
+        assert explain(waiting(ask=Ask(mb=10), machine=machine)) == [
+            "it needs 10M on a GPU",
+            "what GPU 0 has free is not known now, so nothing of it is given out",
+            "what GPU 1 has free is not known now, so nothing of it is given out",
+        ]
+
+
+def test_a_job_that_fits_can_start_now() -> None:
+    assert explain(waiting(ask=Ask(mb=10_240), machine=TWO, booked={"0": WHOLE // 2})) == [SOON]
+
+
+def test_one_that_asks_for_more_than_there_is_could_never_start() -> None:
+    (reason,) = explain(waiting(ask=Ask(mb=30_720), machine=TWO))
+    assert reason == ("it could never start as things are. It asks for 30G of GPU memory, and the largest GPU has 24G.")
+    (reason,) = explain(waiting(ask=Ask(cpus=9), machine=TWO))
+    assert reason == "it could never start as things are. It asks for 9 cores, and this machine has 8."
+
+
+def test_cores_and_memory_that_are_promised_to_others_are_told() -> None:
+    job = waiting(ask=Ask(cpus=4, mem_mb=20_480), machine=TWO, room={CORES: 3, MEMORY: 10_240})
+    assert explain(job) == [
+        "it needs 4 cores; 3 of 8 are not promised to others",
+        "it needs 20G of memory; 10G of 64G are not promised to others",
+    ]
+    assert explain(waiting(ask=Ask(cpus=3), machine=TWO, room={CORES: 3})) == [SOON]
+
+
+def test_one_ahead_that_waits_for_cores_is_named_also_to_a_job_without_a_gpu() -> None:
+    seats = (*gpus(2), *side_cpus(1))
+    ahead = ((7, Ask(1, cpus=8)),)
+    behind: dict[str, Any] = {"seats": seats, "machine": TWO, "room": {CORES: 5}, "ahead": ahead, "ahead_count": 1}
+    assert explain(waiting(ask=Ask(1), **behind)) == ["job 7 comes first and waits itself"]
+    assert explain(waiting(ask=Ask(0, cpus=1), **behind)) == ["job 7 comes first and waits itself"]
+    assert explain(waiting(ask=Ask(0), **behind)) == ["1 job comes first"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        (Policy(max_gpus=1), "at most 1 GPU may be used at a time"),
+        (Policy(min_free_gpus=1), "1 GPU must stay free"),
+        (Policy(jobs_per_gpu=1, max_gpus=1), "at most 1 job may share a GPU"),
+    ],
+)
+def test_what_is_left_to_others_is_a_reason(policy: Policy, reason: str) -> None:
+    booked = Ledger()
+    book([("0", WHOLE // 2)], booked)
+    reasons = explain(waiting(ask=Ask(mb=20_480), machine=TWO._replace(policy=policy), booked=booked))
+    assert reason in reasons
+
+
+def test_gpus_that_somebody_else_uses_are_a_reason_where_they_are_left_alone() -> None:
+    machine = TWO._replace(foreign_mb={"0": 2048, "1": 2048}, policy=Policy(only_idle=True))
+    assert "GPUs that somebody else uses are left alone" in explain(waiting(ask=Ask(1), machine=machine))
+
+
+def test_politeness_is_no_reason_where_there_is_no_room_anyway() -> None:
+    full = {"0": WHOLE, "1": WHOLE}
+    assert explain(waiting(1, machine=TWO._replace(policy=Policy(max_gpus=2)), booked=full)) == [
+        "it needs 1 GPU; 0 of 2 are free"
+    ]
+
+
+def test_without_gpus_one_that_is_to_be_packed_needs_a_device() -> None:
+    on_slots = waiting(ask=Ask(alone=True), seats=tuple(cpus(1)), booked={"cpu0": WHOLE})
+    assert explain(on_slots) == ["it needs a device; 0 of 1 are free"]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import (
     WHOLE,
+    Ledger,
     Seat,
     book,
     cpu_seats,
@@ -16,6 +17,7 @@ from duckrow.core.inventory import (
     has_room,
     looks_like_devices,
     parse_gpus,
+    split_sizes,
     unbook,
     visible_devices,
 )
@@ -175,3 +177,36 @@ def test_a_job_sees_its_gpus_and_none_on_a_cpu_slot() -> None:
 def test_devices_are_told_in_words() -> None:
     assert describe_devices([("0", WHOLE), ("1", WHOLE)]) == "gpu 0,1"
     assert describe_devices([("cpu3", WHOLE)]) == "cpu 3"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "plain", "sizes"),
+    [
+        (["0:24G,1:24G"], ["0,1"], {"0": 24_576, "1": 24_576}),
+        (["0:24G", "1"], ["0", "1"], {"0": 24_576}),
+        (["0:10000+1:1.5GiB"], ["0+1"], {"0": 10_000, "1": 1536}),
+        (["GPU-12ab:40G,MIG-7/0/1:5G"], ["GPU-12ab,MIG-7/0/1"], {"GPU-12ab": 40_960, "MIG-7/0/1": 5120}),
+        (["all"], ["all"], {}),
+        ([], [], {}),
+    ],
+)
+def test_the_memory_of_a_device_is_written_behind_it(
+    tokens: list[str], plain: list[str], sizes: dict[str, int]
+) -> None:
+    assert split_sizes(tokens) == (plain, sizes)
+    assert all(looks_like_devices(token) for token in tokens)
+
+
+def test_a_gpu_without_memory_is_refused() -> None:
+    with pytest.raises(UsageError, match="--gpus 1:0G names a GPU without memory"):
+        split_sizes(["0:24G,1:0G"])
+
+
+def test_a_ledger_knows_how_many_share_a_device() -> None:
+    booked = Ledger()
+    book([("0", 10), ("1", 20)], booked)
+    book([("0", 10)], booked)
+    copy = Ledger(booked)
+    unbook([("0", 10)], booked)
+    assert (dict(booked), booked.jobs["0"], booked.jobs["1"], booked.jobs["2"]) == ({"0": 10, "1": 20}, 1, 1, 0)
+    assert (copy["0"], copy.jobs["0"]) == (20, 2)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from duckrow.core.decide import Start, choose_starts
 from duckrow.core.inventory import WHOLE, Seat, book, cpu_seats, has_room, load, parse_gpus, unbook
 from duckrow.core.job import QueuedJob
+from duckrow.core.needs import Ask
 from duckrow.core.placement import place, refusal
 from tests.core.language import WAITS, cpus, expect, gpus, groups, job, side_cpus
 
@@ -82,7 +83,7 @@ def test_a_group_of_just_the_size_is_taken_before_others_are_joined() -> None:
 
 
 def test_a_pair_is_found_behind_a_single_gpu() -> None:
-    assert refusal(2, groups("0", "1+2")) is None
+    assert refusal(Ask(2), groups("0", "1+2")) is None
     expect(job(gpus=2)).on(groups("0", "1+2")).to_get("1,2")
 
 
@@ -165,7 +166,7 @@ def test_starts_are_booked_as_they_are_chosen() -> None:
     ],
 )
 def test_a_job_that_could_never_start_is_refused_with_the_reason(count: int, seats: list[Seat], why: str) -> None:
-    assert refusal(count, seats) == why
+    assert refusal(Ask(count), seats) == why
 
 
 @pytest.mark.parametrize(
@@ -173,9 +174,9 @@ def test_a_job_that_could_never_start_is_refused_with_the_reason(count: int, sea
     [(None, cpus(1)), (None, gpus(1)), (0, cpus(1)), (2, gpus(2)), (2, groups("0+1")), (1, [*gpus(1), *cpus(1)])],
 )
 def test_a_job_that_only_has_to_wait_is_not_refused(count: int | None, seats: list[Seat]) -> None:
-    assert refusal(count, seats) is None
+    assert refusal(Ask(count), seats) is None
     everything = {device: WHOLE for seat in seats for device in seat.devices}
-    assert place(count, seats, everything) is None
+    assert place(Ask(count), seats, everything) is None
 
 
 # -- what holds in every case ---------------------------------------------------------------------------------------
@@ -197,7 +198,7 @@ def days(draw: st.DrawFn) -> Day:
     seats += cpu_seats(slots, side=bool(seats) and draw(st.booleans())) if (slots := draw(st.integers(0, 3))) else []
     assume(seats)
     wanted = draw(st.lists(st.sampled_from([None, None, 0, 1, 1, 2, 3]), max_size=12))
-    queue = [job(count, id=number) for number, count in enumerate(wanted) if refusal(count, seats) is None]
+    queue = [job(count, id=number) for number, count in enumerate(wanted) if refusal(Ask(count), seats) is None]
     ends = draw(st.lists(st.sets(st.integers(0, 11)), min_size=1, max_size=4))
     return Day(seats, queue, ends)
 

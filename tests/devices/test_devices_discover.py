@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import WHOLE
-from duckrow.core.ports import Device
+from duckrow.core.machine import Policy
+from duckrow.core.ports import Device, Reading
 from duckrow.devices import discover
-from duckrow.devices.discover import cores, find_gpus, seats_of
+from duckrow.devices.discover import cores, find_gpus, offer_of
 from duckrow.devices.nvml import NvmlSource
 
 UUIDS = ("GPU-aaaa1111-0000", "GPU-aaaa2222-0000", "GPU-bbbb3333-0000", "GPU-cccc4444-0000")
@@ -24,6 +26,12 @@ class FakeSource:
 
     def __init__(self, count: int) -> None:
         self._count = count
+
+    def is_there(self) -> bool:
+        return self._count > 0
+
+    def read(self, names: Sequence[str]) -> list[Reading]:
+        raise AssertionError("Who looks for devices does not read them.")
 
     def devices(self) -> list[Device]:
         return [Device(str(number), "Fake", UUIDS[number], 24_000) for number in range(self._count)]
@@ -83,7 +91,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 def seats(
     *gpus: str, slots: int | None = None, jobs_per_gpu: int = 1, with_cpu_slots: bool = False
 ) -> list[tuple[str, ...]]:
-    return [seat.devices for seat in seats_of(gpus or None, slots, jobs_per_gpu, with_cpu_slots=with_cpu_slots)]
+    return [seat.devices for seat in offer_of(gpus or None, slots, jobs_per_gpu, with_cpu_slots=with_cpu_slots).seats]
 
 
 @pytest.mark.usefixtures("machine")
@@ -126,7 +134,7 @@ def test_cpu_slots_of_two_options_are_not_the_same() -> None:
 @pytest.mark.usefixtures("machine")
 def test_only_the_slots_that_the_daemon_has_beside_its_gpus_are_for_jobs_without_a_gpu_alone() -> None:
     def side(gpus: list[str] | None, slots: int | None, with_cpu_slots: bool) -> list[bool]:
-        return [seat.side for seat in seats_of(gpus, slots, 1, with_cpu_slots=with_cpu_slots)]
+        return [seat.side for seat in offer_of(gpus, slots, 1, with_cpu_slots=with_cpu_slots).seats]
 
     assert side(["0", ""], 1, with_cpu_slots=True) == [False, False, True]
     assert side(None, None, with_cpu_slots=True) == [False, False, False, True, True]
@@ -136,7 +144,7 @@ def test_only_the_slots_that_the_daemon_has_beside_its_gpus_are_for_jobs_without
 
 @pytest.mark.usefixtures("machine")
 def test_jobs_share_the_gpus_that_were_found() -> None:
-    shares = {seat.holds[0][1] for seat in seats_of(None, None, 2, with_cpu_slots=False)}
+    shares = {seat.holds[0][1] for seat in offer_of(None, None, 2, with_cpu_slots=False).seats}
     assert shares == {WHOLE // 2}
 
 
@@ -160,6 +168,39 @@ def test_without_gpus_there_is_a_slot_a_core(monkeypatch: pytest.MonkeyPatch) ->
 def test_an_empty_cuda_visible_devices_means_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert seats() == [("cpu0",), ("cpu1",)]
+
+
+@pytest.mark.usefixtures("machine")
+def test_what_the_user_says_of_a_gpu_counts_more_than_its_library() -> None:
+    offer = offer_of(["0:10G,1"], None, None, with_cpu_slots=False, by_memory=True)
+    assert [seat.devices for seat in offer.seats] == [("0",), ("1",)]
+    assert (offer.machine.total_mb["0"], offer.machine.total_mb["1"]) == (10_240, 24_000)
+
+
+@pytest.mark.usefixtures("machine")
+def test_named_gpus_that_no_library_knows_have_the_memory_that_is_said() -> None:
+    offer = offer_of(["7:24G,8"], None, 1, with_cpu_slots=False)
+    assert dict(offer.machine.total_mb) == {"7": 24_576}
+
+
+@pytest.mark.usefixtures("machine")
+def test_by_memory_a_number_of_jobs_is_a_limit_and_makes_no_slots() -> None:
+    slots = offer_of(None, None, 2, with_cpu_slots=False)
+    shared = offer_of(None, None, 2, with_cpu_slots=False, by_memory=True)
+    assert (len(slots.seats), slots.machine.policy.jobs_per_gpu) == (6, None)
+    assert (len(shared.seats), shared.machine.policy.jobs_per_gpu) == (3, 2)
+
+
+@pytest.mark.usefixtures("machine")
+def test_the_machine_has_its_cores_and_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discover, "memory_mb", lambda: 64_000)
+    for offer in (
+        offer_of(None, None, None, with_cpu_slots=True),
+        offer_of(None, 3, None, with_cpu_slots=False),
+        offer_of(["0"], None, None, with_cpu_slots=False, policy=Policy(max_gpus=1)),
+    ):
+        assert (offer.machine.cpus, offer.machine.mem_mb) == (2, 64_000)
+    assert offer.machine.policy.max_gpus == 1
 
 
 def test_only_the_cores_that_we_may_use_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,9 +244,13 @@ class FakeNvml(ModuleType):
     def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
         return index
 
+    def nvmlDeviceGetMigMode(self, handle: int) -> list[int]:
+        raise NVMLError("not supported")
+
     def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:
         class Memory:
             total = (24 + handle) << 30
+            free, used = total, 0
 
         return Memory
 

@@ -8,6 +8,7 @@ import pytest
 
 from duckrow.core.job import DEFAULT_PRIORITY, JobSpec
 from duckrow.core.lifecycle import Outcome
+from duckrow.core.needs import Needs, needs_from
 from duckrow.core.selection import parse_selection
 from duckrow.store.database import from_sql, to_sql
 from duckrow.store.hosts import DAEMON
@@ -51,6 +52,7 @@ def test_a_job_keeps_all_that_was_asked_for(shelf: Shelf) -> None:
         array_index=7,
         folder="/home/me/runs/mine",
         preload="numpy,torch",
+        needs=Needs(gpu_mem_mb=10_240, cpus=4, mem_mb=2048),
         variables={"B": "2"},
     )
     with shelf.database.transaction():
@@ -58,8 +60,9 @@ def test_a_job_keeps_all_that_was_asked_for(shelf: Shelf) -> None:
         environment_id = shelf.jobs.keep_environment({"A": "1", "B": "2"})
     (kept,) = shelf.tick.eligible(1)
     for field in kept._fields:
-        if field not in ("id", "environment_id", "retries_used", "attempts", "array_id"):
+        if field not in ("id", "environment_id", "retries_used", "attempts", "array_id", "needs"):
             assert getattr(kept, field) == getattr(asked, field), field
+    assert needs_from(kept.needs) == asked.needs
     assert (kept.id, kept.environment_id, kept.retries_used, kept.attempts, kept.array_id) == (
         1,
         environment_id,

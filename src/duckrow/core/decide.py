@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from duckrow.core.inventory import Seat, book, unbook
+from duckrow.core import needs
+from duckrow.core.inventory import Ledger, Seat, book, unbook
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome
-from duckrow.core.placement import Holds, place
+from duckrow.core.machine import BARE, Machine
+from duckrow.core.needs import Ask
+from duckrow.core.placement import Holds, place, refusal
+
+AskOf = Callable[[QueuedJob], Ask]
+
+
+def plain_ask(job: QueuedJob) -> Ask:
+    """What a job asks for when nothing has been learned."""
+    return needs.ask_of(job.gpus, job.needs)
+
+
+CORES, MEMORY = "cores", "memory"
+"""Scopes of `room`: what is left of the machine's cores, and of its memory in MB."""
 
 
 class Start(NamedTuple):
@@ -47,8 +61,13 @@ def decide(
     seats: Sequence[Seat],
     booked: dict[str, int],
     room: dict[str, int] | None = None,
+    machine: Machine = BARE,
+    ask_of: AskOf = plain_ask,
 ) -> Decision:
-    """What to start, and whom to warn or stop. `booked` is changed: it then holds the new starts too."""
+    """What to start, and whom to warn or stop. `booked` is changed: it then holds the new starts too.
+
+    `ask_of`: what a job asks for, with what is known of its like put in.
+    """
     decision = Decision()
     live = list(live)
     for attempt in live:
@@ -58,7 +77,7 @@ def decide(
             _climb_ladder(attempt, now, decision)
         elif attempt.deadline is not None:
             _watch_limit(attempt, attempt.deadline, now, decision)
-    decision.starts = choose_starts(queue, seats, booked, room, Shadow(now, live))
+    decision.starts = choose_starts(queue, seats, booked, room, Shadow(now, live), machine, ask_of)
     return decision
 
 
@@ -74,12 +93,14 @@ class Shadow:
         """One that starts in this very tick runs, too."""
         self._started.append(start)
 
-    def starts_at(self, job: QueuedJob, seats: Sequence[Seat], booked: Mapping[str, int]) -> float | None:
+    def starts_at(
+        self, ask: Ask, seats: Sequence[Seat], booked: Mapping[str, int], machine: Machine = BARE
+    ) -> float | None:
         """None: nobody knows, since what runs there has no time limit."""
-        freed = dict(booked)
+        freed = Ledger(booked)
         for ends_at, holds in sorted(self._ends()):
             unbook(holds, freed)
-            if place(job.gpus, seats, freed) is not None:
+            if place(ask, seats, freed, machine) is not None:
                 return ends_at
         return None
 
@@ -100,31 +121,42 @@ def choose_starts(
     booked: dict[str, int],
     room: dict[str, int] | None = None,
     shadow: Shadow | None = None,
+    machine: Machine = BARE,
+    ask_of: AskOf = plain_ask,
 ) -> list[Start]:
     """The jobs that start now, in order. `room`: how many more of a limited scope may run; it is used up.
 
     Nobody overtakes a waiting job that wants the same kind of device, but for one whose time limit says that it will
-    have ended before that job could start.
+    have ended before that job could start. Cores and memory of the machine are one kind for all.
     """
     starts: list[Start] = []
     any_gpu = any(not seat.is_cpu for seat in seats)
     room = {} if room is None else room
+    machine_is_waited_for = False
     until: dict[bool, float | None] = {}  # kind -> when the first who waits for it will start, if that is known
     for job in queue:
-        wants_cpu = job.gpus == 0 or not any_gpu
+        ask = ask_of(job)
+        wants_cpu = ask.gpus == 0 or not any_gpu
         if wants_cpu in until and not _ends_before(job, until[wants_cpu], shadow):
             if (len(until) == 2 or not any_gpu) and not any(until.values()):
                 break
             continue
         if any(room.get(scope, 1) <= 0 for scope in job.scopes):
             continue
-        holds = place(job.gpus, seats, booked)
+        if machine_is_waited_for and (ask.cpus or ask.mem_mb):
+            continue
+        fits_machine = machine_has_room(ask, room)
+        holds = place(ask, seats, booked, machine) if fits_machine else None
         if holds is None:
             # One that could not even start on an empty machine (its GPUs were taken away) is no reason to wait.
-            if wants_cpu not in until and place(job.gpus, seats, {}) is not None:
-                until[wants_cpu] = shadow.starts_at(job, seats, booked) if shadow else None
+            if refusal(ask, seats, machine) is not None:
+                continue
+            machine_is_waited_for = machine_is_waited_for or not fits_machine
+            if wants_cpu not in until:
+                until[wants_cpu] = shadow.starts_at(ask, seats, booked, machine) if shadow else None
             continue
         book(holds, booked)
+        _take_of_machine(ask, room)
         for scope in job.scopes:
             if scope in room:
                 room[scope] -= 1
@@ -132,6 +164,17 @@ def choose_starts(
         if shadow is not None:
             shadow.note(starts[-1])
     return starts
+
+
+def machine_has_room(ask: Ask, room: Mapping[str, int]) -> bool:
+    """Whether enough of the machine's cores and memory is not promised to others."""
+    return room.get(CORES, ask.cpus) >= ask.cpus and room.get(MEMORY, ask.mem_mb) >= ask.mem_mb
+
+
+def _take_of_machine(ask: Ask, room: dict[str, int]) -> None:
+    for scope, amount in ((CORES, ask.cpus), (MEMORY, ask.mem_mb)):
+        if amount and scope in room:
+            room[scope] -= amount
 
 
 def _ends_before(job: QueuedJob, moment: float | None, shadow: Shadow | None) -> bool:
@@ -162,7 +205,7 @@ def choose_successors(
     chosen: list[tuple[LiveAttempt, QueuedJob]] = []
     for number, job in enumerate(queue[: max(room, 0) if tails else 0]):
         tail = tails[number % len(tails)]
-        if job.gpus != tail.job.gpus:
+        if job.gpus != tail.job.gpus or job.needs is not None or tail.job.needs is not None:
             break
         chosen.append((tail, job))
     return chosen

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from duckrow.core.decide import CORES, MEMORY, machine_has_room
 from duckrow.core.dependency import in_words
-from duckrow.core.inventory import Seat, describe_devices, has_room
+from duckrow.core.inventory import CPU, WHOLE, Seat, describe_devices, has_room
+from duckrow.core.machine import BARE, NO_POLICY, Machine
+from duckrow.core.needs import Ask
 from duckrow.core.placement import place, refusal
-from duckrow.core.units import format_duration, plural
+from duckrow.core.units import format_duration, format_mb, plural
 
 
 class Holder(NamedTuple):
@@ -23,7 +26,7 @@ class Holder(NamedTuple):
 class Waiting(NamedTuple):
     """All that decides when a job that waits will start."""
 
-    gpus: int | None
+    ask: Ask
     held: bool
     wait_s: float | None  # until its time comes: --begin, or the back-off of a retry
     paused: str | None  # what is paused: the project's name, or empty for all
@@ -35,8 +38,10 @@ class Waiting(NamedTuple):
     drained: frozenset[str]
     booked: Mapping[str, int]
     holders: tuple[Holder, ...]
-    ahead: tuple[tuple[int, int | None], ...]  # (job, gpus) of those before it
+    ahead: tuple[tuple[int, Ask], ...]  # (job, what it asks for) of those before it
     ahead_count: int
+    machine: Machine = BARE
+    room: Mapping[str, int] = {}  # what is left of the machine's cores and memory
 
 
 def explain(job: Waiting) -> list[str]:
@@ -49,7 +54,7 @@ def explain(job: Waiting) -> list[str]:
     if reasons:
         return reasons
     usable = [seat for seat in job.seats if job.drained.isdisjoint(seat.devices)]
-    never = refusal(job.gpus, usable)
+    never = refusal(job.ask, usable, job.machine)
     if never:
         drained = f" ({', '.join(sorted(job.drained))} drained)" if job.drained else ""
         return [f"it could never start as things are. {never}{drained}"]
@@ -79,22 +84,100 @@ def _places(job: Waiting, usable: Sequence[Seat]) -> list[str]:
         reasons.append(f"job {blocking} comes first and waits itself")
     elif job.ahead_count:
         reasons.append(f"{plural(job.ahead_count, 'job')} come first" if job.ahead_count > 1 else "1 job comes first")
-    if place(job.gpus, usable, job.booked) is None:
-        needs = "a device" if job.gpus is None else "a CPU slot" if job.gpus == 0 else plural(job.gpus, "GPU")
-        kind = [seat for seat in usable if (seat.is_cpu if job.gpus == 0 else not seat.side)]
-        free = sum(has_room(seat, job.booked) for seat in kind)
-        reasons.append(f"it needs {needs}; {free} of {len(kind)} {'is' if free == 1 else 'are'} free")
-        relevant = {device for seat in kind for device in seat.devices}
+    reasons += _machine_reasons(job)
+    if place(job.ask, usable, job.booked, job.machine) is None:
+        kind = [seat for seat in usable if (seat.is_cpu if job.ask.gpus == 0 else not seat.side)]
+        by_memory = _by_memory(job.ask) and any(not seat.is_cpu for seat in kind)
+        relevant = list(dict.fromkeys(device for seat in kind for device in seat.devices))
+        if by_memory:
+            relevant = [device for device in relevant if not device.startswith(CPU)]
+            reasons += _memory_reasons(job, relevant)
+        else:
+            free = sum(has_room(seat, job.booked) for seat in kind)
+            wanted = _wanted(job.ask._replace(alone=False))
+            reasons.append(f"it needs {wanted}; {free} of {len(kind)} {'is' if free == 1 else 'are'} free")
+        reasons += _polite_reasons(job, usable)
         reasons += [_held(holder) for holder in job.holders if holder.device in relevant]
     return reasons
 
 
+def _by_memory(ask: Ask) -> bool:
+    return ask.mb is not None or ask.total_mb is not None or ask.alone or ask.larger_than_mb > 0
+
+
+def _wanted(ask: Ask) -> str:
+    if ask.gpus == 0:
+        return "a CPU slot"
+    if ask.total_mb is not None:
+        return f"{format_mb(ask.total_mb)} of GPU memory"
+    size = f" of more than {format_mb(ask.larger_than_mb)}" if ask.larger_than_mb else ""
+    own = " to itself" if ask.alone or ask.larger_than_mb else ""
+    if ask.mb is not None:
+        return f"{format_mb(ask.mb)} on {'a GPU' if (ask.gpus or 1) == 1 else f'each of {ask.gpus} GPUs'}{size}{own}"
+    if own:
+        return f"{'a GPU' if (ask.gpus or 1) == 1 else f'{ask.gpus} GPUs'}{size}{own}"
+    return "a device" if ask.gpus is None else plural(ask.gpus, "GPU")
+
+
+def _memory_reasons(job: Waiting, gpus: Sequence[str]) -> list[str]:
+    """What each GPU has free, and who else uses it."""
+    told = []
+    for gpu in gpus:
+        if _is_unread(job.machine, gpu):
+            told.append(f"what GPU {gpu} has free is not known now, so nothing of it is given out")
+            continue
+        if gpu not in job.machine.total_mb:
+            continue  # who holds it is told anyway
+        free = format_mb(max(job.machine.free_mb(gpu, job.booked), 0))
+        others = job.machine.foreign_mb.get(gpu, 0)
+        told.append(f"GPU {gpu} has {free} free" + (f", others use {format_mb(others)} of it" if others else ""))
+    return [f"it needs {_wanted(job.ask)}", *told]
+
+
+def _is_unread(machine: Machine, gpu: str) -> bool:
+    """One that says nothing counts as full of others; no GPU is so to the last megabyte."""
+    foreign_mb = machine.foreign_mb.get(gpu, 0)
+    return machine.pressure.get(gpu, 0) >= WHOLE and (not foreign_mb or foreign_mb >= machine.total_mb.get(gpu, 0))
+
+
+def _polite_reasons(job: Waiting, usable: Sequence[Seat]) -> list[str]:
+    """What would be free, but is left to others."""
+    policy = job.machine.policy
+    if place(job.ask, usable, job.booked, job.machine._replace(policy=NO_POLICY)) is None:
+        return []
+    reasons = [
+        (policy.max_gpus is not None, f"at most {plural(policy.max_gpus or 0, 'GPU')} may be used at a time"),
+        (policy.min_free_gpus > 0, f"{plural(policy.min_free_gpus, 'GPU')} must stay free"),
+        (policy.only_idle, "GPUs that somebody else uses are left alone"),
+        (policy.jobs_per_gpu is not None, f"at most {plural(policy.jobs_per_gpu or 0, 'job')} may share a GPU"),
+    ]
+    return [reason for is_set, reason in reasons if is_set]
+
+
+def _machine_reasons(job: Waiting) -> list[str]:
+    cores, memory = job.room.get(CORES), job.room.get(MEMORY)
+    reasons = []
+    if cores is not None and job.ask.cpus > cores:
+        reasons.append(
+            f"it needs {plural(job.ask.cpus, 'core')}; {cores} of {job.machine.cpus} are not promised to others"
+        )
+    if memory is not None and job.ask.mem_mb > memory:
+        reasons.append(
+            f"it needs {format_mb(job.ask.mem_mb)} of memory; {format_mb(max(memory, 0))} of "
+            f"{format_mb(job.machine.mem_mb or 0)} are not promised to others"
+        )
+    return reasons
+
+
 def _first_that_waits(job: Waiting, usable: Sequence[Seat]) -> int | None:
-    """The first of those ahead that wants the same kind of device and cannot have it now."""
+    """The first of those ahead that wants the same kind of device, or of the machine, and cannot have it now."""
     any_gpu = any(not seat.is_cpu for seat in usable)
-    for job_id, gpus in job.ahead:
-        same_kind = not any_gpu or (gpus == 0) == (job.gpus == 0)
-        if same_kind and place(gpus, usable, job.booked) is None and refusal(gpus, usable) is None:
+    for job_id, ask in job.ahead:
+        waits_for_machine = not machine_has_room(ask, job.room)
+        same_kind = not any_gpu or (ask.gpus == 0) == (job.ask.gpus == 0)
+        same_kind = same_kind or (waits_for_machine and bool(job.ask.cpus or job.ask.mem_mb))
+        waits = waits_for_machine or place(ask, usable, job.booked, job.machine) is None
+        if same_kind and waits and refusal(ask, usable, job.machine) is None:
             return job_id
     return None
 

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from duckrow.core.errors import UsageError
+from duckrow.core.units import parse_size_mb
 
 WHOLE = 1_000_000
 """All of a device. Shares are counted in millionths, so that they add up as integers."""
 
 CPU = "cpu"
 
-_ONE_DEVICE = r"(?:\d+|(?:GPU|MIG)-[\w./-]+)"
+_ONE_DEVICE = r"(?:\d+|(?:GPU|MIG)-[\w./-]+)(?::\d+(?:\.\d+)?[kKmMgGtT]?(?:i?[bB])?)?"
 _DEVICE_TOKEN = rf"(?:all|{_ONE_DEVICE}(?:[,+]{_ONE_DEVICE})*)?"
 
 
@@ -40,6 +41,21 @@ class Seat(NamedTuple):
 def looks_like_devices(token: str) -> bool:
     """Whether a word on the command line goes on with the list of devices of `--gpus`."""
     return re.fullmatch(_DEVICE_TOKEN, token) is not None
+
+
+def split_sizes(tokens: Sequence[str]) -> tuple[list[str], dict[str, int]]:
+    """`0:24G,1:24G`: the tokens without the sizes, and the memory of each device that has one, in MB."""
+    sizes: dict[str, int] = {}
+
+    def without_size(match: re.Match[str]) -> str:
+        device, _, size = match[0].partition(":")
+        if size:
+            sizes[device] = parse_size_mb(size)
+            if sizes[device] < 1:
+                raise UsageError(f"--gpus {match[0]} names a GPU without memory. Write 0:24G.")
+        return device
+
+    return [re.sub(_ONE_DEVICE, without_size, token) if ":" in token else token for token in tokens], sizes
 
 
 def parse_gpus(tokens: Sequence[str], jobs_per_gpu: int = 1, all_gpus: Sequence[str] = ()) -> list[Seat]:
@@ -91,6 +107,14 @@ def cpu_seats(count: int, *, first: int = 0, side: bool = False) -> list[Seat]:
     return [Seat(((f"{CPU}{number}", WHOLE),), side) for number in range(first, first + count)]
 
 
+class Ledger(dict[str, int]):
+    """What of each device is booked, in millionths, and by how many."""
+
+    def __init__(self, other: Mapping[str, int] | None = None) -> None:
+        super().__init__(other or {})
+        self.jobs: Counter[str] = Counter(other.jobs if isinstance(other, Ledger) else ())
+
+
 def has_room(seat: Seat, booked: Mapping[str, int]) -> bool:
     return all(booked.get(device, 0) + share <= WHOLE for device, share in seat.holds)
 
@@ -100,14 +124,15 @@ def load(seat: Seat, booked: Mapping[str, int]) -> float:
     return sum(booked.get(device, 0) for device, _ in seat.holds) / len(seat.holds)
 
 
-def book(holds: Iterable[tuple[str, int]], booked: dict[str, int]) -> None:
+def book(holds: Iterable[tuple[str, int]], booked: dict[str, int], times: int = 1) -> None:
     for device, share in holds:
-        booked[device] = booked.get(device, 0) + share
+        booked[device] = booked.get(device, 0) + times * share
+        if isinstance(booked, Ledger):
+            booked.jobs[device] += times
 
 
 def unbook(holds: Iterable[tuple[str, int]], booked: dict[str, int]) -> None:
-    for device, share in holds:
-        booked[device] = booked.get(device, 0) - share
+    book(holds, booked, -1)
 
 
 def visible_devices(holds: Iterable[tuple[str, int]]) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.needs import NO_NEEDS, Needs, check_needs
 
 DEFAULT_PROJECT = "default"
 DEFAULT_PRIORITY = 30
@@ -55,6 +56,7 @@ class JobSpec:
     array_index: int | None = None
     folder: str | None = None  # of the run; None: below the state folder, by its id
     preload: str | None = None  # modules of a warm start, with commas; None: a cold start
+    needs: Needs = NO_NEEDS
     variables: Mapping[str, str] | None = None  # on top of those that its neighbours share
     point: PointOfSweep | None = None
 
@@ -70,6 +72,7 @@ class JobSpec:
         for what, value in (("retries", self.retries), ("the time limit", self.timeout_s)):
             if value is not None and value < 0:
                 raise UsageError(f"{what.capitalize()} cannot be negative: {value}.")
+        check_needs(self.needs, self.gpus)
         self.name = self.name or name_of_command(self.command)
         check_name("project", self.project)
         check_name("name", self.name)
@@ -100,6 +103,7 @@ class QueuedJob(NamedTuple):
     array_index: int | None = None
     folder: str | None = None
     preload: str | None = None
+    needs: str | None = None  # as the store keeps them
 
     @property
     def scopes(self) -> tuple[str, ...]:

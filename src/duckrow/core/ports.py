@@ -15,6 +15,7 @@ class StartOrder(NamedTuple):
     attempt: LiveAttempt
     folder: str  # the run's own folder; made before the attempt begins
     extra_environment: dict[bytes, bytes]  # what duckrow adds to the job's own
+    gentle_environment: dict[bytes, bytes] = {}  # the same, where the job has not said otherwise
 
 
 class Started(NamedTuple):
@@ -158,5 +159,31 @@ class Device(NamedTuple):
     memory_mb: int | None
 
 
+class ProcessUse(NamedTuple):
+    """A process on a GPU."""
+
+    pid: int
+    mb: int | None  # None: the driver does not tell
+
+
+class Reading(NamedTuple):
+    """What a GPU says of itself at one moment. None: it does not say; that is never taken for nothing."""
+
+    device: str
+    at: float
+    total_mb: int | None
+    free_mb: int | None
+    utilization: int | None  # percent of the time in which it was busy
+    temperature: int | None  # degrees Celsius
+    processes: tuple[ProcessUse, ...] | None
+    problem: str = ""  # why it says less than it should
+
+
 class DeviceSource(Protocol):
+    def is_there(self) -> bool:
+        """Whether there is a library to ask. Without one devices are what the user says of them, and never read."""
+
     def devices(self) -> list[Device]: ...
+
+    def read(self, names: Sequence[str]) -> list[Reading]:
+        """One of each of these GPUs that this source knows."""

@@ -37,6 +37,21 @@ def parse_size_bytes(text: str) -> int:
     return int(float(number) * _SIZE_UNITS_BYTES[unit])
 
 
+def parse_size_mb(text: str) -> int:
+    """Megabytes, rounded up; a bare number is megabytes, as everybody who speaks of GPU memory means it."""
+    stripped = text.strip()
+    if re.fullmatch(r"\d{1,9}", stripped):
+        return int(stripped)
+    return -(-parse_size_bytes(stripped) // (1 << 20))
+
+
+def format_mb(mb: float) -> str:
+    """`512M`, `24G`, `10.5G`."""
+    if mb < 1024:
+        return f"{mb:.0f}M"
+    return f"{mb / 1024:.1f}".removesuffix(".0") + "G"
+
+
 def plural(count: int, noun: str) -> str:
     """`1 job`, `2 jobs`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from duckrow.core.inventory import Seat, cpu_seats, parse_gpus
+from duckrow.core.inventory import Seat, cpu_seats, parse_gpus, split_sizes
+from duckrow.core.machine import NO_POLICY, Machine, Policy
 from duckrow.core.ports import Device, DeviceSource
 from duckrow.devices.nvml import NvmlSource
 
@@ -31,19 +33,63 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def seats_of(gpus: Sequence[str] | None, slots: int | None, jobs_per_gpu: int, *, with_cpu_slots: bool) -> list[Seat]:
-    """The seats that the user names, else all GPUs, else one CPU slot a core.
+def source() -> DeviceSource:
+    """Who can be asked about the GPUs of this machine."""
+    return NvmlSource()
 
-    `with_cpu_slots`: beside GPUs there are slots for jobs that need none.
+
+class Offer(NamedTuple):
+    """What a host may give out."""
+
+    seats: list[Seat]
+    machine: Machine
+
+
+def offer_of(
+    gpus: Sequence[str] | None,
+    slots: int | None,
+    jobs_per_gpu: int | None,
+    *,
+    with_cpu_slots: bool,
+    policy: Policy = NO_POLICY,
+    by_memory: bool = False,
+    ask_sizes: bool = False,
+) -> Offer:
+    """The devices that the user names, else all GPUs, else one CPU slot a core.
+
+    `with_cpu_slots`: beside GPUs there are slots for jobs that need none. `by_memory`: jobs will ask for memory, so it
+    must be known how much there is, and a number of jobs for each GPU is the most that may share it. `ask_sizes`: that
+    it is to be known although a number of jobs makes slots.
     """
+    machine = Machine(policy=policy, cpus=cores(), mem_mb=memory_mb())
     if gpus is None and slots is not None:
-        return cpu_seats(slots)
-    found = [device.name for device in find_gpus()] if gpus is None or "all" in gpus else []
+        return Offer(cpu_seats(slots), machine)
+    tokens, sizes = split_sizes(gpus or ())
+    found = find_gpus() if gpus is None or "all" in gpus or by_memory or ask_sizes else []
+    names = [device.name for device in found]
     if gpus is None:
-        gpus = ["all"] if found else None
-    if gpus is None:
-        return cpu_seats(cores())
-    seats = parse_gpus(gpus, jobs_per_gpu, found)
+        tokens = ["all"] if found else []
+    if not tokens:
+        return Offer(cpu_seats(cores()), machine)
+    if by_memory:
+        machine = machine._replace(policy=policy._replace(jobs_per_gpu=jobs_per_gpu))
+        jobs_per_gpu = None
+    seats = parse_gpus(tokens, jobs_per_gpu or 1, names)
     if slots is not None or with_cpu_slots:
         seats += cpu_seats(slots or cores(), first=sum(seat.is_cpu for seat in seats), side=with_cpu_slots)
-    return seats
+    known = {device.name: device.memory_mb for device in found if device.memory_mb is not None}
+    return Offer(seats, machine._replace(total_mb={**known, **sizes}))
+
+
+def memory_mb() -> int | None:
+    """Of the machine, or of the part that a container may use."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    except (OSError, ValueError):
+        return None
+    try:
+        with open("/sys/fs/cgroup/memory.max") as file:
+            limit = file.read().strip()
+        return min(total, int(limit) >> 20) if limit.isdigit() else total
+    except OSError:
+        return total

@@ -2,54 +2,159 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from duckrow.core.ports import Device
+from duckrow.core.ports import Device, ProcessUse, Reading
+
+# What no GPU of our days has: a driver that says so is talking nonsense.
+_MOST_MB = 16 << 20
 
 
 class NvmlSource:
     """No driver, no library, no GPU: no devices, and no complaint."""
 
-    def devices(self) -> list[Device]:
+    def is_there(self) -> bool:
+        """Also where it fails: only a machine that has none is without one."""
         try:
             import pynvml
-        except ImportError:
-            return []
-        try:
+
             pynvml.nvmlInit()
-        except pynvml.NVMLError:
-            return []
+        except ImportError:
+            return False
+        except pynvml.NVMLError as error:
+            return error.value not in (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
+        pynvml.nvmlShutdown()
+        return True
+
+    def devices(self) -> list[Device]:
+        with _opened() as nvml:
+            return [] if nvml is None else [device for device, _ in _all_devices(nvml)]
+
+    def read(self, names: Sequence[str]) -> list[Reading]:
+        with _opened() as nvml:
+            if nvml is None:
+                return [_silent(name, "the driver does not answer") for name in names]
+            handles = {device.name: handle for device, handle in _all_devices(nvml)}
+            return [
+                _reading(nvml, name, handles[name]) if name in handles else _silent(name, "it does not answer")
+                for name in names
+            ]
+
+
+@contextmanager
+def _opened() -> Iterator[Any]:
+    """The library, ready to be asked; None where there is none."""
+    try:
+        import pynvml
+    except ImportError:
+        yield None
+        return
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        yield None
+        return
+    try:
+        yield pynvml
+    finally:
         try:
-            found = [_device(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount())]
-            return [device for device in found if device is not None]
-        except pynvml.NVMLError:
-            return []
-        finally:
             pynvml.nvmlShutdown()
+        except pynvml.NVMLError:
+            pass  # the driver went away meanwhile
 
 
-def _device(nvml: Any, index: int) -> Device | None:
-    """What a GPU does not tell is left open; one that does not even answer (fallen off the bus) is left out."""
+def _all_devices(nvml: Any) -> list[tuple[Device, Any]]:
+    """The GPUs, each with its handle; of one that is divided, its instances."""
+    found: list[tuple[Device, Any]] = []
+    for index in range(_ask(nvml, nvml.nvmlDeviceGetCount) or 0):
+        handle = _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
+        if handle is None:
+            continue  # fallen off the bus
+        instances = _instances(nvml, handle)
+        found += instances or [(_device(nvml, str(index), handle), handle)]
+    return found
 
-    def ask(question: Any, *about: Any) -> Any:
-        try:
-            return question(*about)
-        except nvml.NVMLError:
-            return None
 
-    handle = ask(nvml.nvmlDeviceGetHandleByIndex, index)
-    if handle is None:
-        return None
-    memory = ask(nvml.nvmlDeviceGetMemoryInfo, handle)
-    return Device(
-        name=str(index),
-        model=_text(ask(nvml.nvmlDeviceGetName, handle)),
-        uuid=_text(ask(nvml.nvmlDeviceGetUUID, handle)),
-        memory_mb=None if memory is None else int(memory.total) >> 20,
+def _instances(nvml: Any, handle: Any) -> list[tuple[Device, Any]]:
+    """Those of a GPU in MIG mode. CUDA knows them by their UUIDs only."""
+    mode = _ask(nvml, nvml.nvmlDeviceGetMigMode, handle)
+    if not mode or mode[0] != 1:
+        return []
+    found = []
+    for number in range(_ask(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0):
+        instance = _ask(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, number)
+        uuid = None if instance is None else _text(_ask(nvml, nvml.nvmlDeviceGetUUID, instance))
+        if uuid:
+            found.append((_device(nvml, uuid, instance), instance))
+    return found
+
+
+def _device(nvml: Any, name: str, handle: Any) -> Device:
+    """What a GPU does not tell is left open."""
+    total_mb, _ = _memory(nvml, handle)
+    model = _text(_ask(nvml, nvml.nvmlDeviceGetName, handle))
+    return Device(name, model, _text(_ask(nvml, nvml.nvmlDeviceGetUUID, handle)), total_mb)
+
+
+def _reading(nvml: Any, name: str, handle: Any) -> Reading:
+    total_mb, free_mb = _memory(nvml, handle)
+    busy = _ask(nvml, nvml.nvmlDeviceGetUtilizationRates, handle)
+    problem = "" if free_mb is not None else "it does not tell its memory"
+    return Reading(
+        device=name,
+        at=time.time(),
+        total_mb=total_mb,
+        free_mb=free_mb,
+        utilization=int(busy.gpu) if busy is not None and 0 <= busy.gpu <= 100 else None,
+        temperature=_ask(nvml, nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
+        processes=_processes(nvml, handle),
+        problem=problem,
     )
+
+
+def _memory(nvml: Any, handle: Any) -> tuple[int | None, int | None]:
+    """(total, free) in MB; a figure that cannot be is no figure."""
+    memory = _ask(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
+    if memory is None:
+        return None, None
+    total, free, used = (int(value) >> 20 for value in (memory.total, memory.free, memory.used))
+    if not 0 < total <= _MOST_MB:
+        return None, None
+    makes_sense = 0 <= free <= total and 0 <= used <= total
+    return total, free if makes_sense else None
+
+
+def _processes(nvml: Any, handle: Any) -> tuple[ProcessUse, ...] | None:
+    """Whoever computes or draws there; None where the driver does not tell."""
+    found: dict[int, int | None] = {}
+    told = False
+    for question in ("Compute", "Graphics", "MPSCompute"):
+        ask = getattr(nvml, f"nvmlDeviceGet{question}RunningProcesses", None)
+        listed = None if ask is None else _ask(nvml, ask, handle)
+        told = told or listed is not None
+        for process in listed or ():
+            mb = None if process.usedGpuMemory is None else int(process.usedGpuMemory) >> 20
+            if mb is not None and mb > _MOST_MB:
+                mb = None  # "not available" as a number
+            found[process.pid] = max(mb, found.get(process.pid) or 0) if mb is not None else found.get(process.pid)
+    return tuple(ProcessUse(pid, mb) for pid, mb in found.items()) if told else None
+
+
+def _silent(name: str, problem: str) -> Reading:
+    return Reading(name, time.time(), None, None, None, None, None, problem)
+
+
+def _ask(nvml: Any, question: Any, *about: Any) -> Any:
+    try:
+        return question(*about)
+    except (nvml.NVMLError, UnicodeDecodeError):  # a name that is none
+        return None
 
 
 def _text(value: str | bytes | None) -> str:
     if value is None:
         return ""
-    return value.decode() if isinstance(value, bytes) else value
+    return value.decode(errors="replace") if isinstance(value, bytes) else value

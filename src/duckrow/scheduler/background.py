@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from duckrow.core.errors import DuckrowError
 from duckrow.core.inventory import Seat
 from duckrow.core.units import plural
-from duckrow.devices.discover import seats_of
+from duckrow.devices.discover import offer_of
+from duckrow.engines.local.gpu_locks import VARIABLE as GPU_LOCKS
 from duckrow.engines.local.keeper import fork_host
 from duckrow.scheduler.choice import DeviceChoice, keep, remembered
 from duckrow.scheduler.daemon import serve
@@ -24,12 +25,19 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool) 
     folder = state_folder()
     database = Database(folder)
     choice = remembered(database, choice)
-    seats = seats_of(choice.gpus or None, choice.slots, choice.jobs_per_gpu, with_cpu_slots=True)
+    offer = offer_of(
+        choice.gpus or None,
+        choice.slots,
+        choice.jobs_per_gpu,
+        with_cpu_slots=True,
+        policy=choice.policy,
+        ask_sizes=True,
+    )
     keep(database, choice)  # now that it has turned out to be possible
     database.close()
     link = fork_host(folder.keepers, speaks=False)
     try:
-        serve(folder, seats, link, ready, dispatch)
+        serve(folder, offer, link, ready, dispatch)
     except AlreadyRunning as error:
         link.journal.remove()
         raise AlreadyRunning(f"There is a daemon already. {error}") from None
@@ -75,7 +83,7 @@ def launch(choice: DeviceChoice, python: str, dispatch: bool) -> tuple[int | Non
 
 def _own_environment(folder: Folder) -> dict[str, str]:
     """A daemon that is started from within a job is no part of that job."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("DUCKROW_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DUCKROW_") or name == GPU_LOCKS}
     return {**kept, "DUCKROW_HOME": folder.root}
 
 

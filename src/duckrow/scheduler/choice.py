@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from duckrow.core.inventory import Seat
+from duckrow.core.machine import Policy
 from duckrow.store.database import Database
 
 _KEY = "daemon devices"
@@ -18,17 +19,34 @@ class DeviceChoice:
     slots: int | None
     jobs_per_gpu: int
     by_default: bool = False  # the settings chose: holds only where nothing is remembered, and is not remembered
+    min_free_gpus: int = 0
+    max_gpus: int | None = None
+    prefer: str = ""
+    only_idle_gpus: bool = False
+    mem_margin: int | None = None
+    mps: str = "auto"
 
     @property
     def is_explicit(self) -> bool:
         if self.by_default:
             return False
-        return bool(self.gpus) or self.slots is not None or self.jobs_per_gpu != 1
+        return bool(self.gpus) or self.slots is not None or self.jobs_per_gpu != 1 or self.policy != Policy()
+
+    @property
+    def policy(self) -> Policy:
+        prefer = tuple(word.strip() for word in self.prefer.split(",") if word.strip())
+        return Policy(self.min_free_gpus, self.max_gpus, prefer, None, self.only_idle_gpus, self.mem_margin, self.mps)
 
     def words(self) -> list[str]:
         words = ["--jobs-per-gpu", str(self.jobs_per_gpu)]
         words += ["--slots", str(self.slots)] if self.slots is not None else []
         words += ["--by-default"] if self.by_default else []
+        words += ["--min-free-gpus", str(self.min_free_gpus)] if self.min_free_gpus else []
+        words += ["--max-gpus", str(self.max_gpus)] if self.max_gpus is not None else []
+        words += ["--prefer", self.prefer] if self.prefer else []
+        words += ["--only-idle-gpus"] if self.only_idle_gpus else []
+        words += ["--mem-margin", str(self.mem_margin)] if self.mem_margin is not None else []
+        words += ["--mps", self.mps] if self.mps != "auto" else []
         return words + [word for gpu in self.gpus for word in ("--gpus", gpu)]
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from duckrow.core.inventory import Seat
 from duckrow.core.ports import Observer
 from duckrow.core.units import plural
+from duckrow.devices.discover import Offer
 from duckrow.engines.local.keeper import KeeperLink
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.loop import Loop
@@ -36,15 +36,14 @@ def _log(sentence: str) -> None:
         pass  # a full disk must not end the daemon
 
 
-def serve(
-    folder: Folder, seats: Sequence[Seat], link: KeeperLink, ready: Callable[[], None], dispatch: bool = True
-) -> None:
+def serve(folder: Folder, offer: Offer, link: KeeperLink, ready: Callable[[], None], dispatch: bool = True) -> None:
     """Run until SIGTERM or SIGINT. What runs then goes on, and is found again by the next daemon.
 
     SIGQUIT (`duckrow down --kill`) ends what runs too. Without `dispatch` nothing is started.
     """
     database = Database(folder, durable=False)
-    loop = Loop(database, Host(folder, database, DAEMON), seats, link, _LogTrouble())
+    host = Host(folder, database, DAEMON)
+    loop = Loop(database, host, offer.seats, link, _LogTrouble(), machine=offer.machine)
     loop.dispatching = dispatch
     ends_with_its_jobs = False
     asked_to_end: list[int] = []
@@ -61,7 +60,7 @@ def serve(
     loop.reactor.on_signal(signal.SIGQUIT, end_all)
     loop.begin()
     loop.turn(0)
-    _log(f"The daemon runs as process {os.getpid()} over {plural(len(seats), 'seat')}.")
+    _log(f"The daemon runs as process {os.getpid()} over {plural(len(offer.seats), 'seat')}.")
     ready()
     while not asked_to_end and not (ends_with_its_jobs and not loop.live):
         loop.turn()

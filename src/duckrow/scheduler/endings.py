@@ -10,6 +10,7 @@ from duckrow.core.job import LiveAttempt
 from duckrow.core.lifecycle import Outcome, State, outcome_of
 from duckrow.core.ports import Ended, Gone, NeverBegan, NotStarted, Report, Started, Vanished
 from duckrow.core.retry import Verdict, after_end
+from duckrow.scheduler.lessons import Lessons
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
@@ -21,11 +22,12 @@ class Endings:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._store = loop.store
+        self._lessons = Lessons(loop)
         self.told: list[tuple[LiveAttempt, Verdict, float]] = []  # the ends of this tick
         self.freed = False  # whether other hosts have something to gain from them
 
     def settle(self, reports: Sequence[Report], now: float) -> None:
-        self.told, self.freed = [], False
+        self.told = []
         ended = {report.attempt_id for report in reports if not isinstance(report, Started)}
         for report in reports:
             attempt = self._loop.live.get(report.attempt_id)
@@ -73,7 +75,12 @@ class Endings:
         at = attempt.exited_at or now
         lasted_s = at - attempt.started_at
         wanted_dead = attempt.stopped_for is Outcome.KILLED
-        verdict = after_end(attempt.job, outcome, attempt.exit_code, lasted_s, now, wanted_dead, detail)
+        use = self._loop.watch.ended(attempt, outcome is Outcome.SUCCEEDED, now)
+        if use is not None:
+            self._store.note_use(attempt, use)
+        verdict = self._lessons.after(attempt, outcome, use)
+        if verdict is None:
+            verdict = after_end(attempt.job, outcome, attempt.exit_code, lasted_s, now, wanted_dead, detail)
         self._loop.lines.note_pace(lasted_s)
         self._close(attempt, verdict, at, now)
 

@@ -58,6 +58,7 @@ class Run:
         self.refused = 0
         self.failures = 0
         self.gave_up = False
+        self.by_memory = False  # its jobs may share GPUs
         self.earlier: EarlierJobs | None = None
         self._told_of_pause = False
         self._rerun: list[int] = []

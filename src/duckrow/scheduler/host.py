@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from duckrow.core.errors import DuckrowError
 from duckrow.core.inventory import Seat
+from duckrow.core.machine import Machine
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder, boot_id
 from duckrow.store.hosts import HostRow, HostStore, is_alive, remove, ring, try_lock, unlock
@@ -38,9 +39,9 @@ class Host:
         # Read and write, so that it never ends when the last who rang it has gone.
         return os.open(path, os.O_RDWR | os.O_NONBLOCK)
 
-    def announce(self, seats: Sequence[Seat]) -> None:
+    def announce(self, seats: Sequence[Seat], machine: Machine) -> None:
         """From here on others see us, and what we may give out."""
-        self.rows.open(self.id, seats)
+        self.rows.open(self.id, seats, machine)
         self.look_around()
         self.ring_others()
 

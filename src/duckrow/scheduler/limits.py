@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from duckrow.core.job import LiveAttempt
+from duckrow.core.decide import CORES, MEMORY
+from duckrow.core.job import LiveAttempt, QueuedJob
+from duckrow.core.machine import Machine
+from duckrow.core.needs import needs_from
 
 
 class Limits:
     def __init__(self) -> None:
         self.most: dict[str, int] = {}  # scope -> how many at a time
         self.full: frozenset[str] = frozenset()  # those that could take no more when we last looked
+
+    def of_machine(self, machine: Machine, live: Iterable[LiveAttempt], queue: Sequence[QueuedJob]) -> dict[str, int]:
+        """What is left of the cores and of the memory, once anybody has asked for some."""
+        if not any(job.needs is not None for job in queue):
+            return {}
+        promised = [needs_from(attempt.job.needs) for attempt in live if attempt.follows is None]
+        room = {}
+        if machine.cpus is not None:
+            room[CORES] = machine.cpus - sum(needs.cpus or 0 for needs in promised)
+        if machine.mem_mb is not None:
+            room[MEMORY] = machine.mem_mb - sum(needs.mem_mb or 0 for needs in promised)
+        return room
 
     def room(self, live: Iterable[LiveAttempt], host_id: int) -> dict[str, int]:
         """How many more of each limited scope may run."""

@@ -8,9 +8,10 @@ from typing import NoReturn
 
 from duckrow.core.decide import Decision, decide
 from duckrow.core.errors import StateError
-from duckrow.core.inventory import CPU, Seat, book, unbook
+from duckrow.core.inventory import CPU, Ledger, Seat, book, unbook
 from duckrow.core.job import JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome
+from duckrow.core.machine import BARE, Machine
 from duckrow.core.ports import (
     Observer,
     Report,
@@ -27,7 +28,9 @@ from duckrow.scheduler.limits import Limits
 from duckrow.scheduler.lines import SLOW_S, Lines
 from duckrow.scheduler.reactor import EpollReactor
 from duckrow.scheduler.recover import Recovery
-from duckrow.scheduler.surroundings import extra_environment
+from duckrow.scheduler.sharing import Sharing
+from duckrow.scheduler.surroundings import extra_environment, gentle_environment
+from duckrow.scheduler.watch import Watch
 from duckrow.scheduler.wishes import fulfil_wishes, kill_live
 from duckrow.store.checkpoint import Checkpointer
 from duckrow.store.database import Database
@@ -51,6 +54,7 @@ class Loop:
         link: KeeperLink,
         observer: Observer | None = None,
         output: str = "log",
+        machine: Machine = BARE,
     ) -> None:
         self.database = database
         self.folder = host.folder
@@ -69,7 +73,9 @@ class Loop:
         self.drains = Drains(self)
         self.endings = Endings(self)
         self.live: dict[int, LiveAttempt] = {}
-        self.booked: dict[str, int] = {}
+        self.booked = Ledger()
+        self.watch = Watch(self, machine)
+        self.sharing = Sharing(self, machine.policy.mps)
         self.dispatching = True
         self.on_end: Callable[[LiveAttempt, Verdict], None] = lambda *_: None
         self.last_freed_first = False  # which of several free seats is taken; else the first that is listed
@@ -92,7 +98,7 @@ class Loop:
 
     def begin(self) -> None:
         """Take up what an earlier process of this host, or a host that died, has left."""
-        self.host.announce(self.seats)
+        self.host.announce(self.seats, self.watch.base)
         with self.database.transaction():
             self.recovery.adopt_own()
         self.engine.clean_up(self.store.keepers_in_use())
@@ -130,6 +136,7 @@ class Loop:
             self._record_stops(decision, now)
         reach("recorded")
         self._checkpointer.committed()
+        self.watch.read_if_due(now)
         self.engine.settled()
         self._reports = []
         self.inbox = []
@@ -153,6 +160,7 @@ class Loop:
     def close(self) -> None:
         """Let go: what runs goes on, and is found again by the next host."""
         self.engine.close(self.store.keepers_in_use())
+        self.sharing.close()
         self._checkpointer.finish()
         self.host.close()
         self.host.ring_others()
@@ -197,12 +205,15 @@ class Loop:
             self._rebook()
             self.limits.most = self.store.limits()
             self.store.look_for_dependencies()
+            self.watch.load_learned()
+            self.watch.look_until(self.store.looked_at_until())
             self._queue_stale = True
             self._next_delayed = self.store.next_delayed()
         if self.inbox:
             self.jobs.add(self.host.id, self.inbox, self.environment)
             self._queue_stale = self._queue_stale or not self._queue or self._whole_queue
             self._whole_queue = False
+        self.watch.observe(now)
         self.endings.settle(self._reports, now)
         if self.host.id == DAEMON and (changed or (self.drains.devices and self.endings.freed)):
             self.drains.observe()
@@ -220,7 +231,7 @@ class Loop:
 
     def _rebook(self) -> None:
         """What is held: by us, as we know it; by other hosts, as the database says. CPU slots are each host's own."""
-        self.booked = {}
+        self.booked = Ledger()
         for attempt in self.live.values():
             self.book(attempt)
         for holds in self.store.foreign_holds():
@@ -234,6 +245,15 @@ class Loop:
         unbook(self._counted(attempt), self.booked)
         if self.last_freed_first:
             self.seats.sort(key=lambda seat: seat.holds != attempt.holds)
+
+    def rehold(self, attempt: LiveAttempt, holds: tuple[tuple[str, int], ...]) -> None:
+        """The attempt holds less than before."""
+        self.unbook(attempt)
+        attempt.holds = holds
+        self.book(attempt)
+        self.store.set_holds(attempt)
+        self.look_again()
+        self.endings.freed = True
 
     def _counted(self, attempt: LiveAttempt) -> Sequence[tuple[str, int]]:
         if attempt.job_host_id == self.host.id:
@@ -252,12 +272,15 @@ class Loop:
             self._whole_queue = len(self._queue) < HEAD
             self._queue_stale = False
         queue = self._queue if self.dispatching else []
-        decision = decide(now, self.live.values(), queue, self.drains.usable(self.seats), self.booked, room)
+        machine = self.watch.machine(queue, now)
+        room |= self.limits.of_machine(machine, self.live.values(), queue)
+        seats = self.drains.usable(self.seats)
+        decision = decide(now, self.live.values(), queue, seats, self.booked, room, machine, self.watch.ask_of)
         self._wake_at = decision.wake_at
-        if not decision.starts:
-            return [], decision
+        starts = [self.new_attempt(start.job, start.holds, now) for start in decision.starts]
         self._drop_from_queue([start.job for start in decision.starts])
-        return [self.new_attempt(start.job, start.holds, now) for start in decision.starts], decision
+        self.watch.started(starts, now)
+        return starts, decision
 
     def _drop_from_queue(self, started: list[QueuedJob]) -> None:
         if self._queue[: len(started)] == started:  # nearly always it is the first who start
@@ -315,11 +338,14 @@ class Loop:
         for stop in decision.stops:
             self.engine.stop(stop.attempt, stop.step)
         if self.endings.freed:
+            self.endings.freed = False
             self.host.ring_others()
 
     def _order(self, attempt: LiveAttempt) -> StartOrder:
         folder = self._folder_of(attempt.job)
-        return StartOrder(attempt, folder, extra_environment(attempt, folder))
+        gentle = gentle_environment(attempt, len(self.seats)) if attempt.job.needs is not None else {}
+        gentle |= self.sharing.variables(attempt)
+        return StartOrder(attempt, folder, extra_environment(attempt, folder), gentle)
 
     def _tell(self, starts: Sequence[LiveAttempt]) -> None:
         for ended, verdict, at in self.endings.told:
@@ -342,7 +368,9 @@ class Loop:
         if self.lines and not self.dispatching:
             return 0
         now = time.time()
-        dues = [at for at in (self._wake_at, self._next_delayed) if at is not None]
+        if self.watch.has_news:
+            return 0
+        dues = [at for at in (self._wake_at, self._next_delayed, self.watch.due_at(now)) if at is not None]
         if self.lines:
             dues.append(self._ticked_at + SLOW_S)  # somebody in line may wait behind a slow one
         if self._reports:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from duckrow.core.errors import StateError, UsageError
-from duckrow.core.inventory import Seat
 from duckrow.core.job import JobSpec
+from duckrow.core.machine import Machine
 from duckrow.core.ports import Observer
-from duckrow.devices.discover import seats_of
+from duckrow.devices.discover import Offer, offer_of
 from duckrow.engines.local.keeper import fork_host
 from duckrow.scheduler.foreground import Run
 from duckrow.scheduler.host import AlreadyRunning, Host
@@ -20,7 +20,7 @@ from duckrow.store.database import Database
 from duckrow.store.folder import Folder, state_folder
 from duckrow.store.hosts import HostRow, HostStore, seats_from
 
-__all__ = ["LAST", "open_run", "seats_of"]
+__all__ = ["LAST", "Offer", "SweepJobs", "offer_of", "open_run", "open_sweep"]
 
 LAST = "\0last"
 """Stands for the last run of the same file and folder."""
@@ -30,7 +30,7 @@ IN_TERMINAL = "--"
 
 
 def open_run(
-    seats: Sequence[Seat],
+    offer: Offer,
     observer: Observer,
     make_spec: Callable[[str], JobSpec],
     *,
@@ -60,8 +60,8 @@ def open_run(
     reads = output != "terminal" and (bool(source) or earlier is None or file == "-")
     fd = _open_source(source) if reads else None
     if earlier is not None and not seats_chosen:
-        seats = seats_from(earlier.seats)
-    loop = _open_loop(folder, earlier, (name, cwd, source), seats, observer, output)
+        offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
+    loop = _open_loop(folder, earlier, (name, cwd, source), offer, observer, output)
     loop.environment = dict(environment)
     run = Run(loop, make_spec, max_failures, on_event, in_terminal=output == "terminal")
     if fd is not None:
@@ -82,7 +82,7 @@ class SweepJobs(NamedTuple):
 
 
 def open_sweep(
-    seats: Sequence[Seat],
+    offer: Offer,
     observer: Observer,
     jobs: SweepJobs,
     *,
@@ -99,8 +99,8 @@ def open_sweep(
     earlier = HostStore(database).run_of_file("", source)
     database.close()
     if earlier is not None and not seats_chosen:
-        seats = seats_from(earlier.seats)
-    loop = _open_loop(folder, earlier, (f"sweep-{jobs.name}", "", source), seats, observer, output)
+        offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
+    loop = _open_loop(folder, earlier, (f"sweep-{jobs.name}", "", source), offer, observer, output)
     run = Run(loop, _no_more_commands, max_failures, on_event)
     try:
         run.take_jobs(jobs.specs, jobs.again, jobs.stranded, environment)
@@ -118,7 +118,7 @@ def _open_loop(
     folder: Folder,
     earlier: HostRow | None,
     new: tuple[str, str, str],
-    seats: Sequence[Seat],
+    offer: Offer,
     observer: Observer,
     output: str,
 ) -> Loop:
@@ -134,7 +134,15 @@ def _open_loop(
     except AlreadyRunning as error:
         link.journal.remove()
         raise UsageError(f"The run {earlier.name if earlier else host_id} has not ended. {error}") from None
-    return Loop(database, host, seats, link, observer, output)
+    return Loop(database, host, offer.seats, link, observer, output, offer.machine)
+
+
+def _machine_of(earlier: HostRow, folder: Folder) -> Machine:
+    database = Database(folder)
+    try:
+        return HostStore(database).machine(earlier.id)
+    finally:
+        database.close()
 
 
 def _find_earlier(folder: Folder, resume: str, cwd: str, source: str) -> HostRow:

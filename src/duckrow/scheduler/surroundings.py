@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from duckrow.core.inventory import visible_devices
+from duckrow.core.inventory import WHOLE, visible_devices
 from duckrow.core.job import LiveAttempt
 
 
@@ -26,6 +26,17 @@ def extra_environment(attempt: LiveAttempt, folder: str) -> dict[bytes, bytes]:
     if len(attempt.holds) > 1:
         extra[b"MASTER_PORT"] = b"%d" % free_port()
     return extra
+
+
+def gentle_environment(attempt: LiveAttempt, seats: int) -> dict[bytes, bytes]:
+    """For one that shares its GPU: frameworks do not take all of it, nor all cores, unless the user says so."""
+    sharing = max(round(WHOLE / max(share, 1)) for _, share in attempt.holds)
+    cores = len(os.sched_getaffinity(0))
+    return {
+        b"XLA_PYTHON_CLIENT_PREALLOCATE": b"false",
+        b"TF_FORCE_GPU_ALLOW_GROWTH": b"true",
+        b"OMP_NUM_THREADS": b"%d" % max(cores // max(sharing * seats, 1), 1),
+    }
 
 
 def free_port() -> int:

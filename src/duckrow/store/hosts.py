@@ -7,9 +7,10 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from duckrow.core.inventory import Seat
+from duckrow.core.machine import BARE, NO_POLICY, Machine, Policy
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
 from duckrow.store.folder import Folder, boot_id
@@ -47,8 +48,9 @@ class HostStore:
                 self.database.execute(_SQL["name_host"], {"id": cursor.lastrowid, "name": f"run-{cursor.lastrowid}"})
             return cursor.lastrowid
 
-    def open(self, host_id: int, seats: Sequence[Seat]) -> None:
+    def open(self, host_id: int, seats: Sequence[Seat], machine: Machine = BARE) -> None:
         with self.database.transaction():
+            self.note_machine(host_id, machine)
             self.database.execute(
                 _SQL["open_host"],
                 {
@@ -59,6 +61,15 @@ class HostStore:
                     "seats": json.dumps(list(seats)),
                 },
             )
+
+    def note_machine(self, host_id: int, machine: Machine) -> None:
+        """Within the caller's transaction: what is known of the host's GPUs beside their seats."""
+        self.database.execute(_SQL["note_machine"], {"id": host_id, "machine": json.dumps(machine._asdict())})
+
+    def machine(self, host_id: int) -> Machine:
+        known = json.loads(self.database.one(_SQL["machine"], {"id": host_id}) or "{}")
+        policy: list[Any] = [tuple(v) if isinstance(v, list) else v for v in known.pop("policy", [])]
+        return Machine(**known, policy=Policy._make(policy) if policy else NO_POLICY)
 
     def change_seats(self, host_id: int, seats: Sequence[Seat]) -> None:
         """Within the caller's transaction."""

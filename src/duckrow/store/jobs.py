@@ -67,6 +67,7 @@ class JobStore:
                 spec.array_index,
                 None if spec.folder is None else to_sql(spec.folder),
                 spec.preload,
+                spec.needs.as_text(),
                 now,
                 now,
             )

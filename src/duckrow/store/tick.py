@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from duckrow.core.dependency import in_words, is_met
 from duckrow.core.errors import IllegalTransition
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome, State, check_transition
+from duckrow.core.needs import Needs
+from duckrow.core.observation import Use
 from duckrow.core.retry import Verdict
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
@@ -57,6 +60,16 @@ class TickStore:
 
     def forget_device_wish(self, device: str) -> None:
         self.database.execute(_SQL["forget_device_wish"], {"device": device})
+
+    def peaks(self) -> dict[tuple[str, str], int]:
+        """What each recipe has taken at most on each model of GPU."""
+        rows = self.database.execute(_SQL["peaks"])
+        return {(row["recipe"], row["model"]): row["peak_mb"] for row in rows}
+
+    def looked_at_until(self) -> float:
+        """Until when somebody looks at the GPUs."""
+        row = self.database.execute(_SQL["looked_at_until"]).fetchone()
+        return float(row[0]) if row else 0.0
 
     def next_delayed(self) -> float | None:
         value = self.database.execute(_SQL["next_delayed"]).fetchone()[0]
@@ -112,6 +125,26 @@ class TickStore:
         self.database.execute(_SQL["begin_stop"], {**_key(attempt), "stopped_for": stopped_for, "at": at})
         if attempt.state is not State.STOPPING:
             self._move(attempt, State.STOPPING, at, detail)
+
+    def note_use(self, attempt: LiveAttempt, use: Use) -> None:
+        """What was seen of its memory and of how busy its GPUs were."""
+        values = {"peak_mb": use.peak_mb or None, "utilization": use.utilization, "curve": json.dumps(use.curve)}
+        self.database.execute(_SQL["note_use"], {**_key(attempt), **values})
+
+    def set_holds(self, attempt: LiveAttempt) -> None:
+        self.database.execute(_SQL["set_holds"], {**_key(attempt), "holds": self._text_of(attempt.holds)})
+
+    def set_needs(self, job_id: int, needs: Needs) -> None:
+        """What a job has learned about itself."""
+        self.database.execute(_SQL["set_needs"], {"job_id": job_id, "needs": needs.as_text()})
+
+    def learn(self, recipe: str, model: str, peak_mb: int) -> None:
+        values = {"recipe": to_sql(recipe), "model": model, "peak_mb": peak_mb, "at": time.time()}
+        self.database.execute(_SQL["learn"], values)
+
+    def keep_reading(self, device: str, at: float, reading: Mapping[str, Any]) -> None:
+        values = {"device": device, "at": at, "reading": json.dumps(reading)}
+        self.database.execute(_SQL["keep_reading"], values)
 
     def note_exit(self, attempt: LiveAttempt) -> None:
         """Keep what the kernel said while leftovers of the attempt are still there."""

@@ -23,14 +23,13 @@ from typing import NoReturn
 
 from duckrow.engines.local.capped_log import CappedLog
 from duckrow.engines.local.journal import JournalWriter
-from duckrow.engines.local.processes import TAG, children_of, environment_of, read_process, tag_of
+from duckrow.engines.local.processes import TAG, TAG_PREFIX, children_of, environment_of, read_process, tag_of
 
 _PR_SET_CHILD_SUBREAPER = 36
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD)
 _READ_BYTES = 1 << 18
 _FULL_DISK_S = 0.2
 _EXEC_S = 1.0
-TAG_PREFIX = f"{TAG}=".encode()
 
 
 class KeeperLink:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 TAG = "DUCKROW_TAG"
 """The variable by which every process of an attempt is known, wherever it moved."""
+
+
+TAG_PREFIX = f"{TAG}=".encode()
 
 
 def tag_of(journal: str, attempt_id: int) -> str:
@@ -14,6 +18,7 @@ def tag_of(journal: str, attempt_id: int) -> str:
     return f"{journal}.{attempt_id}"
 
 
+_MOST_PARENTS = 20
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 # /proc rounds start times down to a tick; a PID cannot come round again within this time.
 _REUSE_SLACK_S = 0.02
@@ -60,6 +65,38 @@ def processes_of(tag: str, leader: int | None) -> list[Process]:
         grew = bool(children)
     members.discard(os.getpid())
     return [table[pid] for pid in sorted(members) if not table[pid].zombie]
+
+
+def attempts_of(pids: Iterable[int], attempts: Mapping[str, int], is_ours: Callable[[str], bool]) -> dict[int, int]:
+    """Of those of these processes that live here: the attempt that each belongs to, 0 for a stranger's.
+
+    `attempts`: by their tags. One of another host of ours (`is_ours` says so of its journal), or one that has ended
+    just now, is told as a negative number, and -1 is another duckrow's. The numbers alone do not do: every state folder
+    begins with 1.
+    """
+    found: dict[int, int] = {}
+    for pid in pids:
+        attempt = _attempt_of(pid, attempts, is_ours)
+        process = read_process(pid)
+        if process is not None and not process.zombie:  # looked at last: it may have ended meanwhile
+            found[pid] = attempt
+    return found
+
+
+def _attempt_of(pid: int, attempts: Mapping[str, int], is_ours: Callable[[str], bool]) -> int:
+    """By its tag, or that of the next of its parents that has one: a process may have cleared its environment."""
+    for _ in range(_MOST_PARENTS):
+        for variable in environment_of(pid):
+            if variable.startswith(TAG_PREFIX):
+                tag = os.fsdecode(variable[len(TAG_PREFIX) :])
+                journal, _, number = tag.rpartition(".")
+                known = int(number) if number.isdigit() and is_ours(journal) else 0
+                return attempts.get(tag, -known or -1)
+        process = read_process(pid)
+        if process is None or process.parent <= 1:
+            return 0
+        pid = process.parent
+    return 0
 
 
 def _all_pids() -> list[int]:

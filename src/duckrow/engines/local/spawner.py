@@ -98,7 +98,11 @@ class Spawner:
         return {**self._shared_variables(order.attempt.job.environment_id), **self._own_variables(order)}
 
     def _own_variables(self, order: StartOrder) -> dict[bytes, bytes]:
-        return {**order.extra_environment, _TAG: tag_of(order.attempt.keeper, order.attempt.id).encode()}
+        own = {**order.extra_environment, _TAG: tag_of(order.attempt.keeper, order.attempt.id).encode()}
+        if order.gentle_environment:
+            shared = self._shared_variables(order.attempt.job.environment_id)
+            own |= {name: value for name, value in order.gentle_environment.items() if name not in shared}
+        return own
 
     def _shared_variables(self, number: int) -> dict[bytes, bytes]:
         if number not in self._environments:

@@ -9,6 +9,12 @@ UPDATE hosts SET name = :name WHERE id = :id
 -- name: open_host
 UPDATE hosts SET pid = :pid, boot_id = :boot_id, started_at = :at, ended_at = NULL, seats = :seats WHERE id = :id
 
+-- name: note_machine
+UPDATE hosts SET machine = :machine WHERE id = :id
+
+-- name: machine
+SELECT machine FROM hosts WHERE id = :id
+
 -- name: change_seats
 UPDATE hosts SET seats = :seats WHERE id = :id
 

@@ -6,8 +6,8 @@ SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0)
 -- name: insert_job
 INSERT INTO jobs (id, host_id, project, name, command, cwd, environment_id, shell, gpus, outfile, max_log_bytes,
                   timeout_s, notice_signal, notice_s, grace_s, retries, backoff_s, priority, position, held,
-                  not_before, if_broken, array_id, array_index, folder, preload, created_at, changed_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                  not_before, if_broken, array_id, array_index, folder, preload, needs, created_at, changed_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: insert_point
 INSERT INTO points (job_id, sweep_id, key, parameters) VALUES (?, ?, ?, ?)
@@ -21,8 +21,8 @@ INSERT INTO environments (variables) VALUES (:variables)
 -- name: pick
 SELECT j.id, j.host_id, j.project, j.name, j.command, j.cwd, j.gpus, j.state, j.outcome, j.detail, j.attempts,
        j.retries, j.timeout_s, j.priority, j.held, j.not_before, j.created_at, j.changed_at, j.outfile,
-       a.number AS attempt, a.holds, a.log, a.started_at, a.ended_at, a.pid, a.exit_code, a.signal, a.peak_memory_mb,
-       h.kind AS host_kind, h.name AS host_name, j.folder, s.name AS sweep, p.parameters
+       a.number AS attempt, a.holds, a.log, a.started_at, a.ended_at, a.pid, a.exit_code, a.signal, a.peak_memory_mb, a.utilization,
+       h.kind AS host_kind, h.name AS host_name, j.folder, j.needs, s.name AS sweep, p.parameters
 FROM jobs j
 JOIN hosts h ON h.id = j.host_id
 LEFT JOIN attempts a ON a.job_id = j.id AND a.number = j.attempts
@@ -33,14 +33,15 @@ ORDER BY {order}
 LIMIT :limit OFFSET :offset
 
 -- name: attempts_of_job
-SELECT number, holds, log, started_at, ended_at, pid, exit_code, signal, outcome, peak_memory_mb, detail
+SELECT number, holds, log, started_at, ended_at, pid, exit_code, signal, outcome, peak_memory_mb, utilization, detail
 FROM attempts WHERE job_id = :job_id ORDER BY number
 
 -- name: events_of_job
 SELECT at, before, after, outcome, attempt, detail FROM events WHERE job_id = :job_id ORDER BY number
 
 -- name: live
-SELECT a.job_id, a.holds, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.state, j.host_id AS job_host_id
+SELECT a.job_id, a.holds, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.state, j.needs,
+       j.host_id AS job_host_id
 FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.ended_at IS NULL ORDER BY a.job_id
 
 -- name: add_wish

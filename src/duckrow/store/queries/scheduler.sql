@@ -3,7 +3,7 @@
 -- name: eligible
 SELECT id, project, name, command, cwd, environment_id, shell, gpus, outfile, max_log_bytes, timeout_s,
        notice_signal, notice_s, grace_s, retries, retries_used, backoff_s, attempts, array_id,
-       array_index, folder, preload
+       array_index, folder, preload, needs
 FROM jobs
 WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
   AND project NOT IN (SELECT project FROM pauses)
@@ -78,12 +78,36 @@ UPDATE attempts SET ended_at = :at, exit_code = :exit_code, signal = :signal, ou
        pid = coalesce(:pid, pid), log = :log, started_at = :started_at
 WHERE job_id = :job_id AND number = :number AND ended_at IS NULL
 
+-- name: note_use
+UPDATE attempts SET peak_memory_mb = :peak_mb, utilization = :utilization, curve = :curve
+WHERE job_id = :job_id AND number = :number
+
+-- name: set_holds
+UPDATE attempts SET holds = :holds WHERE job_id = :job_id AND number = :number
+
+-- name: set_needs
+UPDATE jobs SET needs = :needs WHERE id = :job_id
+
+-- name: peaks
+SELECT recipe, model, peak_mb FROM peaks
+
+-- name: learn
+INSERT INTO peaks (recipe, model, peak_mb, runs, at) VALUES (:recipe, :model, :peak_mb, 1, :at)
+ON CONFLICT (recipe, model) DO UPDATE SET
+    peak_mb = CASE WHEN corrected THEN peak_mb ELSE max(peak_mb, excluded.peak_mb) END, runs = runs + 1, at = excluded.at
+
+-- name: keep_reading
+INSERT OR REPLACE INTO readings (device, at, reading) VALUES (:device, :at, :reading)
+
+-- name: looked_at_until
+SELECT value FROM meta WHERE key = 'looked at until'
+
 -- name: live_attempts_of_hosts
 SELECT a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.started_at, a.pid,
        a.stopped_for, a.stop_began_at, a.exit_code, a.signal, j.host_id AS job_host_id, j.state,
        j.id, j.project, j.name, j.command, j.cwd, j.environment_id, j.shell, j.gpus, j.outfile, j.max_log_bytes,
        j.timeout_s, j.notice_signal, j.notice_s, j.grace_s, j.retries, j.retries_used, j.backoff_s, j.attempts,
-       j.array_id, j.array_index, j.folder, j.preload
+       j.array_id, j.array_index, j.folder, j.preload, j.needs
 FROM attempts a JOIN jobs j ON j.id = a.job_id
 WHERE a.ended_at IS NULL
 ORDER BY a.job_id

@@ -1,0 +1,99 @@
+"""What the GPUs have room for: their memory, what others use of it, and how polite we are to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from duckrow.core.inventory import WHOLE, Ledger
+
+
+class Policy(NamedTuple):
+    """What the user wants to leave to others."""
+
+    min_free_gpus: int = 0  # so many GPUs stay unused
+    max_gpus: int | None = None  # at most so many are used at a time
+    prefer: tuple[str, ...] = ()  # which are taken first
+    jobs_per_gpu: int | None = None  # at most so many share one, however much memory is left
+    only_idle: bool = False  # a GPU that somebody else uses is not used
+    margin_mb: int | None = None  # of each GPU never given out; None: a hundredth
+    mps: str = "auto"  # NVIDIA's MPS: off, auto (for jobs that are packed), on
+
+    def margin_of(self, total_mb: int) -> int:
+        """What is never given out of a GPU of this size: contexts and fragments take more than anybody asks for."""
+        return max(total_mb // 100, 128) if self.margin_mb is None else self.margin_mb
+
+
+NO_POLICY = Policy()
+
+
+class Machine(NamedTuple):
+    """The memory of the GPUs as it is now. What is not known is not here, and is never taken for free."""
+
+    total_mb: Mapping[str, int] = {}
+    pressure: Mapping[str, int] = {}  # in millionths: what is used beyond what is booked, and the margin
+    foreign_mb: Mapping[str, int] = {}  # what others use
+    policy: Policy = NO_POLICY
+    cpus: int | None = None  # of the machine; None: nobody has looked
+    mem_mb: int | None = None
+
+    def share_of(self, device: str, mb: int, parts: int = 1) -> int:
+        """So much memory, or an even part of it, as a share of the device.
+
+        Rounded down: three times 8G are 24G. Not even a megabyte is lost so, where twelve share a GPU of 80G.
+        """
+        return max(mb * WHOLE // (self.total_mb[device] * parts), 1)
+
+    def free_mb(self, device: str, booked: Mapping[str, int]) -> float:
+        """What nobody uses and nobody has been promised."""
+        if device not in self.total_mb:
+            return 0
+        free = WHOLE - booked.get(device, 0) - self.pressure.get(device, 0)
+        return self.total_mb[device] * free / WHOLE
+
+    def may_use(self, devices: Iterable[str], all_gpus: Iterable[str], booked: Mapping[str, int]) -> bool:
+        """Whether politeness allows to use these devices, beside those that we use; CPU slots bother nobody."""
+        policy = self.policy
+        if policy == NO_POLICY:
+            return True
+        all_gpus = set(all_gpus)
+        wanted = all_gpus & set(devices)
+        if any(self.pressure.get(device, 0) >= WHOLE for device in wanted):
+            return False  # nobody knows who uses it
+        if policy.only_idle and any(self.foreign_mb.get(device, 0) for device in wanted):
+            return False
+        if policy.max_gpus is not None:
+            used = {device for device in all_gpus if booked.get(device, 0) > 0}
+            if len(used | wanted) > policy.max_gpus:
+                return False
+        if policy.min_free_gpus:
+            if any(self.pressure.get(device, 0) >= WHOLE for device in wanted):
+                return False  # as long as it says nothing, it may be the one that is to stay free
+            idle = {d for d in all_gpus if not booked.get(d, 0) and not self.foreign_mb.get(d, 0)}
+            if wanted & idle and len(idle - wanted) < policy.min_free_gpus:
+                return False
+        return True
+
+    def is_full(self, device: str, booked: Mapping[str, int]) -> bool:
+        """Whether as many jobs as may share the device do so already."""
+        most = self.policy.jobs_per_gpu
+        return most is not None and isinstance(booked, Ledger) and booked.jobs[device] >= most
+
+    def without_others(self) -> Machine:
+        """As it would be if nobody used it: of a GPU that is watched, the margin is kept all the same."""
+        pressure = {
+            device: -(-self.policy.margin_of(total_mb) * WHOLE // total_mb)
+            for device in self.pressure
+            if (total_mb := self.total_mb.get(device))
+        }
+        return self._replace(pressure=pressure, foreign_mb={})
+
+    def order(self, devices: Iterable[str]) -> list[str]:
+        """The preferred ones first, the others as they are listed."""
+        listed = list(dict.fromkeys(devices))
+        preferred = [device for device in dict.fromkeys(self.policy.prefer) if device in listed]
+        return preferred + [device for device in listed if device not in preferred]
+
+
+BARE = Machine()
+"""A machine of which nothing is known but its seats."""

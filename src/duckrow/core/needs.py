@@ -1,0 +1,88 @@
+"""What a job asks for besides a number of GPUs: memory of the GPUs, cores and memory of the machine."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import NamedTuple
+
+from duckrow.core.errors import UsageError
+
+
+class Needs(NamedTuple):
+    gpu_mem_mb: int | None = None  # on each of its GPUs
+    total_gpu_mem_mb: int | None = None  # on all its GPUs together; how many they are is for duckrow to choose
+    auto: bool = False  # as much as its like have taken; as long as nobody knows, a GPU to itself
+    recipe: str = ""  # what makes two jobs alike for their memory
+    cpus: int | None = None
+    mem_mb: int | None = None
+    # What it has learned the hard way.
+    ooms: int = 0  # how often it has run out of memory
+    alone: bool = False  # beside others it did: it gets a GPU to itself
+    larger_than_mb: int = 0  # alone on a GPU of this size it did: it needs a larger one
+
+    def as_text(self) -> str | None:
+        """As the store keeps it; nothing for a job that asks for nothing."""
+        changed = {name: value for name, value in self._asdict().items() if value != Needs._field_defaults[name]}
+        return json.dumps(changed) if changed else None
+
+
+NO_NEEDS = Needs()
+
+
+@lru_cache(maxsize=1024)
+def needs_from(text: str | None) -> Needs:
+    return NO_NEEDS if text is None else Needs(**json.loads(text))
+
+
+def check_needs(needs: Needs, gpus: int | None) -> None:
+    """What contradicts itself is told, not guessed at."""
+    if needs.gpu_mem_mb is not None and needs.total_gpu_mem_mb is not None:
+        raise UsageError("Either --gpu-mem (for each GPU) or --total-gpu-mem (for all together), not both.")
+    if needs.total_gpu_mem_mb is not None and needs.auto:
+        raise UsageError("Either --total-gpu-mem, or leave it to duckrow (--pack, --gpu-mem auto), not both.")
+    if needs.total_gpu_mem_mb is not None and gpus is not None:
+        raise UsageError("--total-gpu-mem chooses how many GPUs there are. Leave the number away, or use --gpu-mem.")
+    if gpus == 0 and (needs.gpu_mem_mb or needs.total_gpu_mem_mb or needs.auto):
+        raise UsageError("A job without a GPU needs no GPU memory. Leave one of the two away.")
+    for what, value in (
+        ("--gpu-mem", needs.gpu_mem_mb),
+        ("--total-gpu-mem", needs.total_gpu_mem_mb),
+        ("--cpus", needs.cpus),
+        ("--mem", needs.mem_mb),
+    ):
+        if value is not None and value < 1:
+            raise UsageError(f"{what} must be more than nothing.")
+
+
+def with_margin(peak_mb: int) -> int:
+    """What is reserved for one that takes so much."""
+    return peak_mb * 11 // 10 + 64
+
+
+class Ask(NamedTuple):
+    """What a job wants of the devices, with everything known about it put in."""
+
+    gpus: int | None = None  # None: one device, a GPU where there are GPUs; 0: a CPU slot
+    mb: int | None = None  # of each GPU; None: all of it, or a slot
+    total_mb: int | None = None
+    alone: bool = False  # all of each GPU, of which nothing else may hold anything
+    larger_than_mb: int = 0
+    cpus: int = 0
+    mem_mb: int = 0
+
+
+PLAIN = Ask()
+
+
+@lru_cache(maxsize=4096)
+def ask_of(gpus: int | None, text: str | None, learned_mb: int | None = None) -> Ask:
+    """`learned_mb`: what its like have taken, for a job that leaves it to duckrow."""
+    if text is None:
+        return Ask(gpus) if gpus is not None else PLAIN
+    needs = needs_from(text)
+    mb = needs.gpu_mem_mb
+    if needs.auto and mb is None:
+        mb = learned_mb
+    alone = needs.alone or (needs.auto and mb is None)
+    return Ask(gpus, mb, needs.total_gpu_mem_mb, alone, needs.larger_than_mb, needs.cpus or 0, needs.mem_mb or 0)

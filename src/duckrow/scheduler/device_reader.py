@@ -1,0 +1,58 @@
+"""Reading the GPUs in a thread of its own: a driver that hangs must not keep the loop waiting."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Sequence
+
+from duckrow.core.ports import Device, DeviceSource, Reactor, Reading
+
+
+class DeviceReader:
+    def __init__(self, reactor: Reactor, source: DeviceSource) -> None:
+        self._source = source
+        self._asked: queue.SimpleQueue[Sequence[str]] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[list[Device], list[Reading]] | None] = queue.SimpleQueue()
+        self._arrived, self._tell = os.pipe()
+        self._thread: threading.Thread | None = None
+        self.waiting = False  # an answer is on its way
+        self.no_library = False  # there is nobody to ask, and there never will be
+        reactor.watch(self._arrived, self._hush)
+
+    def ask(self, names: Sequence[str]) -> None:
+        """Have these GPUs read; the reactor wakes when it is done."""
+        if self.waiting:
+            return
+        self.waiting = True
+        self._asked.put(tuple(names))
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._read_for_ever, daemon=True)
+            self._thread.start()
+
+    def answer(self) -> tuple[list[Device], list[Reading]] | None:
+        """(the GPUs that there are, a reading of each that was asked for), once for each asking."""
+        try:
+            answer = self._answers.get_nowait()
+        except queue.Empty:
+            return None
+        self.waiting = False
+        self.no_library = answer is None
+        return answer
+
+    def _read_for_ever(self) -> None:
+        devices: list[Device] = []
+        while True:
+            names = self._asked.get()
+            devices = devices or self._source.devices()  # GPUs that are all silent now may come back
+            is_there = devices or self._source.is_there()
+            self._answers.put((devices, self._source.read(names)) if is_there else None)
+            os.write(self._tell, b"!")
+
+    @property
+    def empty(self) -> bool:
+        return self._answers.empty()
+
+    def _hush(self) -> None:
+        os.read(self._arrived, 64)

@@ -1,0 +1,80 @@
+"""Out of memory is a lesson: recognised from the last words of an attempt, and tried again with more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duckrow.core.inventory import CPU, WHOLE
+from duckrow.core.job import LiveAttempt
+from duckrow.core.lesson import Ending, next_host_needs, next_needs
+from duckrow.core.lifecycle import Outcome
+from duckrow.core.needs import Needs, needs_from
+from duckrow.core.observation import Use
+from duckrow.core.oom import memory_wanted_mb, ran_out_of_memory
+from duckrow.core.retry import Verdict
+from duckrow.core.units import format_mb
+from duckrow.store.log_ends import last_lines
+
+if TYPE_CHECKING:
+    from duckrow.scheduler.loop import Loop
+
+_LINES = 200
+
+
+class Lessons:
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+
+    def after(self, attempt: LiveAttempt, outcome: Outcome, use: Use | None) -> Verdict | None:
+        """The verdict on an attempt that ran out of memory; None for every other."""
+        asked_for = attempt.stopped_for is not None
+        if outcome not in (Outcome.FAILED, Outcome.KILLED) or asked_for or not attempt.log:
+            return None
+        lines = last_lines(attempt.log, _LINES)
+        which = ran_out_of_memory(lines, attempt.exit_code, attempt.signal)
+        if which is None:
+            return None
+        needs = needs_from(attempt.job.needs)
+        if which == "host":
+            learned = next_host_needs(needs, self._loop.watch.base.mem_mb)
+            told = "ran out of the machine's memory"
+        else:
+            ending = self._ending(attempt, use, memory_wanted_mb(lines))
+            learned = next_needs(needs, ending)
+            self._loop.watch.needs_at_least(attempt, max(ending.peak_mb, ending.wanted_mb))
+            told = "ran out of GPU memory"
+        if learned is None:
+            return Verdict(Outcome.OUT_OF_MEMORY, again=False, detail=f"{told}, {self._why_final(which, attempt)}")
+        self._loop.store.set_needs(attempt.job.id, learned)
+        return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=f"{told}; tried again {_how(learned, which)}")
+
+    def _ending(self, attempt: LiveAttempt, use: Use | None, wanted_mb: int | None) -> Ending:
+        gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
+        total = self._loop.watch.total_mb(gpus)
+        share = min((share for _, share in attempt.holds), default=WHOLE)
+        held_mb = None if total is None else total * share // WHOLE
+        alone = share == WHOLE
+        largest = self._loop.watch.largest_mb(len(gpus))
+        everything = self._loop.watch.all_mb
+        foreign = max((self._loop.watch.foreign_mb(gpu) for gpu in gpus), default=0)
+        return Ending(held_mb, use.peak_mb if use else 0, wanted_mb or 0, alone, total, largest, foreign, everything)
+
+    def _why_final(self, which: str, attempt: LiveAttempt) -> str:
+        if which == "host":
+            return "and there is no more of it here"
+        size_mb = self._loop.watch.total_mb([device for device, _ in attempt.holds])
+        size = f" of {format_mb(size_mb)}" if size_mb is not None else ""
+        gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
+        return f"alone on GPU {','.join(gpus)}{size}: there is no larger one" if gpus else "and has no GPU"
+
+
+def _how(needs: Needs, which: str) -> str:
+    if which == "host":
+        return f"with {format_mb(needs.mem_mb or 0)}"
+    if needs.larger_than_mb:
+        return f"on a GPU of more than {format_mb(needs.larger_than_mb)}"
+    if needs.alone:
+        return f"on a GPU that has {format_mb(needs.gpu_mem_mb)} free" if needs.gpu_mem_mb else "with a GPU to itself"
+    if needs.total_gpu_mem_mb is not None:
+        return f"with {format_mb(needs.total_gpu_mem_mb)} in all"
+    return f"with {format_mb(needs.gpu_mem_mb or 0)}"
