@@ -16,6 +16,7 @@ from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, UsageError
 from duckrow.core.inventory import CPU, WHOLE, Seat
 from duckrow.core.job import JobSpec
 from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.needs import Ask, ask_of
 from duckrow.core.placement import refusal
 from duckrow.core.selection import parse_selection
 from duckrow.store.control import ControlStore
@@ -64,9 +65,9 @@ class Client:
         `after`: what each of them waits for. `array_limit`: how many of the array that they are may run at a time.
         """
         self.ensure_daemon()
-        seats = self.seats()
-        for gpus in {spec.gpus for spec in specs}:
-            why_not = refusal(gpus, seats)
+        seats, machine = self.seats(), self.hosts.machine(DAEMON)
+        for ask in {ask_of(spec.gpus, spec.needs.as_text()) for spec in specs}:
+            why_not = refusal(ask, seats, machine)
             if why_not:
                 raise UsageError(f"This job could never start. {why_not} Nothing was submitted.")
         with self.database.transaction():
@@ -203,7 +204,7 @@ class Client:
         seats = self.seats()
         living = {row.name for row in self.living_hosts()}
         for view in self.views(ids):
-            why_not = None if view.host in living else refusal(view.gpus, seats)
+            why_not = None if view.host in living else refusal(Ask(view.gpus), seats)
             if why_not:
                 raise UsageError(f"Job {view.id} could never start here. {why_not} Nothing was queued.")
         self.wish(ids, "rerun")

@@ -14,6 +14,7 @@ from duckrow.core.editing import checked_change
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import CPU
 from duckrow.core.lifecycle import State
+from duckrow.core.needs import Ask
 from duckrow.core.placement import refusal
 from duckrow.store.control import ControlStore
 
@@ -48,7 +49,7 @@ class Control:
         self._must_wait(job_id)
         changes = {key: checked_change(key, value) for key, value in changes.items()}
         if "gpus" in changes:
-            why_not = refusal(changes["gpus"], self.client.seats())
+            why_not = refusal(Ask(changes["gpus"]), self.client.seats())
             if why_not and self.client.job(job_id).host == "daemon":
                 raise UsageError(f"Job {job_id} could never start so. {why_not} Nothing was changed.")
         if changes and not self.store.edit(job_id, changes):
@@ -59,7 +60,7 @@ class Control:
         """Run jobs that are done again, each changed before it can start."""
         changes = {key: checked_change(key, value) for key, value in changes.items()}
         self.client.ensure_daemon()
-        if "gpus" in changes and (why_not := refusal(changes["gpus"], self.client.seats())):
+        if "gpus" in changes and (why_not := refusal(Ask(changes["gpus"]), self.client.seats())):
             raise UsageError(f"They could never start so. {why_not} Nothing was queued.")
         self.store.edit_done(ids, changes)
         self.client.rerun(ids)

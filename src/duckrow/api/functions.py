@@ -60,6 +60,14 @@ def name_of(function: Callable[..., Any]) -> str:
     return cleaned if cleaned.strip("0123456789-") not in ("", "last") else f"call-{cleaned}".rstrip("-")
 
 
+def pattern_of(function: Callable[..., Any]) -> str:
+    """What tells the jobs of two functions apart: the module, or the script, and the name."""
+    module = function.__module__
+    if module == "__main__":  # each script has one
+        module = os.path.abspath(getattr(sys.modules[module], "__file__", None) or "notebook")
+    return f"call {module}:{getattr(function, '__qualname__', name_of(function))}"
+
+
 # -- before ---------------------------------------------------------------------------------------------------------
 
 

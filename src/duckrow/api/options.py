@@ -14,7 +14,10 @@ from duckrow.api.settings import Settings
 from duckrow.core.dependency import OK, Dependency, parse_after
 from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec, parse_modules
+from duckrow.core.needs import Needs
+from duckrow.core.recipe import recipe_of
 from duckrow.core.settings import settings_of
+from duckrow.core.units import parse_size_mb
 
 
 class Options(TypedDict, total=False):
@@ -39,6 +42,10 @@ class Options(TypedDict, total=False):
     outfile: str | os.PathLike[str] | None
     max_log: int | str | None
     preload: Sequence[str] | None  # modules of a warm start
+    gpu_mem: int | str | None  # on each GPU: MB, "10G", or "auto": learn it, and pack
+    total_gpu_mem: int | str | None  # on all its GPUs together
+    cpus: int | None
+    mem: int | str | None  # of the machine
 
 
 After = int | str | Job[Any] | Iterable[int | str | Job[Any]]
@@ -56,6 +63,7 @@ class Request(NamedTuple):
 
 _PLAIN: dict[str, tuple[type | tuple[type, ...], str]] = {
     "gpus": (int, "a whole number"),
+    "cpus": (int, "a whole number"),
     "name": (str, "a text"),
     "project": (str, "a text"),
     "env": (Mapping, "a dict of texts"),
@@ -94,10 +102,36 @@ def read_options(options: Mapping[str, Any]) -> Request:
         held=bool(given.get("hold")),
         if_broken=given.get("if_broken", "skip"),
         preload=parse_modules(",".join(given["preload"])) if "preload" in given else None,
+        needs=_needs(given),
     )
     return Request(
         spec, given.get("name", ""), values["project"], dict(given.get("env", {})), _after(given.get("after"))
     )
+
+
+def _needs(given: Mapping[str, Any]) -> Needs:
+    auto = given.get("gpu_mem") == "auto"
+    return Needs(
+        gpu_mem_mb=_megabytes(given, "gpu_mem") if not auto else None,
+        total_gpu_mem_mb=_megabytes(given, "total_gpu_mem"),
+        auto=auto,
+        cpus=given.get("cpus"),
+        mem_mb=_megabytes(given, "mem"),
+    )
+
+
+def _megabytes(given: Mapping[str, Any], key: str) -> int | None:
+    try:
+        return parse_size_mb(str(given[key])) if key in given else None
+    except UsageError as error:
+        raise UsageError(f"{key}: {error}") from None
+
+
+def with_recipe(spec: JobSpec, what: str | None) -> JobSpec:
+    """Say what makes it like others, for one that leaves its memory to duckrow."""
+    if spec.needs.auto:
+        spec.needs = spec.needs._replace(recipe=recipe_of(spec.cwd, spec.command, what))
+    return spec
 
 
 def _check(key: str, value: Any) -> None:

@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from duckrow.api.functions import Call, forget_call, name_of, store_call, warm_modules
+from duckrow.api.functions import Call, forget_call, name_of, pattern_of, store_call, warm_modules
 from duckrow.api.handles import Job, open_client
-from duckrow.api.options import Options, Request, read_options
+from duckrow.api.options import Options, Request, read_options, with_recipe
 from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec
 
@@ -34,7 +34,7 @@ def submit(task: Any, /, *args: Any, kwargs: Mapping[str, Any] | None = None, **
 
     It is on disk when this returns. The daemon runs it when a device is free, and is started if none runs.
     Options, as of `duckrow submit`: gpus, name, project, retries, backoff, timeout, signal, grace, env, cwd, shell,
-    priority, after, if_broken, begin, hold, outfile, max_log, preload.
+    priority, after, if_broken, begin, hold, outfile, max_log, preload, gpu_mem, total_gpu_mem, cpus, mem.
     """
     request = read_options(options)
     if callable(task):
@@ -42,7 +42,7 @@ def submit(task: Any, /, *args: Any, kwargs: Mapping[str, Any] | None = None, **
     if args or kwargs:
         raise UsageError("Arguments are for functions. Write a command with its words as one list.")
     command = task if isinstance(task, str) else _joined(task)
-    spec = request.spec(command=command, name=request.name)
+    spec = with_recipe(request.spec(command=command, name=request.name), None)
     with open_client() as client:
         ids = client.submit([spec], request.environment, request.after)
         return Job(ids[0], spec.name, client.folder.root)
@@ -65,6 +65,7 @@ def submit_calls(
                 folder = f"{client.folder.runs}/{request.project}/{call.name}/call-{secrets.token_hex(8)}"
                 specs.append(request.spec(command=store_call(call, folder), name=call.name, folder=folder))
                 specs[-1].preload = warm_modules(specs[-1].preload)
+                with_recipe(specs[-1], pattern_of(call.function))
                 specs[-1].held |= room is not None and len(specs) > room
             ids = client.submit(specs, request.environment, request.after)
         except BaseException:

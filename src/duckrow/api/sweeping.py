@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from duckrow.api.functions import Call, name_of, store_call, warm_modules
+from duckrow.api.functions import Call, name_of, pattern_of, store_call, warm_modules
 from duckrow.api.handles import Job, open_client
-from duckrow.api.options import Options, Request, read_options
+from duckrow.api.options import Options, Request, read_options, with_recipe
 from duckrow.api.sweeps import DEFAULT_ROOT, SweepRow, Sweeps, Todo
 from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec
@@ -94,18 +93,15 @@ def _pattern_of(task: Any) -> str:
     """What tells the sweeps of two functions apart."""
     if not callable(task):
         raise UsageError(f"{task!r} cannot be swept. Write a command with {{name}} in it, or give a function.")
-    module = task.__module__
-    if module == "__main__":  # each script has one
-        module = os.path.abspath(getattr(sys.modules[module], "__file__", None) or "notebook")
-    return f"call {module}:{getattr(task, '__qualname__', name_of(task))}"
+    return pattern_of(task)
 
 
 def _spec_of(task: str | Callable[..., Any], point: Point, folder: str, request: Request) -> JobSpec:
     if isinstance(task, str):
-        return request.spec(command=render(task, point))
+        return with_recipe(request.spec(command=render(task, point)), task)
     spec = request.spec(command=store_call(Call(task, (), point, name_of(task)), folder))
     spec.preload = warm_modules(spec.preload)
-    return spec
+    return with_recipe(spec, pattern_of(task))
 
 
 def _renew_calls(sweeps: Sweeps, opened: SweepRow, todo: Todo, task: Callable[..., Any]) -> None:

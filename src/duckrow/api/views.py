@@ -30,7 +30,7 @@ class JobView:
     started_at: float | None
     ended_at: float | None
     duration_s: float | None
-    peak_memory_mb: int | None
+    peak_memory_mb: int | None  # of the latest attempt, on the GPU where it took most
     log: str | None
     host: str  # daemon, or the name of the run
     detail: str
@@ -42,6 +42,7 @@ class JobView:
     run_ended: bool = False  # it waits for a run that has ended
     folder: str | None = None  # of the run, where one was chosen; the others lie in the state folder
     sweep: str | None = None
+    utilization: float | None = None  # mean share of the time in which its GPUs were busy, in percent
     parameters: dict[str, Any] | None = None  # of its point of the sweep
 
     def as_json(self) -> dict[str, Any]:
@@ -80,6 +81,7 @@ def job_view(row: Any, now: float) -> JobView:
         not_before=row["not_before"] if is_queued else None,
         folder=None if row["folder"] is None else text(row["folder"]),
         sweep=row["sweep"],
+        utilization=row["utilization"],
         parameters=None if row["parameters"] is None else json.loads(row["parameters"]),
     )
 

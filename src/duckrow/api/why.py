@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.history import history_of
+from duckrow.core.decide import CORES, MEMORY
 from duckrow.core.explain import Holder, Waiting, explain
-from duckrow.core.inventory import CPU, book
+from duckrow.core.inventory import CPU, WHOLE, Ledger, book
 from duckrow.core.lifecycle import State
+from duckrow.core.machine import Machine
+from duckrow.core.needs import Ask, ask_of, needs_from, with_margin
 from duckrow.store.control import ControlStore
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
+from duckrow.store.readings import ReadingStore
 
 
 def why(client: Client, job_id: int) -> list[str]:
@@ -25,7 +31,10 @@ def why(client: Client, job_id: int) -> list[str]:
     host = client.hosts.get(facts["host_id"])
     alive = is_alive(client.folder, host.id)
     history = history_of(client)
-    booked: dict[str, int] = {}
+    machine = _machine(client, host.id, now)
+    peaks = _peaks(client)
+    room = {CORES: machine.cpus or 0, MEMORY: machine.mem_mb or 0}
+    booked = Ledger()
     holders: list[Holder] = []
     for row in client.jobs.live():
         holds = [
@@ -34,6 +43,9 @@ def why(client: Client, job_id: int) -> list[str]:
             if not d.startswith(CPU) or row["job_host_id"] == host.id
         ]
         book(holds, booked)
+        promised = needs_from(row["needs"])
+        room[CORES] -= promised.cpus or 0
+        room[MEMORY] -= promised.mem_mb or 0
         expected_s = history.expected_s(row["project"], row["name"])
         left_s = None if expected_s is None else expected_s - (now - row["started_at"])
         holders += [Holder(device, row["job_id"], row["name"], left_s) for device, _ in holds]
@@ -49,7 +61,9 @@ def why(client: Client, job_id: int) -> list[str]:
     full = [(what, most, running) for what, most, running in scopes if most is not None and running >= most]
     return explain(
         Waiting(
-            gpus=facts["gpus"],
+            ask=_ask(facts, peaks),
+            machine=machine,
+            room=room,
             held=bool(facts["held"]),
             wait_s=None if facts["not_before"] is None else facts["not_before"] - now,
             paused="" if "" in pauses else facts["project"] if facts["project"] in pauses else None,
@@ -63,7 +77,40 @@ def why(client: Client, job_id: int) -> list[str]:
             drained=frozenset(device for device, wish in wishes.items() if wish != "add"),
             booked=booked,
             holders=tuple(holders),
-            ahead=tuple((row["id"], row["gpus"]) for row in ahead),
+            ahead=tuple((row["id"], _ask(row, peaks)) for row in ahead),
             ahead_count=count,
         )
     )
+
+
+_FRESH_S = 30.0  # an older reading says nothing of now
+
+
+def _machine(client: Client, host_id: int, now: float) -> Machine:
+    """The host's machine, with what others use as it was last told."""
+    base = client.hosts.machine(host_id)
+    kept = ReadingStore(client.database).readings()
+    foreign = {
+        gpu: int(kept[gpu].told.get("foreign_mb") or 0)
+        for gpu in base.total_mb
+        if gpu in kept and now - kept[gpu].at < _FRESH_S
+    }
+    pressure = {
+        gpu: -(-(foreign.get(gpu, 0) + base.policy.margin_of(total)) * WHOLE // total)
+        for gpu, total in base.total_mb.items()
+    }
+    return base._replace(pressure=pressure, foreign_mb={gpu: mb for gpu, mb in foreign.items() if mb})
+
+
+def _peaks(client: Client) -> dict[str, int]:
+    """What each recipe has taken at most, on whatever GPU."""
+    peaks: dict[str, int] = {}
+    for peak in ReadingStore(client.database).peaks():
+        peaks[peak.recipe] = max(peaks.get(peak.recipe, 0), peak.peak_mb)
+    return peaks
+
+
+def _ask(row: Any, peaks: Mapping[str, int]) -> Ask:
+    needs = needs_from(row["needs"])
+    learned = peaks.get(needs.recipe) if needs.auto else None
+    return ask_of(row["gpus"], row["needs"], None if learned is None else with_margin(learned))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +13,10 @@ from duckrow.api.job_values import existing_folder, find_shell, parse_notice
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.inventory import looks_like_devices
 from duckrow.core.job import DEFAULT_PRIORITY, JobSpec, parse_modules
-from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes
+from duckrow.core.machine import Policy
+from duckrow.core.needs import Needs
+from duckrow.core.recipe import recipe_of
+from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes, parse_size_mb
 
 if TYPE_CHECKING:
     from duckrow.api.settings import Settings
@@ -60,6 +63,9 @@ def parse_variable(text: str) -> tuple[str, str]:
 
 VARIABLE = _Parsed("name=value", parse_variable)
 MODULES = _Parsed("modules", parse_modules)
+MEGABYTES = _Parsed("size", parse_size_mb)
+AUTO = "auto"
+GPU_MEMORY = _Parsed("size", lambda text: AUTO if text == AUTO else parse_size_mb(text))
 
 
 def job_options(function: Function) -> Function:
@@ -98,6 +104,14 @@ _JOB_OPTIONS = [
     click.option("--shell", help="Shell that runs the command.  [default: /bin/sh]"),
     click.option("--max-log", type=SIZE_OR_NONE, help="Keep only the beginning and the end of a longer log (10M)."),
     click.option(
+        "--gpu-mem", type=GPU_MEMORY, help="GPU memory that it needs on each GPU (10G), or 'auto': learn it, and pack."
+    ),
+    click.option("--total-gpu-mem", type=MEGABYTES, help="GPU memory in all, over as few GPUs as possible."),
+    click.option("--pack", is_flag=True, help="Let jobs share GPUs by the memory they really use: --gpu-mem auto."),
+    click.option("--memory-params", help="With auto: parameters that decide the memory (batch_size,model)."),
+    click.option("--cpus", type=click.IntRange(1), help="Cores that it needs."),
+    click.option("--mem", type=MEGABYTES, help="Memory of the machine that it needs (16G)."),
+    click.option(
         "--preload", type=MODULES, help="Fork it from a Python that has imported these (torch,numpy): a warm start."
     ),
 ]
@@ -119,12 +133,49 @@ class JobOptions:
     shell: str
     max_log: int | None
     preload: str | None
+    gpu_mem: int | str | None = None
+    total_gpu_mem: int | None = None
+    pack: bool = False
+    memory_params: str | None = None
+    cpus: int | None = None
+    mem: int | None = None
     priority: int = DEFAULT_PRIORITY  # as the settings say; not every verb has an option for it
 
-    def spec(self, command: str, gpus: int | None = None, outfile: str | None = None) -> JobSpec:
+    @property
+    def by_memory(self) -> bool:
+        """Whether jobs ask for GPU memory, so that they may share GPUs."""
+        return self.pack or self.gpu_mem is not None or self.total_gpu_mem is not None
+
+    def needs(
+        self, cwd: str, command: str, pattern: str | None = None, point: Mapping[str, Any] | None = None
+    ) -> Needs:
+        auto = self.pack or self.gpu_mem == AUTO
+        if self.pack and self.gpu_mem not in (None, AUTO):
+            raise UsageError("Either --pack, which learns what a job needs, or --gpu-mem with a size.")
+        deciding = [name.strip() for name in (self.memory_params or "").split(",") if name.strip()]
+        return Needs(
+            gpu_mem_mb=self.gpu_mem if isinstance(self.gpu_mem, int) else None,
+            total_gpu_mem_mb=self.total_gpu_mem,
+            auto=auto,
+            recipe=recipe_of(cwd, command, pattern, deciding, point) if auto else "",
+            cpus=self.cpus,
+            mem_mb=self.mem,
+        )
+
+    def spec(
+        self,
+        command: str,
+        gpus: int | None = None,
+        outfile: str | None = None,
+        pattern: str | None = None,
+        point: Mapping[str, Any] | None = None,
+    ) -> JobSpec:
+        """`pattern`, `point`: of the sweep that it is a run of."""
+        cwd = existing_folder(self.cwd)
         return JobSpec(
             command=command,
-            cwd=existing_folder(self.cwd),
+            cwd=cwd,
+            needs=self.needs(cwd, command, pattern, point),
             name=self.name,
             project=self.project,
             priority=self.priority,
@@ -213,7 +264,32 @@ def device_options(function: Function) -> Function:
     return _add_options(function, _DEVICE_OPTIONS)
 
 
+def policy_of(values: dict[str, Any]) -> Policy:
+    """Take the options of politeness out of a verb's arguments."""
+    prefer = tuple(word.strip() for word in (values.pop("prefer") or "").split(",") if word.strip())
+    return Policy(
+        values.pop("min_free_gpus") or 0,
+        values.pop("max_gpus"),
+        prefer,
+        None,
+        values.pop("only_idle_gpus"),
+        values.pop("mem_margin"),
+        values.pop("mps"),
+    )
+
+
 _DEVICE_OPTIONS = [
+    click.option("--min-free-gpus", type=click.IntRange(0), help="Leave so many GPUs unused, for others."),
+    click.option("--max-gpus", type=click.IntRange(1), help="Use at most so many GPUs at a time."),
+    click.option("--prefer", metavar="GPUS", help="Take these first: 0,1,2,3,7,6."),
+    click.option("--mem-margin", type=MEGABYTES, help="GPU memory that is never given out.  [default: 1 %]"),
+    click.option(
+        "--mps",
+        type=click.Choice(["off", "auto", "on"]),
+        default="auto",
+        help="Run jobs that share a GPU under NVIDIA's MPS.  [default: auto, with packing]",
+    ),
+    click.option("--only-idle-gpus", is_flag=True, help="Leave GPUs alone that somebody else uses."),
     click.option("--gpus", multiple=True, help=GPUS_HELP),
     click.option("--slots", type=click.IntRange(1), help="So many CPU slots, for machines without a GPU."),
     click.option("--jobs-per-gpu", type=click.IntRange(1), help="How many jobs may share a GPU.  [default: 1]"),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from duckrow.cli.job_options import JobOptions
+from duckrow.cli.job_options import AUTO, JobOptions
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import Seat
 from duckrow.core.job import JobSpec, parse_modules, shorten
+from duckrow.core.machine import BARE, Machine
+from duckrow.core.needs import ask_of
 from duckrow.core.placement import refusal
-from duckrow.core.units import parse_duration_s
+from duckrow.core.units import parse_duration_s, parse_size_mb
 
 _KINDS: dict[str, type | tuple[type, ...]] = {
     "command": str,
@@ -22,6 +25,10 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "folder": str,
     "outfile": str,
     "gpus": int,
+    "gpu_mem": (str, int),
+    "total_gpu_mem": (str, int),
+    "cpus": int,
+    "mem": (str, int),
     "retries": int,
     "priority": int,
     "timeout": (str, int, float),
@@ -32,9 +39,19 @@ KEYS = tuple(_KINDS)
 _LARGEST = 10**9  # of whatever is counted
 
 
-def spec_of_line(line: str, options: JobOptions, gpus: int | None, seats: Sequence[Seat] = ()) -> JobSpec:
-    """The job of a line. With `seats`, one that none of them could ever hold is refused."""
+def spec_of_line(
+    line: str,
+    options: JobOptions,
+    gpus: int | None,
+    seats: Sequence[Seat] = (),
+    machine: Machine = BARE,
+) -> JobSpec:
+    """The job of a line. With `seats`, one that none of them could ever hold is refused.
+
+    `machine`: how much memory the GPUs have; without it, that is not looked at.
+    """
     job = _checked(line)
+    options = _with_needs(options, job)
     spec = options.spec(job["command"], job.get("gpus", gpus))
     for key in ("name", "project", "retries", "priority"):
         if key in job:
@@ -49,11 +66,32 @@ def spec_of_line(line: str, options: JobOptions, gpus: int | None, seats: Sequen
     if "preload" in job:
         names = job["preload"]
         spec.preload = parse_modules(names if isinstance(names, str) else ",".join(map(str, names)))
+    if "cwd" in job:
+        spec.needs = options.needs(spec.cwd, spec.command)  # its recipe is that of another folder
     spec.__post_init__()  # what was changed is checked like what was given
-    why_not = refusal(spec.gpus, seats) if seats else None
+    needs = None if machine is BARE else spec.needs.as_text()
+    why_not = refusal(ask_of(spec.gpus, needs), seats, machine) if seats else None
     if why_not:
         raise UsageError(f"The job {shorten(spec.command)} could never start. {why_not}")
     return spec
+
+
+_NEEDS = ("gpu_mem", "total_gpu_mem", "cpus", "mem")
+
+
+def _with_needs(options: JobOptions, job: Mapping[str, Any]) -> JobOptions:
+    """What the options say, but for what the line says. Of GPU memory it says all, if it says anything."""
+    given: dict[str, Any] = {key: _amount(job[key]) for key in _NEEDS if key in job}
+    if AUTO in (given.get("total_gpu_mem"), given.get("mem")):
+        raise UsageError("Only the gpu_mem of a job can be 'auto'.")
+    if "gpu_mem" in given or "total_gpu_mem" in given:
+        given = {"gpu_mem": None, "total_gpu_mem": None, "pack": False, **given}
+    return replace(options, **given) if given else options
+
+
+def _amount(value: str | int) -> int | str:
+    """A number of cores or of MB, a size in words, or auto."""
+    return value if isinstance(value, int) or value == AUTO else parse_size_mb(value)
 
 
 def _checked(line: str) -> dict[str, Any]:

@@ -40,6 +40,7 @@ VERBS = {
     "resume": "Go on after a pause.",
     "limit": "Limit how many jobs of a project run at a time.",
     "gpus": "Show the devices, add, drain and remove them.",
+    "memory": "Show, correct and forget what is known of the GPU memory of jobs.",
     "up": "Start the daemon.",
     "down": "End the daemon; running jobs go on.",
     "config": "Show the settings and where they come from.",

@@ -2,56 +2,73 @@
 
 from __future__ import annotations
 
+import sys
+import time
+
 import click
 
 from duckrow.api.client import Client
 from duckrow.api.control import Control
-from duckrow.cli.console import print_json, print_table, say
+from duckrow.api.gpus import GpuView
+from duckrow.cli.console import print_json, say, terminal_height
+from duckrow.cli.gpu_table import gpu_lines
+from duckrow.cli.job_options import TIME
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.inventory import looks_like_devices
-from duckrow.core.job import shorten
-from duckrow.core.units import format_duration
+
+_WATCH_S = "1"
+_NO_DAEMON = "duckrow: the daemon is not running; `duckrow up` starts it."
 
 
 @click.group(invoke_without_command=True, short_help="Show the devices, add, drain and remove them.")
+@click.option(
+    "--watch", "-w", type=TIME, is_flag=False, flag_value=_WATCH_S, metavar="[SECONDS]",
+    help=f"Draw it anew every so many seconds ({_WATCH_S}).",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
 @click.pass_context
-def command(ctx: click.Context, /, as_json: bool) -> int:
-    """Show the GPUs and CPU slots that duckrow gives out, and which job has them; or change the daemon's.
+def command(ctx: click.Context, /, watch: float | None, as_json: bool) -> int:
+    """Show the GPUs and CPU slots that duckrow gives out, and who is on them; or change the daemon's.
 
     \b
     duckrow gpus
+    duckrow gpus --watch        until Ctrl-C
     duckrow gpus add 2          give out GPU 2 as well
     duckrow gpus drain 0        no new job on GPU 0; what runs there may end
     duckrow gpus remove 0       the same, and then it is gone
     """
-    return EXIT_OK if ctx.invoked_subcommand else _show(as_json)
-
-
-def _show(as_json: bool) -> int:
+    if ctx.invoked_subcommand:
+        return EXIT_OK
     client = Client()
-    devices = client.devices()
+    view = GpuView(client)
+    if watch is not None:
+        if as_json:
+            raise UsageError("--watch draws again and again, --json prints once. Leave one of them out.")
+        if not sys.stdout.isatty():
+            raise UsageError("--watch draws in a terminal, and this is none. Leave it out.")
+        _watch(client, view, max(watch, 0.1))
+    devices = view.devices()
     if as_json:
         print_json(devices)
         return EXIT_OK
-    rows = [
-        (
-            device["device"],
-            device["host"],
-            (f"{round(job['share'] * 100)}%" if job else "" if device["drained"] else "free")
-            + (" drained" if device["drained"] else ""),
-            str(job["id"]) if job else "",
-            format_duration(job["for_s"]) if job else "",
-            shorten(job["command"], 200) if job else "",
-        )
-        for device in devices
-        for job in (device["jobs"] or [None])
-    ]
-    if rows:
-        print_table(("DEVICE", "HOST", "HELD", "JOB", "FOR", "COMMAND"), rows)
+    for line in gpu_lines(devices):
+        print(line)
     if client.daemon() is None:
-        say("duckrow: the daemon is not running; `duckrow up` starts it.")
+        say(_NO_DAEMON)
     return EXIT_OK
+
+
+def _watch(client: Client, view: GpuView, every_s: float) -> None:
+    """Draw over what was drawn, until somebody ends it by Ctrl-C."""
+    sys.stdout.write("\x1b[2J")
+    while True:
+        lines = gpu_lines(view.devices()) + ([_NO_DAEMON] if client.daemon() is None else [])
+        most = max(terminal_height() - 1, 1)
+        if len(lines) > most:
+            lines = [*lines[: most - 1], f"... and {len(lines) - most + 1} more lines"]
+        sys.stdout.write("\x1b[H" + "".join(f"{line}\x1b[K\n" for line in lines) + "\x1b[J")
+        sys.stdout.flush()
+        time.sleep(every_s)
 
 
 def _changer(wish: str, help_text: str) -> None:

@@ -7,6 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,19 +22,21 @@ from duckrow.cli.job_options import (
     device_options,
     fill_devices,
     job_options,
+    policy_of,
     take_job_options,
 )
 from duckrow.cli.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.cli.run_view import FollowView, LiveView, RunView
 from duckrow.core.commands import CommandReader
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
-from duckrow.core.inventory import Seat, describe_devices
+from duckrow.core.inventory import Ledger, book, describe_devices
 from duckrow.core.job import JobSpec, shorten
+from duckrow.core.needs import ask_of, check_needs
 from duckrow.core.placement import place, refusal
 from duckrow.core.ports import Observer
 from duckrow.core.units import format_duration, plural
 from duckrow.scheduler.foreground import Run
-from duckrow.scheduler.session import LAST, SweepJobs, open_run, open_sweep, seats_of
+from duckrow.scheduler.session import LAST, Offer, SweepJobs, offer_of, open_run, open_sweep
 
 if TYPE_CHECKING:
     from duckrow.api.sweeps import Todo
@@ -96,27 +99,38 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     succeeded, 1 if any failed, 2 for wrong usage, 130 if interrupted.
     """
     options = take_job_options(values)
-    seats = check_devices(values)
+    offer = check_devices(values, options)
     here = ctx.meta.get("duckrow.command")
     if here is not None:
         if values["announce"] or values["events"]:
             raise UsageError("--announce and --events are for a list of jobs; one command behind -- has the terminal.")
-        return _run_here(here, file, seats, values["gpus_per_job"], options)
+        return _run_here(here, file, offer, values["gpus_per_job"], options)
     if values["dry_run"]:
-        return _dry_run(file, seats, values, options)
+        return _dry_run(file, offer, values, options)
     if values["resumed"] == LAST and file not in (None, "-") and not os.path.exists(str(file)):
         file, values["resumed"] = None, file
-    return _run_list(file, seats, values, options)
+    return _run_list(file, offer, values, options)
 
 
-def check_devices(values: dict[str, Any]) -> list[Seat]:
-    """The seats of the devices that were named, or that the settings name; a job must fit somewhere."""
+def check_devices(values: dict[str, Any], options: JobOptions) -> Offer:
+    """The devices that were named, or that the settings name; a job must fit somewhere."""
+    typed = values["jobs_per_gpu"]
     _fill_from_settings(values)
-    seats = seats_of(values["gpus"] or None, values["slots"], values["jobs_per_gpu"], with_cpu_slots=False)
-    why_not = refusal(values["gpus_per_job"], seats)
+    offer = offer_of(
+        values["gpus"] or None,
+        values["slots"],
+        typed if options.by_memory else values["jobs_per_gpu"],
+        with_cpu_slots=False,
+        policy=policy_of(values),
+        by_memory=options.by_memory,
+        ask_sizes=values.get("form") == "json",  # a line may ask for memory
+    )
+    needs = replace(options, memory_params=None).needs(os.getcwd(), "job")._replace(recipe="")
+    check_needs(needs, values["gpus_per_job"])
+    why_not = refusal(ask_of(values["gpus_per_job"], needs.as_text()), offer.seats, offer.machine)
     if why_not:
         raise UsageError(f"No job could ever start. {why_not}")
-    return seats
+    return offer
 
 
 def _fill_from_settings(values: dict[str, Any]) -> None:
@@ -128,7 +142,7 @@ def _fill_from_settings(values: dict[str, Any]) -> None:
         values[name] = settings[f"run.{name}"] if values[name] is None else values[name]
 
 
-def _run_list(file: str | None, seats: Sequence[Seat], values: dict[str, Any], options: JobOptions) -> int:
+def _run_list(file: str | None, offer: Offer, values: dict[str, Any], options: JobOptions) -> int:
     view = _make_view(values)
     watchers: list[Observer] = [view]
     if values["announce"]:
@@ -136,9 +150,9 @@ def _run_list(file: str | None, seats: Sequence[Seat], values: dict[str, Any], o
     events = EventWriter(open_events(values["events"])) if values["events"] else None
     watchers += [events] if events is not None else []
     run = open_run(
-        seats,
+        offer,
         view if len(watchers) == 1 else Watchers(watchers),
-        lambda line: _spec_of(line, values, options, seats),
+        lambda line: _spec_of(line, values, options, offer),
         seats_chosen=values["seats_chosen"],
         name=options.name,
         file=file,
@@ -150,6 +164,7 @@ def _run_list(file: str | None, seats: Sequence[Seat], values: dict[str, Any], o
         on_event=view.event,
     )
     view.attach(run)
+    run.by_memory = options.by_memory
     if events is not None:
         events.host_id = run.host_id
     if values["lifo"]:
@@ -191,11 +206,11 @@ def _see_through(run: Run, view: RunView, wants_table: bool | None, again: str, 
     return EXIT_FAILED if view.report.failed or run.refused or _left(run, view) else EXIT_OK
 
 
-def _spec_of(line: str, values: dict[str, Any], options: JobOptions, seats: Sequence[Seat]) -> JobSpec:
+def _spec_of(line: str, values: dict[str, Any], options: JobOptions, offer: Offer) -> JobSpec:
     if values["form"] == "json":
         from duckrow.cli.json_jobs import spec_of_line
 
-        return spec_of_line(line, options, values["gpus_per_job"], seats)
+        return spec_of_line(line, options, values["gpus_per_job"], offer.seats, offer.machine)
     return options.spec(line, values["gpus_per_job"])
 
 
@@ -208,7 +223,7 @@ def _make_view(values: dict[str, Any]) -> RunView:
 
 
 def run_sweep(
-    seats: Sequence[Seat],
+    offer: Offer,
     sweep_id: int,
     name: str,
     specs: Sequence[JobSpec],
@@ -220,7 +235,7 @@ def run_sweep(
     """The runs of a sweep, here and now."""
     view = _make_view({**values, "passthrough": False})
     run = open_sweep(
-        seats,
+        offer,
         view,
         SweepJobs(sweep_id, name, specs, todo.again, todo.stranded),
         seats_chosen=values["seats_chosen"],
@@ -229,6 +244,7 @@ def run_sweep(
         on_event=view.event,
     )
     view.attach(run)
+    run.by_memory = options.by_memory
     return _see_through(run, view, values["table"], again)
 
 
@@ -246,15 +262,26 @@ def _summarise(run: Run, view: RunView, wants_table: bool | None, again: str) ->
         sys.stdout.flush()
     left = _left(run, view)
     say(f"duckrow: {report.headline(time.time() - view.began, left, run.skipped, run.refused)}")
+    shared = _packing(run, view)
+    if shared:
+        say(f"duckrow: {shared}")
     for line in report.failure_lines():
         say(line)
     if again and (report.failed or left):
         say(f"duckrow: what has not succeeded runs again with: {again}")
 
 
-def _run_here(
-    words: Sequence[str], file: str | None, seats: Sequence[Seat], gpus: int | None, options: JobOptions
-) -> int:
+def _packing(run: Run, view: RunView) -> str:
+    """What sharing GPUs has brought, where jobs did."""
+    gpus = {device for seat in run.loop.seats if not seat.is_cpu for device in seat.devices}
+    elapsed_s = time.time() - view.began
+    at_a_time = view.report.total_s / max(elapsed_s, 0.001)
+    if not run.by_memory or at_a_time < len(gpus) * 1.05:
+        return ""
+    return f"packed: {at_a_time:.1f} jobs at a time on {plural(len(gpus), 'GPU')}, on average."
+
+
+def _run_here(words: Sequence[str], file: str | None, offer: Offer, gpus: int | None, options: JobOptions) -> int:
     """One command in this terminal: its input, its output, its exit code."""
     if file is not None:
         raise UsageError(f"Either a file of commands ({file}) or one command behind --, not both.")
@@ -262,7 +289,7 @@ def _run_here(
     spec = options.spec(command_of(words) if len(words) == 1 else f"exec {command_of(words)}", gpus)
     view = RunView(tells_exit_codes=False)
     environment = inherited_environment(dict(options.variables))
-    run = open_run(seats, view, lambda _: spec, name=options.name, environment=environment, output="terminal")
+    run = open_run(offer, view, lambda _: spec, name=options.name, environment=environment, output="terminal")
     view.attach(run)
     run.take([spec.command])
     run.go(_WAITING_S, _Waiting(run))
@@ -290,21 +317,20 @@ class _Waiting:
             say("duckrow: waiting for a free device (Ctrl-C to give up); `duckrow gpus` shows who has them.")
 
 
-def _dry_run(file: str | None, seats: Sequence[Seat], values: dict[str, Any], options: JobOptions) -> int:
+def _dry_run(file: str | None, offer: Offer, values: dict[str, Any], options: JobOptions) -> int:
     reader = CommandReader(values["delimiter"])
     try:
         with open(file, "rb") if file not in (None, "-") else sys.stdin.buffer as stream:
             text = os.fsdecode(stream.read())
     except OSError as error:
         raise UsageError(f"The file {file} cannot be read: {error.strerror}.") from None
-    specs = [_spec_of(line, values, options, seats) for line in [*reader.feed(text), *reader.finish()]]
-    booked: dict[str, int] = {}
+    specs = [_spec_of(line, values, options, offer) for line in [*reader.feed(text), *reader.finish()]]
+    booked = Ledger()
     for spec in specs:
-        holds = place(spec.gpus, seats, booked)
-        for device, share in holds or ():
-            booked[device] = booked.get(device, 0) + share
+        holds = place(ask_of(spec.gpus, spec.needs.as_text()), offer.seats, booked, offer.machine)
+        book(holds or (), booked)
         where = describe_devices(holds) if holds else "next free"
         limit = f"  (limit {format_duration(spec.timeout_s)})" if spec.timeout_s else ""
         print(f"{where:<10}  {clean(shorten(spec.command, 200))}{limit}")
-    say(f"duckrow: {plural(len(specs), 'job')} over {plural(len(seats), 'place')}; nothing was run.")
+    say(f"duckrow: {plural(len(specs), 'job')} over {plural(len(offer.seats), 'place')}; nothing was run.")
     return EXIT_OK

@@ -207,12 +207,12 @@ def _print_commands(wish: Wish, as_json: bool) -> int:
 def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, values: dict[str, Any]) -> int:
     from duckrow.cli.commands.run import check_devices, run_sweep
 
-    seats = check_devices(values)
+    offer = check_devices(values, options)
     specs = _prepare(sweeps, sweep, todo, options, values)
     handle = shlex.quote(handle_of(sweeps.client, sweep))
     sweeps.client.database.close()  # before there are two of us
     again = f"duckrow sweep --resume --name {handle}"
-    code = run_sweep(seats, sweep.id, sweep.name, specs, todo, values, options, again)
+    code = run_sweep(offer, sweep.id, sweep.name, specs, todo, values, options, again)
     say(f"duckrow: `duckrow results {handle}` shows the results.")
     return code
 
@@ -238,6 +238,7 @@ def _prepare(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, v
     cwd = (None if todo.missing else sweeps.cwd_of(sweep)) or os.path.abspath(options.cwd or os.getcwd())
 
     def make_spec(point: Point, _folder: str) -> JobSpec:
-        return options.spec(render(sweep.pattern, point), values["gpus_per_job"])
+        command = render(sweep.pattern, point)
+        return options.spec(command, values["gpus_per_job"], pattern=sweep.pattern, point=point)
 
     return sweeps.prepare(sweep, todo, make_spec, cwd, values["snapshot"])

@@ -57,11 +57,23 @@ def command(foreground: bool, quiet: bool, no_dispatch: bool, ready_fd: int | No
 
 def _choice(values: dict[str, Any], filled: bool) -> DeviceChoice:
     """What was given, else what the settings say. `filled`: whoever started us has asked the settings already."""
-    chosen = bool(values["gpus"]) or values["slots"] is not None or values["jobs_per_gpu"] is not None
+    given = ("gpus", "slots", "jobs_per_gpu", "min_free_gpus", "max_gpus", "prefer", "only_idle_gpus", "mem_margin")
+    chosen = any(values[name] not in (None, (), False) for name in given) or values["mps"] != "auto"
     if not filled:
         fill_devices("daemon", values, Settings())
     by_default = values["by_default"] or not chosen
-    return DeviceChoice(list(values["gpus"]), values["slots"], values["jobs_per_gpu"] or 1, by_default)
+    return DeviceChoice(
+        list(values["gpus"]),
+        values["slots"],
+        values["jobs_per_gpu"] or 1,
+        by_default,
+        values["min_free_gpus"] or 0,
+        values["max_gpus"],
+        values["prefer"] or "",
+        values["only_idle_gpus"],
+        values["mem_margin"],
+        values["mps"],
+    )
 
 
 def _serve(choice: DeviceChoice, ready_fd: int | None, dispatch: bool) -> int:

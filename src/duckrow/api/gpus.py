@@ -1,0 +1,125 @@
+"""The GPUs as they are now: a living host is asked to read them, and what it tells is put beside the jobs."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from duckrow.api.client import Client
+from duckrow.api.process_facts import program_of, user_of
+from duckrow.core.errors import StateError
+from duckrow.core.inventory import CPU
+from duckrow.core.units import format_duration
+from duckrow.store.hosts import HostRow, seats_from
+from duckrow.store.readings import KeptReading, ReadingStore
+
+_LOOK_S = 5.0  # for so long a host reads them, each time that it is asked to
+_PATIENCE_S = 1.5  # for a first answer
+_LITTLE_PATIENCE_S = 0.2  # with a host that has been asked before and has never answered: it knows no library
+_POLL_S = 0.02
+
+_UNREAD: dict[str, Any] = {
+    "model": None,
+    "uuid": None,
+    "total_mb": None,
+    "free_mb": None,
+    "utilization": None,
+    "temperature": None,
+    "foreign_mb": None,
+    "problem": None,
+    "processes": [],
+}
+
+
+class GpuView:
+    """Looks once, or again and again."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._store = ReadingStore(client.database)
+        self._patient = True
+
+    def devices(self) -> list[dict[str, Any]]:
+        """Each device with its jobs, as Client.devices, and what was read of it."""
+        hosts = self._client.living_hosts()
+        gpus = _gpus_of(hosts)
+        readings = self._fresh(gpus) if gpus else {}
+        sizes: dict[str, int] = {}
+        for host in hosts:
+            sizes.update(self._client.hosts.machine(host.id).total_mb)
+        return [_described(device, readings.get(device["device"]), sizes) for device in self._client.devices()]
+
+    def _fresh(self, gpus: dict[str, float]) -> dict[str, KeptReading]:
+        """`gpus`: since when each is given out. What was told of them, as new as can be had without long waiting."""
+        asked = time.time()
+        before = self._store.looked_at_until()
+        patience = _LITTLE_PATIENCE_S if self._is_silent(gpus, before - _LOOK_S) else _PATIENCE_S
+        if before < asked + _LOOK_S / 2:
+            try:
+                self._store.look_until(asked + _LOOK_S)
+            except StateError:
+                patience = 0.0  # nothing can be written, and the hosts cannot either
+            self._client.ring_all()
+        if not self._patient:
+            return self._known(gpus)
+        self._patient = False
+        deadline = time.monotonic() + patience
+        while True:
+            known = self._known(gpus)
+            if time.monotonic() >= deadline or all(gpu in known and known[gpu].at >= asked for gpu in gpus):
+                return known
+            time.sleep(_POLL_S)
+
+    def _is_silent(self, gpus: dict[str, float], asked_before: float) -> bool:
+        had_time = max(gpus.values()) < asked_before < time.time() - _PATIENCE_S
+        return had_time and not self._known(gpus)
+
+    def _known(self, gpus: dict[str, float]) -> dict[str, KeptReading]:
+        """What has been told since they are given out by those who do so now."""
+        readings = self._store.readings()
+        return {gpu: readings[gpu] for gpu, since in gpus.items() if gpu in readings and readings[gpu].at >= since}
+
+
+def _gpus_of(hosts: list[HostRow]) -> dict[str, float]:
+    """Each GPU that is given out, and since when."""
+    gpus: dict[str, float] = {}
+    for host in hosts:
+        for seat in seats_from(host.seats):
+            for device in seat.devices:
+                if not device.startswith(CPU):
+                    gpus[device] = min(gpus.get(device, time.time()), host.started_at or 0.0)
+    return gpus
+
+
+def _described(device: dict[str, Any], reading: KeptReading | None, sizes: dict[str, int]) -> dict[str, Any]:
+    told = {**_UNREAD, "total_mb": sizes.get(device["device"])}
+    if reading is not None:
+        told |= {key: reading.told[key] for key in _UNREAD if reading.told.get(key) not in (None, "")}
+        age_s = time.time() - reading.at
+        if age_s > _LOOK_S:
+            told |= {key: _UNREAD[key] for key in _UNREAD if key not in ("model", "uuid", "total_mb")}
+            told["problem"] = f"it has not answered for {format_duration(age_s)}"
+        told["processes"] = [_process(process) for process in told["processes"]]
+    return {**device, "jobs": [_with_memory(job, device["jobs"], told) for job in device["jobs"]], **told}
+
+
+def _process(process: dict[str, Any]) -> dict[str, Any]:
+    return {**process, "user": user_of(process["pid"]), "program": program_of(process["pid"])}
+
+
+def _with_memory(job: dict[str, Any], jobs: list[dict[str, Any]], told: dict[str, Any]) -> dict[str, Any]:
+    total_mb = told["total_mb"]
+    reserved_mb = None if total_mb is None else round(job["share"] * total_mb)
+    return {**job, "reserved_mb": reserved_mb, "used_mb": _used_mb(job, jobs, told)}
+
+
+def _used_mb(job: dict[str, Any], jobs: list[dict[str, Any]], told: dict[str, Any]) -> int | None:
+    """By its processes; inside a container, which may not see them, what is left if it is the only job there."""
+    if told["free_mb"] is None:
+        return None
+    own = [process["mb"] for process in told["processes"] if process["job_id"] == job["id"]]
+    if own:
+        return None if None in own else sum(own)
+    if len(jobs) == 1:
+        return max(int(told["total_mb"]) - int(told["free_mb"]) - int(told["foreign_mb"] or 0), 0)
+    return None if any(process["user"] is None for process in told["processes"]) else 0

@@ -1,0 +1,55 @@
+"""The end of a schedule's time."""
+
+from __future__ import annotations
+
+import threading
+
+from duckrow.api.client import Client
+from duckrow.core.errors import DuckrowError
+from duckrow.core.lifecycle import State
+
+_AGAIN_S = 0.2  # a run that has just begun may not have taken all its jobs yet
+
+
+class Deadline:
+    """Kills the jobs of a run when so much time has passed, those that wait as well."""
+
+    def __init__(self, list_file: str, seconds: float) -> None:
+        self._list_file = list_file
+        self._seconds = min(max(seconds, 0.0), threading.TIMEOUT_MAX)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._told: set[int] = set()  # those that have been killed
+        self.passed = False
+
+    def __enter__(self) -> Deadline:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        if self._ended.wait(self._seconds):
+            return
+        self.passed = True
+        while not self._ended.wait(_AGAIN_S if self._told else 0.02):
+            try:
+                self._kill()
+            except DuckrowError:
+                pass  # the database is not there yet, or busy
+
+    def _kill(self) -> None:
+        client = Client()
+        try:
+            for run in client.living_hosts():
+                if run.source != self._list_file:
+                    continue
+                jobs = client.of_host(run.id)
+                rest = [job.id for job in jobs if job.state != State.DONE and job.id not in self._told]
+                if rest:
+                    client.wish(rest, "kill")
+                    self._told.update(rest)
+        finally:
+            client.database.close()

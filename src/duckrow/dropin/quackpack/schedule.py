@@ -1,0 +1,162 @@
+"""Commands over all GPUs: each on as few as hold its memory, the biggest first."""
+
+from __future__ import annotations
+
+import math
+import os
+import pdb
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from duckrow.api.client import Client
+from duckrow.api.foreground import Event, run_jobs
+from duckrow.api.job_values import find_shell
+from duckrow.api.log_ends import last_lines
+from duckrow.api.settings import Settings
+from duckrow.api.views import JobView
+from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError, UsageError
+from duckrow.core.inventory import parse_gpus
+from duckrow.core.job import name_of_command, shorten
+from duckrow.core.machine import Machine, Policy
+from duckrow.core.needs import Ask
+from duckrow.core.placement import refusal
+from duckrow.core.units import plural
+from duckrow.dropin.quackpack.deadline import Deadline
+from duckrow.dropin.quackpack.gpus import GpuInfo, get_memory_gpus
+from duckrow.dropin.quackpack.launching import ApplyFunction, command_in_attempt, store_functions
+
+# Memory is given out to the last MB, as the original did. The need that stands here for all jobs only says that there
+# are such needs; each has its own. What has not been run is run when the script is started again.
+_OPTIONS = ["--mem-margin=0", "--total-gpu-mem=1", "--no-follow", "--no-table", "--once"]
+_SHOWN = 20  # lines of a log, for whoever debugs
+
+
+class GpuJobInfo(NamedTuple):
+    cmd: str
+    total_mbs_gpus: int
+
+    @property
+    def need_mb(self) -> int:
+        return max(math.ceil(self.total_mbs_gpus), 1)
+
+
+def schedule_cmd_gpus(
+    command_list: Sequence[GpuJobInfo],
+    timeout_s: float = 60 * 60 * 24 * 7,
+    sleep_s: float = 3,
+    command_apply_functions: Sequence[ApplyFunction] | None = None,
+    debug_on_crash: bool = False,
+) -> int:
+    """Run these to their end: 0 if all have succeeded, else 1.
+
+    `timeout_s`: for all together; then what runs is stopped, and what waits is not run. `sleep_s` has no meaning any
+    more: what a job will take is reserved for it from the start. `debug_on_crash`: when all have ended and some have
+    failed, a debugger opens here.
+    """
+    jobs = sorted((GpuJobInfo._make(job) for job in command_list), key=lambda job: -job.total_mbs_gpus)
+    if not jobs:
+        return EXIT_OK
+    gpus = get_memory_gpus(most_free_first=False)
+    _refuse_impossible(jobs, gpus)
+    if timeout_s <= 0:
+        print(f"A schedule of {timeout_s:g} s is over before it begins. Nothing was started.", file=sys.stderr)
+        return EXIT_FAILED
+    progress = _Progress()
+    code = _run(jobs, [str(gpu.idx) for gpu in gpus], timeout_s, command_apply_functions or (), progress)
+    if code == EXIT_INTERRUPTED:
+        raise KeyboardInterrupt("the schedule was interrupted")
+    if code not in (EXIT_OK, EXIT_FAILED):
+        raise DuckrowError(f"The jobs were not run to their end: duckrow ended with exit code {code}.")
+    if debug_on_crash and progress.failed:
+        _debug(progress.failed, progress.commands)
+    return code
+
+
+def _refuse_impossible(jobs: Sequence[GpuJobInfo], gpus: Sequence[GpuInfo]) -> None:
+    if not gpus:
+        raise UsageError("No GPU was found on this machine. Nothing was started.")
+    names = [str(gpu.idx) for gpu in gpus]
+    totals = {str(gpu.idx): gpu.total_mbs for gpu in gpus}
+    machine, seats = Machine(total_mb=totals, policy=Policy(margin_mb=0)), parse_gpus([",".join(names)])
+    for job in jobs:
+        why_not = refusal(Ask(total_mb=job.need_mb), seats, machine)
+        if why_not:
+            raise UsageError(f"The job {shorten(job.cmd)} could never start. {why_not} Nothing was started.")
+
+
+def _run(
+    jobs: Sequence[GpuJobInfo],
+    gpus: Sequence[str],
+    timeout_s: float,
+    functions: Sequence[ApplyFunction],
+    progress: _Progress,
+) -> int:
+    """The exit code of `duckrow run`."""
+    folder = tempfile.mkdtemp(prefix="duckrow-quackpack-")
+    list_file = os.path.join(folder, "jobs.jsonl")
+    needed = False
+    try:
+        lines = _lines(jobs, functions, os.path.join(folder, "functions.pkl"))
+        progress.commands = {line["command"]: job.cmd for line, job in zip(lines, jobs, strict=True)}
+        with Deadline(list_file, timeout_s) as deadline:
+            needed = True  # if this program is killed, the run goes on
+            code = run_jobs(lines, list_file, [",".join(gpus)], progress.note, _OPTIONS)
+            needed = bool(functions) and code != EXIT_OK  # for `duckrow rerun`
+        if deadline.passed:
+            print(f"The {timeout_s:g} s of the schedule are over: what ran was stopped.", file=sys.stderr)
+        return code
+    finally:
+        if not needed:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lines(jobs: Sequence[GpuJobInfo], functions: Sequence[ApplyFunction], path: str) -> list[dict[str, Any]]:
+    """A line of `duckrow run --format json` for each."""
+    if functions:
+        store_functions(functions, path)
+        shell = shutil.which(find_shell(Settings()["job.shell"])) or "/bin/sh"
+    return [
+        {
+            "command": command_in_attempt(path, shell, job.cmd) if functions else job.cmd,
+            "name": name_of_command(job.cmd),
+            "total_gpu_mem": job.need_mb,
+        }
+        for job in jobs
+    ]
+
+
+class _Progress:
+    """Tells of each start, and notes what has failed by itself."""
+
+    def __init__(self) -> None:
+        self.commands: Mapping[str, str] = {}  # what an attempt runs -> what the caller has asked for
+        self.failed: list[JobView] = []
+        self._client: Client | None = None
+
+    def note(self, event: Event) -> None:
+        self._client = self._client or Client()  # the state folder is there now
+        if event["event"] == "starting":
+            command = self._client.job(event["id"]).command
+            self._tell(f"Scheduled {self.commands.get(command, command)} into", event["devices"])
+        elif event["outcome"] not in ("succeeded", "killed") and not event["again"]:
+            self.failed.append(self._client.job(event["id"]))
+
+    @staticmethod
+    def _tell(what: str, devices: Sequence[str]) -> None:
+        try:
+            print(f"{what} CUDA_VISIBLE_DEVICES={','.join(devices)}", flush=True)
+        except OSError:
+            pass  # nobody listens any more; the jobs go on
+
+
+def _debug(failed: Sequence[JobView], commands: Mapping[str, str]) -> None:
+    """`failed` is there to be looked at."""
+    for job in failed:
+        how = job.detail or (f"exit code {job.exit_code}" if job.signal is None else f"signal {job.signal}")
+        print(f"{commands.get(job.command, job.command)} {job.outcome} ({how}): the end of {job.log}")
+        print("\n".join(last_lines(job.log, _SHOWN, blank=True)) if job.log else "")
+    print(f"{plural(len(failed), 'job')} did not succeed, see `failed`. `c` goes on.", flush=True)
+    pdb.set_trace()

@@ -1,0 +1,378 @@
+"""quackpack by another name: the examples of its document, its packing, and what it did wrong."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import duckrow.dropin.quackpack as qp
+from tests.conftest import Duckrow, until
+from tests.dropin.shell import environment, has_ended_of, lines_of
+from tests.fake_nvml import FakeGpus
+
+pytest_plugins = ("tests.fake_nvml.plugin",)
+
+# The examples of the document, changed in their import; the first also where it could not work: its pattern was no
+# f-string, and `command_list` was not defined.
+TEN_EXPERIMENTS = """
+import duckrow.dropin.quackpack as qp
+cmd_list = [f"python experiment_{i}.py" for i in range(1,11)]
+cmd_list = [qp.GpuJobInfo(it_cmd, 10*1000) for it_cmd in cmd_list]
+qp.schedule_cmd_gpus(cmd_list, sleep_s=30)
+"""
+DISTRIBUTED = """
+import duckrow.dropin.quackpack as qp
+cmd = "python -m torch.distributed.launch experiment_1.py --some_arg"
+qp.schedule_cmd_gpus(
+    command_list=[qp.GpuJobInfo(cmd, 100*1000)],
+    command_apply_functions=[qp.fresh_port_mod_fn, qp.fresh_n_proc_per_node],
+)
+"""
+# Stands for PyTorch: listens on the port that it is told, says what it was told, and waits for the others.
+LAUNCHER = """
+import os, socket, sys, time
+port = next(word.partition("=")[2] for word in sys.argv if word.startswith("--master_port="))
+with socket.create_server(("", int(port))):
+    with open("launched", "a") as file:
+        file.write(" ".join([os.environ["CUDA_VISIBLE_DEVICES"], *sys.argv[1:]]) + "\\n")
+    deadline = time.monotonic() + 30
+    while len(open("launched").readlines()) < int(os.environ.get("TOGETHER", 1)):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+"""
+
+
+class Done(NamedTuple):
+    scheduled: list[tuple[str, str]]  # (command, GPUs), in order
+    out: str
+    said: str
+
+
+class Machine:
+    """Fake GPUs, and scripts that use quackpack on them."""
+
+    def __init__(self, duckrow: Duckrow, gpus: FakeGpus) -> None:
+        self.duckrow = duckrow
+        self.gpus = gpus
+        self.folder = duckrow.work
+        duckrow.env.update(gpus.env())
+        self.temporary = duckrow.work.parent / "temporary"
+        self.temporary.mkdir()
+        self.env = {**environment(duckrow), "TMPDIR": str(self.temporary)}
+
+    def add(self, *sizes_mb: int) -> None:
+        """Each with a UUID of its own: duckrow locks GPUs by it, and other tests run beside this one."""
+        for mb in sizes_mb:
+            self.gpus.add(memory_mb=mb, uuid=f"GPU-{uuid.uuid4()}")
+
+    def write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def spawn(self, script: str) -> subprocess.Popen[str]:
+        self.write("script.py", script)
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            [sys.executable, "script.py"],
+            cwd=self.folder, env=self.env, stdin=pipe, stdout=pipe, stderr=pipe, text=True,
+        )  # fmt: skip
+
+    def run(self, script: str, code: int = 0, typed: str = "") -> Done:
+        process = self.spawn(script)
+        out, said = process.communicate(typed, timeout=60)
+        assert process.returncode == code, f"exit {process.returncode}\n{out}\n{said}"
+        return Done(re.findall(r"^Scheduled (.*) into CUDA_VISIBLE_DEVICES=(.*)$", out, re.MULTILINE), out, said)
+
+    def schedule(self, *jobs: tuple[str, int], code: int = 0, typed: str = "", before: str = "", **words: str) -> Done:
+        """Run a script that schedules these and ends with what comes back. `before`: its first lines."""
+        arguments = "".join(f", {name}={value}" for name, value in words.items())
+        listed = ", ".join(f"qp.GpuJobInfo({cmd!r}, {mb})" for cmd, mb in jobs)
+        call = f"sys.exit(qp.schedule_cmd_gpus([{listed}]{arguments}))"
+        return self.run(f"import sys\nimport duckrow.dropin.quackpack as qp\n{before}\n{call}\n", code, typed)
+
+    def lines(self, name: str) -> list[str]:
+        return lines_of(self.folder / name)
+
+    def outcomes(self) -> dict[str, str]:
+        return dict(self.duckrow.sql("SELECT name, coalesce(outcome, state) FROM jobs"))
+
+    def log(self, name: str) -> str:
+        query = "SELECT a.log FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE j.name = ?"
+        return Path(os.fsdecode(self.duckrow.sql(query, name)[0][0])).read_text()
+
+
+@pytest.fixture
+def machine(duckrow: Duckrow, gpus: FakeGpus) -> Machine:
+    return Machine(duckrow, gpus)
+
+
+# -- the document ---------------------------------------------------------------------------------------------------
+
+
+def test_the_first_example_of_the_document_runs_with_its_typos_mended(machine: Machine) -> None:
+    machine.add(24_000, 24_000)
+    for number in range(1, 11):
+        ran = f"import os; open('ran', 'a').write('{number} ' + os.environ['CUDA_VISIBLE_DEVICES'] + '\\n')"
+        machine.write(f"experiment_{number}.py", ran)
+    done = machine.run(TEN_EXPERIMENTS)
+    assert list(machine.temporary.iterdir()) == []
+    assert sorted(machine.lines("ran")) == sorted(
+        f"{command.removeprefix('python experiment_').removesuffix('.py')} {gpu}" for command, gpu in done.scheduled
+    )
+    assert len(done.scheduled) == 10
+    assert {gpu for _, gpu in done.scheduled} == {"0", "1"}
+
+
+def test_the_second_example_of_the_document_runs_with_its_flags_where_they_belong(machine: Machine) -> None:
+    machine.add(40_000, 40_000, 40_000, 40_000)
+    machine.write("torch/distributed/launch.py", LAUNCHER)
+    done = machine.run(DISTRIBUTED)
+    assert done.scheduled == [("python -m torch.distributed.launch experiment_1.py --some_arg", "0,1,2")]
+    launched = machine.lines("launched")
+    assert len(launched) == 1
+    assert re.fullmatch(r"0,1,2 --nproc_per_node=3 --master_port=\d{4,5} experiment_1\.py --some_arg", launched[0]), (
+        launched
+    )
+
+
+def test_the_packing_table_of_the_original_holds(machine: Machine, holder: subprocess.Popen[bytes]) -> None:
+    machine.add(20_000, 20_000, 20_000)
+    machine.gpus.allocate(holder.pid, 0, 10_000)
+    machine.gpus.allocate(holder.pid, 2, 5_000)
+    script = """
+import duckrow.dropin.quackpack as qp
+print(*((gpu.idx, gpu.free_mbs, gpu.total_mbs) for gpu in qp.get_memory_gpus()))
+for mb in (29999, 20000, 19999):
+    assert qp.schedule_cmd_gpus([qp.GpuJobInfo(f"true {mb}", mb)]) == 0
+assert qp.schedule_cmd_gpus([qp.GpuJobInfo("true 30000", 30000)], timeout_s=1) == 1
+"""
+    done = machine.run(script)
+    assert done.out.startswith("(1, 20000, 20000) (2, 15000, 20000) (0, 10000, 20000)\n")
+    assert done.scheduled == [("true 29999", "1,2"), ("true 20000", "1,2"), ("true 19999", "1")]
+    assert "The 1 s of the schedule are over" in done.said
+
+
+# -- what fits ------------------------------------------------------------------------------------------------------
+
+
+def test_jobs_that_have_not_allocated_yet_never_share_what_is_promised(machine: Machine) -> None:
+    machine.add(10_000)
+    job = machine.gpus.job("--ramp", "0:10", "0.2:9000", "--hold", "0.1")
+    done = machine.schedule(*[(job, 9_000)] * 6)
+    assert len(done.scheduled) == 6
+    assert machine.gpus.ooms() == []
+    assert machine.gpus.peak_mb(0) == 9_000
+    held: set[int] = set()
+    for event in machine.gpus.history():
+        held = held | {event.pid} if event.what == "took" else held - {event.pid}
+        assert len(held) <= 1, "two of them were there at the same time"
+
+
+def test_small_jobs_share_a_gpu(machine: Machine) -> None:
+    machine.add(10_000)
+    machine.env["TOGETHER"] = "3"
+    machine.write("torch/distributed/launch.py", LAUNCHER)
+    command = "python -m torch.distributed.launch --master_port={}"
+    jobs = [(command.format(port), 3_000) for port in qp.find_free_ports(3)]  # type: ignore[union-attr]
+    assert [gpu for _, gpu in machine.schedule(*jobs).scheduled] == ["0", "0", "0"]
+
+
+def test_a_big_job_is_not_overtaken_by_small_ones(machine: Machine) -> None:
+    machine.add(10_000)
+    first = machine.gpus.job("--ramp", "0:6000", "--hold", "1")
+    done = machine.schedule(("true small", 500), ("true big", 5_000), ("true small", 500), (first, 6_000))
+    assert [command for command, _ in done.scheduled] == [first, "true big", "true small", "true small"]
+    assert machine.gpus.peak_mb(0) == 6_000
+
+
+def test_a_job_that_no_gpus_could_hold_is_refused_by_name_before_anything_starts(machine: Machine) -> None:
+    jobs = [("touch started", 100), ("python huge.py --layers 96", 20_000)]
+    assert "No GPU was found" in machine.schedule(*jobs, code=1).said
+    machine.add(10_000, 10_000)
+    done = machine.schedule(*jobs, code=1)
+    assert "The job python huge.py --layers 96 could never start. It asks for 19.5G of GPU memory" in done.said
+    assert "Nothing was started." in done.said
+    assert done.scheduled == []
+    assert not (machine.folder / "started").exists()
+    assert machine.schedule(("true", 19_999), ("true", 0)).said.startswith("duckrow: 2 succeeded")
+
+
+def test_an_inherited_choice_of_gpus_is_respected(machine: Machine) -> None:
+    machine.add(10_000, 30_000, 10_000)
+    machine.env["CUDA_VISIBLE_DEVICES"] = "2"
+    assert machine.schedule(("true", 5_000)).scheduled == [("true", "2")]
+    assert "could never start" in machine.schedule(("true", 10_000), code=1).said
+
+
+# -- apply functions ------------------------------------------------------------------------------------------------
+
+
+def test_each_job_gets_a_free_port_of_its_own_and_a_process_for_each_gpu(machine: Machine) -> None:
+    machine.add(10_000, 10_000, 10_000, 10_000)
+    machine.env["TOGETHER"] = "4"
+    machine.write("torch/distributed/launch.py", LAUNCHER)
+    command = "python -m torch.distributed.launch job.py"
+    jobs = [(command, 15_000), (command, 4_000), (command, 4_000), (command, 4_000)]
+    done = machine.schedule(*jobs, command_apply_functions="[qp.fresh_port_mod_fn, qp.fresh_n_proc_per_node]")
+    found = [
+        re.match(r"(\S+) --nproc_per_node=(\d) --master_port=(\d+) job.py$", line) for line in machine.lines("launched")
+    ]
+    assert sorted((each[1], each[2]) for each in found if each) == sorted(
+        (gpus, str(len(gpus.split(",")))) for _, gpus in done.scheduled
+    )
+    assert done.scheduled[0] == (command, "0,1")
+    assert len({each[3] for each in found if each}) == 4
+
+
+def test_apply_functions_are_called_in_order_in_the_attempt_and_may_change_its_environment(machine: Machine) -> None:
+    machine.add(10_000)
+    before = """
+import os
+mine = os.getpid()
+def first(cmd, env):
+    env["GREETING"] = f"{env['CUDA_VISIBLE_DEVICES']} {os.getpid() != mine} {os.getcwd()}"
+    return cmd + " 1"
+"""
+    functions = "[first, lambda cmd, env: cmd + ' \"two  words\"']"
+    machine.schedule(
+        ("printf '%s|' $GREETING > out; printf '%s|'", 1), before=before, command_apply_functions=functions
+    )
+    assert (machine.folder / "out").read_text() == f"0|True|{machine.folder}|"
+    assert machine.log("printf") == "1|two  words|"
+
+
+def test_a_job_whose_apply_function_fails_has_failed_and_says_so_and_the_others_go_on(machine: Machine) -> None:
+    machine.add(10_000)
+    before = """
+def fickle(cmd, env):
+    if "bad" in cmd:
+        raise KeyError("no such flag")
+    if "leave" in cmd:
+        sys.exit(0)
+    return None if "forgetful" in cmd else cmd
+"""
+    jobs = [("./bad", 1), ("./leave", 1), ("./forgetful", 1), ("touch good", 1)]
+    machine.schedule(*jobs, code=1, before=before, command_apply_functions="[fickle]")
+    assert machine.outcomes() == {"bad": "failed", "leave": "failed", "forgetful": "failed", "touch": "succeeded"}
+    log = machine.log("bad")
+    assert "KeyError: 'no such flag'\n" in log
+    assert log.endswith("The apply functions failed (fickle), so this job's command was not run.\n")
+    assert "SystemExit: 0" in machine.log("leave")
+    assert "returns the command, not None" in machine.log("forgetful")
+
+
+def test_functions_that_cannot_be_pickled_are_told_before_anything_starts(machine: Machine) -> None:
+    machine.add(10_000)
+    before = "import threading\nlock = threading.Lock()\ndef locked(cmd, env):\n    with lock:\n        return cmd"
+    done = machine.schedule(("touch started", 1), code=1, before=before, command_apply_functions="[locked]")
+    assert "The apply functions cannot be pickled" in done.said
+    assert not (machine.folder / "started").exists()
+
+
+# -- what the original did wrong ------------------------------------------------------------------------------------
+
+
+def test_much_output_quotes_and_missing_programs_harm_nobody(machine: Machine) -> None:
+    machine.add(10_000)
+    machine.schedule(
+        ("head -c 300000 /dev/zero | tr '\\0' x", 5),
+        ("no-such-program --at all", 4),
+        ("""printf '%s\n' "two  words" 'and "more"' > quoted""", 3),
+        code=1,
+    )
+    assert machine.outcomes() == {"head": "succeeded", "no-such-program": "failed", "printf": "succeeded"}
+    assert len(machine.log("head")) == 300_000
+    assert machine.lines("quoted") == ["two  words", 'and "more"']
+
+
+def test_when_the_time_is_over_nothing_is_left_behind_and_nothing_more_starts(machine: Machine) -> None:
+    machine.add(10_000)
+    jobs = [("echo running; sleep 60; true", 9_000), ("touch started", 8_000)]
+    done = machine.schedule(*jobs, code=1, timeout_s="1", debug_on_crash="True")
+    assert len(done.scheduled) == 1
+    assert "Pdb" not in done.out
+    assert not (machine.folder / "started").exists()
+    assert machine.outcomes() == {"echo": "killed", "touch": "killed"}
+    assert until(lambda: not machine.duckrow.processes(), "the end of all processes")
+    assert "over before it begins" in machine.schedule(("touch started", 1), code=1, timeout_s="0").said
+
+
+def test_two_interrupts_end_the_schedule_and_its_jobs(machine: Machine) -> None:
+    machine.add(10_000)
+    process = machine.spawn(
+        "import duckrow.dropin.quackpack as qp\nqp.schedule_cmd_gpus([('touch begun; sleep 60; true', 1)])\n"
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "Scheduled touch begun; sleep 60; true into CUDA_VISIBLE_DEVICES=0\n"
+    until(lambda: (machine.folder / "begun").exists(), "the job")
+    assert until(lambda: has_ended_of(process, 2), "the end")  # type: ignore[arg-type]
+    assert "KeyboardInterrupt" in process.communicate()[1]
+    assert until(lambda: not machine.duckrow.processes(), "the end of all processes")
+
+
+def test_the_debugger_opens_in_the_caller_after_a_failure(machine: Machine) -> None:
+    machine.add(10_000)
+    jobs = [("echo the reason; exit 3", 2), ("true", 1)]
+    typed = "p [job.exit_code for job in failed]\nc\n"
+    done = machine.schedule(*jobs, code=1, typed=typed, debug_on_crash="True")
+    assert "echo the reason; exit 3 failed (exit code 3): the end of " in done.out
+    assert "\nthe reason\n" in done.out
+    assert "(Pdb) [3]\n" in done.out
+    assert "Pdb" not in machine.schedule(("true", 1), debug_on_crash="True").out
+
+
+# -- what else is public --------------------------------------------------------------------------------------------
+
+
+def test_a_word_is_put_behind_another_and_the_rest_stays_as_it_is() -> None:
+    assert qp.insert_string("a b c", "b", "new") == "a b new c"
+    assert qp.insert_string("ab b  'x  y' b", "b", "n") == "ab b n  'x  y' b"
+    assert qp.insert_string("a b", "b", "n") == "a b n"
+    with pytest.raises(ValueError, match="'z' is no word of this command"):
+        qp.insert_string("a bz", "z", "n")
+
+
+def test_free_ports_are_free_and_differ() -> None:
+    one, three = qp.find_free_ports(), qp.find_free_ports(3)
+    assert isinstance(one, int)
+    assert isinstance(three, list)
+    assert len(set(three)) == 3
+    with socket.create_server(("", one)):
+        pass
+
+
+def test_no_two_launches_get_the_same_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    ports = [qp.find_free_ports(), qp.find_free_ports()]
+    offered = iter([ports[0], ports[0], ports[0], ports[1]])
+    monkeypatch.setattr("duckrow.dropin.quackpack.apply_functions.find_free_ports", lambda: next(offered))
+    command = "python -m torch.distributed.launch x.py"
+    launched = [qp.fresh_port_mod_fn(command), qp.fresh_port_mod_fn(command, {})]
+    assert launched == [f"python -m torch.distributed.launch --master_port={port} x.py" for port in ports]
+
+
+def test_a_command_is_launched_here_and_now(capsys: pytest.CaptureFixture[str]) -> None:
+    done = qp.launch_cmd("echo $A; echo 'b  c' >&2", env_command="A=x=y")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "x=y\n", "b  c\n")
+    assert qp.launch_cmd("echo a", capture_output=False).stdout is None
+    with qp.launch_cmd("echo", use_async=True, command_apply_functions=[lambda cmd, env: cmd + " later"]) as process:
+        assert process.communicate()[0] == "later\n"
+    assert qp.launch_cmd("echo", command_apply_functions=[lambda cmd, env: cmd[99]]) is None
+    assert capsys.readouterr().out == "Command echo failed with: string index out of range\n"
+
+
+def test_the_tuples_and_defaults_are_those_of_the_original() -> None:
+    assert qp.GpuJobInfo._fields == ("cmd", "total_mbs_gpus")
+    assert qp.GpuInfo._fields == ("idx", "free_mbs", "total_mbs", "timestamp")
+    assert qp.schedule_cmd_gpus.__defaults__ == (604_800, 3, None, False)
+    assert qp.schedule_cmd_gpus([]) == 0
+    with pytest.raises(ValueError, match="no mode 'amd'"):
+        qp.get_memory_gpus("amd")

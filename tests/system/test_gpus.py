@@ -1,0 +1,272 @@
+"""`duckrow gpus` and `duckrow memory` over GPUs that do not exist: what is shown, corrected and forgotten."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import pty
+import re
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.conftest import Duckrow, until
+from tests.fake_nvml import FakeGpus
+from tests.test_docs import DOCS, rows_of
+
+pytest_plugins = ("tests.fake_nvml.plugin",)
+
+
+@pytest.fixture
+def machine(duckrow: Duckrow, gpus: FakeGpus) -> Iterator[Duckrow]:
+    """A daemon over two GPUs and two CPU slots. In the foreground: one in the background drops DUCKROW_FAKE_NVML."""
+    gpus.add("NVIDIA H200", memory_mb=102_400, temperature=41)
+    gpus.add("NVIDIA H200", memory_mb=102_400, temperature=30)
+    duckrow.env.update(gpus.env())
+    ready, told = os.pipe()
+    words = ("up", "--foreground", "--ready-fd", str(told), "--gpus", "0,1", "--slots", "2")
+    with duckrow.spawn(*words, pass_fds=(told,), stderr=subprocess.PIPE) as daemon:
+        os.close(told)
+        assert os.read(ready, 5) == b"ready"
+        yield duckrow
+        duckrow("down", "--kill", ok=False)
+        os.close(ready)
+        daemon.communicate()
+
+
+@pytest.fixture
+def colleague() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has nothing to do with duckrow."""
+    with subprocess.Popen(["sleep", "60"], env={"PATH": os.environ["PATH"]}) as sleeper:
+        yield sleeper
+        sleeper.kill()
+
+
+def as_json(duckrow: Duckrow) -> dict[str, dict[str, Any]]:
+    return {device["device"]: device for device in json.loads(duckrow("gpus", "--json").stdout)}
+
+
+def hold(duckrow: Duckrow, gpus: FakeGpus, mb: int, util: int = 0) -> int:
+    """A job on GPU 0 that has taken its memory; its number."""
+    job = duckrow.submit("--gpus", "1", gpus.job("--ramp", f"0:{mb}", "--hold", "60", "--util", util))
+    until(lambda: gpus.used_mb(0) >= mb, "the job's memory")
+    return job
+
+
+# -- gpus --------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_on_each_gpu_is_drawn(machine: Duckrow, gpus: FakeGpus, colleague: subprocess.Popen[bytes]) -> None:
+    hold(machine, gpus, 25_600, util=35)
+    gpus.allocate(colleague.pid, 0, 51_200)
+    machine("gpus", "drain", "1")
+    shown = machine("gpus").stdout
+    shown = re.sub(r"\d+\.\ds, pid \d+: \S+ -IS \S+", "1.0s, pid N: python fakegpu.py", shown)
+    assert shown.replace(f"pid {colleague.pid}", "pid M").replace(getpass.getuser(), "alice") == (
+        "GPU  MODEL        MEMORY                               BUSY               TEMP  HOST\n"
+        "0    NVIDIA H200  [######++++++++++++......] 75G/100G  [####......]  35%   41C  daemon\n"
+        "     job 1: 25G of 100G, 1.0s, pid N: python fakegpu.py --ramp 0:25600 --hold 60 --util 35\n"
+        "     alice: 50G, pid M: sleep\n"
+        "1    NVIDIA H200  [........................] 0M/100G   [..........]   0%   30C  daemon, drained\n"
+        "\n"
+        "2 of 2 CPU slots free\n"
+    )
+
+
+def test_the_fields_of_a_device_are_those_that_are_documented(
+    machine: Duckrow, gpus: FakeGpus, colleague: subprocess.Popen[bytes]
+) -> None:
+    job = hold(machine, gpus, 8_000)
+    gpus.allocate(colleague.pid, 0, 2_000)
+    devices = as_json(machine)
+    text = (DOCS / "json.md").read_text()
+    first = devices["0"]
+    assert {*first, *first["jobs"][0]} == rows_of(text, "A device")
+    assert {*first["processes"][0]} == rows_of(text, "A process on a device")
+    assert all(set(device) == set(first) for device in devices.values())
+    figures = {key: first[key] for key in ("model", "uuid", "total_mb", "free_mb", "foreign_mb", "temperature")}
+    assert figures == {
+        "model": "NVIDIA H200",
+        "uuid": gpus.uuid(0),
+        "total_mb": 102_400,
+        "free_mb": 92_400,
+        "foreign_mb": 2_000,
+        "temperature": 41,
+    }
+    assert (first["jobs"][0]["reserved_mb"], first["jobs"][0]["used_mb"]) == (102_400, 8_000)
+    processes = {process["pid"]: process for process in first["processes"]}
+    assert processes.pop(colleague.pid) == {
+        "pid": colleague.pid,
+        "mb": 2_000,
+        "job_id": None,
+        "user": getpass.getuser(),
+        "program": "sleep",
+    }
+    assert [process["job_id"] for process in processes.values()] == [job]
+    assert devices["cpu0"]["total_mb"] is None
+
+
+def test_a_job_of_a_run_beside_the_daemon_is_no_stranger(machine: Duckrow, gpus: FakeGpus) -> None:
+    (machine.work / "list").write_text(gpus.job("--ramp", "0:4000", "--hold", "60"))
+    run = machine.spawn("run", "--gpus", "1", "list", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: gpus.used_mb(1) == 4_000, "the job's memory")
+        second = as_json(machine)["1"]
+        assert [process["job_id"] for process in second["processes"]] == [1]
+        assert (second["foreign_mb"], second["jobs"][0]["used_mb"]) == (0, 4_000)
+    finally:
+        run.kill()
+        run.communicate()
+
+
+def test_a_gpu_that_is_lost_says_so(machine: Duckrow, gpus: FakeGpus) -> None:
+    machine("gpus")
+    gpus.change(1, lost=True)
+    lines = machine("gpus").stdout.splitlines()
+    assert re.fullmatch(r"1    NVIDIA H200  does not \w+.*daemon", lines[2])
+    second = as_json(machine)["1"]
+    assert (second["free_mb"], second["model"]) == (None, "NVIDIA H200")
+    assert second["problem"].startswith("it does not ")
+
+
+def test_without_a_library_it_shows_what_is_held(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0:24G,1:24G", "--slots", "1")
+    for _ in range(2):  # the second time it does not wait for an answer
+        rows = [line.split() for line in duckrow("gpus").stdout.splitlines()]
+        assert rows[1:] == [["0", "daemon", "free"], ["1", "daemon", "free"], ["cpu0", "daemon", "free"]]
+    first = as_json(duckrow)["0"]
+    assert (first["free_mb"], first["total_mb"]) == (None, 24 * 1024)
+
+
+def test_without_a_daemon_it_says_so(duckrow: Duckrow) -> None:
+    assert duckrow("gpus").stderr == "duckrow: the daemon is not running; `duckrow up` starts it.\n"
+
+
+def in_a_terminal(duckrow: Duckrow, width: int, *words: str, until_seen: bytes = b"", **env: str) -> str:
+    """What a terminal of this width gets; with `until_seen`, up to that, and then Ctrl-C."""
+    ours, theirs = pty.openpty()
+    with duckrow.spawn(
+        *words, stdout=theirs, stderr=theirs, env={"COLUMNS": str(width), "LINES": "40", **env}
+    ) as process:
+        os.close(theirs)
+        got = b""
+        while True:
+            try:
+                more = os.read(ours, 65536)
+            except OSError:
+                break
+            got += more
+            if not more or (until_seen and until_seen in got):
+                break
+        if until_seen:
+            process.send_signal(2)
+        process.wait(30)
+        os.close(ours)
+    return got.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_gets_what_fits_into_it(machine: Duckrow, gpus: FakeGpus) -> None:
+    hold(machine, gpus, 25_600)
+    for width in (30, 60, 120):
+        lines = in_a_terminal(machine, width, "gpus").splitlines()
+        assert max(map(len, lines)) <= width, lines
+        assert ("█" in lines[1]) == (width > 56)
+        assert "25G/100G" in lines[1]
+        assert lines[2].endswith("…")
+    assert "\x1b[36m██████\x1b[0m" in in_a_terminal(machine, 120, "gpus", NO_COLOR="", TERM="xterm")
+
+
+def test_watching_goes_on_until_somebody_ends_it(machine: Duckrow, gpus: FakeGpus) -> None:
+    for words, sentence in ((["--json"], "Leave one of them out"), ([], "this is none")):
+        refused = machine("gpus", "--watch", "0.2", *words, ok=False)
+        assert refused.returncode == 2
+        assert sentence in refused.stderr
+    shown = in_a_terminal(machine, 100, "gpus", "--watch", "0.1", until_seen=b"\x1b[J\x1b[H")
+    assert shown.count("NVIDIA H200") >= 2
+
+
+# -- memory ------------------------------------------------------------------------------------------------------
+
+
+def learn(duckrow: Duckrow, *recipes: str, model: str = "NVIDIA H200", peak_mb: int = 8_192) -> None:
+    duckrow("ls")  # so that there is a database
+    for recipe in recipes:
+        duckrow.sql("INSERT INTO peaks VALUES (?, ?, ?, 3, 0, unixepoch() - 7500)", recipe, model, peak_mb)
+
+
+def test_a_packed_run_teaches_what_its_jobs_take(duckrow: Duckrow, gpus: FakeGpus) -> None:
+    gpus.add("NVIDIA H200", memory_mb=102_400)
+    duckrow.env.update(gpus.env())
+    assert duckrow("memory").stderr.startswith("duckrow: nothing has been learned yet.")
+    duckrow("run", "--pack", "--gpus", "0", stdin=gpus.job("--ramp", "0:5000", "--hold", "1.5"))
+    (peak,) = json.loads(duckrow("memory", "--json").stdout)
+    assert set(peak) == rows_of((DOCS / "json.md").read_text(), "A peak")
+    assert (peak["peak_mb"], peak["model"], peak["corrected"]) == (5_000, "NVIDIA H200", False)
+    assert peak["recipe"].startswith(str(duckrow.work))
+
+
+def test_what_was_learned_is_listed_corrected_and_forgotten(duckrow: Duckrow) -> None:
+    learn(duckrow, "/w: python a.py", "/w: python b.py")
+    learn(duckrow, "/w: python b.py", model="NVIDIA A100", peak_mb=4_096)
+    assert duckrow("memory").stdout == (
+        "NR  PEAK  RUNS  LAST        GPU          RECIPE\n"
+        "1   8G    3     2h 05m ago  NVIDIA H200  /w: python a.py\n"
+        "2   4G    3     2h 05m ago  NVIDIA A100  /w: python b.py\n"
+        "3   8G    3     2h 05m ago  NVIDIA H200  /w: python b.py\n"
+    )
+    assert duckrow("memory", "set", "2", "12G").stderr == "duckrow: /w: python b.py: 12G on NVIDIA A100.\n"
+    assert duckrow("memory", "set", "A.PY", "500M").stderr == "duckrow: /w: python a.py: 500M on NVIDIA H200.\n"
+    assert duckrow("memory", "set", "a.py", "2G", "--model", "a100").stderr.endswith("2G on NVIDIA A100.\n")
+    known = "SELECT recipe, model, peak_mb, runs, corrected FROM peaks ORDER BY recipe, model"
+    assert duckrow.sql(known) == [
+        ("/w: python a.py", "NVIDIA A100", 2_048, 0, 1),
+        ("/w: python a.py", "NVIDIA H200", 500, 3, 1),
+        ("/w: python b.py", "NVIDIA A100", 12_288, 3, 1),
+        ("/w: python b.py", "NVIDIA H200", 8_192, 3, 0),
+    ]
+    assert "500M (set)" in duckrow("memory").stdout
+    assert duckrow("memory", "forget", "b.py").stderr == (
+        "duckrow: forgotten: /w: python b.py on NVIDIA A100.\nduckrow: forgotten: /w: python b.py on NVIDIA H200.\n"
+    )
+    assert duckrow("memory", "forget", "--all").stderr == "duckrow: 2 peaks forgotten.\n"
+    assert duckrow.sql(known) == []
+
+
+def test_what_cannot_be_meant_is_told(duckrow: Duckrow) -> None:
+    assert "Nothing has been learned yet" in duckrow("memory", "forget", "1", ok=False).stderr
+    learn(duckrow, "/w: python a.py", "/w: python b.py")
+    for words, sentence in (
+        (["set", "c.py", "1G"], "No recipe has 'c.py' in it."),
+        (["set", "", "1G"], "No recipe has '' in it."),
+        (
+            ["set", "python", "1G"],
+            "'python' is in several recipes. Write more of it, or its number:\n  /w: python a.py\n",
+        ),
+        (["set", "3", "1G"], "There is no number 3: `duckrow memory` shows 1 to 2."),
+        (["set", "1", "much"], "'much' is not a size."),
+        (["set", "1", "0"], "A job that takes nothing"),
+        (["set", "1", "1G", "--model", "B200"], "No GPU model 'B200' has been seen here. There are: NVIDIA H200."),
+        (["forget"], "Say which recipe to forget"),
+        (["forget", "1", "--all"], "Say which recipe to forget"),
+    ):
+        refused = duckrow("memory", *words, ok=False)
+        assert refused.returncode == 2, words
+        assert sentence in refused.stderr, words
+    assert duckrow.sql("SELECT count(*) FROM peaks WHERE corrected = 0") == [(2,)]
+
+
+def test_a_daemon_goes_by_what_was_corrected(machine: Duckrow, gpus: FakeGpus) -> None:
+    """Two fill a GPU by what is said of them, although they take next to nothing."""
+    command = gpus.job("--ramp", "0:100", "--hold", "60")
+    machine("pause")
+    first = machine.submit("--pack", "--gpus", "1", command)
+    recipe = json.loads(machine.sql("SELECT needs FROM jobs WHERE id = ?", first)[0][0])["recipe"]
+    until(lambda: machine("gpus").returncode == 0 and machine.sql("SELECT 1 FROM readings"), "a reading")
+    learn(machine, recipe, peak_mb=100)
+    machine("memory", "set", "1", "40G")
+    machine("resume")
+    machine.wait_for(first, "running")
+    assert as_json(machine)["0"]["jobs"][0]["reserved_mb"] == 40 * 1024 * 11 // 10 + 64
