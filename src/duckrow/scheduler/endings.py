@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from duckrow.core.inventory import CPU
 from duckrow.core.job import LiveAttempt
 from duckrow.core.lifecycle import Outcome, State, outcome_of
+from duckrow.core.observation import Use
 from duckrow.core.ports import Ended, Gone, NeverBegan, NotStarted, Report, Started, Vanished
 from duckrow.core.retry import Verdict, after_end
-from duckrow.scheduler.lessons import Lessons
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
@@ -22,7 +22,6 @@ class Endings:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._store = loop.store
-        self._lessons = Lessons(loop)
         self.told: list[tuple[LiveAttempt, Verdict, float]] = []  # the ends of this tick
         self.freed = False  # whether other hosts have something to gain from them
 
@@ -78,11 +77,16 @@ class Endings:
         use = self._loop.watch.ended(attempt, outcome is Outcome.SUCCEEDED, now)
         if use is not None:
             self._store.note_use(attempt, use)
-        verdict = self._lessons.after(attempt, outcome, use)
+        verdict = None if outcome is Outcome.SUCCEEDED else self._lesson(attempt, outcome, use)
         if verdict is None:
             verdict = after_end(attempt.job, outcome, attempt.exit_code, lasted_s, now, wanted_dead, detail)
         self._loop.lines.note_pace(lasted_s)
         self._close(attempt, verdict, at, now)
+
+    def _lesson(self, attempt: LiveAttempt, outcome: Outcome, use: Use | None) -> Verdict | None:
+        from duckrow.scheduler.lessons import Lessons  # most runs need none
+
+        return Lessons(self._loop).after(attempt, outcome, use)
 
     def _close(self, attempt: LiveAttempt, verdict: Verdict, at: float, now: float) -> None:
         self._store.finish_attempt(attempt, verdict.outcome, at, verdict.detail)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -41,9 +40,11 @@ class Watch:
         self._looked_at_until = 0.0  # a person looks
         self._memory_wanted = False
         self._learned: dict[tuple[str, str], int] = {}
-        self._locks = GpuLocks(hashlib.sha256(os.fsencode(loop.folder.root)).hexdigest()[:16])
+        place = os.stat(loop.folder.root)
+        self._locks = GpuLocks(f"{place.st_dev}-{place.st_ino}")  # others may read it: it tells nothing but who is who
         self._fresh: dict[int, tuple[float, tuple[str, ...]]] = {}  # attempt -> since when, the GPUs locked for it
-        self._met: set[int] = set()  # attempts of which we know whether they are fresh
+        self._met: set[int] = set()  # attempts that have needs, and of which we know whether they are fresh
+        self._gpus: tuple[object, list[str]] = (None, [])  # of which seats, the GPUs in them
 
     # -- what placement asks ----------------------------------------------------------------------------------
 
@@ -83,12 +84,14 @@ class Watch:
     def started(self, starts: Iterable[LiveAttempt], now: float) -> None:
         """Keep the locks of the GPUs on which memory was promised, until it can be seen; the others go."""
         for attempt in starts:
-            self._promise(attempt)
-        self._release_locks(now)
+            if attempt.job.needs is not None:
+                self._promise(attempt)
+        if self._fresh or self._locks.held:
+            self._release_locks(now)
 
     def _promise(self, attempt: LiveAttempt) -> None:
         self._met.add(attempt.id)
-        if attempt.job.needs is None or not _on_gpu(attempt) or not _wants_memory(self.ask_of(attempt.job)):
+        if not _on_gpu(attempt) or not _wants_memory(self.ask_of(attempt.job)):
             return
         names = tuple(self._lock_names(device for device, _ in attempt.holds))
         self._fresh[attempt.id] = (attempt.started_at, names)
@@ -100,7 +103,7 @@ class Watch:
             return  # the locks have the names of the GPUs, which are not known yet
         live = self._loop.live
         self._met &= live.keys()
-        new = [attempt for attempt_id, attempt in live.items() if attempt_id not in self._met]
+        new = [attempt for attempt in live.values() if attempt.job.needs is not None and attempt.id not in self._met]
         self._locks.take(self._lock_names({device for attempt in new for device, _ in attempt.holds}))
         for attempt in new:
             self._promise(attempt)
@@ -133,15 +136,15 @@ class Watch:
         watched = self._watched()
         if not watched:
             return None
-        live = [attempt for attempt in self._loop.live.values() if attempt.follows is None and _on_gpu(attempt)]
+        live = self._loop.live.values()
         looked_at = self._looked_at_until > now
-        wanted = self._memory_wanted or looked_at or bool(self._fresh) or any(self._learns(a) for a in live)
+        learns = bool(self._met) and any(attempt.follows is None and self._learns(attempt) for attempt in live)
+        wanted = self._memory_wanted or looked_at or bool(self._fresh) or learns
         polite = bool(self._base.policy.only_idle or self._base.policy.min_free_gpus)
         if wanted or (polite and self._loop.jobs_wait):
             return self._read_at + (_HASTY_S if self.observation.is_outdated(watched) else _QUICK_S)
-        if not live:
-            return None
-        return max(min(attempt.started_at for attempt in live) + _OLD_ENOUGH_S, self._read_at + _SLOW_S)
+        oldest = next((attempt for attempt in live if attempt.follows is None and _on_gpu(attempt)), None)
+        return None if oldest is None else max(oldest.started_at + _OLD_ENOUGH_S, self._read_at + _SLOW_S)
 
     def look_until(self, until: float) -> None:
         self._looked_at_until = until
@@ -159,8 +162,10 @@ class Watch:
     def _watched(self) -> list[str]:
         if self._no_library:
             return []
-        seats = [seat for seat in self._loop.seats if not seat.is_cpu]
-        return list(dict.fromkeys(device for seat in seats for device in seat.devices))
+        if self._gpus[0] is not self._loop.seats:
+            devices = (device for seat in self._loop.seats if not seat.is_cpu for device in seat.devices)
+            self._gpus = (self._loop.seats, list(dict.fromkeys(devices)))
+        return self._gpus[1]
 
     # -- what was read ----------------------------------------------------------------------------------------
 
@@ -257,8 +262,8 @@ class Watch:
     def ended(self, attempt: LiveAttempt, succeeded: bool, now: float) -> Use | None:
         """What was seen of an attempt that is over."""
         use = self.observation.forget(attempt.id)
-        gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
-        self.observation.mistrust(gpus, now)
+        self._met.discard(attempt.id)
+        self.observation.mistrust([device for device, _ in attempt.holds if not device.startswith(CPU)], now)
         if use is not None and use.peak_mb and not use.is_guess and succeeded and attempt.job.needs is not None:
             self._learn(attempt, use.peak_mb)
         return use

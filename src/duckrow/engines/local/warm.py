@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import signal
 import socket
 import time
@@ -48,11 +47,17 @@ def python_command(command: str, path: str | None) -> PythonCommand | None:
     words = _plain_words(command.removeprefix("exec "))
     if not words or not os.path.basename(words[0]).startswith("python"):
         return None
-    python = words[0] if "/" in words[0] else shutil.which(words[0], path=path)
+    python = words[0] if "/" in words[0] else _found(words[0], path)
     rest = words[1:]
     is_call = len(rest) > 1 and (rest[0] == "-m" or not rest[0].startswith("-"))
     is_script = len(rest) == 1 and not rest[0].startswith("-")
     return PythonCommand(python, rest) if python and (is_call or is_script) else None
+
+
+def _found(program: str, path: str | None) -> str | None:
+    import shutil
+
+    return shutil.which(program, path=path)
 
 
 def _plain_words(command: str) -> list[str]:
