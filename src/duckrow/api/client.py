@@ -66,8 +66,8 @@ class Client:
         """
         self.ensure_daemon()
         seats, machine = self.seats(), self.hosts.machine(DAEMON)
-        for ask in {ask_of(spec.gpus, spec.needs.as_text()) for spec in specs}:
-            why_not = refusal(ask, seats, machine)
+        for gpus, needs in {(spec.gpus, spec.needs) for spec in specs}:
+            why_not = refusal(ask_of(gpus, needs.as_text()), seats, machine)
             if why_not:
                 raise UsageError(f"This job could never start. {why_not} Nothing was submitted.")
         with self.database.transaction():

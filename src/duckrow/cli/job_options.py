@@ -14,7 +14,7 @@ from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.inventory import looks_like_devices
 from duckrow.core.job import DEFAULT_PRIORITY, JobSpec, parse_modules
 from duckrow.core.machine import Policy
-from duckrow.core.needs import Needs
+from duckrow.core.needs import NO_NEEDS, Needs
 from duckrow.core.recipe import recipe_of
 from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes, parse_size_mb
 
@@ -149,6 +149,8 @@ class JobOptions:
     def needs(
         self, cwd: str, command: str, pattern: str | None = None, point: Mapping[str, Any] | None = None
     ) -> Needs:
+        if not (self.by_memory or self.cpus or self.mem or self.memory_params):
+            return NO_NEEDS
         auto = self.pack or self.gpu_mem == AUTO
         if self.pack and self.gpu_mem not in (None, AUTO):
             raise UsageError("Either --pack, which learns what a job needs, or --gpu-mem with a size.")

@@ -20,7 +20,12 @@ DEFAULT_NOTICE_S = 30.0
 DEFAULT_SHELL = "/bin/sh"
 ATTEMPTS_PER_JOB = 1_000_000
 
-_INTERPRETERS = r"(exec|python[\d.]*|bash|sh|zsh|Rscript|julia|perl|node|uv|run|torchrun|accelerate|launch)"
+# Made once: a hundred thousand jobs may come at a time.
+_INTERPRETER = re.compile(r"(exec|python[\d.]*|bash|sh|zsh|Rscript|julia|perl|node|uv|run|torchrun|accelerate|launch)")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+=,@-]{0,99}")
+_NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+_ID = re.compile(r"[\d,-]+")
+_SETTING = re.compile(r"[A-Za-z_]\w*=")
 
 
 class PointOfSweep(NamedTuple):
@@ -72,7 +77,8 @@ class JobSpec:
         for what, value in (("retries", self.retries), ("the time limit", self.timeout_s)):
             if value is not None and value < 0:
                 raise UsageError(f"{what.capitalize()} cannot be negative: {value}.")
-        check_needs(self.needs, self.gpus)
+        if self.needs is not NO_NEEDS:
+            check_needs(self.needs, self.gpus)
         self.name = self.name or name_of_command(self.command)
         check_name("project", self.project)
         check_name("name", self.name)
@@ -149,19 +155,19 @@ def name_of_command(command: str) -> str:
     code = [line for line in command.split("\n") if not line.lstrip().startswith("#")]
     for word in " ".join(code).split()[:8]:
         base = word.rsplit("/", 1)[-1]
-        if _is_setting(word) or re.fullmatch(_INTERPRETERS, base):
+        if _is_setting(word) or _INTERPRETER.fullmatch(base):
             continue
         stem = base.rsplit(".", 1)[0] if "." in base[1:] else base
-        cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.")
+        cleaned = _NOT_OF_A_NAME.sub("-", stem).strip("-.")
         if cleaned:
-            reads_like_an_id = cleaned == "last" or re.fullmatch(r"[\d,-]+", cleaned)
+            reads_like_an_id = cleaned == "last" or _ID.fullmatch(cleaned)
             return f"job-{cleaned[:40]}" if reads_like_an_id else cleaned[:40]
     return "job"
 
 
 def _is_setting(word: str) -> bool:
     """Flags and `NAME=value` in front of a command say nothing about what it is."""
-    return word.startswith("-") or re.match(r"[A-Za-z_]\w*=", word) is not None
+    return word.startswith("-") or _SETTING.match(word) is not None
 
 
 def parse_modules(text: str) -> str:
@@ -175,11 +181,11 @@ def parse_modules(text: str) -> str:
 
 def check_name(what: str, text: str) -> None:
     """Names become folders and are typed as ids: no slash, no leading dot or dash, not a bare number."""
-    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._+=,@-]{0,99}", text) or text == "last":
+    if not _NAME.fullmatch(text) or text == "last":
         raise UsageError(
             f"'{text}' cannot be a {what}. Use letters, digits and ._+=,@- (at most 100, not the word 'last')."
         )
-    if what == "name" and re.fullmatch(r"[\d,-]+", text):
+    if what == "name" and _ID.fullmatch(text):
         raise UsageError(f"'{text}' cannot be a name: it reads like an id. Put a letter in front.")
 
 

@@ -23,6 +23,8 @@ class Needs(NamedTuple):
 
     def as_text(self) -> str | None:
         """As the store keeps it; nothing for a job that asks for nothing."""
+        if self is NO_NEEDS:
+            return None
         changed = {name: value for name, value in self._asdict().items() if value != Needs._field_defaults[name]}
         return json.dumps(changed) if changed else None
 
