@@ -303,3 +303,20 @@ def test_a_snapshot_keeps_later_edits_away_from_what_waits(repository: Duckrow) 
     (repository.work / "gate").touch()
     repository("wait", str(blocker), str(job))
     assert repository("logs", str(job)).stdout == "two\nnew\n42\n1\n"
+
+
+def test_a_plain_job_may_have_a_snapshot_and_a_place_of_its_own(repository: Duckrow) -> None:
+    repository.up("--slots", "1")
+    blocker = repository.submit(GATED)
+    first = repository.submit("--snapshot", "sh code.sh; cat data/numbers")
+    second = repository.submit("--root", "runs", "--project", "mine", "--name", "it", "sh code.sh")
+    (repository.work / "code.sh").write_text("echo three\n")
+    (repository.work / "gate").touch()
+    repository("wait", str(blocker), str(first), str(second))
+    assert repository("logs", str(first)).stdout == "two\n42\n"
+    assert repository("logs", str(second)).stdout == "three\n"
+    place = repository.work / "runs/mine/it/1"
+    assert repository.job(second)["folder"] == str(place)
+    assert "+echo two" in (place / "code.diff").read_text()
+    third = repository.submit("--root", "runs", "--project", "mine", "--name", "it", "true")
+    assert repository.job(third)["folder"] == str(repository.work / "runs/mine/it/2")

@@ -88,6 +88,8 @@ def _script_text(words: list[str], file: str | None) -> str:
 @click.option("--begin", metavar="TIME", help="Not before 22:00, +2h, tomorrow, '2026-11-16 08:00'.")
 @click.option("--array", metavar="0-9%4", help="One job for each index, in DUCKROW_ARRAY_INDEX; %N: N at a time.")
 @click.option("--priority", type=int, help="Higher ones start first.  [default: 30]")
+@click.option("--root", type=click.Path(), help="Make the run's folder there.  [default: the state folder]")
+@click.option("--snapshot", is_flag=True, help="Copy the code first: later edits do not change what waits.")
 @click.option("--hold", is_flag=True, help="Do not start it before `duckrow release`.")
 @click.option("--wait", "-w", "waits", is_flag=True, help="Wait for the end; exit with the job's code.")
 @click.option("--json", "as_json", is_flag=True, help="Print the ids as JSON.")
@@ -124,6 +126,10 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     if len(specs) > 1 and values["outfile"]:
         raise UsageError("--outfile is for one job: several would write over each other.")
     client = Client()
+    if values["root"] or values["snapshot"]:
+        from duckrow.api.run_folders import give_folders
+
+        give_folders(specs, values["root"] or client.folder.runs, values["snapshot"])
     after = [dependency for text in values["after"] for dependency in parse_after(text)]
     limit = array.max_running if array else None
     ids = client.submit(specs, dict(options.variables), after, limit)
