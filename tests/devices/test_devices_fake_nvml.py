@@ -371,7 +371,7 @@ def test_the_library_is_built_once_however_many_want_it(monkeypatch: pytest.Monk
     monkeypatch.setattr(fake_nvml, "_compile", count_and_compile)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with ThreadPoolExecutor(4) as workers:
-        paths = list(workers.map(lambda _: fake_nvml.library(), range(4)))
+        paths = list(workers.map(lambda _: fake_nvml.shared_object(), range(4)))
     assert set(paths) == set(builds)
     assert len(builds) == 1
 
@@ -383,7 +383,7 @@ def test_without_a_compiler_a_laptop_skips_and_ci_fails(monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CI", raising=False)
     with pytest.raises(NoCompiler, match="needs a C compiler"):
-        fake_nvml.library()
+        fake_nvml.shared_object()
     with pytest.raises(pytest.skip.Exception, match="needs a C compiler"):
         library_or_skip()
     monkeypatch.setenv("CI", "true")
@@ -399,4 +399,4 @@ def test_a_library_that_others_could_have_put_there_is_not_loaded(
     folder.mkdir()
     folder.chmod(0o777)
     with pytest.raises(PermissionError, match="can be written by others"):
-        fake_nvml.library()
+        fake_nvml.shared_object()

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from tests.fake_nvml import fakegpu
 from tests.fake_nvml.fakegpu import VARIABLE, Event, Folder, Place, Use, replace
 
-__all__ = ["Call", "Event", "FakeGpus", "NoCompiler", "Place", "Use", "Word", "library"]
+__all__ = ["Call", "Event", "FakeGpus", "NoCompiler", "Place", "Use", "Word", "shared_object"]
 
 HERE = Path(__file__).parent
 NAME = "libnvidia-ml.so.1"
@@ -48,7 +48,7 @@ class Call(NamedTuple):
     place: Place | None
 
 
-def library() -> Path:
+def shared_object() -> Path:
     """The library, built once for each version of its source."""
     source = (HERE / "nvml.c").read_bytes()
     version = hashlib.sha256(source + " ".join(FLAGS).encode()).hexdigest()[:16]
@@ -85,7 +85,7 @@ class FakeGpus:
     """The GPUs of a machine, as the processes that have `env()` see them; a change is seen at once."""
 
     def __init__(self, folder: Path) -> None:
-        self.library = library()
+        self.shared_object = shared_object()
         self.folder = Folder(folder)
         (folder / "allocations").mkdir(parents=True, exist_ok=True)
         for name in ("gpus", "history"):
@@ -93,7 +93,7 @@ class FakeGpus:
 
     def env(self) -> dict[str, str]:
         """What a process needs in its environment to see these GPUs and no real ones."""
-        paths = [str(self.library.parent), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+        paths = [str(self.shared_object.parent), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
         return {"LD_LIBRARY_PATH": ":".join(paths), VARIABLE: str(self.folder.path)}
 
     def job(self, *words: str | float) -> str:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.fake_nvml import FakeGpus, NoCompiler, library
+from tests.fake_nvml import FakeGpus, NoCompiler, shared_object
 from tests.fake_nvml.asking import Nvml
 
 
 def library_or_skip() -> Path:
     """A laptop need not have a C compiler; CI must."""
     try:
-        return library()
+        return shared_object()
     except NoCompiler as error:
         if os.environ.get("CI", "").lower() in ("1", "true"):
             pytest.fail(str(error))

@@ -206,18 +206,11 @@ def take_job_options(values: dict[str, Any]) -> JobOptions:
         if setting is not None:
             given[name] = None if value == NO_LIMIT else setting.value if value is None else value
     if isinstance(given["notice"], str):
-        given["notice"] = _notice_of_settings(given["notice"], held["job.signal"].source)
+        given["notice"] = parse_notice(given["notice"])  # the settings have checked it
     return JobOptions(**given, priority=held["job.priority"].value)
 
 
 _SETTING_OF = {"notice": "signal"}
-
-
-def _notice_of_settings(text: str, source: str) -> tuple[int | None, float]:
-    try:
-        return parse_notice(text)
-    except UsageError as error:
-        raise UsageError(f"job.signal of {source}: {error}") from None
 
 
 def fill_devices(section: str, values: dict[str, Any], settings: Settings) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.job import ATTEMPTS_PER_JOB, LiveAttempt, QueuedJob
 from duckrow.core.machine import Machine
-from duckrow.core.needs import Ask, ask_of, needs_from
+from duckrow.core.needs import Ask, ask_of, needs_from, with_margin
 from duckrow.core.observation import NOTICEABLE_MB, Observation, Tenant, Use
 from duckrow.core.ports import Device, Reading
 from duckrow.engines.local.gpu_locks import GpuLocks
@@ -329,11 +329,6 @@ class Watch:
     def _lock_name(self, gpu: str) -> str:
         device = self._devices.get(gpu)
         return (device.uuid if device else "") or f"{os.uname().nodename}-{gpu}"
-
-
-def with_margin(peak_mb: int) -> int:
-    """What is reserved for one that takes so much."""
-    return peak_mb * 11 // 10 + 64
 
 
 def _wants_memory(ask: Ask) -> bool:
