@@ -6,8 +6,8 @@ built on: a process of multiprocessing for each task, two at a time.
 
 from __future__ import annotations
 
-import shutil
 import sys
+import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -54,7 +54,6 @@ if __name__ == "__main__":
 
 def main() -> None:
     with own_duckrow() as folder:
-        (folder / "task.py").write_text(TASK)
         taken = interleaved(
             {
                 "multiprocessing.Process": partial(script, folder, "processes", PROCESSES),
@@ -66,9 +65,11 @@ def main() -> None:
 
 
 def script(folder: Path, name: str, source: str) -> float:
-    shutil.rmtree(folder / "results", ignore_errors=True)
-    path = folder / f"{name}.py"
-    path.write_text(f"import os; os.chdir({str(folder)!r})\n{source}")
+    """In a folder of its own: ext4 is slow to give out inodes that were freed within the last seconds."""
+    work = Path(tempfile.mkdtemp(dir=folder))
+    (work / "task.py").write_text(TASK)
+    path = work / f"{name}.py"
+    path.write_text(f"import os; os.chdir({str(work)!r})\n{source}")
     return seconds([sys.executable, str(path)])
 
 

@@ -569,8 +569,27 @@ def test_the_scheduler_never_imports_what_tasks_import(project: Project) -> None
     project.plan({"x": [1, 2, 3, 4]}, task=f"import heavy\n{TASK}")
     project.run()
     by = lines_of(project.folder / "imported")
-    assert len({line.split()[0] for line in by}) == 5  # the script and four tasks
+    assert len({line.split()[0] for line in by}) > 1  # not the script alone
     assert not any("\0run\0" in line for line in by)
+
+
+def test_what_tasks_import_is_imported_once_for_all_that_start_warm(project: Project) -> None:
+    (project.folder / "elsewhere").mkdir()  # where only the script knows to look
+    project.write("elsewhere/heavy.py", "import os\nIMPORTED_BY = os.getpid()")
+    task = f"import sys\nsys.path.insert(0, 'elsewhere')\nimport heavy\n{TASK}"
+    project.plan({"x": list(range(30))}, task=task, everywhere={"do": "print(heavy.IMPORTED_BY == os.getpid())"})
+    project.run()
+    logs = [path.read_text() for path in (project.folder / "results").glob("*/worker.log")]
+    assert len(logs) == 30
+    assert "False\n" in logs
+
+
+def test_a_task_whose_module_cannot_be_imported_twice_says_so_in_each_log(project: Project) -> None:
+    once = "import os\nos.mkdir('once')\n" + TASK
+    project.plan({"x": list(range(6))}, task=once)
+    assert project.run(code=1).count("failed: see") == 6
+    logs = [path.read_text() for path in (project.folder / "results").glob("*/worker.log")]
+    assert all("FileExistsError" in log for log in logs)
 
 
 def test_a_task_may_go_elsewhere(project: Project) -> None:

@@ -14,7 +14,7 @@ from duckrow.api.call import code_of, print_lines_at_once
 TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import IO, Any
 
 SUCCESS = ".duckrow-succeeded"
 """The file in a task's folder that says it has succeeded, and with which configuration."""
@@ -38,16 +38,23 @@ class GPUTask:
         raise NotImplementedError(f"{type(self).__name__} has no main(). Write the test there.")
 
 
+_classes: dict[str, tuple[list[str], type[GPUTask]]] = {}  # by the file that tells of it: how to find modules, and it
+
+
+def before_forks(arguments: list[str]) -> None:
+    """Load the class once for all the tasks that will be forked: its module may import torch."""
+    path, _ = arguments
+    with open(path, "rb") as file:
+        _classes[path] = _read_class(file)
+
+
 def forked_main(arguments: list[str]) -> int:
     """What a task's process does: the task that stands at this place of this file. The exit code."""
     path, place = arguments
     print_lines_at_once()
     try:
         with open(path, "rb") as file:
-            sys.path[:] = pickle.load(
-                file
-            )  # first: what follows may name modules that only the script knew how to find
-            task_class = pickle.load(file)
+            sys.path[:], task_class = _classes.get(path) or _read_class(file)
             file.seek(int(place))
             config, work_dir = pickle.load(file)
         run_task(task_class, config, work_dir)
@@ -59,6 +66,11 @@ def forked_main(arguments: list[str]) -> int:
             traceback.print_exc()
         return code
     return 0
+
+
+def _read_class(file: IO[bytes]) -> tuple[list[str], type[GPUTask]]:
+    sys.path[:] = pickle.load(file)  # first: what follows may name modules that only the script knew how to find
+    return list(sys.path), pickle.load(file)
 
 
 def run_task(task_class: type[GPUTask], config: Mapping[str, Any], work_dir: str) -> None:

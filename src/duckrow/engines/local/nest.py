@@ -26,7 +26,7 @@ def main() -> None:
     orders = socket.socket(fileno=int(sys.argv[1]))
     modules = [name for name in sys.argv[2].split(",") if name]
     tag_place = _place_of_tag()
-    _say(orders, _warm_up(modules))
+    _say(orders, _warm_up(modules, sys.argv[3:]))
     run = _serve(orders, tag_place)
     if run is not None:
         run.go()
@@ -35,17 +35,24 @@ def main() -> None:
 # -- becoming warm ----------------------------------------------------------------------------------------------------
 
 
-def _warm_up(modules: list[str]) -> str:
-    """Import; why runs cannot be forked from here, or nothing."""
+def _warm_up(modules: list[str], first: list[str]) -> str:
+    """Import, ready for runs like this first one; why runs cannot be forked from here, or nothing."""
     import importlib
 
+    path = list(sys.path)
     sys.path.insert(0, os.getcwd())
     for name in modules:
         try:
             importlib.import_module(name)
         except BaseException as error:  # whatever a module does when it is imported, its runs are to be told of it
             return f"the import of {name} failed: {type(error).__name__}: {error}"
-    del sys.path[0]
+    before_forks = getattr(sys.modules.get(first[1]), "before_forks", None) if first[0] == "-m" else None
+    if before_forks is not None:
+        try:
+            before_forks(first[2:])
+        except BaseException as error:  # the same: it may import what the user has written
+            return f"the first of them could not be made ready: {type(error).__name__}: {error}"
+    sys.path[:] = path
     gc.collect()
     gc.freeze()  # what is here is shared with all runs: the collector need not touch its pages
     return _why_unsafe()

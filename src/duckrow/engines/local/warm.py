@@ -130,7 +130,7 @@ class Nests:
         command = python_command(job.command, os.fsdecode(base.get(b"PATH", b"")) or None)
         if command is None:
             return None, "the command is more than `python SCRIPT ARGUMENTS`"
-        nest = self._nest_of(command.python, job, base)
+        nest = self._nest_of(command, job, base)
         if nest is None or not nest.ready:
             return None, ""  # as quick as waiting for the nest, which imports the same
         if nest.why_cold:
@@ -155,15 +155,15 @@ class Nests:
 
     # -- nests ------------------------------------------------------------------------------------------------
 
-    def _nest_of(self, python: str, job: QueuedJob, base: Variables) -> _Nest | None:
-        key = (python, job.preload or "", job.environment_id, job.cwd)
+    def _nest_of(self, command: PythonCommand, job: QueuedJob, base: Variables) -> _Nest | None:
+        key = (command.python, job.preload or "", job.environment_id, job.cwd)
         if key not in self._nests:
             self._wanted[key] += 1
             if self._wanted[key] < _WORTH_IT:
                 return None
             if len(self._nests) >= MOST_NESTS:
                 self._end(min(self._nests, key=lambda other: self._nests[other].used_at))
-            nest = _hatch(python, job.preload or "", job.cwd, base)
+            nest = _hatch(command, job.preload or "", job.cwd, base)
             if nest is None:
                 return None
             self._nests[key] = nest
@@ -211,7 +211,7 @@ def is_of_nest(pid: int) -> bool:
     return any(variable.startswith(_NEST_VARIABLE) for variable in environment_of(pid))
 
 
-def _hatch(python: str, modules: str, cwd: str, base: Variables) -> _Nest | None:
+def _hatch(command: PythonCommand, modules: str, cwd: str, base: Variables) -> _Nest | None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     null = os.open(os.devnull, os.O_RDWR)
     environment = {**base, TAG.encode(): NEST_TAG.ljust(_TAG_ROOM, b".")}
@@ -219,8 +219,8 @@ def _hatch(python: str, modules: str, cwd: str, base: Variables) -> _Nest | None
     try:
         os.chdir(cwd)
         pid = os.posix_spawn(
-            python,
-            [python, _SCRIPT, str(theirs.fileno()), modules],
+            command.python,
+            [command.python, _SCRIPT, str(theirs.fileno()), modules, *command.argv],
             environment,
             file_actions=[(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)],
             setpgroup=0,  # no session of its own: one that has ended could be taken for an attempt by that
