@@ -108,6 +108,8 @@ def test_each_run_is_a_row_of_parameters_metrics_and_how_it_went(worked: Bench) 
         "step": 2,
         "time_s": 7.5,
         "peak_memory_mb": None,
+        "utilization": None,
+        "gpu_seconds": 7.5,
         "attempts": 1,
         "exit_code": 0,
         "signal": None,

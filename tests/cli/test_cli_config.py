@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,10 +113,11 @@ def test_a_signal_that_is_none_is_told_with_its_file() -> None:
 def test_devices_that_are_named_replace_those_of_the_settings(
     gpus: tuple[str, ...], slots: int | None, shared: int | None, filled: object
 ) -> None:
-    write_user("[run]\ngpus = '0 1'\nslots = 4\njobs_per_gpu = 2\n")
-    values = {"gpus": gpus, "slots": slots, "jobs_per_gpu": shared}
+    write_user("[run]\ngpus = '0 1'\nslots = 4\njobs_per_gpu = 2\nignore_processes = 'Xorg'\n")
+    values: dict[str, Any] = {"gpus": gpus, "slots": slots, "jobs_per_gpu": shared, "ignore_processes": None}
     fill_devices("run", values, Settings())
     assert (values["gpus"], values["slots"], values["jobs_per_gpu"]) == filled
+    assert values["ignore_processes"] == "Xorg"
 
 
 def test_the_setting_of_colours_gives_way_to_variables(monkeypatch: pytest.MonkeyPatch) -> None:

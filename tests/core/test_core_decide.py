@@ -15,7 +15,6 @@ from duckrow.core.decide import (
     LONGEST_LINE,
     Decision,
     Notice,
-    Shadow,
     Start,
     Stop,
     choose_starts,
@@ -27,6 +26,7 @@ from duckrow.core.inventory import WHOLE, Seat, book, unbook
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.needs import Ask
+from duckrow.core.overtaking import Shadow
 from duckrow.core.placement import place
 from tests.core.language import attempt, gpus, job, side_cpus
 

@@ -13,6 +13,7 @@ from duckrow.core.inventory import WHOLE, Ledger, book
 from duckrow.core.machine import Machine, Policy
 from duckrow.core.needs import Ask
 from duckrow.core.observation import Observation
+from duckrow.core.overtaking import Turn
 from tests.core.language import cpus, gpus, groups, side_cpus
 
 SOON = "it can start now, and will in a moment"
@@ -32,6 +33,7 @@ def waiting(gpu_count: int | None = None, **fields: Any) -> Waiting:
         "drained": frozenset(),
         "booked": {},
         "holders": (),
+        "turn": Turn(99),
         "ahead": (),
         "ahead_count": 0,
     }
@@ -156,13 +158,13 @@ def test_who_holds_a_gpu_is_no_reason_for_a_job_that_needs_a_slot() -> None:
 
 
 def test_a_job_behind_one_that_waits_is_told_which() -> None:
-    behind = waiting(1, booked={"0": WHOLE}, ahead=((7, Ask(1)), (8, Ask(2))), ahead_count=2)
+    behind = waiting(1, booked={"0": WHOLE}, ahead=((Turn(7), Ask(1)), (Turn(8), Ask(2))), ahead_count=2)
     (reason,) = explain(behind)
     assert reason.startswith("job 8 comes first and waits itself")
 
 
-@pytest.mark.parametrize("ahead", [(8, Ask(0)), (8, Ask(5))])
-def test_one_that_wants_another_kind_or_can_never_start_blocks_nobody(ahead: tuple[int, Ask]) -> None:
+@pytest.mark.parametrize("ahead", [(Turn(8), Ask(0)), (Turn(8), Ask(5))])
+def test_one_that_wants_another_kind_or_can_never_start_blocks_nobody(ahead: tuple[Turn, Ask]) -> None:
     seats = (*gpus(2), *side_cpus(1))
     behind = waiting(1, seats=seats, booked={"0": WHOLE, "cpu0": WHOLE}, ahead=(ahead,), ahead_count=1)
     assert explain(behind) == ["1 job comes first"]
@@ -170,7 +172,7 @@ def test_one_that_wants_another_kind_or_can_never_start_blocks_nobody(ahead: tup
 
 @pytest.mark.parametrize(("count", "reason"), [(1, "1 job comes first"), (12, "12 jobs come first")])
 def test_how_many_come_first_is_told(count: int, reason: str) -> None:
-    assert explain(waiting(1, ahead=((7, Ask(1)),), ahead_count=count)) == [reason]
+    assert explain(waiting(1, ahead=((Turn(7), Ask(1)),), ahead_count=count)) == [reason]
 
 
 def test_groups_are_counted_as_places() -> None:
@@ -247,7 +249,7 @@ def test_cores_and_memory_that_are_promised_to_others_are_told() -> None:
 
 def test_one_ahead_that_waits_for_cores_is_named_also_to_a_job_without_a_gpu() -> None:
     seats = (*gpus(2), *side_cpus(1))
-    ahead = ((7, Ask(1, cpus=8)),)
+    ahead = ((Turn(7), Ask(1, cpus=8)),)
     behind: dict[str, Any] = {"seats": seats, "machine": TWO, "room": {CORES: 5}, "ahead": ahead, "ahead_count": 1}
     assert explain(waiting(ask=Ask(1), **behind)) == ["job 7 comes first and waits itself"]
     assert explain(waiting(ask=Ask(0, cpus=1), **behind)) == ["job 7 comes first and waits itself"]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duckrow.core.attribution import Owners
 from duckrow.core.inventory import WHOLE, Ledger, book, unbook
 from duckrow.core.machine import BARE, Machine, Policy
 from duckrow.core.observation import Observation
@@ -106,6 +107,6 @@ def test_without_others_only_the_margin_of_watched_gpus_is_kept() -> None:
 def test_what_is_refused_keeps_the_same_margin_as_what_is_placed(margin_mb: int | None, total_mb: int) -> None:
     machine = Machine({"0": total_mb}, policy=Policy(margin_mb=margin_mb))
     observation = Observation()
-    observation.note([Reading("0", 1.0, total_mb, total_mb, 0, 40, ())], [], {})
+    observation.note([Reading("0", 1.0, total_mb, total_mb, 0, 40, ())], [], Owners())
     watched = observation.machine(machine, [], ["0"], 1.0)
     assert watched.pressure == watched.without_others().pressure

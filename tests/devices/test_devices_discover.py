@@ -33,6 +33,9 @@ class FakeSource:
     def read(self, names: Sequence[str]) -> list[Reading]:
         raise AssertionError("Who looks for devices does not read them.")
 
+    def rest(self) -> None:
+        pass
+
     def devices(self) -> list[Device]:
         return [Device(str(number), "Fake", UUIDS[number], 24_000) for number in range(self._count)]
 
@@ -61,10 +64,40 @@ def found(visible: str | None, count: int = 4) -> list[str]:
         ("GPU-zzzz", []),
         ("bbbb3333", []),
         (f"0,{UUIDS[1]}", ["0", "1"]),
+        ("GPU-", []),
     ],
 )
 def test_of_the_gpus_those_are_left_that_cuda_visible_devices_names(visible: str | None, names: list[str]) -> None:
     assert found(visible) == names
+
+
+class DividedSource(FakeSource):
+    """GPU 0 is divided into two instances."""
+
+    def devices(self) -> list[Device]:
+        parts = [Device(uuid, "Fake MIG", uuid, 10_000, ("0", UUIDS[0])) for uuid in INSTANCES]
+        return [*parts, *super().devices()[1:]]
+
+
+INSTANCES = ("MIG-dddd5555-0000", "MIG-eeee6666-0000")
+
+
+@pytest.mark.parametrize(
+    ("visible", "names"),
+    [
+        (INSTANCES[1], [INSTANCES[1]]),
+        ("MIG-eeee", [INSTANCES[1]]),
+        ("MIG-", []),
+        (f"{INSTANCES[0]},1", [INSTANCES[0], "1"]),
+        ("0", [INSTANCES[0]]),
+        (UUIDS[0], [INSTANCES[0]]),
+        ("GPU-aaaa1", [INSTANCES[0]]),
+        ("GPU-aaaa2", ["1"]),
+    ],
+)
+def test_the_instances_of_a_divided_gpu_are_named_as_cuda_names_them(visible: str, names: list[str]) -> None:
+    found = find_gpus(DividedSource(2), {"CUDA_VISIBLE_DEVICES": visible})
+    assert [device.name for device in found] == names
 
 
 def test_where_there_is_no_gpu_none_is_found_whatever_is_visible() -> None:
@@ -112,6 +145,31 @@ def test_the_gpus_that_are_named_are_taken_without_a_look() -> None:
 @pytest.mark.usefixtures("machine")
 def test_all_is_what_was_found() -> None:
     assert seats("all", jobs_per_gpu=2) == [("0",), ("1",), ("2",)] * 2
+
+
+@pytest.mark.usefixtures("machine")
+def test_gpus_that_are_named_by_uuid_are_known_by_their_numbers() -> None:
+    assert seats(UUIDS[2]) == [("2",)]
+    assert seats(f"GPU-bbbb+0,{UUIDS[1]}") == [("2", "0"), ("1",)]
+    offer = offer_of([f"{UUIDS[1]}:10G"], None, None, with_cpu_slots=False)
+    assert (offer.seats[0].devices, dict(offer.machine.total_mb)) == (("1",), {"1": 10_240})
+    with pytest.raises(UsageError, match=r"GPU-zzzz is none of the GPUs here: 0 \(GPU-aaaa1111-0000\), 1"):
+        seats("GPU-zzzz")
+    with pytest.raises(UsageError, match=r"GPU-aaaa names several GPUs: 0 \(GPU-aaaa1111-0000\), 1 \(GPU-aaaa2"):
+        seats("GPU-aaaa")
+
+
+@pytest.mark.usefixtures("machine")
+def test_instances_keep_their_uuids(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discover, "NvmlSource", lambda: DividedSource(2))
+    assert seats("MIG-dddd", "1") == [(INSTANCES[0],), ("1",)]
+    assert seats() == [(INSTANCES[0],), (INSTANCES[1],), ("1",)]
+
+
+@pytest.mark.usefixtures("machine")
+def test_without_a_library_a_uuid_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discover, "NvmlSource", lambda: FakeSource(0))
+    assert seats("GPU-zzzz") == [("GPU-zzzz",)]
 
 
 @pytest.mark.usefixtures("machine")

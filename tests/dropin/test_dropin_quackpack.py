@@ -203,7 +203,7 @@ def test_a_job_that_no_gpus_could_hold_is_refused_by_name_before_anything_starts
     assert "Nothing was started." in done.said
     assert done.scheduled == []
     assert not (machine.folder / "started").exists()
-    assert machine.schedule(("true", 19_999), ("true", 0)).said.startswith("duckrow: 2 succeeded")
+    assert "duckrow: 2 succeeded" in machine.schedule(("true", 19_999), ("true", 0)).said
 
 
 def test_an_inherited_choice_of_gpus_is_respected(machine: Machine) -> None:

@@ -29,7 +29,7 @@ __all__ = ["Call", "Event", "FakeGpus", "NoCompiler", "Place", "Use", "Word", "s
 
 HERE = Path(__file__).parent
 NAME = "libnvidia-ml.so.1"
-FLAGS = ("-shared", "-fPIC", "-O1", "-Wall", "-Werror", f"-Wl,-soname,{NAME}")
+FLAGS = ("-shared", "-fPIC", "-pthread", "-O1", "-Wall", "-Werror", f"-Wl,-soname,{NAME}")
 
 Word = bool | int | str | Sequence[int] | None
 """True: a switch is on. False and None: the word is not there. A list: the MB of MIG instances."""

@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -326,9 +327,24 @@ static int give_text(const char *text, char *to, u32 room) {
 
 /* -- the library and the machine ---------------------------------------------------------------------------------- */
 
+/* The real library has a thread of its own, which nvmlShutdown does not end. */
+static void *wait_for_ever(void *nothing) {
+    (void)nothing;
+    for (;;) pause();
+    return NULL;
+}
+
+static void begin_thread(void) {
+    static int begun;
+    pthread_t thread;
+    if (!__atomic_exchange_n(&begun, 1, __ATOMIC_SEQ_CST) && !pthread_create(&thread, NULL, wait_for_ever, NULL))
+        pthread_detach(thread);
+}
+
 int nvmlInitWithFlags(u32 flags) {
     struct machine machine;
     (void)flags;
+    begin_thread();
     note_call(__func__, NULL);
     int error = read_machine(&machine);
     if (error) return error;

@@ -49,6 +49,16 @@ def nvml(gpus: FakeGpus, _asker: Nvml) -> Nvml:
 
 
 @pytest.fixture
+def display(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is called like one which draws the desktop."""
+    program = tmp_path / "gnome-shell"
+    program.symlink_to("/bin/sleep")
+    with subprocess.Popen([program, "300"]) as sleeper:
+        yield sleeper
+        sleeper.kill()
+
+
+@pytest.fixture
 def holder() -> Iterator[subprocess.Popen[bytes]]:
     """A process of somebody else, who may hold memory."""
     with subprocess.Popen(["sleep", "60"]) as sleeper:

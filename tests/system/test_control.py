@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from duckrow.core.overtaking import MOST_OVERTAKERS
+from duckrow.scheduler.loop import HEAD
 from tests.conftest import Duckrow, until
 
 
@@ -327,6 +329,37 @@ def test_a_job_that_will_have_ended_in_time_may_overtake(duckrow: Duckrow) -> No
     assert [duckrow.state(job) for job in (running, big, long, unlimited)] == ["running", "queued", "queued", "queued"]
     (duckrow.work / "gate").touch()
     duckrow("wait", f"{big}-{unlimited}")
+
+
+def test_packed_jobs_that_came_together_go_past_one_that_does_not_fit_yet(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0:24G")
+    running = duckrow.submit("--gpu-mem", "10G", gated("gate"))
+    big = duckrow.submit("--gpu-mem", "20G", "true")
+    duckrow.wait_for(duckrow.submit("--gpu-mem", "4G", "true"), "succeeded")
+    important = duckrow.submit("--gpu-mem", "20G", "--priority", "50", "true")
+    waits = duckrow.submit("--gpu-mem", "4G", "true")
+    assert f"job {important} comes first and waits itself" in duckrow("why", str(waits)).stdout
+    assert f"gpu 0 is held by job {running}" in duckrow("why", str(big)).stdout
+    assert [duckrow.state(job) for job in (running, big, important, waits)] == ["running", *["queued"] * 3]
+    (duckrow.work / "gate").touch()
+    duckrow("wait", "--all")
+
+
+def test_those_who_overtake_are_found_also_behind_the_head_of_the_queue(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0:24G")
+    running = duckrow.submit("--gpu-mem", "10G", gated("gate"))
+    duckrow.wait_for(running, "running")
+    duckrow("pause")
+    big = duckrow.submit("--gpu-mem", "20G", "true")
+    duckrow("submit", "--gpu-mem", "4G", "--file", "-", stdin="true\n" * (HEAD + 20))
+    duckrow("resume")
+    last = big + MOST_OVERTAKERS
+    assert last == big + HEAD  # so it is the first that is not within the head
+    duckrow.wait_for(last, "succeeded")
+    assert [duckrow.state(job) for job in (big, last + 1, last + 20)] == ["queued"] * 3
+    (duckrow.work / "gate").touch()
+    duckrow("wait", "--all")
+    assert order_of(duckrow)[-21] == big
 
 
 def test_why_tells_how_long_a_device_will_be_held(busy: Duckrow) -> None:

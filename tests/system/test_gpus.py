@@ -9,6 +9,7 @@ import pty
 import re
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,11 +22,11 @@ pytest_plugins = ("tests.fake_nvml.plugin",)
 
 
 @pytest.fixture
-def machine(duckrow: Duckrow, gpus: FakeGpus) -> Iterator[Duckrow]:
+def machine(duckrow: Duckrow, gpus: FakeGpus, tmp_path: Path) -> Iterator[Duckrow]:
     """A daemon over two GPUs and two CPU slots. In the foreground: one in the background drops DUCKROW_FAKE_NVML."""
     gpus.add("NVIDIA H200", memory_mb=102_400, temperature=41)
     gpus.add("NVIDIA H200", memory_mb=102_400, temperature=30)
-    duckrow.env.update(gpus.env())
+    duckrow.env |= {**gpus.env(), "DUCKROW_GPU_LOCKS": str(tmp_path / "locks")}  # shared with no other test
     ready, told = os.pipe()
     words = ("up", "--foreground", "--ready-fd", str(told), "--gpus", "0,1", "--slots", "2")
     with duckrow.spawn(*words, pass_fds=(told,), stderr=subprocess.PIPE) as daemon:
@@ -76,6 +77,15 @@ def test_what_is_on_each_gpu_is_drawn(machine: Duckrow, gpus: FakeGpus, colleagu
     )
 
 
+def test_a_process_that_is_ignored_is_shown_as_such(
+    machine: Duckrow, gpus: FakeGpus, display: subprocess.Popen[bytes]
+) -> None:
+    gpus.allocate(display.pid, 0, 700, kind="graphics")
+    (process,) = as_json(machine)["0"]["processes"]
+    assert (process["program"], process["ignored"]) == ("gnome-shell", True)
+    assert f"{getpass.getuser()} (ignored): 700M, pid {display.pid}: gnome-shell" in machine("gpus").stdout
+
+
 def test_the_fields_of_a_device_are_those_that_are_documented(
     machine: Duckrow, gpus: FakeGpus, colleague: subprocess.Popen[bytes]
 ) -> None:
@@ -102,6 +112,7 @@ def test_the_fields_of_a_device_are_those_that_are_documented(
         "pid": colleague.pid,
         "mb": 2_000,
         "job_id": None,
+        "ignored": False,
         "user": getpass.getuser(),
         "program": "sleep",
     }
@@ -120,6 +131,15 @@ def test_a_job_of_a_run_beside_the_daemon_is_no_stranger(machine: Duckrow, gpus:
     finally:
         run.kill()
         run.communicate()
+
+
+def test_a_gpu_that_is_added_by_its_uuid_has_its_number(machine: Duckrow, gpus: FakeGpus) -> None:
+    machine("gpus")  # it is read, so its UUID is known
+    machine("gpus", "remove", "1")
+    until(lambda: "1" not in as_json(machine), "GPU 1 to go")
+    machine("gpus", "add", gpus.uuid(1)[:14])
+    until(lambda: "1" in as_json(machine), "GPU 1 to come back")
+    assert as_json(machine)["1"]["total_mb"] == 102_400
 
 
 def test_a_gpu_that_is_lost_says_so(machine: Duckrow, gpus: FakeGpus) -> None:
@@ -269,4 +289,5 @@ def test_a_daemon_goes_by_what_was_corrected(machine: Duckrow, gpus: FakeGpus) -
     machine("memory", "set", "1", "40G")
     machine("resume")
     machine.wait_for(first, "running")
-    assert as_json(machine)["0"]["jobs"][0]["reserved_mb"] == 40 * 1024 * 11 // 10 + 64
+    (job,) = [job for device in as_json(machine).values() for job in device["jobs"]]
+    assert job["reserved_mb"] == 40 * 1024 * 11 // 10 + 64

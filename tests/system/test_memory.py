@@ -293,6 +293,8 @@ def test_an_unknown_recipe_has_a_gpu_to_itself_until_its_use_is_flat(duckrow: Du
     duckrow.wait_for(sixth, "running")
     assert gpus.ooms() == []
     duckrow("kill", str(sixth))
+    for job_id in (first, second, third, fourth, fifth, sixth):
+        duckrow.wait_for(job_id, "killed")
     assert_never_promised_twice(duckrow)
 
 
@@ -353,6 +355,20 @@ def test_what_a_colleague_uses_is_not_free_nor_is_it_when_he_has_just_left(
     assert neighbours(duckrow) == {"1": 2}
 
 
+def test_a_colleague_who_came_while_nobody_looked_is_not_overrun(
+    duckrow: Duckrow, gpus: FakeGpus, colleague: subprocess.Popen[bytes]
+) -> None:
+    add(gpus, 2)
+    bring_up(duckrow)
+    duckrow.wait_for(duckrow.submit("--gpu-mem", "9G", "--", "true"), "succeeded")
+    gpus.allocate(colleague.pid, 0, 5_000)
+    gpus.allocate(colleague.pid, 1, 15_000)  # where nothing has ended that would have made us look again
+    job = duckrow.submit("--gpu-mem", "9G", "--", gpus.job("--ramp", "0:9000", "--hold", "0.2"))
+    duckrow.wait_for(job, "succeeded")
+    assert holds_of(duckrow, job).keys() == {"0"}
+    assert gpus.ooms() == []
+
+
 def test_gpus_that_others_use_are_left_alone_when_asked(
     duckrow: Duckrow, gpus: FakeGpus, colleague: subprocess.Popen[bytes]
 ) -> None:
@@ -362,6 +378,32 @@ def test_gpus_that_others_use_are_left_alone_when_asked(
     assert gpus_used(duckrow) == {"1"}
     duckrow("run", "--only-idle-gpus", "--gpu-mem", "1G", stdin=lines("true", 4))
     assert gpus_used(duckrow) == {"1"}
+
+
+def test_a_display_server_does_not_make_a_gpu_less_idle_and_keeps_its_memory(
+    duckrow: Duckrow, gpus: FakeGpus, display: subprocess.Popen[bytes]
+) -> None:
+    add(gpus, 1)
+    gpus.allocate(display.pid, 0, 3000, kind="graphics")
+    duckrow("run", "--only-idle-gpus", stdin="true")
+    job = gpus.job("--ramp", "0:8000", "--hold", "0.3")
+    duckrow("run", "--only-idle-gpus", "--gpu-mem", "8200M", stdin=lines(job, 4))
+    assert outcomes(duckrow) == {"succeeded": 5}
+    assert gpus.peak_mb(0) == 19_000, "3000 of the display, 8000 of each of two jobs"
+
+
+def test_who_is_ignored_is_for_the_user_to_say(
+    duckrow: Duckrow, gpus: FakeGpus, display: subprocess.Popen[bytes]
+) -> None:
+    add(gpus, 1)
+    gpus.allocate(display.pid, 0, 3000, kind="graphics")
+    bring_up(duckrow, "--only-idle-gpus", "--ignore-processes", "Xorg")
+    waits = duckrow.submit("--gpu-mem", "1G", "--", "true")
+    duckrow("gpus")
+    assert "GPUs that somebody else uses are left alone" in duckrow("why", str(waits)).stdout
+    duckrow("down")
+    duckrow.env["DUCKROW__RUN__IGNORE_PROCESSES"] = "Xorg, gnome-shell"
+    duckrow("run", "--only-idle-gpus", "--gpu-mem", "1G", stdin="true", limit_s=30)
 
 
 @pytest.mark.parametrize("words", [(), ("--gpu-mem", "4G")], ids=["whole", "memory"])
@@ -393,6 +435,29 @@ def test_in_a_container_memory_is_told_by_its_change(
     assert neighbours(duckrow) == {"0": 2}
     duckrow("run", "--pack", stdin=lines(gpus.job("--ramp", "0.1:2000", "--hold", "0.9"), 3))
     assert duckrow.sql("SELECT peak_mb FROM peaks") == [(2000,)]
+
+
+@pytest.mark.parametrize("by_option", [False, True], ids=["inherited", "typed"])
+def test_gpus_that_are_named_by_uuid_are_read_and_handed_on_by_number(
+    duckrow: Duckrow, gpus: FakeGpus, by_option: bool
+) -> None:
+    add(gpus, 3)
+    chosen = f"{gpus.uuid(2)[:12]},{gpus.uuid(1)}"
+    words = ("--gpus", chosen) if by_option else ()
+    env = {} if by_option else {"CUDA_VISIBLE_DEVICES": chosen}
+    job = gpus.job("--ramp", "0:9000", "--hold", "1", "--gpu-index-from-env")
+    duckrow("run", *words, "--gpu-mem", "9G", stdin=lines(job, 6), env=env)
+    assert (gpus_used(duckrow), neighbours(duckrow)) == ({"1", "2"}, {"1": 2, "2": 2})
+    assert duckrow.sql("SELECT max(peak_memory_mb) FROM attempts") == [(9000,)]
+
+
+def test_instances_of_a_divided_gpu_are_handed_on_by_uuid(duckrow: Duckrow, gpus: FakeGpus) -> None:
+    gpus.add("NVIDIA H200", 40_000, mig=[10_000, 10_000])
+    second = gpus.uuid(0, mig=1)
+    job = gpus.job("--ramp", "0:4000", "--hold", "1.5")
+    duckrow("run", "--gpu-mem", "4500M", stdin=lines(job, 4), env={"CUDA_VISIBLE_DEVICES": second[:16]})
+    assert (gpus_used(duckrow), neighbours(duckrow)) == ({second}, {second: 2})
+    assert duckrow.sql("SELECT max(peak_memory_mb) FROM attempts") == [(4000,)]
 
 
 @pytest.mark.parametrize("fault", [{"lost": True}, {"nonsense": True}, {"no_memory": True}], ids=str)
@@ -457,7 +522,7 @@ def test_a_duckrow_that_dies_has_its_promises_kept_by_the_other(
 ) -> None:
     add(gpus, 1)
     bring_up(duckrow)
-    jobs = [duckrow.submit("--gpu-mem", "9000M", "--", gpus.job("--ramp", "1.5:9000", "--hold", "1")) for _ in range(2)]
+    jobs = [duckrow.submit("--gpu-mem", "9000M", "--", gpus.job("--ramp", "1.5:9000", "--hold", "4")) for _ in range(2)]
     for job_id in jobs:
         duckrow.wait_for(job_id, "running")
     duckrow.kill_daemon()
@@ -465,6 +530,7 @@ def test_a_duckrow_that_dies_has_its_promises_kept_by_the_other(
     assert rest.stdin is not None
     rest.stdin.write(lines(gpus.job("--ramp", "0:9000", "--hold", "0.1"), 2).encode())
     rest.stdin.close()
+    until(lambda: '"queued"' in another("ls", "--json").stdout, "the other one's jobs")
     until(lambda: gpus.used_mb(0) == 18_000, "the memory of the dead one's jobs")
     assert another.state(1) == "queued"
     bring_up(duckrow)
@@ -502,6 +568,23 @@ def test_cores_and_memory_of_the_machine_are_given_out_once(duckrow: Duckrow) ->
     duckrow.wait_for(second, "succeeded")
     refused = duckrow("submit", "--cpus", "4000", "--", "true", ok=False)
     assert "4000 cores" in refused.stderr + refused.stdout + duckrow("why", "last").stdout
+
+
+def test_a_run_beside_the_daemon_shares_the_cores_with_it(duckrow: Duckrow) -> None:
+    cores = len(os.sched_getaffinity(0))
+    bring_up(duckrow, "--slots", "8")
+    first = duckrow.submit("--cpus", str(cores), "--", "sleep 60")
+    duckrow.wait_for(first, "running")
+    run = duckrow.spawn("run", "--slots", "2", "--cpus", "1", "-", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert run.stdin is not None
+    run.stdin.write(b"true\n")
+    run.stdin.close()
+    until(lambda: duckrow.state(first + 1) == "queued", "the job of the run")
+    third = duckrow.submit("--", "true")  # whoever has seen that has had time to start the other
+    duckrow.wait_for(third, "succeeded")
+    assert duckrow.state(first + 1) == "queued"
+    duckrow("kill", str(first))
+    assert run.wait(30) == 0
 
 
 def test_why_tells_of_the_memory_that_a_job_waits_for(duckrow: Duckrow, gpus: FakeGpus) -> None:

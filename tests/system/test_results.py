@@ -214,7 +214,8 @@ def test_json_is_flat_and_valid_also_for_what_is_not_a_number(worked: Duckrow) -
     assert rows[3].pop("time_s") >= 0
     assert rows[3] == {
         "id": 4, "name": "run-3", "state": "failed", "lr": 0.01, "model": "b", "data": "mnist", "loss": None,
-        "step": None, "note": None, "peak_memory_mb": None, "attempts": 1, "exit_code": 1, "signal": None,
+        "step": None, "note": None, "peak_memory_mb": None, "utilization": None, "gpu_seconds": 0, "attempts": 1,
+        "exit_code": 1, "signal": None,
         "folder": folder, "log": f"{folder}/attempt-1.log",
     }  # fmt: skip
     assert json.loads(worked("results", "--json", "-c", "id,loss", "-f", "id=1").stdout) == [{"id": 1, "loss": 0.25}]

@@ -10,7 +10,7 @@ from typing import Any
 
 from duckrow.api.daemon import ensure_daemon, running_daemon
 from duckrow.api.environment import inherited_environment
-from duckrow.api.views import JobView, job_view, text
+from duckrow.api.views import JobView, device_names, gpu_seconds, job_view, text
 from duckrow.core.dependency import Dependency, in_words, is_met
 from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, UsageError
 from duckrow.core.inventory import CPU, WHOLE, Seat
@@ -177,7 +177,10 @@ class Client:
         attempts = [dict(row) for row in self.jobs.attempts(job_id)]
         for attempt in attempts:
             attempt["log"] = text(attempt["log"])
-            attempt["devices"] = [device for device, _ in json.loads(attempt.pop("holds"))]
+            holds, ended = attempt.pop("holds"), attempt["ended_at"]
+            attempt["devices"] = device_names(holds)
+            attempt["gpu_seconds"] = gpu_seconds(holds, attempt["started_at"], ended or time.time())
+            attempt["curve"] = json.loads(attempt["curve"] or "[]")
         events = [dict(row) for row in self.jobs.events(job_id)]
         after = [
             {"id": row["on_job_id"], "condition": row["condition"], "met": bool(row["met"])}

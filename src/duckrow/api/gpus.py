@@ -104,7 +104,7 @@ def _described(device: dict[str, Any], reading: KeptReading | None, sizes: dict[
 
 
 def _process(process: dict[str, Any]) -> dict[str, Any]:
-    return {**process, "user": user_of(process["pid"]), "program": program_of(process["pid"])}
+    return {"ignored": False, **process, "user": user_of(process["pid"]), "program": program_of(process["pid"])}
 
 
 def _with_memory(job: dict[str, Any], jobs: list[dict[str, Any]], told: dict[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,10 @@ COLUMNS: dict[str, str | None] = {
     "since": "j.changed_at",
     "time": "CASE WHEN j.state <> 'queued' THEN coalesce(a.ended_at, :now) - a.started_at END",
     "eta": None,
+    "memory": "a.peak_memory_mb",
+    "busy": "a.utilization",
+    "gpu-time": "CASE WHEN j.state <> 'queued' THEN (coalesce(a.ended_at, :now) - a.started_at)"
+    " * (SELECT count(*) FROM json_each(a.holds) WHERE json_extract(value, '$[0]') NOT LIKE 'cpu%') END",
     "exit": "coalesce(a.exit_code, 128 + a.signal)",
     "attempts": "j.attempts",
     "priority": "j.priority",

@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from duckrow.api.views import JobView
 
 FIRST_COLUMNS = ("id", "name", "state")
-LAST_COLUMNS = ("time_s", "peak_memory_mb", "attempts", "exit_code", "signal", "folder", "log")
+LAST_COLUMNS = (
+    "time_s",
+    "peak_memory_mb",
+    "utilization",
+    "gpu_seconds",
+    "attempts",
+    "exit_code",
+    "signal",
+    "folder",
+    "log",
+)
 PARAMETER, METRIC = "param.", "metric."  # in front of a name that another column has
 
 
@@ -55,6 +65,8 @@ def _how_it_went(view: JobView, folder: str) -> Row:
     return {
         "time_s": view.duration_s,
         "peak_memory_mb": view.peak_memory_mb,
+        "utilization": view.utilization,
+        "gpu_seconds": view.gpu_seconds,
         "attempts": view.attempts,
         "exit_code": view.exit_code,
         "signal": view.signal,

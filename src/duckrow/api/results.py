@@ -24,7 +24,13 @@ from duckrow.core.results import (
 )
 from duckrow.store.sweeps import SweepRow
 
-SHORT_NAMES = {"time": "time_s", "memory": "peak_memory_mb", "exit": "exit_code"}
+SHORT_NAMES = {
+    "time": "time_s",
+    "memory": "peak_memory_mb",
+    "busy": "utilization",
+    "gpu-time": "gpu_seconds",
+    "exit": "exit_code",
+}
 UNSUCCESSFUL = frozenset(Outcome) - {Outcome.SUCCEEDED, Outcome.SKIPPED}
 
 _GROUPS_SHOWN = 5

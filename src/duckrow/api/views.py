@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from duckrow.core.inventory import describe_devices
+from duckrow.core.inventory import CPU, describe_devices
 
 
 @dataclass(slots=True)
@@ -43,6 +43,7 @@ class JobView:
     folder: str | None = None  # of the run, where one was chosen; the others lie in the state folder
     sweep: str | None = None
     utilization: float | None = None  # mean share of the time in which its GPUs were busy, in percent
+    gpu_seconds: float | None = None  # of the latest attempt: how many GPUs it has had, times how long
     parameters: dict[str, Any] | None = None  # of its point of the sweep
 
     def as_json(self) -> dict[str, Any]:
@@ -82,12 +83,19 @@ def job_view(row: Any, now: float) -> JobView:
         folder=None if row["folder"] is None else text(row["folder"]),
         sweep=row["sweep"],
         utilization=row["utilization"],
+        gpu_seconds=None if started is None or is_queued else gpu_seconds(row["holds"], started, ended or now),
         parameters=None if row["parameters"] is None else json.loads(row["parameters"]),
     )
 
 
 def device_names(holds: str | None) -> list[str]:
     return [] if holds is None else [device for device, _ in json.loads(holds)]
+
+
+def gpu_seconds(holds: str | None, started_at: float, ended_at: float) -> float:
+    """What an attempt has cost: a GPU counts whole, also where it was shared; a CPU slot counts for nothing."""
+    gpus = sum(not device.startswith(CPU) for device in device_names(holds))
+    return gpus * max(ended_at - started_at, 0.0)
 
 
 def devices_text(devices: list[str]) -> str:

@@ -15,9 +15,11 @@ from duckrow.core.inventory import CPU, WHOLE, Ledger, book
 from duckrow.core.lifecycle import State
 from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask, ask_of, needs_from, with_margin
+from duckrow.core.observation import NOTICEABLE_MB
+from duckrow.core.overtaking import Turn
 from duckrow.store.control import ControlStore
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
-from duckrow.store.readings import ReadingStore
+from duckrow.store.readings import KeptReading, ReadingStore
 
 
 def why(client: Client, job_id: int) -> list[str]:
@@ -77,7 +79,8 @@ def why(client: Client, job_id: int) -> list[str]:
             drained=frozenset(device for device, wish in wishes.items() if wish != "add"),
             booked=booked,
             holders=tuple(holders),
-            ahead=tuple((row["id"], _ask(row, peaks)) for row in ahead),
+            turn=_turn(facts),
+            ahead=tuple((_turn(row), _ask(row, peaks)) for row in ahead),
             ahead_count=count,
         )
     )
@@ -99,7 +102,15 @@ def _machine(client: Client, host_id: int, now: float) -> Machine:
         gpu: -(-(foreign.get(gpu, 0) + base.policy.margin_of(total)) * WHOLE // total)
         for gpu, total in base.total_mb.items()
     }
-    return base._replace(pressure=pressure, foreign_mb={gpu: mb for gpu, mb in foreign.items() if mb})
+    in_the_way = {gpu: mb - _ignored_mb(kept[gpu]) for gpu, mb in foreign.items()}
+    return base._replace(
+        pressure=pressure, foreign_mb={gpu: mb for gpu, mb in in_the_way.items() if mb >= NOTICEABLE_MB}
+    )
+
+
+def _ignored_mb(reading: KeptReading) -> int:
+    """What those take who make a GPU no less idle."""
+    return sum(process["mb"] or 0 for process in reading.told["processes"] if process.get("ignored"))
 
 
 def _peaks(client: Client) -> dict[str, int]:
@@ -108,6 +119,10 @@ def _peaks(client: Client) -> dict[str, int]:
     for peak in ReadingStore(client.database).peaks():
         peaks[peak.recipe] = max(peaks.get(peak.recipe, 0), peak.peak_mb)
     return peaks
+
+
+def _turn(row: Any) -> Turn:
+    return Turn(row["id"], row["priority"], row["created_at"])
 
 
 def _ask(row: Any, peaks: Mapping[str, int]) -> Ask:

@@ -164,6 +164,7 @@ def _stranger(process: dict[str, Any]) -> list[Span]:
         whose = f"job {process['job_id']}, which was given another GPU"
     else:
         whose = process["user"] or "not seen from here"
+        whose += " (ignored)" if process["ignored"] else ""
     program = f": {clean(process['program'])}" if process["program"] else ""
     return [Span(whose, "yellow"), Span(f": {_mb(process['mb'])}, pid {process['pid']}{program}")]
 

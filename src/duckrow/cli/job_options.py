@@ -13,7 +13,7 @@ from duckrow.api.job_values import existing_folder, find_shell, parse_notice
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.inventory import looks_like_devices
 from duckrow.core.job import DEFAULT_PRIORITY, JobSpec, parse_modules
-from duckrow.core.machine import Policy
+from duckrow.core.machine import DISPLAYS, Policy, parse_names
 from duckrow.core.needs import NO_NEEDS, Needs
 from duckrow.core.recipe import recipe_of
 from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes, parse_size_mb
@@ -218,6 +218,8 @@ def fill_devices(section: str, values: dict[str, Any], settings: Settings) -> No
     if not values["gpus"] and values["slots"] is None:
         values["gpus"] = tuple(settings[f"{section}.gpus"] or ())
         values["slots"] = settings[f"{section}.slots"]
+    if values["ignore_processes"] is None:
+        values["ignore_processes"] = settings[f"{section}.ignore_processes"]
     if values["jobs_per_gpu"] is None:
         values["jobs_per_gpu"] = settings[f"{section}.jobs_per_gpu"]
 
@@ -261,15 +263,16 @@ def device_options(function: Function) -> Function:
 
 def policy_of(values: dict[str, Any]) -> Policy:
     """Take the options of politeness out of a verb's arguments."""
-    prefer = tuple(word.strip() for word in (values.pop("prefer") or "").split(",") if word.strip())
+    ignore = values.pop("ignore_processes")
     return Policy(
         values.pop("min_free_gpus") or 0,
         values.pop("max_gpus"),
-        prefer,
+        parse_names(values.pop("prefer") or ""),
         None,
         values.pop("only_idle_gpus"),
         values.pop("mem_margin"),
         values.pop("mps"),
+        DISPLAYS if ignore is None else parse_names(ignore),
     )
 
 
@@ -285,6 +288,11 @@ _DEVICE_OPTIONS = [
         help="Run jobs that share a GPU under NVIDIA's MPS.  [default: auto, with packing]",
     ),
     click.option("--only-idle-gpus", is_flag=True, help="Leave GPUs alone that somebody else uses."),
+    click.option(
+        "--ignore-processes",
+        metavar="NAMES",
+        help="Programs that do not count as somebody: Xorg,gnome-shell.  [default: those of desktops]",
+    ),
     click.option("--gpus", multiple=True, help=GPUS_HELP),
     click.option("--slots", type=click.IntRange(1), help="So many CPU slots, for machines without a GPU."),
     click.option("--jobs-per-gpu", type=click.IntRange(1), help="How many jobs may share a GPU.  [default: 1]"),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from duckrow.api.views import JobView, devices_text
 from duckrow.cli.console import OUTCOME_COLOURS, print_table, table_lines
 from duckrow.core.job import shorten
-from duckrow.core.units import format_duration
+from duckrow.core.units import format_duration, format_mb
 
 DEFAULT_COLUMNS = ("id", "name", "state", "where", "time", "exit", "command")
 _COMMAND_SHOWN = 200
@@ -58,6 +58,9 @@ CELLS: dict[str, Callable[[JobView], str]] = {
     "since": _since,
     "time": lambda view: "" if view.duration_s is None else format_duration(view.duration_s),
     "eta": lambda view: eta_text(view.eta_s),
+    "memory": lambda view: "" if view.peak_memory_mb is None else format_mb(view.peak_memory_mb),
+    "busy": lambda view: "" if view.utilization is None else f"{view.utilization:.0f}%",
+    "gpu-time": lambda view: format_duration(view.gpu_seconds) if view.gpu_seconds else "",
     "exit": lambda view: exit_text(view.exit_code, view.signal) if view.outcome else "",
     "attempts": lambda view: str(view.attempts),
     "priority": lambda view: str(view.priority),

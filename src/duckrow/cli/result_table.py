@@ -16,7 +16,7 @@ from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.results import Row, cell_text, short_text
 from duckrow.core.units import format_duration, plural
 
-_HEADERS = {"time_s": "TIME", "peak_memory_mb": "MEMORY"}
+_HEADERS = {"time_s": "TIME", "peak_memory_mb": "MEMORY", "utilization": "BUSY", "gpu_seconds": "GPU-TIME"}
 _NARROWEST = 10  # what a table shrinks a column to before it runs over the end of the line
 _PATTERN_WIDTH = 200
 
@@ -59,8 +59,10 @@ def _header(shown: Results, column: str) -> str:
 def _cell(column: str, value: Any) -> str:
     if value is None:
         return ""
-    if column == "time_s":
+    if column in ("time_s", "gpu_seconds"):
         return format_duration(value)
+    if column == "utilization":
+        return f"{value:.0f}%"
     return f"{value} MB" if column == "peak_memory_mb" else short_text(value)
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from duckrow.core import needs
-from duckrow.core.inventory import Ledger, Seat, book, unbook
+from duckrow.core.inventory import Seat, book
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.machine import BARE, Machine
 from duckrow.core.needs import Ask
-from duckrow.core.placement import Holds, place, refusal
+from duckrow.core.overtaking import Front, Shadow
+from duckrow.core.placement import Holds
+from duckrow.core.trials import Trials
 
 AskOf = Callable[[QueuedJob], Ask]
 
@@ -81,40 +83,6 @@ def decide(
     return decision
 
 
-class Shadow:
-    """When a job that waits will have its devices, if everything that runs uses its time limit to the full."""
-
-    def __init__(self, now: float, live: Iterable[LiveAttempt]) -> None:
-        self.now = now
-        self._live = live
-        self._started: list[Start] = []
-
-    def note(self, start: Start) -> None:
-        """One that starts in this very tick runs, too."""
-        self._started.append(start)
-
-    def starts_at(
-        self, ask: Ask, seats: Sequence[Seat], booked: Mapping[str, int], machine: Machine = BARE
-    ) -> float | None:
-        """None: nobody knows, since what runs there has no time limit."""
-        freed = Ledger(booked)
-        for ends_at, holds in sorted(self._ends()):
-            unbook(holds, freed)
-            if place(ask, seats, freed, machine) is not None:
-                return ends_at
-        return None
-
-    def _ends(self) -> Iterator[tuple[float, Holds]]:
-        """When each that has a limit will have ended at the latest."""
-        for attempt in self._live:
-            began = attempt.deadline if attempt.stop_began_at is None else attempt.stop_began_at
-            if began is not None and attempt.follows is None:
-                yield began + attempt.job.grace_s, attempt.holds
-        for job, holds in self._started:
-            if job.timeout_s is not None:
-                yield self.now + job.timeout_s + job.grace_s, holds
-
-
 def choose_starts(
     queue: Sequence[QueuedJob],
     seats: Sequence[Seat],
@@ -127,43 +95,83 @@ def choose_starts(
     """The jobs that start now, in order. `room`: how many more of a limited scope may run; it is used up.
 
     Nobody overtakes a waiting job that wants the same kind of device, but for one whose time limit says that it will
-    have ended before that job could start. Cores and memory of the machine are one kind for all.
+    have ended before that job could start, and for jobs that are packed by memory and came together (`overtaking`).
+    Cores and memory of the machine are one kind for all.
     """
-    starts: list[Start] = []
-    any_gpu = any(not seat.is_cpu for seat in seats)
-    room = {} if room is None else room
-    machine_is_waited_for = False
-    until: dict[bool, float | None] = {}  # kind -> when the first who waits for it will start, if that is known
+    choice = _Choice(seats, booked, {} if room is None else room, shadow, machine)
     for job in queue:
         ask = ask_of(job)
-        wants_cpu = ask.gpus == 0 or not any_gpu
-        if wants_cpu in until and not _ends_before(job, until[wants_cpu], shadow):
-            if (len(until) == 2 or not any_gpu) and not any(until.values()):
+        front = choice.for_slots if ask.gpus == 0 else choice.for_gpus
+        if front.is_closed:
+            if choice.is_over:
                 break
             continue
-        if any(room.get(scope, 1) <= 0 for scope in job.scopes):
-            continue
-        if machine_is_waited_for and (ask.cpus or ask.mem_mb):
-            continue
-        fits_machine = machine_has_room(ask, room)
-        holds = place(ask, seats, booked, machine) if fits_machine else None
-        if holds is None:
-            # One that could not even start on an empty machine (its GPUs were taken away) is no reason to wait.
-            if refusal(ask, seats, machine) is not None:
-                continue
-            machine_is_waited_for = machine_is_waited_for or not fits_machine
-            if wants_cpu not in until:
-                until[wants_cpu] = shadow.starts_at(ask, seats, booked, machine) if shadow else None
-            continue
-        book(holds, booked)
-        _take_of_machine(ask, room)
+        passes = front.is_empty or front.lets_pass(job, ask, shadow)
+        if (passes or not front.is_shut) and not choice.is_held_up(job, ask):
+            choice.weigh(job, ask, front, passes)
+    return choice.starts
+
+
+class _Choice:
+    """Who starts, as far as the queue has been looked at."""
+
+    def __init__(
+        self,
+        seats: Sequence[Seat],
+        booked: dict[str, int],
+        room: dict[str, int],
+        shadow: Shadow | None,
+        machine: Machine,
+    ) -> None:
+        self.starts: list[Start] = []
+        self.for_slots = Front()
+        self.for_gpus = Front() if any(not seat.is_cpu for seat in seats) else self.for_slots
+        self.is_over = False  # nobody starts any more, whoever comes
+        self._booked, self._room, self._shadow = booked, room, shadow
+        self._trials = Trials(seats, booked, machine)
+        self._machine_is_waited_for = False
+        self._in_vain: set[Ask] = set()  # what was not to be had: a queue is often full of jobs that ask for the same
+        if not any(seat.is_cpu for seat in seats):
+            self.for_slots.shut()
+
+    def is_held_up(self, job: QueuedJob, ask: Ask) -> bool:
+        """Whether it may not start whatever devices are free, so that nobody has to wait for it."""
+        if self._room and any(self._room.get(scope, 1) <= 0 for scope in job.scopes):
+            return True
+        return self._machine_is_waited_for and bool(ask.cpus or ask.mem_mb)
+
+    def weigh(self, job: QueuedJob, ask: Ask, front: Front, passes: bool) -> None:
+        if ask in self._in_vain:
+            self._wait(job, ask, front)
+            return
+        fits_machine = machine_has_room(ask, self._room)
+        holds = self._trials.place(ask) if passes and fits_machine else None
+        if holds is not None:
+            self._start(job, ask, holds)
+        elif self._trials.is_possible(ask):  # its GPUs may have been taken away: then it is no reason to wait
+            if passes and fits_machine:
+                self._in_vain.add(ask)
+            self._wait(job, ask, front, for_machine=passes and not fits_machine)
+
+    def _wait(self, job: QueuedJob, ask: Ask, front: Front, for_machine: bool = False) -> None:
+        trials, starts_at = self._trials, None
+        if front.is_empty and self._shadow is not None:
+            starts_at = self._shadow.starts_at(ask, trials.seats, trials.booked, trials.machine)
+        front.join(job, ask, starts_at)
+        if for_machine:
+            self._machine_is_waited_for = True
+            front.shut()
+        self.is_over = self.for_slots.is_closed and self.for_gpus.is_closed
+
+    def _start(self, job: QueuedJob, ask: Ask, holds: Holds) -> None:
+        book(holds, self._booked)
+        _take_of_machine(ask, self._room)
         for scope in job.scopes:
-            if scope in room:
-                room[scope] -= 1
-        starts.append(Start(job, holds))
-        if shadow is not None:
-            shadow.note(starts[-1])
-    return starts
+            if scope in self._room:
+                self._room[scope] -= 1
+        self.starts.append(Start(job, holds))
+        if self._shadow is not None:
+            self._shadow.note(job, holds)
 
 
 def machine_has_room(ask: Ask, room: Mapping[str, int]) -> bool:
@@ -175,12 +183,6 @@ def _take_of_machine(ask: Ask, room: dict[str, int]) -> None:
     for scope, amount in ((CORES, ask.cpus), (MEMORY, ask.mem_mb)):
         if amount and scope in room:
             room[scope] -= amount
-
-
-def _ends_before(job: QueuedJob, moment: float | None, shadow: Shadow | None) -> bool:
-    if moment is None or shadow is None or job.timeout_s is None:
-        return False
-    return shadow.now + job.timeout_s + job.grace_s <= moment
 
 
 BRISK_S = 0.02

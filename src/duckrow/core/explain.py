@@ -10,6 +10,7 @@ from duckrow.core.dependency import in_words
 from duckrow.core.inventory import CPU, WHOLE, Seat, describe_devices, has_room
 from duckrow.core.machine import BARE, NO_POLICY, Machine
 from duckrow.core.needs import Ask
+from duckrow.core.overtaking import Front, Turn
 from duckrow.core.placement import place, refusal
 from duckrow.core.units import format_duration, format_mb, plural
 
@@ -38,7 +39,8 @@ class Waiting(NamedTuple):
     drained: frozenset[str]
     booked: Mapping[str, int]
     holders: tuple[Holder, ...]
-    ahead: tuple[tuple[int, Ask], ...]  # (job, what it asks for) of those before it
+    turn: Turn
+    ahead: tuple[tuple[Turn, Ask], ...]  # those before it, with what they ask for
     ahead_count: int
     machine: Machine = BARE
     room: Mapping[str, int] = {}  # what is left of the machine's cores and memory
@@ -170,15 +172,18 @@ def _machine_reasons(job: Waiting) -> list[str]:
 
 
 def _first_that_waits(job: Waiting, usable: Sequence[Seat]) -> int | None:
-    """The first of those ahead that wants the same kind of device, or of the machine, and cannot have it now."""
+    """The first of those ahead that wants the same, cannot have it now, and may not be overtaken by this one."""
     any_gpu = any(not seat.is_cpu for seat in usable)
-    for job_id, ask in job.ahead:
+    front = Front()
+    for turn, ask in job.ahead:
         waits_for_machine = not machine_has_room(ask, job.room)
         same_kind = not any_gpu or (ask.gpus == 0) == (job.ask.gpus == 0)
         same_kind = same_kind or (waits_for_machine and bool(job.ask.cpus or job.ask.mem_mb))
         waits = waits_for_machine or place(ask, usable, job.booked, job.machine) is None
         if same_kind and waits and refusal(ask, usable, job.machine) is None:
-            return job_id
+            front.join(turn, ask)
+            if waits_for_machine or not front.came_together(job.turn, job.ask):
+                return turn.id
     return None
 
 

@@ -110,6 +110,8 @@ class QueuedJob(NamedTuple):
     folder: str | None = None
     preload: str | None = None
     needs: str | None = None  # as the store keeps them
+    priority: int = DEFAULT_PRIORITY
+    created_at: float = 0.0
 
     @property
     def scopes(self) -> tuple[str, ...]:

@@ -7,6 +7,12 @@ from typing import NamedTuple
 
 from duckrow.core.inventory import WHOLE, Ledger
 
+DISPLAYS = (
+    *("Xorg", "Xwayland", "Xvfb", "gdm-x-session", "sddm-greeter", "gnome-shell", "mutter", "kwin_x11"),
+    *("kwin_wayland", "plasmashell", "cinnamon", "xfwm4", "weston", "sway", "Hyprland"),
+)
+"""Programs that draw the desktop: they keep a GPU from nobody."""
+
 
 class Policy(NamedTuple):
     """What the user wants to leave to others."""
@@ -18,6 +24,7 @@ class Policy(NamedTuple):
     only_idle: bool = False  # a GPU that somebody else uses is not used
     margin_mb: int | None = None  # of each GPU never given out; None: a hundredth
     mps: str = "auto"  # NVIDIA's MPS: off, auto (for jobs that are packed), on
+    ignore: tuple[str, ...] = DISPLAYS  # programs of others that make a GPU no less idle; their memory is not free
 
     def margin_of(self, total_mb: int) -> int:
         """What is never given out of a GPU of this size: contexts and fragments take more than anybody asks for."""
@@ -25,6 +32,11 @@ class Policy(NamedTuple):
 
 
 NO_POLICY = Policy()
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """`Xorg, gnome-shell`: the names in a list with commas."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
 class Machine(NamedTuple):

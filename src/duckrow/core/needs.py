@@ -77,6 +77,11 @@ class Ask(NamedTuple):
 PLAIN = Ask()
 
 
+def is_packed(ask: Ask) -> bool:
+    """Whether it shares GPUs with others by a figure for each: such jobs come in many sizes, for gaps of many sizes."""
+    return ask.mb is not None and not ask.alone and not ask.larger_than_mb
+
+
 @lru_cache(maxsize=4096)
 def ask_of(gpus: int | None, text: str | None, learned_mb: int | None = None) -> Ask:
     """`learned_mb`: what its like have taken, for a job that leaves it to duckrow."""

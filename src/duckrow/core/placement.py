@@ -141,7 +141,7 @@ def refusal(ask: Ask, seats: Sequence[Seat], machine: Machine = BARE) -> str | N
 
     What others use today may be gone tomorrow: only the sizes count.
     """
-    too_much = _over_the_machine(ask, machine)
+    too_much = over_the_machine(ask, machine)
     if too_much:
         return too_much
     empty = machine.without_others()
@@ -161,7 +161,8 @@ def _too_polite(policy: Policy, names: Sequence[str]) -> str:
     return f"It asks for more of the {plural(len(names), 'GPU')} than {' and '.join([*most, *left])} leaves to it."
 
 
-def _over_the_machine(ask: Ask, machine: Machine) -> str | None:
+def over_the_machine(ask: Ask, machine: Machine) -> str | None:
+    """Whether it asks for more cores or memory than the machine has, in words."""
     if machine.cpus is not None and ask.cpus > machine.cpus:
         return f"It asks for {ask.cpus} cores, and this machine has {machine.cpus}."
     if machine.mem_mb is not None and ask.mem_mb > machine.mem_mb:

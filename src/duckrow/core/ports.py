@@ -157,6 +157,7 @@ class Device(NamedTuple):
     model: str
     uuid: str
     memory_mb: int | None
+    part_of: tuple[str, ...] = ()  # an instance of a divided GPU: the number and the UUID of that GPU
 
 
 class ProcessUse(NamedTuple):
@@ -186,4 +187,7 @@ class DeviceSource(Protocol):
     def devices(self) -> list[Device]: ...
 
     def read(self, names: Sequence[str]) -> list[Reading]:
-        """One of each of these GPUs that this source knows."""
+        """One of each of these GPUs, which may be named by their UUIDs too."""
+
+    def rest(self) -> None:
+        """It will not be asked again soon: let go of the library."""

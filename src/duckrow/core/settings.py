@@ -49,6 +49,13 @@ def _text(written: Any) -> str:
     return written
 
 
+def _names(written: Any) -> str:
+    """Names with commas; none at all is a choice too."""
+    if not isinstance(written, str):
+        raise UsageError("is not a text of names with commas")
+    return written
+
+
 def _project(written: Any) -> str:
     check_name("project", _text(written))
     return str(written)
@@ -113,6 +120,7 @@ _SIZE = _amount(parse_size_bytes, optional=True)
 _GPUS = ("devices", _devices, None)
 _SLOTS = ("number", _whole(1), None)
 _SHARES = ("number", _whole(1), 1)
+_IGNORED = ("names", _names, None)
 
 SETTINGS = (
     Setting("job", "project", "name", _project, DEFAULT_PROJECT, "The project that jobs belong to."),
@@ -127,11 +135,13 @@ SETTINGS = (
     Setting("run", "gpus", *_GPUS, 'Devices of `duckrow run`: "0,1", "0+1 2+3", "all".'),
     Setting("run", "slots", *_SLOTS, "CPU slots of `duckrow run`."),
     Setting("run", "jobs_per_gpu", *_SHARES, "How many jobs of `duckrow run` may share a GPU."),
+    Setting("run", "ignore_processes", *_IGNORED, "Programs on GPUs that do not count as somebody who uses them."),
     Setting("run", "follow", "true or false", _yes_or_no, False, "`duckrow run` prints all output as it comes."),
     Setting("run", "max_failures", "number", _whole(1), None, "`duckrow run` starts nothing more after so many."),
     Setting("daemon", "gpus", *_GPUS, "Devices of the daemon, unless `duckrow up` was told others."),
     Setting("daemon", "slots", *_SLOTS, "CPU slots of the daemon, likewise."),
     Setting("daemon", "jobs_per_gpu", *_SHARES, "How many jobs of the daemon may share a GPU, likewise."),
+    Setting("daemon", "ignore_processes", *_IGNORED, "The same for the daemon."),
     Setting("ui", "color", "word", _choice("auto", "always", "never"), "auto", "Colours: auto, always, never."),
 )
 SECTIONS = tuple(dict.fromkeys(setting.section for setting in SETTINGS))

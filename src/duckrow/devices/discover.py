@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from duckrow.core.errors import UsageError
 from duckrow.core.inventory import Seat, cpu_seats, parse_gpus, split_sizes
 from duckrow.core.machine import NO_POLICY, Machine, Policy
 from duckrow.core.ports import Device, DeviceSource
 from duckrow.devices.nvml import NvmlSource
+
+_UUID = re.compile(r"(?:GPU|MIG)-[\w./-]+")
 
 
 def find_gpus(source: DeviceSource | None = None, environment: Mapping[str, str] = os.environ) -> list[Device]:
@@ -19,13 +23,43 @@ def find_gpus(source: DeviceSource | None = None, environment: Mapping[str, str]
     if visible is None:
         return found
     names = [name.strip() for name in visible.split(",") if name.strip()]
-    chosen = [device for name in names for device in found if name == device.name or _same_uuid(name, device.uuid)]
+    chosen = [device for name in names for device in _called(name, found)]
     return list(dict.fromkeys(chosen))
 
 
-def _same_uuid(name: str, uuid: str) -> bool:
-    """CUDA takes the beginning of a UUID for the whole."""
-    return len(name) > len("GPU-") and name.startswith("GPU-") and uuid.startswith(name)
+def _called(name: str, found: Sequence[Device]) -> list[Device]:
+    """The devices that CUDA means: by number, by UUID, or by the beginning of a UUID.
+
+    The number or the UUID of a GPU that is divided stands for its first instance.
+    """
+    whole = [device for device in found if _means(name, device.name) or _means(name, device.uuid)]
+    return whole or [device for device in found if any(_means(name, gpu) for gpu in device.part_of)][:1]
+
+
+def _means(name: str, other: str) -> bool:
+    is_uuid = _UUID.fullmatch(name) is not None
+    return other.startswith(name) if is_uuid else other == name
+
+
+def _by_their_names(tokens: Sequence[str], sizes: Mapping[str, int]) -> tuple[list[str], dict[str, int]]:
+    """`--gpus GPU-8f2a`: whole GPUs by their numbers, which is what frameworks understand; instances by their UUIDs.
+
+    Where there is no library to ask, a UUID stays as it is.
+    """
+    found = NvmlSource().devices() if any(_UUID.search(token) for token in tokens) else []
+    if not found:
+        return list(tokens), dict(sizes)
+
+    def named(uuid: str) -> str:
+        meant = _called(uuid, found)
+        if len(meant) == 1:
+            return meant[0].name
+        there = ", ".join(f"{device.name} ({device.uuid})" for device in meant or found)
+        what = "names several GPUs" if meant else "is none of the GPUs here"
+        raise UsageError(f"--gpus {uuid} {what}: {there}.")
+
+    by_name = [_UUID.sub(lambda match: named(match[0]), token) for token in tokens]
+    return by_name, {named(gpu) if _UUID.fullmatch(gpu) else gpu: size for gpu, size in sizes.items()}
 
 
 def cores() -> int:
@@ -64,7 +98,7 @@ def offer_of(
     machine = Machine(policy=policy, cpus=cores(), mem_mb=memory_mb())
     if gpus is None and slots is not None:
         return Offer(cpu_seats(slots), machine)
-    tokens, sizes = split_sizes(gpus or ())
+    tokens, sizes = _by_their_names(*split_sizes(gpus or ()))
     found = find_gpus() if gpus is None or "all" in gpus or by_memory or ask_sizes else []
     names = [device.name for device in found]
     if gpus is None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from duckrow.core.inventory import Seat
-from duckrow.core.machine import Policy
+from duckrow.core.machine import DISPLAYS, Policy, parse_names
 from duckrow.store.database import Database
 
 _KEY = "daemon devices"
@@ -25,6 +25,7 @@ class DeviceChoice:
     only_idle_gpus: bool = False
     mem_margin: int | None = None
     mps: str = "auto"
+    ignore: str | None = None  # None: the programs that draw the desktop
 
     @property
     def is_explicit(self) -> bool:
@@ -34,8 +35,16 @@ class DeviceChoice:
 
     @property
     def policy(self) -> Policy:
-        prefer = tuple(word.strip() for word in self.prefer.split(",") if word.strip())
-        return Policy(self.min_free_gpus, self.max_gpus, prefer, None, self.only_idle_gpus, self.mem_margin, self.mps)
+        return Policy(
+            self.min_free_gpus,
+            self.max_gpus,
+            parse_names(self.prefer),
+            None,
+            self.only_idle_gpus,
+            self.mem_margin,
+            self.mps,
+            DISPLAYS if self.ignore is None else parse_names(self.ignore),
+        )
 
     def words(self) -> list[str]:
         words = ["--jobs-per-gpu", str(self.jobs_per_gpu)]
@@ -47,6 +56,7 @@ class DeviceChoice:
         words += ["--only-idle-gpus"] if self.only_idle_gpus else []
         words += ["--mem-margin", str(self.mem_margin)] if self.mem_margin is not None else []
         words += ["--mps", self.mps] if self.mps != "auto" else []
+        words += ["--ignore-processes", self.ignore] if self.ignore is not None else []
         return words + [word for gpu in self.gpus for word in ("--gpus", gpu)]
 
 

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 
 from duckrow.core.ports import Device, DeviceSource, Reactor, Reading
 
+_REST_S = 30.0
+"""Who has not been asked for so long lets go of the library: a driver can be replaced only while nobody has it open."""
+
 
 class DeviceReader:
     def __init__(self, reactor: Reactor, source: DeviceSource) -> None:
@@ -32,7 +35,7 @@ class DeviceReader:
             self._thread.start()
 
     def answer(self) -> tuple[list[Device], list[Reading]] | None:
-        """(the GPUs that there are, a reading of each that was asked for), once for each asking."""
+        """(the GPUs that there are, a reading of each and of those that were asked for), once for each asking."""
         try:
             answer = self._answers.get_nowait()
         except queue.Empty:
@@ -44,11 +47,20 @@ class DeviceReader:
     def _read_for_ever(self) -> None:
         devices: list[Device] = []
         while True:
-            names = self._asked.get()
+            names = self._next_asked()
             devices = devices or self._source.devices()  # GPUs that are all silent now may come back
             is_there = devices or self._source.is_there()
-            self._answers.put((devices, self._source.read(names)) if is_there else None)
+            # Those that nobody asked for too: a job may be on a GPU that it was not given.
+            everyone = dict.fromkeys([*names, *(device.name for device in devices)])
+            self._answers.put((devices, self._source.read(list(everyone))) if is_there else None)
             os.write(self._tell, b"!")
+
+    def _next_asked(self) -> Sequence[str]:
+        try:
+            return self._asked.get(timeout=_REST_S)
+        except queue.Empty:
+            self._source.rest()
+            return self._asked.get()
 
     @property
     def empty(self) -> bool:

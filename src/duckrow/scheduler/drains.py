@@ -23,10 +23,11 @@ class Drains:
         wishes = loop.store.device_wishes()
         changed = False
         for device, wish in wishes.items():
-            offered = any(device in seat.devices for seat in loop.seats)
+            name = loop.watch.gpus.name_of(device) if wish == ADD else device
+            offered = any(name in seat.devices for seat in loop.seats)
             if wish == ADD:
                 if not offered:
-                    loop.seats = [Seat(((device, WHOLE),)), *loop.seats]
+                    loop.seats = [Seat(((name, WHOLE),)), *loop.seats]
                     changed = True
                 loop.store.forget_device_wish(device)
             elif wish == REMOVE and not (offered and loop.booked.get(device, 0)):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from duckrow.core.inventory import CPU
 from duckrow.core.job import LiveAttempt
 from duckrow.core.lifecycle import Outcome, State, outcome_of
-from duckrow.core.observation import Use
 from duckrow.core.ports import Ended, Gone, NeverBegan, NotStarted, Report, Started, Vanished
 from duckrow.core.retry import Verdict, after_end
+from duckrow.core.use import Use
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
@@ -77,6 +77,8 @@ class Endings:
         use = self._loop.watch.ended(attempt, outcome is Outcome.SUCCEEDED, now)
         if use is not None:
             self._store.note_use(attempt, use)
+        if outcome is Outcome.SUCCEEDED:
+            self._loop.sharing.succeeded(attempt)
         verdict = None if outcome is Outcome.SUCCEEDED else self._lesson(attempt, outcome, use)
         if verdict is None:
             verdict = after_end(attempt.job, outcome, attempt.exit_code, lasted_s, now, wanted_dead, detail)
@@ -120,5 +122,7 @@ class Endings:
         successor = self._loop.lines.step_up(attempt)
         if successor is not None:
             self._loop.book(successor)
-        elif not attempt.holds[0][0].startswith(CPU) or attempt.job_host_id != self._loop.host.id:
+            return
+        only_ours = attempt.holds[0][0].startswith(CPU) and attempt.job_host_id == self._loop.host.id
+        if not only_ours or attempt.job.needs is not None:  # the cores and the memory are everybody's
             self.freed = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 
 from duckrow.core.errors import DuckrowError
@@ -11,6 +12,8 @@ from duckrow.core.machine import Machine
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder, boot_id
 from duckrow.store.hosts import HostRow, HostStore, is_alive, remove, ring, try_lock, unlock
+
+_INTRODUCTION_S = 2.0
 
 
 class AlreadyRunning(DuckrowError):
@@ -24,13 +27,19 @@ class Host:
         self.rows = HostStore(database)
         lock = try_lock(folder, host_id)
         if lock is None:
-            pid = self.rows.get(host_id).pid
-            raise AlreadyRunning(f"It is running already, as process {pid}.")
+            raise AlreadyRunning(f"It is running already, as process {self._pid_of_other(host_id)}.")
         self._lock = lock
         self.previous: HostRow = self.rows.get(host_id)
         self.boot_id = boot_id()
         self.bell = self._open_bell()
         self.others: list[int] = []
+
+    def _pid_of_other(self, host_id: int) -> int | None:
+        """One that has taken the lock just now may not have said yet who it is."""
+        deadline = time.monotonic() + _INTRODUCTION_S
+        while (pid := self.rows.get(host_id).pid) is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return pid
 
     def _open_bell(self) -> int:
         path = self.folder.host_fifo(self.id)

@@ -1,4 +1,4 @@
-"""Out of memory is a lesson: recognised from the last words of an attempt, and tried again with more."""
+"""Failures that are lessons: out of memory is tried again with more, a failure of MPS without it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.job import LiveAttempt
 from duckrow.core.lesson import Ending, next_host_needs, next_needs
 from duckrow.core.lifecycle import Outcome
+from duckrow.core.mps_words import mps_failure
 from duckrow.core.needs import Needs, needs_from
-from duckrow.core.observation import Use
 from duckrow.core.oom import memory_wanted_mb, ran_out_of_memory
 from duckrow.core.retry import Verdict
 from duckrow.core.units import format_mb
+from duckrow.core.use import Use
 from duckrow.store.log_ends import last_lines
 
 if TYPE_CHECKING:
@@ -33,36 +34,43 @@ class Lessons:
         lines = last_lines(attempt.log, _LINES)
         which = ran_out_of_memory(lines, attempt.exit_code, attempt.signal)
         if which is None:
-            return None
+            return self._after_mps(attempt, outcome, lines)
         needs = needs_from(attempt.job.needs)
         if which == "host":
-            learned = next_host_needs(needs, self._loop.watch.base.mem_mb)
+            learned = next_host_needs(needs, self._loop.watch.gpus.machine.mem_mb)
             told = "ran out of the machine's memory"
         else:
             ending = self._ending(attempt, use, memory_wanted_mb(lines))
             learned = next_needs(needs, ending)
-            self._loop.watch.needs_at_least(attempt, max(ending.peak_mb, ending.wanted_mb))
+            self._loop.watch.learning.from_failure(attempt, max(ending.peak_mb, ending.wanted_mb))
             told = "ran out of GPU memory"
         if learned is None:
             return Verdict(Outcome.OUT_OF_MEMORY, again=False, detail=f"{told}, {self._why_final(which, attempt)}")
         self._loop.store.set_needs(attempt.job.id, learned)
         return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=f"{told}; tried again {_how(learned, which)}")
 
+    def _after_mps(self, attempt: LiveAttempt, outcome: Outcome, lines: list[str]) -> Verdict | None:
+        """One that failed by MPS, which it had from us, is tried again without; that uses up none of its retries."""
+        why = mps_failure(lines)
+        if why is None or not self._loop.sharing.failed(attempt, why):
+            return None
+        return Verdict(outcome, again=True, detail=f"{why}; tried again without MPS")
+
     def _ending(self, attempt: LiveAttempt, use: Use | None, wanted_mb: int | None) -> Ending:
         gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
-        total = self._loop.watch.total_mb(gpus)
+        total = self._loop.watch.gpus.smallest_mb(gpus)
         share = min((share for _, share in attempt.holds), default=WHOLE)
         held_mb = None if total is None else total * share // WHOLE
         alone = share == WHOLE
-        largest = self._loop.watch.largest_mb(len(gpus))
-        everything = self._loop.watch.all_mb
+        largest = self._loop.watch.gpus.largest_mb(len(gpus))
+        everything = self._loop.watch.gpus.all_mb()
         foreign = max((self._loop.watch.foreign_mb(gpu) for gpu in gpus), default=0)
         return Ending(held_mb, use.peak_mb if use else 0, wanted_mb or 0, alone, total, largest, foreign, everything)
 
     def _why_final(self, which: str, attempt: LiveAttempt) -> str:
         if which == "host":
             return "and there is no more of it here"
-        size_mb = self._loop.watch.total_mb([device for device, _ in attempt.holds])
+        size_mb = self._loop.watch.gpus.smallest_mb([device for device, _ in attempt.holds])
         size = f" of {format_mb(size_mb)}" if size_mb is not None else ""
         gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
         return f"alone on GPU {','.join(gpus)}{size}: there is no larger one" if gpus else "and has no GPU"

@@ -1,4 +1,4 @@
-"""Limits: how many jobs of a project or an array may run at a time on this host."""
+"""Limits: how many jobs of a project or an array may run at a time, and what the cores and the memory allow."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from collections.abc import Iterable, Sequence
 from duckrow.core.decide import CORES, MEMORY
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.machine import Machine
-from duckrow.core.needs import needs_from
+from duckrow.core.needs import Needs, needs_from
 
 
 class Limits:
     def __init__(self) -> None:
         self.most: dict[str, int] = {}  # scope -> how many at a time
         self.full: frozenset[str] = frozenset()  # those that could take no more when we last looked
+        self.elsewhere: list[Needs] = []  # what other hosts have promised of this machine
 
     def of_machine(self, machine: Machine, live: Iterable[LiveAttempt], queue: Sequence[QueuedJob]) -> dict[str, int]:
         """What is left of the cores and of the memory, once anybody has asked for some."""
         if not any(job.needs is not None for job in queue):
             return {}
         promised = [needs_from(attempt.job.needs) for attempt in live if attempt.follows is None]
+        promised += self.elsewhere
         room = {}
         if machine.cpus is not None:
             room[CORES] = machine.cpus - sum(needs.cpus or 0 for needs in promised)

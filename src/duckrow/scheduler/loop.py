@@ -98,7 +98,7 @@ class Loop:
 
     def begin(self) -> None:
         """Take up what an earlier process of this host, or a host that died, has left."""
-        self.host.announce(self.seats, self.watch.base)
+        self.host.announce(self.seats, self.watch.gpus.machine)
         with self.database.transaction():
             self.recovery.adopt_own()
         self.engine.clean_up(self.store.keepers_in_use())
@@ -205,7 +205,7 @@ class Loop:
             self._rebook()
             self.limits.most = self.store.limits()
             self.store.look_for_dependencies()
-            self.watch.load_learned()
+            self.watch.learning.load()
             self.watch.look_until(self.store.looked_at_until())
             self._queue_stale = True
             self._next_delayed = self.store.next_delayed()
@@ -236,6 +236,7 @@ class Loop:
             self.book(attempt)
         for holds in self.store.foreign_holds():
             book([hold for hold in holds if not hold[0].startswith(CPU)], self.booked)
+        self.limits.elsewhere = self.store.foreign_needs()
 
     def book(self, attempt: LiveAttempt) -> None:
         if attempt.follows is None:
@@ -287,6 +288,8 @@ class Loop:
             del self._queue[: len(started)]
         else:
             self._queue = [job for job in self._queue if job not in started]
+            # Those who overtook came from the midst. There may be more who fit, further behind.
+            self._queue_stale = self._queue_stale or (len(self._queue) < HEAD // 2 and not self._whole_queue)
 
     def new_attempt(self, job: QueuedJob, holds: tuple[tuple[str, int], ...], now: float) -> LiveAttempt:
         number = job.attempts + 1

@@ -62,6 +62,7 @@ class Recovery:
             loop.live[attempt.id] = attempt
             if attempt.stop_began_at is not None:
                 attempt.stop_step = 0  # the signal may not have been sent: send it again
+        loop.watch.adopted(attempts)
         loop.engine.adopt(attempts, rebooted=bool(their_boot_id) and their_boot_id != loop.host.boot_id)
 
     def _watch_host(self, host_id: int) -> None:

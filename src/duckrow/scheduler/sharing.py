@@ -1,4 +1,4 @@
-"""Sharing a GPU well: NVIDIA's MPS, started for packed jobs and ended when nobody needs it."""
+"""Sharing a GPU well: NVIDIA's MPS, started for packed jobs, left alone where it fails, ended when nobody needs it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,32 @@ if TYPE_CHECKING:
 OFF, AUTO, ON = "off", "auto", "on"
 """`auto`: for jobs that are packed. `on`: for every job on a GPU."""
 
+_MOST_FAILURES = 3  # of jobs in a row under MPS, before it is given up for this host
+
 
 class Sharing:
     def __init__(self, loop: Loop, mode: str) -> None:
         self._loop = loop
         self._mode = mode
         self._mps: Mps | None = None
-        self._in_vain = False
+        self._in_vain = False  # it cannot be used here
+        self._without: set[int] = set()  # jobs that are run without it
+        self._failures = 0
+        self._told: set[str] = set()
 
     def variables(self, attempt: LiveAttempt) -> dict[bytes, bytes]:
         """What an attempt that may share its GPU needs in its environment."""
-        gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
-        wanted = self._mode == ON or (self._mode == AUTO and attempt.job.needs is not None)
-        if not wanted or not gpus or self._in_vain:
+        if not self._wants(attempt) or self._in_vain:
             return {}
         if self._mps is None:
             self._start()
-        return self._mps.variables if self._mps is not None else {}
+        if self._mps is None or self._is_full(attempt):
+            return {}
+        return self._mps.variables
+
+    def _wants(self, attempt: LiveAttempt) -> bool:
+        packed = self._mode == ON or (self._mode == AUTO and attempt.job.needs is not None)
+        return packed and not attempt.holds[0][0].startswith(CPU) and attempt.job.id not in self._without
 
     def _start(self) -> None:
         from duckrow.engines.local.mps import Mps
@@ -39,11 +48,46 @@ class Sharing:
         all_gpus = sorted({device for seat in self._loop.seats if not seat.is_cpu for device in seat.devices})
         why_not = mps.start(all_gpus)
         if why_not:
-            self._in_vain = True
-            if self._mode == ON:
-                self._loop.observer.trouble(f"MPS cannot be used: {why_not} Jobs share GPUs without it.")
+            self._give_up(why_not)
         else:
             self._mps = mps
+
+    def _give_up(self, why: str) -> None:
+        self._in_vain = True
+        # Who has said nothing of MPS, and has no GPU that NVIDIA's library knows, need not hear of it.
+        if self._mode == ON or self._loop.watch.gpus.devices:
+            self._tell(f"MPS cannot be used: {why} Jobs share GPUs without it (--mps off does so from the start).")
+
+    def _is_full(self, attempt: LiveAttempt) -> bool:
+        """A GPU takes so many clients, and CUDA refuses the next: that one shares the GPU without MPS."""
+        from duckrow.engines.local.mps import MOST_CLIENTS
+
+        for gpu, _ in attempt.holds:
+            others = (each for each in self._loop.live.values() if each.id != attempt.id and each.follows is None)
+            if sum(self._wants(each) and gpu in dict(each.holds) for each in others) >= MOST_CLIENTS:
+                self._without.add(attempt.job.id)
+                self._tell(f"GPU {gpu} has {MOST_CLIENTS} jobs under MPS, as many as it takes: more run without it.")
+                return True
+        return False
+
+    def failed(self, attempt: LiveAttempt, why: str) -> bool:
+        """A job has failed by MPS; whether it had any, so that it may succeed without."""
+        if self._mps is None or not self._wants(attempt):
+            return False
+        self._without.add(attempt.job.id)
+        self._failures += 1
+        if self._failures >= _MOST_FAILURES and not self._in_vain:
+            self._give_up(f"{_MOST_FAILURES} jobs in a row have failed by it ({why}).")
+        return True
+
+    def succeeded(self, attempt: LiveAttempt) -> None:
+        if self._failures and self._wants(attempt):
+            self._failures = 0
+
+    def _tell(self, sentence: str) -> None:
+        if sentence not in self._told:
+            self._told.add(sentence)
+            self._loop.observer.trouble(sentence)
 
     def close(self) -> None:
         if self._mps is not None:

@@ -69,7 +69,7 @@ class HostStore:
     def machine(self, host_id: int) -> Machine:
         known = json.loads(self.database.one(_SQL["machine"], {"id": host_id}) or "{}")
         policy: list[Any] = [tuple(v) if isinstance(v, list) else v for v in known.pop("policy", [])]
-        return Machine(**known, policy=Policy._make(policy) if policy else NO_POLICY)
+        return Machine(**known, policy=Policy(*policy) if policy else NO_POLICY)  # an older one may be shorter
 
     def change_seats(self, host_id: int, seats: Sequence[Seat]) -> None:
         """Within the caller's transaction."""

@@ -11,9 +11,9 @@ from duckrow.core.dependency import in_words, is_met
 from duckrow.core.errors import IllegalTransition
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome, State, check_transition
-from duckrow.core.needs import Needs
-from duckrow.core.observation import Use
+from duckrow.core.needs import Needs, needs_from
 from duckrow.core.retry import Verdict
+from duckrow.core.use import Point, Use
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
 
@@ -40,6 +40,11 @@ class TickStore:
         """What the attempts of other hosts hold."""
         rows = self.database.execute(_SQL["foreign_holds"], {"host_id": self.host_id})
         return [_holds(row[0]) for row in rows]
+
+    def foreign_needs(self) -> list[Needs]:
+        """What the attempts of other hosts have asked for, besides devices."""
+        rows = self.database.execute(_SQL["foreign_needs"], {"host_id": self.host_id})
+        return [needs_from(row[0]) for row in rows]
 
     def live_attempts(self) -> list[tuple[int, LiveAttempt]]:
         """Every attempt that holds devices, with the host that watches it."""
@@ -128,8 +133,13 @@ class TickStore:
 
     def note_use(self, attempt: LiveAttempt, use: Use) -> None:
         """What was seen of its memory and of how busy its GPUs were."""
-        values = {"peak_mb": use.peak_mb or None, "utilization": use.utilization, "curve": json.dumps(use.curve)}
+        values = {"peak_mb": use.peak_mb, "utilization": use.utilization, "curve": json.dumps(use.curve)}
         self.database.execute(_SQL["note_use"], {**_key(attempt), **values})
+
+    def curve(self, attempt: LiveAttempt) -> list[Point]:
+        """What an earlier host has seen of it."""
+        text = self.database.execute(_SQL["curve"], _key(attempt)).fetchone()[0]
+        return [(at, mb, busy) for at, mb, busy in json.loads(text or "[]")]
 
     def set_holds(self, attempt: LiveAttempt) -> None:
         self.database.execute(_SQL["set_holds"], {**_key(attempt), "holds": self._text_of(attempt.holds)})
@@ -145,6 +155,14 @@ class TickStore:
     def keep_reading(self, device: str, at: float, reading: Mapping[str, Any]) -> None:
         values = {"device": device, "at": at, "reading": json.dumps(reading)}
         self.database.execute(_SQL["keep_reading"], values)
+
+    def note(self, attempt: LiveAttempt, detail: str, at: float) -> bool:
+        """Something worth knowing of an attempt that goes on, once: an event without a move; False if there is one."""
+        values = {**_key(attempt), "state": attempt.state, "detail": detail}
+        noted = self.database.execute(_SQL["note_event"], {**values, "at": at}).rowcount == 1
+        if noted:
+            self.database.execute(_SQL["set_detail"], values)
+        return noted
 
     def note_exit(self, attempt: LiveAttempt) -> None:
         """Keep what the kernel said while leftovers of the attempt are still there."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -14,10 +15,11 @@ from duckrow.api.views import devices_text
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import OUTCOME_COLOURS, clean, paint, print_json
 from duckrow.cli.job_table import eta_text, exit_text
+from duckrow.cli.sparkline import sparkline
 from duckrow.core.dependency import in_words
 from duckrow.core.errors import EXIT_OK
 from duckrow.core.results import cell_text
-from duckrow.core.units import format_duration, plural
+from duckrow.core.units import format_duration, format_mb, plural
 
 
 @click.command(short_help="Show all that is known of a job.")
@@ -65,8 +67,15 @@ def _print_story(story: dict[str, Any]) -> None:
     for attempt in story["attempts_made"]:
         _print_attempt(attempt)
     for event in story["events"]:
-        note = f"  ({clean(event['detail'])})" if event["detail"] else ""
-        print(f"  {_clock(event['at'])}  {event['before']} -> {event['outcome'] or event['after']}{note}")
+        print(f"  {_clock(event['at'])}  {_event_text(event)}")
+
+
+def _event_text(event: dict[str, Any]) -> str:
+    """A move, or what was noted of an attempt that went on."""
+    if event["before"] == event["after"]:
+        return f"note: {clean(event['detail'])}"
+    why = f"  ({clean(event['detail'])})" if event["detail"] else ""
+    return f"{event['before']} -> {event['outcome'] or event['after']}{why}"
 
 
 def _facts(story: dict[str, Any]) -> dict[str, str]:
@@ -113,10 +122,27 @@ def _print_attempt(attempt: dict[str, Any]) -> None:
         attempt["outcome"] or f"running as process {attempt['pid']}",
         f"exit {end}" if end else "",
         "" if attempt["peak_memory_mb"] is None else f"{attempt['peak_memory_mb']} MB at most",
+        "" if attempt["utilization"] is None else f"{attempt['utilization']:.0f}% busy",
+        f"{format_duration(attempt['gpu_seconds'])} of GPU time" if attempt["gpu_seconds"] else "",
         clean(attempt["detail"]),
     ]
     print("  " + ", ".join(word for word in words if word))
+    for title, curve in _curves(attempt):
+        print(f"    {title:<7}{curve}")
     print(f"    log {clean(attempt['log'])}" if attempt["log"] else "    printed nothing")
+
+
+def _curves(attempt: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """How its memory and its use of the GPUs went, where there is more to see than a figure."""
+    points = attempt["curve"]
+    if len(points) < 2:
+        return
+    most_mb = max(mb for _, mb, _ in points)
+    if most_mb:
+        memory = sparkline([(at, mb) for at, mb, _ in points], most_mb)
+        yield "memory", f"{memory} up to {format_mb(most_mb)} in {format_duration(points[-1][0])}"
+    if any(busy for *_, busy in points):
+        yield "busy", f"{sparkline([(at, busy) for at, _, busy in points], 100)} of 100%"
 
 
 def _clock(at: float) -> str:

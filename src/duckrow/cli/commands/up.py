@@ -57,7 +57,10 @@ def command(foreground: bool, quiet: bool, no_dispatch: bool, ready_fd: int | No
 
 def _choice(values: dict[str, Any], filled: bool) -> DeviceChoice:
     """What was given, else what the settings say. `filled`: whoever started us has asked the settings already."""
-    given = ("gpus", "slots", "jobs_per_gpu", "min_free_gpus", "max_gpus", "prefer", "only_idle_gpus", "mem_margin")
+    given = (
+        *("gpus", "slots", "jobs_per_gpu", "min_free_gpus", "max_gpus", "prefer"),
+        *("only_idle_gpus", "mem_margin", "ignore_processes"),
+    )
     chosen = any(values[name] not in (None, (), False) for name in given) or values["mps"] != "auto"
     if not filled:
         fill_devices("daemon", values, Settings())
@@ -73,6 +76,7 @@ def _choice(values: dict[str, Any], filled: bool) -> DeviceChoice:
         values["only_idle_gpus"],
         values["mem_margin"],
         values["mps"],
+        values["ignore_processes"],
     )
 
 

@@ -111,6 +111,19 @@ def environment_of(pid: int) -> list[bytes]:
         return []
 
 
+LONGEST_NAME = 15
+"""What the kernel keeps of the name of a program."""
+
+
+def program_of(pid: int) -> str:
+    """Its name, or the beginning of it; empty if it is gone."""
+    try:
+        with open(f"/proc/{pid}/comm", "rb") as file:
+            return os.fsdecode(file.read().rstrip(b"\n"))
+    except OSError:
+        return ""
+
+
 def children_of(pid: int) -> list[int]:
     try:
         with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:

@@ -92,11 +92,12 @@ DELETE FROM device_wishes WHERE device = :device
 SELECT device, wish FROM device_wishes
 
 -- name: waiting_facts
-SELECT id, host_id, project, gpus, needs, held, not_before, blockers, priority, position, array_id, timeout_s, state, outcome, detail
+SELECT id, host_id, project, gpus, needs, held, not_before, blockers, priority, position, array_id, timeout_s,
+       state, outcome, detail, created_at
 FROM jobs WHERE id = :id
 
 -- name: first_ahead
-SELECT id, name, gpus, needs FROM jobs
+SELECT id, name, gpus, needs, priority, created_at FROM jobs
 WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
   AND project NOT IN (SELECT project FROM pauses)
   AND (priority > :priority OR (priority = :priority AND position < :position))

@@ -3,7 +3,7 @@
 -- name: eligible
 SELECT id, project, name, command, cwd, environment_id, shell, gpus, outfile, max_log_bytes, timeout_s,
        notice_signal, notice_s, grace_s, retries, retries_used, backoff_s, attempts, array_id,
-       array_index, folder, preload, needs
+       array_index, folder, preload, needs, priority, created_at
 FROM jobs
 WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
   AND project NOT IN (SELECT project FROM pauses)
@@ -21,6 +21,10 @@ UPDATE jobs SET not_before = NULL WHERE not_before <= :now
 
 -- name: foreign_holds
 SELECT a.holds FROM attempts a WHERE a.ended_at IS NULL AND a.host_id <> :host_id
+
+-- name: foreign_needs
+SELECT j.needs FROM attempts a JOIN jobs j ON j.id = a.job_id
+WHERE a.ended_at IS NULL AND a.host_id <> :host_id AND j.needs IS NOT NULL
 
 -- name: unfinished
 SELECT EXISTS (SELECT 1 FROM jobs WHERE host_id = :host_id AND state <> 'done')
@@ -70,6 +74,15 @@ UPDATE attempts SET pid = :pid WHERE job_id = :job_id AND number = :number
 -- name: begin_stop
 UPDATE attempts SET stopped_for = :stopped_for, stop_began_at = :at WHERE job_id = :job_id AND number = :number
 
+-- name: note_event
+INSERT INTO events (job_id, number, at, before, after, outcome, attempt, detail)
+SELECT :job_id, (SELECT coalesce(max(number), 0) + 1 FROM events WHERE job_id = :job_id),
+       :at, :state, :state, NULL, :number, :detail
+WHERE NOT EXISTS (SELECT 1 FROM events WHERE job_id = :job_id AND attempt = :number AND before = after)
+
+-- name: set_detail
+UPDATE jobs SET detail = :detail WHERE id = :job_id AND state = :state
+
 -- name: note_exit
 UPDATE attempts SET exit_code = :exit_code, signal = :signal WHERE job_id = :job_id AND number = :number
 
@@ -79,8 +92,12 @@ UPDATE attempts SET ended_at = :at, exit_code = :exit_code, signal = :signal, ou
 WHERE job_id = :job_id AND number = :number AND ended_at IS NULL
 
 -- name: note_use
-UPDATE attempts SET peak_memory_mb = :peak_mb, utilization = :utilization, curve = :curve
+UPDATE attempts SET peak_memory_mb = nullif(max(coalesce(peak_memory_mb, 0), :peak_mb), 0),
+       utilization = coalesce(:utilization, utilization), curve = :curve
 WHERE job_id = :job_id AND number = :number
+
+-- name: curve
+SELECT curve FROM attempts WHERE job_id = :job_id AND number = :number
 
 -- name: set_holds
 UPDATE attempts SET holds = :holds WHERE job_id = :job_id AND number = :number
@@ -107,7 +124,7 @@ SELECT a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.started_at
        a.stopped_for, a.stop_began_at, a.exit_code, a.signal, j.host_id AS job_host_id, j.state,
        j.id, j.project, j.name, j.command, j.cwd, j.environment_id, j.shell, j.gpus, j.outfile, j.max_log_bytes,
        j.timeout_s, j.notice_signal, j.notice_s, j.grace_s, j.retries, j.retries_used, j.backoff_s, j.attempts,
-       j.array_id, j.array_index, j.folder, j.preload, j.needs
+       j.array_id, j.array_index, j.folder, j.preload, j.needs, j.priority, j.created_at
 FROM attempts a JOIN jobs j ON j.id = a.job_id
 WHERE a.ended_at IS NULL
 ORDER BY a.job_id

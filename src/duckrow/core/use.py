@@ -1,0 +1,70 @@
+"""What one attempt takes of its GPUs over time: now, at most, on average, and whether that can be trusted."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+FLAT_S = 3.0
+"""So long an attempt's use must not have changed before it counts as what it takes."""
+
+_IDLE_FLAT_S = 15.0
+"""The same for one whose GPU has had nothing to do: it still reads its data, and takes its memory afterwards."""
+
+_STEADY_MB, _STEADY_SHARE = 32, 0.02
+_CURVE_POINTS = 200
+
+Point = tuple[float, int, int]
+"""Of a curve: seconds since the start of the attempt, MB, percent."""
+
+
+class Use:
+    def __init__(self, started_at: float) -> None:
+        self._started_at = started_at
+        self._recent: deque[tuple[float, int, float | None]] = deque()  # (when, MB, percent), enough to tell if flat
+        self.mb: dict[str, int] = {}  # on each GPU, by the last reading
+        self.peak_mb = 0  # on the GPU where it took most
+        self.is_guess = False  # the driver did not say whose memory it was, and it was not alone
+        self._busy_sum, self._busy_count = 0.0, 0
+        self.curve: list[Point] = []  # never more than a few hundred points
+        self._step_s = 0.0  # the curve has no two points nearer than this
+
+    def note(self, at: float, mb: Mapping[str, int], busy: float | None) -> None:
+        self.mb = dict(mb)
+        most = max(mb.values(), default=0)
+        self.peak_mb = max(self.peak_mb, most)
+        self._recent.append((at, most, busy))
+        while self._recent and self._recent[0][0] < at - _IDLE_FLAT_S - FLAT_S:
+            self._recent.popleft()
+        if busy is not None:
+            self._busy_sum, self._busy_count = self._busy_sum + busy, self._busy_count + 1
+        self._draw(at - self._started_at, most, busy)
+
+    def resume(self, curve: Sequence[Point]) -> None:
+        """Go on with what an earlier host has seen."""
+        self.curve = list(curve)
+        self.peak_mb = max((mb for _, mb, _ in curve), default=0)
+        self._busy_sum, self._busy_count = float(sum(busy for _, _, busy in curve)), len(curve)
+        self._step_s = curve[-1][0] / _CURVE_POINTS if curve else 0.0
+
+    def is_flat(self, now: float) -> bool:
+        """Whether it has taken memory, and no more of it for a while."""
+        is_idle = all(busy == 0 for at, _, busy in self._recent if at >= now - FLAT_S)
+        since = now - (_IDLE_FLAT_S if is_idle else FLAT_S)
+        window = [mb for at, mb, _ in self._recent if at >= since]
+        if len(window) < 3 or self._recent[0][0] > since or min(window) == 0:
+            return False
+        return max(window) - min(window) <= max(_STEADY_MB, _STEADY_SHARE * max(window))
+
+    @property
+    def utilization(self) -> float | None:
+        """The mean, in percent."""
+        return self._busy_sum / self._busy_count if self._busy_count else None
+
+    def _draw(self, since_s: float, mb: int, busy: float | None) -> None:
+        if self.curve and since_s - self.curve[-1][0] < self._step_s:
+            return
+        self.curve.append((round(since_s, 1), mb, round(busy or 0)))
+        if len(self.curve) > _CURVE_POINTS:
+            self.curve = self.curve[::2]
+            self._step_s = max(self._step_s * 2, 2 * since_s / _CURVE_POINTS)

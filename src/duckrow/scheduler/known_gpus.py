@@ -1,0 +1,79 @@
+"""What is known of a host's GPUs beside what is read of them: which there are, their sizes, models and names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.core.inventory import Seat
+from duckrow.core.machine import Machine
+from duckrow.core.ports import Device
+
+if TYPE_CHECKING:
+    from duckrow.scheduler.loop import Loop
+
+
+class KnownGpus:
+    def __init__(self, loop: Loop, machine: Machine) -> None:
+        self._loop = loop
+        self.machine = machine  # as it is if nobody uses it
+        self.devices: dict[str, Device] = {}  # as the library describes them; empty until it was asked
+        self.no_library = False  # static devices: what the user said of them is all there is
+        self._watched: tuple[Sequence[Seat] | None, list[str]] = (None, [])  # of which seats, the GPUs in them
+
+    @property
+    def watched(self) -> list[str]:
+        """Those that we give out and can read."""
+        if self.no_library:
+            return []
+        if self._watched[0] is not self._loop.seats:
+            devices = (device for seat in self._loop.seats if not seat.is_cpu for device in seat.devices)
+            self._watched = (self._loop.seats, list(dict.fromkeys(devices)))
+        return self._watched[1]
+
+    def meet(self, devices: Sequence[Device]) -> None:
+        """The library has told which there are: within the tick's transaction."""
+        self.devices = {device.name: device for device in devices}
+        known = {device.name: device.memory_mb for device in devices if device.memory_mb is not None}
+        self.machine = self.machine._replace(total_mb={**known, **self.machine.total_mb})
+        self._loop.host.rows.note_machine(self._loop.host.id, self.machine)
+
+    def name_of(self, written: str) -> str:
+        """What we call a GPU that a person may have named by the beginning of its UUID."""
+        is_uuid = len(written) > len("GPU-") and written.startswith(("GPU-", "MIG-"))
+        meant = [device.name for device in self.devices.values() if is_uuid and device.uuid.startswith(written)]
+        return meant[0] if len(meant) == 1 else written
+
+    def model(self, gpu: str) -> str:
+        device = self.devices.get(gpu)
+        return device.model if device else ""
+
+    def models(self) -> set[str]:
+        """Of those that we give out; an empty one where none is told."""
+        return {self.model(gpu) for gpu in self.watched} or {""}
+
+    def lock_name(self, gpu: str) -> str:
+        """What every duckrow on this machine calls it."""
+        device = self.devices.get(gpu)
+        return (device.uuid if device else "") or f"{os.uname().nodename}-{gpu}"
+
+    # -- sizes ------------------------------------------------------------------------------------------------
+
+    def smallest_mb(self, gpus: Iterable[str]) -> int | None:
+        return min((self.machine.total_mb[gpu] for gpu in gpus if gpu in self.machine.total_mb), default=None)
+
+    def largest_mb(self, count: int = 1) -> int | None:
+        """The size of which, or above, there are so many GPUs."""
+        sizes = self._sizes()
+        return sizes[count - 1] if 0 < count <= len(sizes) else None
+
+    def all_mb(self) -> int | None:
+        """What all GPUs have together, if each has an even part of it."""
+        sizes = self._sizes()
+        return sizes[-1] * len(sizes) if sizes else None
+
+    def _sizes(self) -> list[int]:
+        """The largest first."""
+        usable = {device for seat in self._loop.seats for device in seat.devices}
+        return sorted((mb for gpu, mb in self.machine.total_mb.items() if gpu in usable), reverse=True)

@@ -1,0 +1,93 @@
+"""What jobs of a recipe have been seen to take: kept over restarts, and put to use for the next ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duckrow.core.inventory import WHOLE
+from duckrow.core.job import LiveAttempt, QueuedJob
+from duckrow.core.needs import Ask, ask_of, needs_from, with_margin
+from duckrow.core.observation import Observation
+from duckrow.core.use import Use
+from duckrow.scheduler.known_gpus import KnownGpus
+
+if TYPE_CHECKING:
+    from duckrow.scheduler.loop import Loop
+
+_ALMOST_ALL = 0.85  # of the largest GPU: beside one that needs so much there is no room
+
+
+class Learning:
+    def __init__(self, loop: Loop, gpus: KnownGpus, observation: Observation) -> None:
+        self._loop = loop
+        self._gpus = gpus
+        self._observation = observation
+        self._peaks: dict[tuple[str, str], int] = {}  # (recipe, model of GPU) -> MB
+
+    def load(self) -> None:
+        self._peaks = self._loop.store.peaks()
+
+    # -- what is known ----------------------------------------------------------------------------------------
+
+    def ask_of(self, job: QueuedJob) -> Ask:
+        """What a job asks for, with what is known of its like put in."""
+        if job.needs is None:
+            return ask_of(job.gpus, None)
+        needs = needs_from(job.needs)
+        peak_mb = self._peak_of(needs.recipe) if needs.auto else None
+        reserved = None if peak_mb is None else with_margin(peak_mb)
+        if reserved is not None and not self._leaves_room(reserved, job.gpus or 1):
+            reserved = None  # it gets a GPU to itself
+        return ask_of(job.gpus, job.needs, reserved)
+
+    def _leaves_room(self, mb: int, gpus: int = 1) -> bool:
+        largest = self._gpus.largest_mb(gpus)
+        return largest is None or mb <= largest * _ALMOST_ALL
+
+    def _peak_of(self, recipe: str) -> int | None:
+        """The most that it has taken on any of the models that are here."""
+        peaks = (self._peaks.get((recipe, model)) for model in self._gpus.models())
+        return max((peak for peak in peaks if peak is not None), default=None)
+
+    # -- what is learned --------------------------------------------------------------------------------------
+
+    def still_learns(self, attempt: LiveAttempt) -> bool:
+        """Whether it holds more than its like will need, as soon as that is known."""
+        needs = needs_from(attempt.job.needs)
+        return needs.auto and not needs.alone and all(share == WHOLE for _, share in attempt.holds)
+
+    def shrink(self, now: float) -> None:
+        """Those whose use is flat hold no more than that, and others move in beside them."""
+        for attempt in list(self._loop.live.values()):
+            use = self._observation.uses.get(attempt.id)
+            if use is not None and attempt.follows is None and self.still_learns(attempt) and use.is_flat(now):
+                self._shrink(attempt, use.peak_mb)
+
+    def _shrink(self, attempt: LiveAttempt, peak_mb: int) -> None:
+        machine = self._gpus.machine
+        if any(device not in machine.total_mb for device, _ in attempt.holds):
+            return
+        mb = with_margin(peak_mb)
+        holds = tuple((device, min(machine.share_of(device, mb), WHOLE)) for device, _ in attempt.holds)
+        if holds != attempt.holds:
+            self._learn(attempt, peak_mb)
+            self._loop.rehold(attempt, holds)
+
+    def from_success(self, attempt: LiveAttempt, use: Use) -> None:
+        if use.peak_mb and not use.is_guess and attempt.job.needs is not None:
+            self._learn(attempt, use.peak_mb)
+
+    def from_failure(self, attempt: LiveAttempt, wanted_mb: int) -> None:
+        """One that ran out of memory has told how much it wanted: its like need not find that out one by one."""
+        known = self._gpus.largest_mb() is not None
+        if wanted_mb and known and self._leaves_room(with_margin(wanted_mb)) and attempt.job.needs is not None:
+            self._learn(attempt, wanted_mb)
+
+    def _learn(self, attempt: LiveAttempt, peak_mb: int) -> None:
+        recipe = needs_from(attempt.job.needs).recipe
+        if not recipe:
+            return
+        for model in {self._gpus.model(device) for device, _ in attempt.holds}:
+            self._loop.store.learn(recipe, model, peak_mb)
+            if peak_mb > self._peaks.get((recipe, model), 0):
+                self.load()  # what a person has set stays as it is

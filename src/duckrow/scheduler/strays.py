@@ -1,0 +1,50 @@
+"""After the start: is an attempt where it was put? A script may choose a GPU itself, and then the list is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.core.attribution import Owners, Stray, Tenant, strays
+from duckrow.core.inventory import CPU
+from duckrow.core.job import LiveAttempt
+from duckrow.core.ports import Reading
+from duckrow.scheduler.known_gpus import KnownGpus
+
+if TYPE_CHECKING:
+    from duckrow.scheduler.loop import Loop
+
+
+class Strays:
+    def __init__(self, loop: Loop, gpus: KnownGpus) -> None:
+        self._loop = loop
+        self._gpus = gpus
+        self._told: set[int] = set()  # attempts that were warned of
+
+    def look(self, readings: Sequence[Reading], owners: Owners, now: float) -> None:
+        """Warn once of each attempt that is on a GPU which it was not given: within the tick's transaction."""
+        live = self._loop.live
+        self._told &= live.keys()
+        for stray in strays(readings, [self._given(each) for each in live.values() if each.follows is None], owners):
+            if stray.attempt_id not in self._told:
+                self._told.add(stray.attempt_id)
+                self._warn(live[stray.attempt_id], stray, now)
+
+    def _given(self, attempt: LiveAttempt) -> Tenant:
+        """Under the names that the library has for its GPUs: a seat may have been named by UUID."""
+        holds = tuple((self._gpus.name_of(device), share) for device, share in attempt.holds)
+        return Tenant(attempt.id, (*attempt.holds, *holds), attempt.started_at)
+
+    def _warn(self, attempt: LiveAttempt, stray: Stray, now: float) -> None:
+        sentence = warning(stray, [device for device, _ in attempt.holds if not device.startswith(CPU)])
+        # A host that died may have told of it before.
+        if self._loop.store.note(attempt, sentence, now):
+            self._loop.observer.trouble(f"Job {attempt.job.id}: {sentence}")
+
+
+def warning(stray: Stray, given: Sequence[str]) -> str:
+    gpus = f"GPU {','.join(given)}" if given else "no GPU"
+    return (
+        f"it uses GPU {stray.gpu} (process {stray.pid}) but was given {gpus}: "
+        "does the script set CUDA_VISIBLE_DEVICES or cuda:N itself?"
+    )

@@ -1,0 +1,56 @@
+"""What people get to see of the GPUs: the last reading while somebody looks, and how they were over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from duckrow.core.attribution import Owners
+from duckrow.core.job import ATTEMPTS_PER_JOB
+from duckrow.core.observation import Observation
+from duckrow.core.ports import Reading
+from duckrow.scheduler.known_gpus import KnownGpus
+from duckrow.store.device_history import HistoryWriter
+
+if TYPE_CHECKING:
+    from duckrow.scheduler.loop import Loop
+
+
+class ToldReadings:
+    def __init__(self, loop: Loop, gpus: KnownGpus, observation: Observation) -> None:
+        self._store = loop.store
+        self._gpus = gpus
+        self._observation = observation
+        self._history = HistoryWriter(loop.database)
+        self.looked_at_until = 0.0
+
+    def is_looked_at(self, now: float) -> bool:
+        return self.looked_at_until > now
+
+    def tell(self, readings: Sequence[Reading], owners: Owners, now: float) -> None:
+        """Within the tick's transaction; of the GPUs that we give out."""
+        ours = set(self._gpus.watched)
+        for reading in readings:
+            if reading.device not in ours:
+                continue
+            self._history.note(reading)
+            if self.is_looked_at(now):
+                self._store.keep_reading(reading.device, reading.at, self._described(reading, owners, now))
+
+    def _described(self, reading: Reading, owners: Owners, now: float) -> dict[str, Any]:
+        device = self._gpus.devices.get(reading.device)
+        return {
+            **reading._asdict(),
+            "model": device.model if device else "",
+            "uuid": device.uuid if device else "",
+            "foreign_mb": self._observation.foreign_mb(reading.device, now),
+            "processes": [
+                {
+                    "pid": pid,
+                    "mb": mb,
+                    "job_id": abs(owners.of.get(pid, 0)) // ATTEMPTS_PER_JOB or None,
+                    "ignored": pid in owners.ignored,
+                }
+                for pid, mb in reading.processes or ()
+            ],
+        }
