@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-QUESTIONS = ("startup", "dispatch", "gap", "long_queue", "answers", "tasks", "warm", "idle", "placement")
+QUESTIONS = ("startup", "dispatch", "gap", "long_queue", "answers", "tasks", "warm", "idle", "placement", "web")
 
 
 def main() -> None:

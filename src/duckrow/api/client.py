@@ -12,7 +12,7 @@ from duckrow.api.daemon import ensure_daemon, running_daemon
 from duckrow.api.environment import inherited_environment
 from duckrow.api.views import JobView, device_names, gpu_seconds, job_view, text
 from duckrow.core.dependency import Dependency, in_words, is_met
-from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, UsageError
+from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, NotFoundError, UsageError
 from duckrow.core.inventory import CPU, WHOLE, Seat
 from duckrow.core.job import JobSpec
 from duckrow.core.lifecycle import Outcome, State
@@ -109,7 +109,7 @@ class Client:
         """The ids of the jobs that these words name; a word that names none is an error."""
         found, missing = self.jobs.selected(parse_selection(words))
         if missing:
-            raise UsageError(f"There is no job {', '.join(missing)}. `duckrow ls --all` shows which there are.")
+            raise NotFoundError(f"There is no job {', '.join(missing)}. `duckrow ls --all` shows which there are.")
         return found
 
     def views(self, ids: Sequence[int]) -> list[JobView]:
@@ -122,7 +122,10 @@ class Client:
         return views
 
     def job(self, job_id: int) -> JobView:
-        return self.views([job_id])[0]
+        views = self.views([job_id])
+        if not views:
+            raise NotFoundError(f"There is no job {job_id} any more: it was removed.")
+        return views[0]
 
     def of_host(self, host_id: int) -> list[JobView]:
         now = time.time()

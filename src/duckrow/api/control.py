@@ -11,7 +11,7 @@ from typing import Any
 from duckrow.api.client import Client
 from duckrow.api.views import JobView
 from duckrow.core.editing import checked_change
-from duckrow.core.errors import UsageError
+from duckrow.core.errors import ConflictError, UsageError
 from duckrow.core.inventory import CPU
 from duckrow.core.lifecycle import State
 from duckrow.core.needs import Ask
@@ -43,6 +43,14 @@ class Control:
         if not moved:
             raise self._started(job_id)
         self._changed([job_id])
+
+    def places(self, ids: Sequence[int]) -> dict[int, tuple[int, float]]:
+        """(priority, position) of each, to put it back there."""
+        return self.store.places_of(ids)
+
+    def place(self, places: Sequence[tuple[int, int, float]]) -> list[int]:
+        """Put jobs that wait to where (id, priority, position) says; those that were."""
+        return self._changed(self.store.place(places))
 
     def edit(self, job_id: int, changes: Mapping[str, Any]) -> None:
         """Change a job that waits."""
@@ -138,10 +146,10 @@ class Control:
     def _must_wait(self, job_id: int) -> None:
         state, outcome = self.store.end_of(job_id)
         if state != State.QUEUED:
-            raise UsageError(f"Job {job_id} is {outcome or state}: only a job that waits can be changed.")
+            raise ConflictError(f"Job {job_id} is {outcome or state}: only a job that waits can be changed.")
 
-    def _started(self, job_id: int) -> UsageError:
-        return UsageError(f"Job {job_id} has started meanwhile, and was left as it is.")
+    def _started(self, job_id: int) -> ConflictError:
+        return ConflictError(f"Job {job_id} has started meanwhile, and was left as it is.")
 
 
 def edit_in_editor(text: str) -> str:

@@ -34,10 +34,11 @@ _UNREAD: dict[str, Any] = {
 class GpuView:
     """Looks once, or again and again."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, patient: bool = True) -> None:
+        """`patient`: wait a moment for a first answer."""
         self._client = client
         self._store = ReadingStore(client.database)
-        self._patient = True
+        self._patient = patient
 
     def devices(self) -> list[dict[str, Any]]:
         """Each device with its jobs, as Client.devices, and what was read of it."""

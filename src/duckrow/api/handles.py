@@ -158,11 +158,16 @@ def _told(end: JobView) -> str:
 @contextmanager
 def open_client(home: str | None = None) -> Iterator[Client]:
     """A connection belongs to one thread and one process, and opens in less than a millisecond: one for each task."""
-    client = Client(state_folder() if home is None else Folder(home))
+    client = client_of(home)
     try:
         yield client
     finally:
         client.database.close()
+
+
+def client_of(home: str | None = None) -> Client:
+    """A client for those who keep it, in one thread."""
+    return Client(state_folder() if home is None else Folder(home))
 
 
 def job(job_id: int) -> Job[Any]:

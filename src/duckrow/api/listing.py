@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -55,6 +56,15 @@ _SEGMENTS = (
 )
 
 
+_HAS_TEXT = "(j.command LIKE :text ESCAPE '\\' OR j.name LIKE :text ESCAPE '\\' OR j.project LIKE :text ESCAPE '\\')"
+_HAS_TEXT_OR_ID = f"({_HAS_TEXT} OR j.id = :id_of_text)"
+_LIKE_SIGN = re.compile(r"[\\%_]")
+
+
+def _escaped(sign: re.Match[str]) -> str:
+    return f"\\{sign[0]}"
+
+
 @dataclass(slots=True)
 class Filter:
     """All of what is set must hold; of several states or outcomes one is enough."""
@@ -67,6 +77,7 @@ class Filter:
     failed: bool = False  # done, neither succeeded nor skipped
     ids: Sequence[int] | None = None
     sweep_id: int | None = None
+    text: str | None = None  # stands in its name, project or command; or its id
 
     def where(self, now: float) -> tuple[str, dict[str, Any]]:
         """As SQL over `jobs j`, and its values."""
@@ -97,6 +108,10 @@ class Filter:
             want("j.id IN (SELECT value FROM json_each(:ids))", ids=json.dumps(list(self.ids)))
         if self.sweep_id is not None:
             want("j.id IN (SELECT job_id FROM points WHERE sweep_id = :sweep_id)", sweep_id=self.sweep_id)
+        if self.text:
+            is_id = re.fullmatch(r"[0-9]{1,18}", self.text) is not None
+            want(_HAS_TEXT_OR_ID if is_id else _HAS_TEXT, text=f"%{_LIKE_SIGN.sub(_escaped, self.text)}%")
+            values |= {"id_of_text": int(self.text)} if is_id else {}
         return " AND ".join(wanted), values
 
 
@@ -130,16 +145,16 @@ def listing(
     offset = min((page - 1) * max(limit, 0), _MOST)
     store = AnswerStore(client.database)
     if sort is None:
-        return _annotated(client, _most_worth_seeing(store, where, values, limit, offset))
+        return annotated(client, _most_worth_seeing(store, where, values, limit, offset))
     column, down = sort.removeprefix("-"), sort.startswith("-")
     expression = COLUMNS[column]
     if expression is None:
-        views = _annotated(client, store.ids(where, values, "j.id", -1))
+        views = annotated(client, store.ids(where, values, "j.id", -1))
         known = sorted((view for view in views if view.eta_s is not None), key=lambda view: view.eta_s or 0.0)
         ordered = [*(reversed(known) if down else known), *(view for view in views if view.eta_s is None)]
         return ordered[offset:] if limit < 0 else ordered[offset : offset + limit]
     order = f"({expression}) IS NULL, {expression} {'DESC' if down else 'ASC'}, j.id"
-    return _annotated(client, store.ids(where, values, order, limit, offset))
+    return annotated(client, store.ids(where, values, order, limit, offset))
 
 
 def _most_worth_seeing(store: AnswerStore, where: str, values: dict[str, Any], limit: int, skip: int) -> list[int]:
@@ -158,7 +173,8 @@ def _most_worth_seeing(store: AnswerStore, where: str, values: dict[str, Any], l
     return [*reversed(done), *live, *waiting]
 
 
-def _annotated(client: Client, ids: Sequence[int]) -> list[JobView]:
+def annotated(client: Client, ids: Sequence[int]) -> list[JobView]:
+    """These jobs, in this order, with all that `annotate` adds."""
     by_id = {view.id: view for view in client.views(ids)}
     views = [by_id[job_id] for job_id in dict.fromkeys(ids) if job_id in by_id]  # one may move while we look
     annotate(client, views)
@@ -184,6 +200,12 @@ def tally(client: Client, filter: Filter) -> dict[str, int]:
     where, values = filter.where(time.time())
     counts = AnswerStore(client.database).tally(where, values)
     return {status: counts[status] for status in [*STATES, *OUTCOMES] if status in counts}
+
+
+def matching_ids(client: Client, filter: Filter, limit: int) -> list[int]:
+    """The first of those that match, by id."""
+    where, values = filter.where(time.time())
+    return AnswerStore(client.database).ids(where, values, "j.id", limit)
 
 
 def ended_runs(client: Client) -> dict[str, int]:

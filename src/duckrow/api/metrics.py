@@ -72,9 +72,12 @@ def _scalar(value: Any) -> Any:
 # -- reading ----------------------------------------------------------------------------------------------------
 
 
-def read_metrics(path: str) -> list[dict[str, Any]]:
-    """All that a run has reported, oldest first. Lines that are broken, half written or no objects are left out."""
-    return [metrics for line in _lines(path, None) if (metrics := _parsed(line)) is not None]
+def read_metrics(path: str, most_bytes: int | None = None) -> list[dict[str, Any]]:
+    """All that a run has reported, oldest first. Lines that are broken, half written or no objects are left out.
+
+    `most_bytes`: only so much of the end of the file.
+    """
+    return [metrics for line in _lines(path, most_bytes) if (metrics := _parsed(line)) is not None]
 
 
 def last_metrics(path: str) -> dict[str, Any]:

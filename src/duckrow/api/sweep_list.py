@@ -6,7 +6,7 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.listing import Filter, nearest, tally
-from duckrow.core.errors import UsageError
+from duckrow.core.errors import NotFoundError
 from duckrow.store.database import from_sql
 from duckrow.store.sweeps import SweepRow, SweepStore
 
@@ -14,7 +14,7 @@ HOW_TO_BEGIN = "Begin one: duckrow sweep 'python train.py --lr {lr}' -p lr 0.1 0
 _NAMES_SHOWN = 20
 
 
-class NoSweepYet(UsageError):
+class NoSweepYet(NotFoundError):
     def __init__(self) -> None:
         super().__init__(f"No sweep yet. {HOW_TO_BEGIN}")
 
@@ -39,11 +39,11 @@ def _of_project(store: SweepStore, word: str) -> SweepRow:
     return sweep
 
 
-def _unknown(word: str, names: list[str]) -> UsageError:
+def _unknown(word: str, names: list[str]) -> NotFoundError:
     if not names:
-        return UsageError(f"There is no sweep '{word}', and no other yet. {HOW_TO_BEGIN}")
+        return NotFoundError(f"There is no sweep '{word}', and no other yet. {HOW_TO_BEGIN}")
     listed = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
-    return UsageError(f"There is no sweep '{word}'.{nearest(word, names)} There are: {listed}.")
+    return NotFoundError(f"There is no sweep '{word}'.{nearest(word, names)} There are: {listed}.")
 
 
 def handle_of(client: Client, sweep: SweepRow) -> str:

@@ -41,11 +41,12 @@ VERBS = {
     "limit": "Limit how many jobs of a project run at a time.",
     "gpus": "Show the devices, add, drain and remove them.",
     "memory": "Show, correct and forget what is known of the GPU memory of jobs.",
+    "web": "Show the queue in a browser, and steer it.",
     "up": "Start the daemon.",
     "down": "End the daemon; running jobs go on.",
     "config": "Show the settings and where they come from.",
     "doctor": "Check this installation and say what to do.",
-    "dropin": "Be an older tool: simple_gpu_scheduler, simple_hypersearch.",
+    "dropin": "Be an older tool: simple_gpu_scheduler, simple_hypersearch, gpupeasy.",
     "completion": "Print the completion script of a shell.",
 }
 # The words of Slurm and pueue that are in people's fingers.

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from duckrow.api.results import Results
 from duckrow.cli.console import OUTCOME_COLOURS, clean, display_width, print_table, terminal_width
 from duckrow.core.job import shorten
 from duckrow.core.lifecycle import Outcome, State
-from duckrow.core.results import Row, cell_text, short_text
+from duckrow.core.results import short_text
 from duckrow.core.units import format_duration, plural
 
 _HEADERS = {"time_s": "TIME", "peak_memory_mb": "MEMORY", "utilization": "BUSY", "gpu_seconds": "GPU-TIME"}
@@ -80,11 +78,3 @@ def totals(everything: Results, shown: int) -> str:
     listed = ", ".join(f"{counts[state]} {state}" for state in [*Outcome, *State] if counts[state])
     hidden = "" if shown == len(everything) else f" {shown or 'None'} shown."
     return f"{plural(len(everything), 'run')}: {listed}.{hidden}"
-
-
-def csv_text(rows: Iterable[Row], columns: Sequence[str]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([cell_text(row[column]) for column in columns] for row in rows)
-    return text.getvalue().encode("utf-8", "replace").decode()

@@ -25,6 +25,14 @@ class UsageError(DuckrowError):
     exit_code = EXIT_USAGE
 
 
+class NotFoundError(UsageError):
+    """What was named is not there: a job, an attempt, a sweep."""
+
+
+class ConflictError(UsageError):
+    """What was asked for is right, but not in the state that the job is in."""
+
+
 class StateError(DuckrowError):
     """The state folder or its database cannot be used."""
 

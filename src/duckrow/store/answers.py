@@ -32,6 +32,10 @@ class AnswerStore:
         """How many of them are in each state, or have each outcome once done."""
         return {row[0]: row[1] for row in self.database.all(_SQL["tally"].format(where=where), parameters)}
 
+    def tally_by_project(self) -> list[tuple[str, str, int]]:
+        """(project, state or outcome, how many)."""
+        return [(row[0], row[1], row[2]) for row in self.database.all(_SQL["tally_by_project"])]
+
     def durations(self, limit: int) -> list[sqlite3.Row]:
         """(project, name, duration_s) of the attempts that succeeded, newest first."""
         return self.database.all(_SQL["durations"], {"limit": limit})
@@ -46,4 +50,18 @@ class AnswerStore:
 
     def variable_names(self, job_id: int) -> list[str]:
         """The names of the variables that a job takes along. Their values stay here: they may be secrets."""
-        return sorted(json.loads(self.database.one(_SQL["variables_of_job"], {"job_id": job_id})))
+        return sorted(self.variables(job_id))
+
+    def variables(self, job_id: int) -> dict[str, str]:
+        """With their values: for those who mask what may be a secret."""
+        held: dict[str, str] = json.loads(self.database.one(_SQL["variables_of_job"], {"job_id": job_id}))
+        return held
+
+    def curve(self, job_id: int, number: int) -> sqlite3.Row | None:
+        """(started_at, holds, curve) of an attempt."""
+        rows = self.database.all(_SQL["curve"], {"job_id": job_id, "number": number})
+        return rows[0] if rows else None
+
+    def attempts_between(self, begin: float, end: float, limit: int) -> list[sqlite3.Row]:
+        """The attempts that went on at some time between, the newest first."""
+        return self.database.all(_SQL["attempts_between"], {"begin": begin, "end": end, "limit": limit})

@@ -63,6 +63,20 @@ class ControlStore:
             values = {"id": job_id, "position": edge - 1 if first else edge + 1, "priority": own["priority"]}
             return self._run("set_position", values).rowcount == 1
 
+    def places_of(self, job_ids: Iterable[int]) -> dict[int, tuple[int, float]]:
+        """(priority, position) of each that is still there."""
+        found = ((job_id, self._run("place_of", {"id": job_id}).fetchone()) for job_id in job_ids)
+        return {job_id: (row["priority"], row["position"]) for job_id, row in found if row is not None}
+
+    def place(self, places: Iterable[tuple[int, int, float]]) -> list[int]:
+        """Put each (id, priority, position) there; those that were still queued."""
+        with self.database.transaction():
+            return [
+                job_id
+                for job_id, priority, position in places
+                if self._run("set_position", {"id": job_id, "priority": priority, "position": position}).rowcount
+            ]
+
     # -- editing and removing ---------------------------------------------------------------------------------
 
     def spec_of(self, job_id: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import click
 
 from duckrow.api.client import Client
 from duckrow.api.daemon import end_daemon
+from duckrow.api.web_process import end_beside_daemon
 from duckrow.cli.console import say
 from duckrow.core.errors import EXIT_OK
 from duckrow.core.units import plural
@@ -21,6 +22,8 @@ def command(kill_jobs: bool) -> int:
     duckrow down --kill
     """
     client = Client()
+    if end_beside_daemon(client.folder.root):
+        say("duckrow: the page is no longer served.")
     if kill_jobs and client.jobs.live():
         client.ensure_daemon(dispatch=False)  # somebody must see to the end of what an earlier daemon left running
     row = end_daemon(client.folder, client.database, kill_jobs)

@@ -7,7 +7,7 @@ import click
 from duckrow.api.interpreter import become, module_command
 from duckrow.core.errors import UsageError
 
-TOOLS = ("simple_gpu_scheduler", "simple_hypersearch")
+TOOLS = ("simple_gpu_scheduler", "simple_hypersearch", "gpupeasy")
 
 
 @click.command(
@@ -21,6 +21,8 @@ def command(words: tuple[str, ...]) -> int:
     \b
     duckrow dropin simple_gpu_scheduler --gpus 0 1 2 < commands.txt
     duckrow dropin simple_hypersearch 'python train.py --lr {lr}' -p lr 0.1 0.01
+    duckrow dropin gpupeasy server
+    duckrow dropin gpupeasy gui
 
     `duckrow dropin TOOL --help` shows its options.
     """

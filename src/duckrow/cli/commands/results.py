@@ -9,11 +9,12 @@ from typing import Any
 import click
 
 from duckrow.api.client import Client
+from duckrow.api.result_csv import csv_text
 from duckrow.api.results import Results, results
 from duckrow.api.sweep_list import NoSweepYet, list_sweeps
 from duckrow.cli.console import clean, print_json, print_table, say
 from duckrow.cli.job_table import clock_text
-from duckrow.cli.result_table import csv_text, heading, print_results, totals
+from duckrow.cli.result_table import heading, print_results, totals
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.job import shorten
 from duckrow.core.results import Row, json_ready

@@ -21,6 +21,7 @@ from duckrow.scheduler.choice import DeviceChoice, keep
 @device_options
 @click.option("--foreground", is_flag=True, help="Stay here and log to the terminal (for systemd).")
 @click.option("--quiet", is_flag=True, help="Say nothing if all is well.")
+@click.option("--web", "with_page", is_flag=True, help="Serve the page too (duckrow web), in the background.")
 @click.option("--service", is_flag=True, help="Have systemd start it, now and whenever you log in.")
 @click.option("--print", "print_unit", is_flag=True, help="With --service: only print the unit.")
 @click.option("--remove", is_flag=True, help="With --service: take the service away again; jobs go on.")
@@ -35,16 +36,29 @@ def command(foreground: bool, quiet: bool, no_dispatch: bool, ready_fd: int | No
     duckrow up --gpus 0,1         just these
     duckrow up --gpus 0 0 1 1     two jobs on each at a time
     duckrow up --slots 8          CPU slots
+    duckrow up --web              and the page for a browser
     duckrow up --service          as a service of systemd, back after a restart of the machine
     """
     if (values["print_unit"] or values["remove"]) and not values["service"]:
         raise UsageError("--print and --remove go with --service: duckrow up --service --print")
     choice = _choice(values, filled=ready_fd is not None)
+    if values["with_page"] and (foreground or values["service"]):
+        raise UsageError("--web goes with a daemon in the background. Beside this one: duckrow web")
     if values["service"]:
         return _serve_by_systemd(choice, values["print_unit"], values["remove"])
     if foreground:
         return _serve(choice, ready_fd, dispatch=not no_dispatch)
-    pid, is_new = launch(choice, sys.executable, dispatch=not no_dispatch)
+    code = _launch(choice, quiet, dispatch=not no_dispatch)
+    if values["with_page"]:
+        from duckrow.api.handles import client_of
+        from duckrow.api.web_process import start_beside_daemon
+
+        print(start_beside_daemon(client_of().folder.root), end="")
+    return code
+
+
+def _launch(choice: DeviceChoice, quiet: bool, dispatch: bool) -> int:
+    pid, is_new = launch(choice, sys.executable, dispatch=dispatch)
     if not is_new:
         if choice.is_explicit:
             raise DuckrowError(f"The daemon runs already, as process {pid}. To change its devices: duckrow down first.")

@@ -35,3 +35,15 @@ GROUP BY j.host_id
 
 -- name: variables_of_job
 SELECT e.variables FROM jobs j JOIN environments e ON e.id = j.environment_id WHERE j.id = :job_id
+
+-- name: tally_by_project
+SELECT j.project, coalesce(j.outcome, j.state) AS status, count(*) AS jobs FROM jobs j GROUP BY 1, 2
+
+-- name: curve
+SELECT started_at, holds, curve FROM attempts WHERE job_id = :job_id AND number = :number
+
+-- name: attempts_between
+SELECT a.job_id, a.number, a.holds, a.started_at, a.ended_at, a.outcome, j.name, j.project, h.name AS host
+FROM attempts a JOIN jobs j ON j.id = a.job_id JOIN hosts h ON h.id = j.host_id
+WHERE a.started_at <= :end AND coalesce(a.ended_at, :end) >= :begin
+ORDER BY a.started_at DESC LIMIT :limit

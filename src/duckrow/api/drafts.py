@@ -1,0 +1,124 @@
+"""Jobs before they are added: what a text would become, what is wrong with it, where it would be placed."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from duckrow.api.client import Client
+from duckrow.api.options import Request, read_options, with_recipe
+from duckrow.api.would_place import WouldPlace
+from duckrow.core.batch import Entry, read_batch
+from duckrow.core.errors import UsageError
+from duckrow.core.job import JobSpec
+from duckrow.core.units import plural
+
+MOST_JOBS = 10_000
+
+
+@dataclass
+class Draft:
+    entry: Entry
+    spec: JobSpec | None = None  # None: it cannot be one
+    problems: list[str] = field(default_factory=list)
+
+
+def read_drafts(text: str, options: Mapping[str, Any]) -> tuple[Request, list[Draft]]:
+    """Every job of the text with its problems; what is wrong with all of them is an error."""
+    request = read_options(options)
+    entries = read_batch(text)
+    if not entries:
+        raise UsageError("There is no command in this text. Write one on each line.")
+    if len(entries) > MOST_JOBS:
+        raise UsageError(f"{len(entries)} jobs are too many for one request: at most {MOST_JOBS}.")
+    if len(entries) > 1 and options.get("outfile"):
+        raise UsageError("An output file is for one job: several would write over each other.")
+    drafts = [_draft(entry, request) for entry in entries]
+    _find_shared_outfiles(drafts)
+    return request, drafts
+
+
+def _draft(entry: Entry, request: Request) -> Draft:
+    if entry.problem:
+        return Draft(entry, None, [entry.problem])
+    draft = Draft(entry)
+    try:
+        spec = with_recipe(request.spec(command=entry.command, name=entry.name or request.name), None)
+    except UsageError as error:
+        draft.problems.append(str(error))
+        return draft
+    if entry.outfile is not None:
+        spec.outfile = os.path.join(spec.cwd, entry.outfile)
+        draft.problems += outfile_problems(spec.outfile)
+    draft.spec = spec
+    return draft
+
+
+def outfile_problems(path: str) -> list[str]:
+    """Why nothing can be written there, before anything is; a file that is there is somebody's."""
+    if "\0" in path:
+        return ["The output file has a NUL byte in its name."]
+    folder = os.path.dirname(path)
+    if os.path.lexists(path):
+        return [f"The output file {path} already exists."]
+    if not os.path.isdir(folder):
+        return [f"The output file {path} cannot be opened: there is no folder {folder}."]
+    if not os.access(folder, os.W_OK):
+        return [f"The output file {path} cannot be opened: {folder} cannot be written."]
+    return []
+
+
+def _find_shared_outfiles(drafts: Sequence[Draft]) -> None:
+    seen: set[str] = set()
+    for draft in drafts:
+        path = None if draft.entry.outfile is None or draft.spec is None else draft.spec.outfile
+        if path in seen and path is not None:
+            draft.problems.append(f"Another of these jobs writes to {path}, too.")
+        elif path is not None:
+            seen.add(path)
+
+
+def preview(client: Client, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        _, drafts = read_drafts(text, options)
+    except UsageError as error:
+        return {"jobs": [], "problems": [str(error)]}
+    would = WouldPlace(client)
+    jobs = [_previewed(draft, would) for draft in drafts]
+    return {"jobs": jobs, "problems": [problem for job in jobs for problem in job["problems"]]}
+
+
+def _previewed(draft: Draft, would: WouldPlace) -> dict[str, Any]:
+    words, note = _words(draft.entry.command)
+    placement, never = ("", None) if draft.spec is None else would.place(draft.spec)
+    return {
+        "name": draft.spec.name if draft.spec else draft.entry.name,
+        "command": draft.entry.command,
+        "words": words,
+        "note": note,
+        "outfile": None if draft.spec is None else draft.spec.outfile,
+        "placement": placement,
+        "problems": [*draft.problems, *([never] if never else [])],
+    }
+
+
+def _words(command: str) -> tuple[list[str], str | None]:
+    """How a shell would take the words apart; and what hints at a mistake."""
+    try:
+        return shlex.split(command), None
+    except ValueError as error:
+        return command.split(), f"A shell may not understand this: {str(error).lower()}."
+
+
+def add_drafts(client: Client, text: str, options: Mapping[str, Any]) -> list[int]:
+    """All of them or none."""
+    request, drafts = read_drafts(text, options)
+    problems = [problem for draft in drafts for problem in draft.problems]
+    if problems:
+        more = f" ({plural(len(problems) - 1, 'more problem')})" if len(problems) > 1 else ""
+        raise UsageError(f"{problems[0]}{more} Nothing was added.")
+    specs = [draft.spec for draft in drafts if draft.spec is not None]
+    return list(client.submit(specs, request.environment, request.after))

@@ -1,0 +1,54 @@
+"""Where a job would be placed if it were added now, judged by the very rules that place it."""
+
+from __future__ import annotations
+
+import json
+
+from duckrow.api.client import Client
+from duckrow.api.listing import Filter, tally
+from duckrow.core.inventory import CPU, Ledger, book, describe_devices
+from duckrow.core.job import JobSpec
+from duckrow.core.needs import ask_of
+from duckrow.core.placement import place, refusal
+from duckrow.core.units import plural
+from duckrow.store.control import ControlStore
+from duckrow.store.hosts import DAEMON
+
+
+class WouldPlace:
+    """Jobs are placed one after the other, each beside those before it."""
+
+    def __init__(self, client: Client) -> None:
+        self._runs = client.daemon() is not None
+        self._booked = Ledger()
+        if not self._runs:
+            return
+        drained = {d for d, wish in ControlStore(client.database).device_wishes().items() if wish != "add"}
+        self._seats = [seat for seat in client.seats() if drained.isdisjoint(seat.devices)]
+        self._machine = client.hosts.machine(DAEMON)
+        self._ahead = tally(client, Filter(statuses=["queued"])).get("queued", 0)
+        pauses = client.jobs.pauses()
+        self._all_paused, self._paused = "" in pauses, set(pauses)
+        for row in client.jobs.live():
+            holds = json.loads(row["holds"])
+            book([h for h in holds if not h[0].startswith(CPU) or row["job_host_id"] == DAEMON], self._booked)
+
+    def place(self, spec: JobSpec) -> tuple[str, str | None]:
+        """(where, in words; why it could never start)."""
+        if not self._runs:
+            return "the daemon is not running: it is started when jobs are added", None
+        ask = ask_of(spec.gpus, spec.needs.as_text())
+        never = refusal(ask, self._seats, self._machine)
+        if never:
+            return "", f"This job could never start. {never}"
+        if spec.held:
+            return "it waits until it is released", None
+        if self._all_paused or spec.project in self._paused:
+            return f"it waits: {'everything' if self._all_paused else spec.project} is paused", None
+        holds = None if self._ahead else place(ask, self._seats, self._booked, self._machine)
+        if holds is not None:
+            book(holds, self._booked)
+            return f"it starts at once, on {describe_devices(holds)}", None
+        self._ahead += 1
+        behind = f", behind {plural(self._ahead - 1, 'job')}" if self._ahead > 1 else ""
+        return f"it waits for a device to be free{behind}", None

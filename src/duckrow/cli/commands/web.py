@@ -1,0 +1,143 @@
+"""`duckrow web`: the page, and the HTTP interface behind it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from duckrow.cli.console import say
+from duckrow.core.errors import EXIT_OK, DuckrowError, UsageError
+
+if TYPE_CHECKING:
+    from duckrow.web.serving import Serving
+
+
+@click.command(short_help="Show the queue in a browser.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port; by default 8787, or the next that is free.")
+@click.option("--read-only", is_flag=True, help="Show everything, change nothing: for a screen on the wall.")
+@click.option("--base-path", default="", metavar="PATH", help="Behind a proxy: the path that it is reached under.")
+@click.option("--proxy-name", "proxy_names", multiple=True, metavar="NAME", help="Behind a proxy: its host name.")
+@click.option("--allow-network", is_flag=True, help="Listen at an address that others can reach.")
+@click.option("--open/--no-browser", "opens", default=None, help="Open a browser, or do not.")
+@click.option("--url", "prints_url", is_flag=True, help="Print a new link to the server that runs.")
+@click.option("--token", "prints_token", is_flag=True, help="Print the token for scripts.")
+@click.option("--beside-daemon", is_flag=True, hidden=True)
+@click.option("--gpupeasy", is_flag=True, hidden=True)
+def command(prints_url: bool, prints_token: bool, opens: bool | None, beside_daemon: bool, **values: Any) -> int:
+    """Serve the page on this machine, until Ctrl-C. It prints a link that works once; then the browser is known.
+
+    \b
+    duckrow web                          here, and over `ssh -L 8787:localhost:8787`
+    duckrow web --url                    another link, for another browser
+    duckrow web --token                  the token that scripts send
+    duckrow web --read-only --port 9000  to look at, not to touch
+    duckrow up --web                     beside the daemon, in the background
+
+    It is a process of its own: when it ends, jobs and the daemon do not notice. Jobs that are added from the page
+    run in this folder and with these environment variables, unless they say otherwise.
+    """
+    _need_extra()
+    from duckrow.api.handles import client_of
+    from duckrow.web.credentials import Credentials
+
+    home = client_of().folder.root
+    if prints_token:
+        print(Credentials(home).token())
+        return EXIT_OK
+    if prints_url:
+        print(_link_to_running(home, values["port"]))
+        return EXIT_OK
+    return _serve(home, opens, beside_daemon, values)
+
+
+def _need_extra() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in ("fastapi", "uvicorn", "jinja2") if find_spec(name) is None]
+    if missing:
+        raise DuckrowError(f"The page needs {', '.join(missing)}. Install it: pip install 'duckrow[web]'")
+
+
+def _link_to_running(home: str, port: int | None) -> str:
+    from duckrow.api.web_process import running_servers
+    from duckrow.web.credentials import Credentials
+    from duckrow.web.serving import Serving
+
+    servers = [server for server in running_servers(home) if port in (None, server.port)]
+    if not servers:
+        at = "" if port is None else f" at port {port}"
+        raise DuckrowError(f"The page is not being served{at}. Start it: duckrow web")
+    newest = servers[-1]
+    return _link(Serving(home, newest.host, newest.port, newest.base_path), Credentials(home).new_link())
+
+
+def _link(serving: Serving, token: str) -> str:
+    return f"{serving.url()}login?token={token}"
+
+
+def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str, Any]) -> int:
+    from duckrow.api.web_process import WebServer, announce
+    from duckrow.web.credentials import Credentials
+    from duckrow.web.server import listen, serve
+    from duckrow.web.serving import DEFAULT_PORT, Serving, checked_base_path, is_local
+
+    host, port = values["host"], values["port"]
+    if not is_local(host) and not values["allow_network"]:
+        raise UsageError(
+            f"{host} can be reached by others on the network: whoever has a link or the token runs commands as you, "
+            "and without TLS both can be read on the way. If that is meant: --allow-network. Safer: ssh -L."
+        )
+    wanted = Serving(
+        home,
+        host,
+        DEFAULT_PORT if port is None else port,
+        checked_base_path(values["base_path"]),
+        values["read_only"],
+        tuple(name.lower() for name in values["proxy_names"]),
+        values["gpupeasy"],
+    )
+    listening, serving = listen(wanted, exact=port is not None)
+    link = _link(serving, Credentials(home).new_link())
+    announce(home, WebServer(os.getpid(), host, serving.port, serving.base_path, serving.read_only, beside_daemon))
+    _greet(serving, link, beside_daemon)
+    if opens or (opens is None and _has_browser()):
+        _open(link)
+    try:
+        serve(listening, serving)
+    except KeyboardInterrupt:
+        pass  # before the server listens to signals, or again while it ends
+    return EXIT_OK
+
+
+def _greet(serving: Serving, link: str, beside_daemon: bool) -> None:
+    import socket
+
+    print(f"duckrow: the page is at {link}")
+    print("duckrow: that link works once, within an hour; `duckrow web --url` prints another.")
+    if serving.is_local:
+        print(f"duckrow: from elsewhere: ssh -L {serving.port}:localhost:{serving.port} {socket.gethostname()}")
+    else:
+        print("duckrow: others on the network can reach this server; links and the token travel unencrypted.")
+    if serving.gpupeasy:
+        address = f"http://gpupeasy:TOKEN@localhost:{serving.port}"
+        print(f"duckrow: scripts use {address}, with the token that `duckrow web --token` prints.")
+    sys.stdout.flush()
+    if beside_daemon:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever started us has read enough
+    else:
+        say("duckrow: Ctrl-C ends it; jobs go on.")
+
+
+def _has_browser() -> bool:
+    """Somebody who sits in front of this very machine."""
+    return sys.stdout.isatty() and bool(os.environ.get("DISPLAY")) and not os.environ.get("SSH_CONNECTION")
+
+
+def _open(link: str) -> None:
+    import webbrowser
+
+    webbrowser.open(link)

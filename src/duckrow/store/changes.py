@@ -1,0 +1,22 @@
+"""Fingerprints: equal as long as nothing has changed."""
+
+from __future__ import annotations
+
+from duckrow.store.connection import load_queries
+from duckrow.store.database import Database
+
+_SQL = load_queries("changes")
+
+
+def readings_fingerprint(database: Database) -> object:
+    return database.one(_SQL["readings"])
+
+
+def live_fingerprint(database: Database) -> object:
+    """Of what runs, what was ever added, and what is wished."""
+    return tuple(tuple(row) for row in database.all(_SQL["live"]))
+
+
+def jobs_fingerprint(database: Database) -> object:
+    """Of all jobs, in one pass over them."""
+    return tuple(tuple(row) for row in database.all(_SQL["jobs"]))

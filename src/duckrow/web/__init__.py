@@ -1,0 +1,1 @@
+"""The page and the HTTP interface: what people and scripts see and steer over HTTP."""

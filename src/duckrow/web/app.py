@@ -1,0 +1,95 @@
+"""The application: its routes behind the gate, and what goes on in the background."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import APIRouter, FastAPI
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from duckrow import __version__
+from duckrow.core.errors import DuckrowError
+from duckrow.web.credentials import Credentials
+from duckrow.web.description import ERRORS, describe
+from duckrow.web.desk import Desk
+from duckrow.web.device_board import SAMPLE_S, DeviceBoard
+from duckrow.web.errors import tell_errors
+from duckrow.web.gate import Gate
+from duckrow.web.hub import Hub
+from duckrow.web.parts import Parts
+from duckrow.web.routes import (
+    devices,
+    events,
+    gpupeasy,
+    job_actions,
+    job_log,
+    jobs,
+    metrics,
+    new_jobs,
+    pages,
+    queue,
+    status,
+    sweeps,
+    timeline,
+)
+from duckrow.web.serving import Serving
+from duckrow.web.shared_answers import SharedAnswers
+from duckrow.web.tallies import Tallies
+
+API = "/api/v1"
+
+
+def build(serving: Serving) -> tuple[ASGIApp, Parts]:
+    """The application, and its parts for whoever runs it."""
+    desk, hub = Desk(serving.home), Hub(serving.home)
+    parts = Parts(serving, Credentials(serving.home), desk, hub, DeviceBoard(), Tallies(), SharedAnswers(desk, hub))
+    app = FastAPI(
+        title="duckrow",
+        version=__version__,
+        description="See and steer a queue of GPU jobs.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=f"{API}/openapi.json",
+        lifespan=_background,
+    )
+    app.state.parts = parts
+    tell_errors(app)
+    describe(app, serving)
+    api = APIRouter(prefix=API, responses=ERRORS)
+    for module in (status, job_log, jobs, job_actions, new_jobs, queue, sweeps, devices, timeline, events):
+        api.include_router(module.router)
+    app.include_router(api)
+    app.include_router(metrics.router)
+    if serving.gpupeasy:
+        app.include_router(gpupeasy.router)
+    app.include_router(pages.router)
+    app.mount("/static", StaticFiles(directory=f"{pages.HERE}/static"), "static")
+    return Gate(app, serving, parts.credentials, lambda: pages.login_page(serving)), parts
+
+
+@asynccontextmanager
+async def _background(app: FastAPI) -> AsyncIterator[None]:
+    parts: Parts = app.state.parts
+    tasks = [asyncio.ensure_future(parts.hub.run()), asyncio.ensure_future(_sample(parts))]
+    try:
+        yield
+    finally:
+        parts.hub.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        parts.desk.close()
+
+
+async def _sample(parts: Parts) -> None:
+    """Keep the history of the devices, while somebody listens."""
+    while True:
+        await asyncio.sleep(SAMPLE_S)
+        if parts.hub.streams:
+            try:
+                await parts.desk.look(parts.board.sample)
+            except DuckrowError:  # a disk that is full for a while: those who look themselves are told
+                pass

@@ -1,0 +1,59 @@
+"""The OpenAPI description: what FastAPI knows of the routes, with the errors and the ways in added."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from duckrow.web.serving import Serving
+
+_ERROR_SCHEMA = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["sentence", "hint"],
+            "properties": {"sentence": {"type": "string"}, "hint": {"type": ["string", "null"]}},
+        }
+    },
+}
+_ERRORS = {
+    400: "What was asked for cannot be; the sentence says why.",
+    401: "Not logged in.",
+    403: "From another website, by another name, or to a read-only server.",
+    404: "There is no such thing.",
+    409: "Not in the state that the job is in.",
+    413: "More than 1 MiB.",
+    415: "Not JSON.",
+    422: "A value is missing, of the wrong kind or out of bounds.",
+    503: "The scheduler or the database does not answer, or too many streams are open.",
+}
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"description": text, "content": {"application/json": {"schema": _ERROR_SCHEMA}}}
+    for status, text in _ERRORS.items()
+}
+
+
+def describe(app: FastAPI, serving: Serving) -> None:
+    """Let this application describe itself."""
+
+    def description() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            told = get_openapi(
+                title=app.title,
+                version=app.version,
+                description=app.description,
+                routes=app.routes,
+                servers=[{"url": serving.base_path or "/"}],
+            )
+            ways_in = told.setdefault("components", {}).setdefault("securitySchemes", {})
+            ways_in["token"] = {"type": "http", "scheme": "bearer", "description": "`duckrow web --token` prints it."}
+            ways_in["session"] = {"type": "apiKey", "in": "cookie", "name": serving.cookie_name}
+            told["security"] = [{"token": []}, {"session": []}]
+            app.openapi_schema = told
+        return app.openapi_schema
+
+    app.openapi = description  # type: ignore[method-assign]

@@ -1,0 +1,71 @@
+"""What went wrong, as a status and a sentence in JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from duckrow.core.errors import ConflictError, DuckrowError, NotFoundError, UsageError
+from duckrow.web.answer import Json
+
+_STATUS_OF = ((NotFoundError, 404), (ConflictError, 409), (UsageError, 400))
+_SENTENCES = {
+    404: "There is nothing at this address.",
+    405: "This address does not take that method.",
+}
+_SHOWN = 200  # characters of what was wrong
+
+
+class Refused(DuckrowError):
+    """A request that is not answered, with its status."""
+
+    def __init__(self, status: int, sentence: str, hint: str | None = None) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.hint = hint
+
+
+def error_answer(status: int, sentence: str, hint: str | None = None, headers: dict[str, str] | None = None) -> Json:
+    return Json({"error": {"sentence": sentence, "hint": hint}}, status, headers)
+
+
+def answer_of(error: DuckrowError) -> Json:
+    if isinstance(error, Refused):
+        return error_answer(error.status, str(error), error.hint)
+    status = next((status for kind, status in _STATUS_OF if isinstance(error, kind)), 503)
+    return error_answer(status, str(error))
+
+
+def tell_errors(app: FastAPI) -> None:
+    """All errors of this app in the one shape."""
+
+    async def ours(_request: Request, error: Exception) -> Json:
+        assert isinstance(error, DuckrowError)
+        return answer_of(error)
+
+    async def of_schema(_request: Request, error: Exception) -> Json:
+        assert isinstance(error, RequestValidationError)
+        return error_answer(422, _told(error))
+
+    async def of_http(_request: Request, error: Exception) -> Json:
+        assert isinstance(error, HTTPException)
+        sentence = _SENTENCES.get(error.status_code, str(error.detail))
+        return error_answer(error.status_code, sentence, headers=dict(error.headers or {}))
+
+    async def unknown(_request: Request, _error: Exception) -> Json:
+        return error_answer(500, "duckrow has made a mistake. The terminal or web.log of the server tells more.")
+
+    app.add_exception_handler(DuckrowError, ours)
+    app.add_exception_handler(RequestValidationError, of_schema)
+    app.add_exception_handler(HTTPException, of_http)
+    app.add_exception_handler(Exception, unknown)
+
+
+def _told(error: RequestValidationError) -> str:
+    """The first thing that is wrong: where, and why."""
+    first: Any = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path")) or "the body"
+    return f"{where}: {first['msg']}."[:_SHOWN]

@@ -1,0 +1,51 @@
+"""The devices: what they are at, and what people want of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, Field
+
+from duckrow.api.client import Client
+from duckrow.api.control import Control
+from duckrow.core.errors import UsageError
+from duckrow.core.inventory import looks_like_devices
+from duckrow.web.answer import Json
+from duckrow.web.parts import Of
+
+router = APIRouter(tags=["devices"])
+
+DeviceName = Annotated[str, Path(max_length=100, description="The number of a GPU, or its UUID.")]
+
+
+class NewDevices(BaseModel):
+    names: list[str] = Field(min_length=1, max_length=64)
+
+
+@router.get("/devices", summary="Each device, what runs there, and whose the rest is.")
+async def list_devices(of: Of) -> Json:
+    return await of.desk.show(of.board.cards, slow=True)
+
+
+@router.get("/devices/history", summary="Memory, utilisation and temperature of the last minutes.")
+async def history(of: Of, minutes: Annotated[float, Query(gt=0, le=10_080)] = 10) -> Json:
+    return await of.desk.show(of.board.history, minutes)
+
+
+@router.post("/devices", summary="Give out these GPUs as well.")
+async def add_devices(of: Of, new: NewDevices) -> Json:
+    return await of.desk.do(_wish, new.names, "add")
+
+
+@router.post("/devices/{name}/{wish}", summary="Give it no new job, jobs again, or up for good.")
+async def change_device(of: Of, name: DeviceName, wish: Literal["drain", "undrain", "remove"]) -> Json:
+    return await of.desk.do(_wish, [name], wish)
+
+
+def _wish(client: Client, names: list[str], wish: str) -> dict[str, str]:
+    for name in names:
+        if not looks_like_devices(name) or name in ("", "all") or "," in name or "+" in name:
+            raise UsageError(f"'{name}' does not name a GPU. Write its number or its UUID.")
+    control = Control(client)
+    return {"sentence": " ".join(control.wish_of_device(name, wish) for name in names)}

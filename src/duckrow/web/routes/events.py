@@ -1,0 +1,36 @@
+"""GET /events: that something has changed, so that whoever shows it asks again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from duckrow.web.event_stream import PING, EventStream, event
+from duckrow.web.hub import Hub
+from duckrow.web.parts import Of
+
+router = APIRouter(tags=["events"])
+
+_PING_S = 15.0
+_APART_S = 0.5  # changes that come quicker are told together
+
+
+@router.get("/events", summary="A stream of changes (server-sent events).", response_class=Response)
+async def events(of: Of) -> Response:
+    of.hub.check_room()
+    return EventStream(_changes(of.hub), of.hub)
+
+
+async def _changes(hub: Hub) -> AsyncGenerator[str, None]:
+    async with hub.stream() as listener:
+        yield event({"seq": hub.changes}, "hello")
+        while True:
+            change = await listener.wait(_PING_S)
+            if change is None:
+                yield PING
+            else:
+                yield event({"seq": hub.changes, "jobs": change.jobs, "devices": change.devices}, "change")
+                await asyncio.sleep(_APART_S)

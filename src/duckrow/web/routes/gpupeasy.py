@@ -1,0 +1,138 @@
+"""GPUPeasy's routes, for scripts that were written for its server; always 200, and a status in the JSON."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from duckrow.api.client import Client
+from duckrow.api.drafts import outfile_problems
+from duckrow.api.job_details import outfile_of
+from duckrow.api.job_pages import jobs_of_page
+from duckrow.api.listing import Filter
+from duckrow.api.options import read_options, with_recipe
+from duckrow.api.views import JobView
+from duckrow.core.batch import tidy_name
+from duckrow.core.errors import DuckrowError, UsageError
+from duckrow.core.lifecycle import Outcome, State
+from duckrow.web.answer import Json
+from duckrow.web.parts import Of
+
+router = APIRouter(include_in_schema=False)
+
+_MOST = 10_000
+_FAILED = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.SUCCEEDED)
+_LIVE = ("starting", "running", "stopping")
+_KEYS = {"jobCommand": "command", "jobName": "name", "outFile": "output file"}
+
+
+@router.get("/availabledevices")
+async def available_devices(of: Of) -> Json:
+    return await of.desk.show(
+        lambda client: _value([",".join(seat.devices) for seat in client.seats() if not seat.side])
+    )
+
+
+@router.get("/deviceutilization")
+async def device_utilization(of: Of) -> Json:
+    return await of.desk.show(
+        lambda client: _value([{**_job(view), "gpu": ",".join(view.devices)} for view in _jobs(client, _LIVE)])
+    )
+
+
+@router.get("/scheduledjobs")
+async def scheduled_jobs(of: Of) -> Json:
+    return await of.desk.show(lambda client: _value([_job(view) for view in _jobs(client, ("queued",))]))
+
+
+@router.get("/successfuljobs")
+async def successful_jobs(of: Of) -> Json:
+    return await of.desk.show(lambda client: _value([_ended(view) for view in _jobs(client, ("succeeded",))]))
+
+
+@router.get("/failedjobs")
+async def failed_jobs(of: Of) -> Json:
+    return await of.desk.show(lambda client: _value([_ended(view) for view in _jobs(client, _FAILED)]))
+
+
+@router.get("/jobinfo/{word}")
+async def job_info(of: Of, word: str) -> Json:
+    return await of.desk.show(_info, word)
+
+
+@router.post("/addnewjob")
+async def add_new_job(of: Of, request: Request) -> Response:
+    try:
+        body: Any = await request.json()
+    except (ValueError, RecursionError):
+        body = None
+    return await of.desk.do(_add, body)
+
+
+def _value(value: Any) -> dict[str, Any]:
+    return {"status": "successful", "value": value}
+
+
+def _jobs(client: Client, statuses: tuple[str, ...]) -> list[JobView]:
+    return jobs_of_page(client, Filter(statuses=statuses), "id", 1, _MOST)
+
+
+def _job(view: JobView) -> dict[str, Any]:
+    return {"jobCommand": view.command, "jobID": view.id, "jobName": view.name}
+
+
+def _ended(view: JobView) -> dict[str, Any]:
+    return {**_job(view), "returnCode": _return_code(view)}
+
+
+def _return_code(view: JobView) -> int | None:
+    """As Python's subprocess tells it: a signal as a negative number."""
+    return -view.signal if view.signal is not None else view.exit_code
+
+
+def _info(client: Client, word: str) -> dict[str, Any]:
+    views = client.views([int(word)]) if word.isdecimal() and len(word) < 18 else []
+    if not views:
+        return {"status": "failed", "value": {}, "message": f"There is no job {word[:50]}."}
+    view = views[0]
+    done = {Outcome.SUCCEEDED: "Succeeded"}.get(Outcome(view.outcome), "Failed") if view.outcome else ""
+    return _value(
+        {
+            "jobid": view.id,
+            "jobName": view.name,
+            "jobCommand": view.command,
+            "outFile": view.log or outfile_of(client, view.id),
+            "status": done or ("Scheduled" if view.state == State.QUEUED else "Running"),
+            "returnCode": _return_code(view) if view.outcome else None,
+        }
+    )
+
+
+def _add(client: Client, body: Any) -> dict[str, Any]:
+    try:
+        job_id = _added(client, body)
+    except DuckrowError as error:
+        return {"status": "failed", "message": str(error)}
+    return {"status": "successful", "message": "Job added successfully", "jobID": job_id}
+
+
+def _added(client: Client, body: Any) -> int:
+    job = body.get("job") if isinstance(body, dict) else None
+    if not isinstance(job, dict):
+        raise UsageError('There is no job. Send {"job": {"jobName": ..., "outFile": ..., "jobCommand": [...]}}.')
+    for key, what in _KEYS.items():
+        if not job.get(key):
+            raise UsageError(f"The job has no {what}: '{key}' is missing or empty.")
+    words, name, outfile = job["jobCommand"], job["jobName"], job["outFile"]
+    if not isinstance(words, list) or not all(isinstance(each, str) for each in [*words, name, outfile]):
+        raise UsageError("jobName and outFile are texts, and jobCommand is a list of words.")
+    path = os.path.abspath(outfile)
+    for problem in outfile_problems(path):
+        raise UsageError(problem)
+    request = read_options({"name": tidy_name(name), "outfile": path})
+    spec = with_recipe(request.spec(command=shlex.join(words), name=request.name), None)
+    return client.submit([spec], request.environment)[0]

@@ -1,0 +1,99 @@
+"""Steering jobs: what is done to one or to many, changes, and running again."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from duckrow.api.actions import MOST_JOBS, act, edit_words
+from duckrow.api.client import Client
+from duckrow.api.control import Control
+from duckrow.api.job_details import check_job, job_details
+from duckrow.api.listing import matching_ids
+from duckrow.core.errors import ConflictError, UsageError
+from duckrow.web.answer import Json
+from duckrow.web.parts import JobId, Of
+from duckrow.web.routes.jobs import filter_of
+
+router = APIRouter(tags=["jobs"])
+
+Id = Annotated[int, Field(ge=1, le=2**62)]
+Priority = Annotated[int, Field(ge=-(2**31), le=2**31)]
+
+
+class Action(BaseModel):
+    """What to do to which jobs: `ids`, or all that match `select`, written as the query of GET /jobs."""
+
+    action: Literal["kill", "rerun", "hold", "release", "remove", "priority", "first", "last", "before", "place"]
+    ids: list[Id] | None = Field(None, max_length=MOST_JOBS)
+    select: str | None = Field(None, max_length=1000, examples=["status=failed&project=thesis"])
+    priority: Priority | None = None
+    before: Id | None = None
+    changes: dict[str, Any] | None = None
+    places: list[tuple[Id, Priority, float]] = Field([], max_length=MOST_JOBS)
+
+
+class Changes(BaseModel):
+    changes: dict[str, Any] = {}
+
+
+@router.post("/jobs/actions", summary="Do something to one job or to many.")
+async def do(of: Of, action: Action) -> Json:
+    return await of.desk.do(_do, action)
+
+
+def _do(client: Client, wanted: Action) -> dict[str, Any]:
+    if (wanted.ids is None) == (wanted.select is None):
+        raise UsageError("Say which jobs: either 'ids' or 'select'.")
+    ids = wanted.ids if wanted.ids is not None else _selected(client, wanted.select or "")
+    deed = act(
+        client,
+        wanted.action,
+        ids,
+        priority=wanted.priority,
+        before=wanted.before,
+        changes=wanted.changes,
+        places=wanted.places,
+    )
+    return asdict(deed)
+
+
+def _selected(client: Client, query: str) -> list[int]:
+    words = parse_qs(query.removeprefix("?"))
+    statuses = words.pop("status", [])
+    unknown = set(words) - {"project", "sweep", "q"}
+    if unknown:
+        raise UsageError(f"Jobs cannot be selected by '{min(unknown)}'. There are: status, project, sweep, q.")
+    wanted = filter_of(client, statuses, **{name: values[-1] for name, values in words.items()})
+    ids = matching_ids(client, wanted, MOST_JOBS + 1)
+    if len(ids) > MOST_JOBS:
+        raise UsageError(f"More than {MOST_JOBS} jobs match. Select fewer at a time. Nothing was done.")
+    return ids
+
+
+@router.patch("/jobs/{job_id:int}", summary="Change a job that waits.")
+async def edit_job(of: Of, job_id: JobId, changes: dict[str, Any]) -> Json:
+    return await of.desk.do(_edit, job_id, changes)
+
+
+def _edit(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, Any]:
+    check_job(client, job_id)
+    Control(client).edit(job_id, edit_words(changes))
+    return job_details(client, job_id)
+
+
+@router.post("/jobs/{job_id:int}/rerun", summary="Run a job that is done again, as it is or with changes.")
+async def rerun_job(of: Of, job_id: JobId, changes: Changes) -> Json:
+    return await of.desk.do(_rerun, job_id, changes.changes)
+
+
+def _rerun(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, Any]:
+    check_job(client, job_id)
+    deed = act(client, "rerun", [job_id], changes=changes)
+    if deed.refused:
+        raise ConflictError(f"J{deed.refused[0]['why'][1:]}: nothing to run again.")
+    return job_details(client, job_id)

@@ -1,0 +1,67 @@
+"""The queue as a whole: pausing it, going on, and how many jobs of a project run at a time."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from duckrow.api.client import Client
+from duckrow.api.control import Control
+from duckrow.core.job import check_name
+from duckrow.web.answer import Json
+from duckrow.web.parts import Of
+
+router = APIRouter(prefix="/queue", tags=["queue"])
+
+Project = Annotated[str | None, Field(max_length=100)]
+
+
+class Scope(BaseModel):
+    """All, or one project."""
+
+    project: Project = None
+
+
+class Pause(Scope):
+    stop_running: bool = False  # suspend what runs; its GPU memory stays taken
+
+
+class Limit(BaseModel):
+    project: str = Field(max_length=100)
+    max_running: int | None = Field(None, ge=0, le=10**9)  # null: no limit
+
+
+@router.post("/pause", summary="Start nothing more, of all or of a project.")
+async def pause(of: Of, wanted: Pause) -> Json:
+    return await of.desk.do(_pause, wanted)
+
+
+def _pause(client: Client, wanted: Pause) -> dict[str, Any]:
+    if wanted.project is not None:
+        check_name("project", wanted.project)
+    client.pause(wanted.project)
+    suspended = client.suspend(wanted.project) if wanted.stop_running else 0
+    return {"sentence": f"{wanted.project or 'Everything'} is paused.", "suspended": suspended}
+
+
+@router.post("/resume", summary="Go on after a pause.")
+async def resume(of: Of, wanted: Scope) -> Json:
+    return await of.desk.do(_resume, wanted)
+
+
+def _resume(client: Client, wanted: Scope) -> dict[str, Any]:
+    client.unpause(wanted.project)
+    return {"sentence": f"{wanted.project or 'Everything'} goes on."}
+
+
+@router.post("/limit", summary="Limit how many jobs of a project run at a time.")
+async def limit(of: Of, wanted: Limit) -> Json:
+    return await of.desk.do(_limit, wanted)
+
+
+def _limit(client: Client, wanted: Limit) -> dict[str, Any]:
+    check_name("project", wanted.project)
+    Control(client).limit(wanted.project, wanted.max_running)
+    return {"project": wanted.project, "max_running": wanted.max_running}

@@ -1,0 +1,61 @@
+"""GET /status: the whole in one look."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import time
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from duckrow import __version__
+from duckrow.api.client import Client
+from duckrow.api.control import Control
+from duckrow.web.answer import Json
+from duckrow.web.parts import Of, Parts
+
+router = APIRouter(tags=["status"])
+
+
+@router.get("/status", summary="The scheduler, the projects, and how many jobs there are of each kind.")
+async def status(request: Request, of: Of) -> Json:
+    return await of.shared.show(request, _status, of)
+
+
+def _status(client: Client, of: Parts) -> dict[str, Any]:
+    daemon = client.daemon()
+    pauses = client.jobs.pauses()
+    limits = Control(client).limits()
+    by_project = of.tallies.by_project(client)
+    counts: dict[str, int] = {}
+    for of_project in by_project.values():
+        for kind, jobs in of_project.items():
+            counts[kind] = counts.get(kind, 0) + jobs
+    names = sorted({*by_project, *limits, *pauses} - {""})
+    return {
+        "version": __version__,
+        "user": user_name(),
+        "machine": socket.gethostname(),
+        "read_only": of.serving.read_only,
+        "now": time.time(),
+        "cwd": os.getcwd(),
+        "daemon": {"running": False}
+        if daemon is None
+        else {"running": True, "pid": daemon.pid, "since": daemon.started_at, "home": client.folder.root},
+        "paused": "" in pauses,
+        "paused_projects": [name for name in pauses if name],
+        "counts": counts,
+        "projects": [{"name": name, "counts": by_project.get(name, {}), "limit": limits.get(name)} for name in names],
+        "hosts": [
+            {"id": host.id, "name": host.name, "kind": host.kind, "alive": True} for host in client.living_hosts()
+        ],
+    }
+
+
+def user_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, as in containers
+        return str(os.getuid())

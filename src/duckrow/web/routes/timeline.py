@@ -1,0 +1,25 @@
+"""GET /timeline: what ran on which device when."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+
+from duckrow.api.timeline import timeline
+from duckrow.web.answer import Json
+from duckrow.web.parts import Of
+
+router = APIRouter(tags=["timeline"])
+
+Time = Annotated[float | None, Query(ge=0, le=1e11, allow_inf_nan=False)]
+
+
+@router.get("/timeline", summary="A lane for each device, with a bar for each attempt on it.")
+async def show_timeline(
+    request: Request,
+    of: Of,
+    from_: Annotated[float | None, Query(alias="from", ge=0, le=1e11, allow_inf_nan=False)] = None,
+    to: Time = None,
+) -> Json:
+    return await of.shared.show(request, timeline, from_, to)

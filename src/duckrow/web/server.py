@@ -1,0 +1,98 @@
+"""The server: a socket, the application behind it, and an end without delay."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import FrameType
+
+import uvicorn
+
+from duckrow.core.errors import DuckrowError
+from duckrow.web.app import build
+from duckrow.web.hub import Hub
+from duckrow.web.serving import Serving
+
+_PORTS_TRIED = 50
+_MOST_CONNECTIONS = 1000
+_END_S = 2
+_BACKLOG = 512
+
+
+def listen(serving: Serving, exact: bool) -> tuple[socket.socket, Serving]:
+    """A socket at this port, or at the next that is free unless it has to be `exact`; and where that is."""
+    for port in range(serving.port, serving.port + (1 if exact else _PORTS_TRIED)):
+        try:
+            found = _listening(serving.host, port)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                continue
+            raise DuckrowError(f"{serving.host} port {port} cannot be listened at: {error.strerror}.") from None
+        return found, replace(serving, port=found.getsockname()[1])
+    last = "" if exact else f" to {serving.port + _PORTS_TRIED - 1}"
+    raise DuckrowError(f"Port {serving.port}{last} is in use. Choose another: duckrow web --port 9000")
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Said to be TCP: only of such sockets does asyncio send small answers at once, and not 40 ms later."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen(_BACKLOG)
+    except BaseException:
+        found.close()
+        raise
+    return found
+
+
+def serve(listening: socket.socket, serving: Serving) -> None:
+    """Until somebody ends it."""
+    app, parts = build(serving)
+    config = uvicorn.Config(
+        app,
+        log_level=logging.WARNING,
+        access_log=False,  # addresses have tokens in them
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_graceful_shutdown=_END_S,
+        timeout_keep_alive=30,
+        limit_concurrency=_MOST_CONNECTIONS,
+    )
+    _Server(config, parts.hub).run([listening])
+
+
+class _Server(uvicorn.Server):
+    """Ends its streams at once: browsers never do."""
+
+    def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
+        super().__init__(config)
+        self._hub = hub
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """To be told to end is no failure, so the signal is not raised again afterwards."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.should_exit = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._hub.close)

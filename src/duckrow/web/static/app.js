@@ -1,0 +1,99 @@
+/** The beginning: puts the shell up, opens the view of the address, and keeps it fresh. */
+
+import { get } from "./js/api.js";
+import { setClock, startClock } from "./js/clock.js";
+import { fill, h } from "./js/dom.js";
+import { News } from "./js/events.js";
+import { Keyboard } from "./js/keyboard.js";
+import { Refreshing } from "./js/refreshing.js";
+import { Router } from "./js/router.js";
+import { Shell } from "./js/shell.js";
+import { current } from "./js/current.js";
+
+const main = document.getElementById("view");
+const shell = new Shell(document.getElementById("top"), document.getElementById("connection"));
+const keyboard = new Keyboard();
+const problem = h("div", { class: "notice is-problem", role: "alert", hidden: true });
+
+let view = null;
+let opening = 0;
+let timer = 0;
+
+const status = new Refreshing(
+  async () => {
+    current.status = await get("/status");
+    setClock(current.status.now);
+    shell.show(current.status);
+    view?.statusChanged?.(current.status);
+  },
+  () => {},
+);
+
+async function open(route, place) {
+  if (view?.path === place.path && view.moved) {
+    view.moved(place.query);
+    return;
+  }
+  const mine = ++opening;
+  leave();
+  shell.mark(route?.section ?? "");
+  const next = route ? await load(route, place) : null;
+  if (mine !== opening) return;
+  enter(next ?? lost(place), place);
+}
+
+async function load(route, place) {
+  const module = await route.load();
+  return module.open(place);
+}
+
+function enter(next, place) {
+  view = next;
+  view.path = place.path;
+  fill(main, problem, view.element);
+  problem.hidden = true;
+  retitle();
+  scrollTo(0, 0);
+  keyboard.use(view.keys ?? {});
+  view.refreshing = new Refreshing(() => view.refresh(), tell);
+  current.refresh = () => {
+    view?.refreshing.want();
+    status.want();
+  };
+  view.refreshing.want();
+  if (view.every_ms) timer = setInterval(() => view.refreshing.want(), view.every_ms);
+}
+
+function leave() {
+  clearInterval(timer);
+  view?.refreshing.close();
+  view?.close?.();
+  view = null;
+}
+
+function tell(error) {
+  problem.hidden = error === null || error.status === 0;
+  if (error) fill(problem, error.message, error.hint ? h("span", { class: "hint" }, ` ${error.hint}`) : null);
+  if (error && error.status === undefined) console.error(error);
+  if (!error) retitle();
+}
+
+function retitle() {
+  document.title = `${view.title} · duckrow`;
+}
+
+function lost(place) {
+  const element = h("div", { class: "empty" }, h("h2", {}, "There is no such page"), h("p", {}, place.path));
+  return { title: "Not found", element, refresh: async () => {} };
+}
+
+const news = new News(
+  () => {
+    status.want();
+    view?.refreshing.want();
+  },
+  (connection) => shell.showConnection(connection),
+);
+new Router(open).arrive();
+startClock();
+news.open();

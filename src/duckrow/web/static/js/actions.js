@@ -1,0 +1,148 @@
+/** What can be done to jobs: asked where it destroys, done, and told with a way back. */
+
+import { post } from "./api.js";
+import { edit } from "./changing.js";
+import { current } from "./current.js";
+import { ask } from "./dialog.js";
+import { counted } from "./format.js";
+import { LIVE, MAY } from "./states.js";
+import { failed, toast } from "./toast.js";
+
+/**
+ * @typedef {object} Targets which jobs: those that are known here, or all that a filter finds
+ * @property {any[]} jobs
+ * @property {string} [select] a query like that of GET /jobs
+ * @property {number} [count] how many it finds
+ */
+
+/** In the order of menus and bars. `past` tells what was done. */
+export const ACTIONS = {
+  kill: { title: "Kill", key: "K", past: "Killed", destroys: true },
+  rerun: { title: "Rerun", key: "r", past: "Back in the queue:" },
+  hold: { title: "Hold", key: "h", past: "Held" },
+  release: { title: "Release", key: "l", past: "Released" },
+  priority: { title: "Priority", key: "c", past: "Changed the priority of" },
+  first: { title: "Move to the front", key: "f", past: "Moved to the front:" },
+  before: { title: "Move before…", past: "Moved" },
+  edit: { title: "Edit…", key: "e", past: "Changed" },
+  remove: { title: "Remove", key: "Delete", past: "Removed", destroys: true },
+};
+
+/** @param {any[]} jobs @returns {string[]} the actions that at least one of them allows */
+export function allowed(jobs) {
+  return Object.keys(ACTIONS).filter((action) => jobs.some(MAY[action]) && (action !== "edit" || jobs.length === 1));
+}
+
+/** @param {string} action @param {Targets} targets */
+export async function perform(action, targets) {
+  if (action === "edit") return edit(targets.jobs[0]);
+  const body = await prepared(action, targets);
+  return body ? run(body) : undefined;
+}
+
+/** The request, with what the person had to be asked for; null if the answer was no. */
+async function prepared(action, targets) {
+  const ids = targets.jobs.filter(MAY[action]).map((job) => job.id);
+  if (!targets.select && !ids.length) return nothing(action);
+  const body = targets.select === undefined ? { action, ids } : { action, select: targets.select };
+  const whom = subject(targets, ids);
+  if (needsQuestion(action, targets)) return (await ask(question(action, whom, targets))) && body;
+  if (action === "priority") return withAnswer(body, priorityQuestion(whom, targets.jobs), "priority");
+  if (action === "before") return withAnswer(body, beforeQuestion(whom), "before");
+  return body;
+}
+
+function nothing(action) {
+  toast(`${ACTIONS[action].title}: none of the selected jobs is in a state for that.`);
+  return null;
+}
+
+const subject = (targets, ids) =>
+  targets.select === undefined
+    ? ids.length === 1
+      ? `job ${ids[0]}`
+      : counted(ids.length, "job")
+    : `all ${counted(targets.count, "job")} found`;
+
+/** A job that waits can be killed and brought back; one that runs loses its work. */
+function needsQuestion(action, targets) {
+  if (action === "remove") return true;
+  if (action === "kill") return targets.select !== undefined || targets.jobs.some((job) => LIVE.includes(job.state));
+  return action === "rerun" && targets.select !== undefined;
+}
+
+function question(action, whom, targets) {
+  const texts = {
+    kill: "All processes end: SIGTERM first, SIGKILL after the grace. What is not saved is lost.",
+    remove: "duckrow forgets them, with their attempts and logs. This cannot be undone.",
+    rerun: "They go back into the queue, as a further attempt.",
+  };
+  const { title, destroys } = ACTIONS[action];
+  const list =
+    targets.select === undefined
+      ? targets.jobs
+          .filter(MAY[action])
+          .slice(0, 6)
+          .map((job) => `${job.id} ${job.name}`)
+      : [];
+  return { title: `${title} ${whom}?`, text: texts[action], list, yes: title, destroys };
+}
+
+const priorityQuestion = (whom, jobs) => ({
+  title: `Priority of ${whom}`,
+  fields: [
+    {
+      name: "priority",
+      label: "Priority",
+      kind: "number",
+      value: jobs[0]?.priority ?? 0,
+      required: true,
+      hint: "Higher ones start first; below zero is for the night.",
+    },
+  ],
+  yes: "Change",
+});
+
+const beforeQuestion = (whom) => ({
+  title: `Move ${whom}`,
+  fields: [
+    { name: "before", label: "Before job", kind: "number", required: true, hint: "The number of a job that waits." },
+  ],
+  yes: "Move",
+});
+
+async function withAnswer(body, asked, name) {
+  const answers = await ask(asked);
+  return answers && { ...body, [name]: Number(answers[name]) };
+}
+
+/** Sends a request, tells what came of it, and offers the way back. */
+export async function run(body) {
+  try {
+    const { done, refused, undo } = await post("/jobs/actions", body);
+    if (done.length)
+      toast(
+        `${ACTIONS[body.action].past} ${done.length === 1 ? `job ${done[0]}` : counted(done.length, "job")}.`,
+        undo ? () => takeBack(undo) : null,
+      );
+    if (refused.length) toast(refusal(refused), null, "is-problem");
+  } catch (error) {
+    failed(error);
+  }
+  current.refresh();
+}
+
+function refusal(refused) {
+  const rest = refused.length > 1 ? ` So were ${counted(refused.length - 1, "other")}.` : "";
+  return `Job ${refused[0].id} was left as it is: ${refused[0].why}${rest}`;
+}
+
+async function takeBack(undo) {
+  try {
+    for (const body of [undo].flat()) await post("/jobs/actions", body);
+    toast("Taken back.");
+  } catch (error) {
+    failed(error);
+  }
+  current.refresh();
+}

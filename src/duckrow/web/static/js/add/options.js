@@ -1,0 +1,54 @@
+/** What jobs need, as fields; what was typed last time is there again. */
+
+import { current } from "../current.js";
+import { field } from "../dialog.js";
+import { h } from "../dom.js";
+import { keep, kept } from "../keeping.js";
+
+const FIELDS = [
+  { name: "name", label: "Name", hint: "Empty: the script or program." },
+  { name: "project", label: "Project", placeholder: "default" },
+  { name: "gpus", label: "GPUs", kind: "number", hint: "Empty: as usual; 0: none." },
+  { name: "gpu_mem", label: "GPU memory", hint: "As in 10G; auto: learn it." },
+  { name: "priority", label: "Priority", kind: "number", hint: "Higher ones start first." },
+  { name: "retries", label: "Retries", kind: "number" },
+  { name: "timeout", label: "Time limit", hint: "As in 2h." },
+  { name: "cwd", label: "Folder" },
+];
+const KEPT = ["project", "gpus", "gpu_mem", "cwd"];
+
+export class Options {
+  /** @param {() => void} onChange */
+  constructor(onChange) {
+    const remembered = JSON.parse(kept("add") ?? "{}");
+    this.element = h(
+      "div",
+      { class: "options", on: { input: onChange } },
+      FIELDS.map((one) => field({ ...one, value: KEPT.includes(one.name) ? remembered[one.name] : "" })),
+    );
+  }
+
+  input(name) {
+    return this.element.querySelector(`[name=${name}]`);
+  }
+
+  /** @returns {Record<string, string | number>} what was filled in */
+  get values() {
+    const filled = FIELDS.map(({ name, kind }) => [name, this.input(name).value.trim(), kind]).filter(
+      ([, text]) => text !== "",
+    );
+    return Object.fromEntries(filled.map(([name, text, kind]) => [name, kind === "number" ? Number(text) : text]));
+  }
+
+  remember() {
+    const { values } = this;
+    keep(
+      "add",
+      JSON.stringify(Object.fromEntries(KEPT.filter((name) => name in values).map((name) => [name, values[name]]))),
+    );
+  }
+
+  statusChanged() {
+    this.input("cwd").placeholder = current.status?.cwd ?? "";
+  }
+}

@@ -1,0 +1,74 @@
+/** The parameters of a sweep: a name and its values on each line. */
+
+import { button, h } from "../dom.js";
+
+export class Parameters {
+  /** @param {() => void} onChange */
+  constructor(onChange) {
+    this.onChange = onChange;
+    this.lines = h("div", { class: "parameters" });
+    const hint = h(
+      "p",
+      { class: "hint" },
+      "Values as behind -p: 0.1 0.01 · 0..9 · 0..1..0.25. Drawn: log:1e-5..1e-1 · uniform:0..0.5 · int:1..8.",
+    );
+    this.element = h(
+      "div",
+      { on: { input: onChange } },
+      this.lines,
+      button("Add a parameter", () => this.line("")),
+      hint,
+    );
+  }
+
+  line(name) {
+    const remove = () => {
+      line.remove();
+      this.onChange();
+    };
+    const line = h(
+      "div",
+      { class: "parameter" },
+      h("input", {
+        type: "text",
+        value: name,
+        placeholder: "name",
+        "aria-label": "Parameter",
+        class: "parameter-name",
+      }),
+      h("input", {
+        type: "text",
+        placeholder: "values",
+        "aria-label": name ? `Values of ${name}` : "Values",
+        class: "parameter-values",
+      }),
+      h("button", { type: "button", class: "icon", "aria-label": "Remove this parameter", on: { click: remove } }, "×"),
+    );
+    this.lines.append(line);
+    return line;
+  }
+
+  /** Lines for these names; empty lines for names that are gone go. @param {string[]} names */
+  suggest(names) {
+    for (const { line, name, values } of this.rows()) if (!values && !names.includes(name)) line.remove();
+    const there = this.rows().map(({ name }) => name);
+    for (const name of names) if (!there.includes(name)) this.line(name);
+  }
+
+  rows() {
+    return [...this.lines.children].map((line) => ({
+      line,
+      name: line.children[0].value.trim(),
+      values: line.children[1].value.trim(),
+    }));
+  }
+
+  /** @returns {Record<string, string>} */
+  get values() {
+    return Object.fromEntries(
+      this.rows()
+        .filter(({ name, values }) => name && values)
+        .map(({ name, values }) => [name, values]),
+    );
+  }
+}

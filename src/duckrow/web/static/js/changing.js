@@ -1,0 +1,51 @@
+/** Changing what a job is: one that waits in place, one that is done for its next attempt. */
+
+import { patch, post } from "./api.js";
+import { current } from "./current.js";
+import { ask } from "./dialog.js";
+import { toast } from "./toast.js";
+
+const FIELDS = [
+  { name: "command", label: "Command", kind: "area", required: true },
+  { name: "name", label: "Name" },
+  { name: "gpus", label: "GPUs", kind: "number", hint: "Empty: as the machine has it." },
+  { name: "priority", label: "Priority", kind: "number" },
+  { name: "timeout", label: "Time limit", hint: "As in 2h; empty: none." },
+  { name: "retries", label: "Retries", kind: "number" },
+];
+
+/** Changes a job that waits. */
+export function edit(job) {
+  const words = { title: `Edit job ${job.id}`, yes: "Save", told: `Job ${job.id} was changed.` };
+  return change(job, words, FIELDS, (changes) => patch(`/jobs/${job.id}`, changes));
+}
+
+/** Runs a job that is done again, with changes. */
+export function rerunWithChanges(job) {
+  const words = {
+    title: `Rerun job ${job.id} with changes`,
+    yes: "Rerun",
+    told: `Job ${job.id} is back in the queue.`,
+  };
+  const fields = FIELDS.filter(({ name }) => name !== "name");
+  return change(job, words, fields, (changes) => post(`/jobs/${job.id}/rerun`, { changes }));
+}
+
+async function change(job, { title, yes, told }, fields, send) {
+  const before = { ...job, timeout: job.timeout_s === null ? "" : `${job.timeout_s}s` };
+  const shown = fields.map((field) => ({ ...field, value: before[field.name] ?? "" }));
+  const answer = await ask({ title, yes, fields: shown, send: (values) => send(changesIn(values, shown)) });
+  if (answer) toast(told);
+  current.refresh();
+}
+
+/** Only what was changed is sent: the rest stays as it is, whatever it is by then. */
+function changesIn(values, fields) {
+  const changed = fields.filter(({ name, value }) => values[name].replaceAll("\r\n", "\n") !== String(value));
+  return Object.fromEntries(changed.map(({ name, kind }) => [name, typed(values[name], kind)]));
+}
+
+function typed(text, kind) {
+  if (text === "") return null;
+  return kind === "number" ? Number(text) : text;
+}

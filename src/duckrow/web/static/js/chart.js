@@ -1,0 +1,156 @@
+/** Lines over time or steps, drawn as SVG that takes its colours from the style sheet. */
+
+import { fill, h, say, svg } from "./dom.js";
+import { keyed } from "./keyed.js";
+
+const WIDTH = 1000;
+const HEIGHT = 100;
+
+/**
+ * @typedef {object} Series
+ * @property {string} key
+ * @property {string} name
+ * @property {string} colour a class, as in "share-3"
+ * @property {[number, number][]} points
+ *
+ * @typedef {object} Range
+ * @property {[number, number]} x
+ * @property {[number, number]} y
+ * @property {number | null} [mark] a level to draw a line at
+ * @property {number} [gap] points that are farther apart are not joined: nobody looked meanwhile
+ */
+
+export class Chart {
+  /**
+   * @param {object} options
+   * @param {string} options.label
+   * @param {(x: number) => string} options.xText
+   * @param {(y: number) => string} options.yText
+   * @param {(key: string) => void} [options.onChoose] a line was clicked
+   */
+  constructor({ label, xText, yText, onChoose }) {
+    Object.assign(this, { xText, yText });
+    this.lines = svg("g", { class: "chart-lines" });
+    this.mark = svg("line", { class: "chart-mark", x1: 0, x2: WIDTH });
+    this.cursor = svg("line", { class: "chart-cursor", y1: 0, y2: HEIGHT, visibility: "hidden" });
+    this.drawing = svg(
+      "svg",
+      { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": label },
+      this.mark,
+      this.lines,
+      this.cursor,
+    );
+    [this.top, this.bottom, this.left, this.right, this.tip] = ["top", "bottom", "left", "right", "tip"].map((part) =>
+      h("span", { class: `chart-${part}` }),
+    );
+    this.tip.hidden = true;
+    const head = h("figcaption", { class: "chart-title" }, label);
+    const plot = h(
+      "div",
+      { class: "chart-plot", on: { pointermove: (event) => this.point(event), pointerleave: () => this.unpoint() } },
+      this.drawing,
+      this.top,
+      this.bottom,
+      this.tip,
+    );
+    if (onChoose) plot.addEventListener("click", () => this.nearest && onChoose(this.nearest.key));
+    this.element = h("figure", { class: "chart" }, head, plot, h("div", { class: "chart-x" }, this.left, this.right));
+  }
+
+  /** @param {Series[]} series @param {Range} range */
+  show(series, range) {
+    this.series = series;
+    this.range = range;
+    keyed(
+      this.lines,
+      series,
+      (one) => one.key,
+      () => svg("path", { class: "chart-line" }),
+      (path, one) => this.draw(path, one),
+    );
+    this.drawMark();
+    say(this.top, this.yText(range.y[1]));
+    say(this.bottom, this.yText(range.y[0]));
+    say(this.left, series.length ? this.xText(range.x[0]) : "");
+    say(this.right, series.length ? this.xText(range.x[1]) : "");
+  }
+
+  draw(path, { points, colour }) {
+    const gap = this.range.gap ?? Infinity;
+    const steps = points.map(([x, y], index) => {
+      const isApart = index === 0 || x - points[index - 1][0] > gap;
+      return `${isApart ? "M" : "L"}${this.xOf(x).toFixed(1)} ${this.yOf(y).toFixed(2)}`;
+    });
+    path.setAttribute("d", steps.join(""));
+    path.setAttribute("class", `chart-line ${colour}`);
+  }
+
+  drawMark() {
+    const { mark } = this.range;
+    this.mark.setAttribute("visibility", mark ? "visible" : "hidden");
+    if (!mark) return;
+    this.mark.setAttribute("y1", String(this.yOf(mark)));
+    this.mark.setAttribute("y2", String(this.yOf(mark)));
+  }
+
+  xOf(x) {
+    const [low, high] = this.range.x;
+    return ((x - low) / (high - low || 1)) * WIDTH;
+  }
+
+  yOf(y) {
+    const [low, high] = this.range.y;
+    return HEIGHT - ((y - low) / (high - low || 1)) * HEIGHT;
+  }
+
+  /** Tells the point that is nearest to the pointer. */
+  point(event) {
+    const box = this.drawing.getBoundingClientRect();
+    const x = ((event.clientX - box.left) / box.width) * WIDTH;
+    const y = ((event.clientY - box.top) / box.height) * HEIGHT;
+    const found = this.nearestTo(x, y);
+    if (!found) return;
+    this.nearest = found.series;
+    this.cursor.setAttribute("visibility", "visible");
+    this.cursor.setAttribute("x1", String(this.xOf(found.point[0])));
+    this.cursor.setAttribute("x2", String(this.xOf(found.point[0])));
+    const name = this.series.length > 1 ? `${found.series.name}: ` : "";
+    this.tip.hidden = false;
+    this.tip.classList.toggle("is-left", x > WIDTH / 2);
+    fill(this.tip, `${name}${this.yText(found.point[1])} · ${this.xText(found.point[0])}`);
+    this.highlight(found.series.key);
+  }
+
+  nearestTo(x, y) {
+    let best = null;
+    for (const series of this.series ?? []) {
+      for (const point of series.points) {
+        // Along the axis first: a line is read at a moment.
+        const far = Math.abs(this.xOf(point[0]) - x) * 4 + Math.abs(this.yOf(point[1]) - y);
+        if (!best || far < best.far) best = { far, series, point };
+      }
+    }
+    return best;
+  }
+
+  highlight(key) {
+    for (const path of this.lines.children) path.classList.toggle("is-faint", key !== null && path.dataset.key !== key);
+  }
+
+  unpoint() {
+    this.nearest = null;
+    this.tip.hidden = true;
+    this.cursor.setAttribute("visibility", "hidden");
+    this.highlight(null);
+  }
+}
+
+/** A range that holds all values. @param {number[]} values @returns {[number, number]} */
+export function rangeOf(values) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return low > high ? [0, 1] : low === high ? [low - 0.5, high + 0.5] : [low, high];
+}

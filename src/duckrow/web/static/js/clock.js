@@ -1,0 +1,36 @@
+/** The server's clock, and the texts on the page that tell how long something has been going on. */
+
+import { duration } from "./format.js";
+import { say } from "./dom.js";
+
+let ahead_s = 0;
+
+/** @param {number} now what the server's clock showed just now */
+export function setClock(now) {
+  ahead_s = now - Date.now() / 1000;
+}
+
+/** The time there, in seconds: a laptop's clock may be wrong. */
+export function serverNow() {
+  return Date.now() / 1000 + ahead_s;
+}
+
+/** Lets an element count from a moment on; null stops it. */
+export function countFrom(element, since) {
+  if (since === null || since === undefined) {
+    delete element.dataset.since;
+    return;
+  }
+  element.dataset.since = String(since);
+  say(element, duration(serverNow() - since));
+}
+
+/** Moves all counting texts on, each second, while somebody looks. */
+export function startClock() {
+  setInterval(() => {
+    if (document.hidden) return;
+    const now = serverNow();
+    for (const element of document.querySelectorAll("[data-since]"))
+      say(element, duration(now - Number(element.dataset.since)));
+  }, 1000);
+}

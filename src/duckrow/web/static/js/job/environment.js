@@ -1,0 +1,46 @@
+/** The variables of a job, secrets masked; fetched when somebody wants to see them. */
+
+import { get } from "../api.js";
+import { fill, h } from "../dom.js";
+
+export class Environment {
+  /** @param {number} id */
+  constructor(id) {
+    this.body = h("div", { class: "environment" });
+    const opened = () => this.element.open && this.load(id);
+    this.element = h(
+      "details",
+      { class: "panel", on: { toggle: opened } },
+      h("summary", {}, h("h2", {}, "Environment")),
+      this.body,
+    );
+  }
+
+  async load(id) {
+    try {
+      const { variables } = await get(`/jobs/${id}/environment`);
+      fill(this.body, variables.length ? this.table(variables) : "No variables are recorded.");
+    } catch (error) {
+      fill(this.body, error.message);
+    }
+  }
+
+  table(variables) {
+    return h(
+      "table",
+      { class: "table" },
+      h(
+        "tbody",
+        {},
+        variables.map(({ name, value, masked }) =>
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row" }, name),
+            h("td", { class: masked ? "soft" : "", title: masked ? "Hidden: it looks like a secret" : null }, value),
+          ),
+        ),
+      ),
+    );
+  }
+}

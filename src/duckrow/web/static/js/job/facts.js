@@ -1,0 +1,104 @@
+/** The facts of a job, each with its word; those that are not known are left out. */
+
+import { countFrom } from "../clock.js";
+import { button, fill, h } from "../dom.js";
+import { duration, exactMoment, memory, moment, took, value } from "../format.js";
+import { LIVE } from "../states.js";
+import { failed, toast } from "../toast.js";
+
+const NEEDS = { gpu_mem_mb: "GPU memory", total_gpu_mem_mb: "GPU memory in all", mem_mb: "memory" };
+
+/** @param {HTMLElement} list @param {any} job */
+export function showFacts(list, job) {
+  const facts = factsOf(job).filter(([, told]) => told !== "" && told !== null && told !== undefined);
+  const signature = JSON.stringify(facts.map(([word, told]) => [word, told instanceof Node ? told.textContent : told]));
+  if (list.dataset.shown === signature) return; // a text that is being selected stays
+  list.dataset.shown = signature;
+  fill(
+    list,
+    facts.map(([word, told]) => h("div", { class: "fact" }, h("dt", {}, word), h("dd", {}, told))),
+  );
+}
+
+function factsOf(job) {
+  return [
+    ["Command", command(job)],
+    ["Folder", job.cwd],
+    ["GPUs", job.devices.length ? job.devices.join(", ") : job.gpus === null ? "" : `${job.gpus} wanted`],
+    ["Needs", needs(job)],
+    ["PID", job.pid],
+    ["Exit", job.signal ? `signal ${job.signal}` : job.exit_code],
+    ["Runs for", runs(job)],
+    ["Done in about", job.eta_s ? duration(job.eta_s) : ""],
+    ["Peak memory", memory(job.peak_memory_mb)],
+    ["GPU busy", typeof job.utilization === "number" ? `${Math.round(job.utilization)} %` : ""],
+    ["Added", time(job.created_at)],
+    ["Started", time(job.started_at)],
+    ["Ended", time(job.ended_at)],
+    ["Not before", time(job.not_before)],
+    [
+      "After",
+      (job.after ?? [])
+        .map((one) => (typeof one === "object" ? `${one.id ?? one.job} ${one.condition ?? ""}` : one))
+        .join(", "),
+    ],
+    ["Priority", job.priority],
+    ["Retries", job.retries || ""],
+    ["Time limit", job.timeout_s ? duration(job.timeout_s) : ""],
+    ["Host", job.host],
+    ["Parameters", parameters(job.parameters)],
+    ["Code", job.code ? `${job.code.commit ?? ""}${job.code.dirty ? ", with changes" : ""}` : ""],
+    ["Run folder", job.folder],
+    ["Log file", job.log],
+  ];
+}
+
+function needs(job) {
+  const wanted = Object.entries(job.needs ?? {}).filter(
+    ([, amount]) => amount !== null && amount !== false && amount !== "",
+  );
+  return wanted
+    .map(([word, amount]) =>
+      word.endsWith("_mb")
+        ? `${NEEDS[word] ?? word} ${memory(amount)}`
+        : `${word.replaceAll("_", " ")} ${value(amount)}`,
+    )
+    .join(", ");
+}
+
+function command(job) {
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(job.command);
+      toast("The command is copied.");
+    } catch {
+      failed(new Error("This browser does not let the page copy; select the text instead."));
+    }
+  };
+  return h(
+    "span",
+    { class: "fact-command" },
+    h("code", {}, job.command),
+    button("Copy", copy, { class: "button is-link" }),
+  );
+}
+
+function runs(job) {
+  if (!LIVE.includes(job.state)) return took(job.duration_s);
+  const element = h("span", {});
+  countFrom(element, job.started_at);
+  return element;
+}
+
+function time(at) {
+  return at ? h("time", { title: exactMoment(at) }, moment(at)) : "";
+}
+
+function parameters(told) {
+  if (!told || !Object.keys(told).length) return "";
+  return h(
+    "span",
+    { class: "words" },
+    Object.entries(told).map(([name, one]) => h("code", { class: "word" }, `${name}=${value(one)}`)),
+  );
+}

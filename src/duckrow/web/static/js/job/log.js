@@ -1,0 +1,134 @@
+/** The log of an attempt with its tools: follow, search, jump, download. */
+
+import { apiAddress } from "../api.js";
+import { button, h, say, show } from "../dom.js";
+import { bytes } from "../format.js";
+import { failed } from "../toast.js";
+import { LogSearch } from "./log_search.js";
+import { LogWindow } from "./log_window.js";
+
+const SLIDER_FROM = 256 * 1024;
+const STEPS = 1000;
+
+export class Log {
+  /** @param {number} job */
+  constructor(job) {
+    this.job = job;
+    this.attempt = null;
+    this.window = null;
+    this.followButton = button("Follow", () => this.toggleFollow(), {
+      "aria-pressed": "false",
+      title: "Show what is written as it comes (F)",
+    });
+    this.position = h("span", { class: "soft log-position" });
+    this.slider = h("input", {
+      type: "range",
+      min: 0,
+      max: STEPS,
+      "aria-label": "Place in the log",
+      hidden: true,
+      on: { change: () => this.slide() },
+    });
+    this.search = new LogSearch(
+      job,
+      () => this.attempt,
+      (hit) => this.jump(hit),
+    );
+    this.download = h("a", { class: "button", download: "" }, "Download");
+    this.frame = h("div", { class: "log-frame" });
+    this.empty = h("p", { class: "soft log-empty" }, "Nothing has been printed yet.");
+    this.element = h(
+      "section",
+      { class: "panel log", "aria-label": "Log", hidden: true },
+      this.tools(),
+      this.search.results,
+      this.frame,
+      this.empty,
+    );
+  }
+
+  tools() {
+    const wrap = button("Wrap", () => this.toggleWrap(wrap), { "aria-pressed": "true", title: "Break long lines" });
+    return h(
+      "div",
+      { class: "log-tools" },
+      h("h2", {}, "Log"),
+      this.search.input,
+      h("span", { class: "spread" }),
+      this.position,
+      this.slider,
+      button("Start", () => this.toStart(), { title: "To the beginning (0)" }),
+      button("End", () => this.follow(), { title: "To the end (G)" }),
+      this.followButton,
+      wrap,
+      this.download,
+    );
+  }
+
+  /** @param {number} attempt the one whose log is shown; the same again changes nothing */
+  show(attempt) {
+    if (attempt === this.attempt) return;
+    this.close();
+    this.attempt = attempt;
+    this.window = new LogWindow(this.job, attempt, () => this.changed());
+    this.frame.replaceChildren(this.window.element);
+    this.download.setAttribute("href", apiAddress(`/jobs/${this.job}/log/download`, { attempt }));
+    this.follow();
+  }
+
+  follow() {
+    return this.moved(this.window?.follow());
+  }
+
+  toStart() {
+    return this.moved(this.window?.toStart());
+  }
+
+  toggleFollow() {
+    if (!this.window?.isFollowing) return this.follow();
+    this.window.stop();
+    return this.changed();
+  }
+
+  toggleWrap(wrap) {
+    const isWrapped = !this.element.classList.toggle("is-unwrapped");
+    wrap.setAttribute("aria-pressed", String(isWrapped));
+  }
+
+  slide() {
+    return this.moved(this.window?.goTo(Math.floor((this.window.size * Number(this.slider.value)) / STEPS)));
+  }
+
+  async jump(hit) {
+    const line = await this.moved(this.window?.goTo(hit.at));
+    line?.classList.add("is-hit");
+  }
+
+  async moved(moving) {
+    try {
+      return await moving;
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  changed() {
+    const { size, to, isFollowing } = this.window;
+    this.followButton.setAttribute("aria-pressed", String(isFollowing));
+    say(this.position, size ? `${bytes(to)} of ${bytes(size)}` : "");
+    show(this.empty, !size);
+    show(this.slider, size > SLIDER_FROM);
+    if (document.activeElement !== this.slider || isFollowing)
+      this.slider.value = String(size ? (to / size) * STEPS : 0);
+  }
+
+  /** Whether somebody looks has changed. */
+  seen() {
+    if (document.hidden) this.window?.stream.rest();
+    else this.window?.stream.wake();
+  }
+
+  close() {
+    this.window?.stop();
+  }
+}

@@ -1,0 +1,62 @@
+/** What is written to a log from now on: goes on by itself where the connection was lost, and rests unseen. */
+
+import { apiAddress } from "../api.js";
+
+const RETRY_MS = 2000;
+
+export class LogStream {
+  /**
+   * @param {string} path
+   * @param {number | null} attempt
+   * @param {(part: {text: string, from: number, to: number, size: number}) => void} onPart
+   */
+  constructor(path, attempt, onPart) {
+    Object.assign(this, { path, attempt, onPart });
+    this.from = null; // null: nobody wants it
+    this.retry = 0;
+    this.source = null;
+  }
+
+  /** @param {number} from the byte to begin at */
+  begin(from) {
+    this.from = from;
+    this.listen();
+  }
+
+  stop() {
+    this.rest();
+    this.from = null;
+  }
+
+  listen() {
+    this.rest();
+    const source = new EventSource(apiAddress(`${this.path}/stream`, { attempt: this.attempt, from: this.from }));
+    this.source = source;
+    source.addEventListener("message", (event) => this.heard(source, JSON.parse(event.data)));
+    source.addEventListener("end", () => this.stop()); // the attempt is over
+    source.addEventListener("error", () => {
+      // The browser itself would begin again where it began.
+      source.close();
+      this.retry = setTimeout(() => this.wake(), RETRY_MS);
+    });
+  }
+
+  heard(source, part) {
+    if (source !== this.source) return;
+    this.from = part.to;
+    this.onPart(part);
+  }
+
+  /** Nobody looks: no stream. */
+  rest() {
+    clearTimeout(this.retry);
+    this.source?.close();
+    this.source = null;
+  }
+
+  /** Somebody looks again, or the server may be back. */
+  wake() {
+    const isOpen = this.source !== null && this.source.readyState !== EventSource.CLOSED;
+    if (this.from !== null && !isOpen && !document.hidden) this.listen();
+  }
+}

@@ -1,0 +1,187 @@
+/**
+ * A window onto a log: some blocks of lines are on the page, those before and behind are fetched when they are
+ * scrolled to, so that a gigabyte is as quick as a kilobyte.
+ */
+
+import { get } from "../api.js";
+import { h } from "../dom.js";
+import { Lines } from "./lines.js";
+import { LogStream } from "./log_stream.js";
+import { wholeLines } from "./whole_lines.js";
+
+const BLOCK = 64 * 1024;
+const MOST_BLOCKS = 6;
+const NEAR_PX = 400;
+
+export class LogWindow {
+  /** @param {number} job @param {number | null} attempt @param {() => void} onChange */
+  constructor(job, attempt, onChange) {
+    this.path = `/jobs/${job}/log`;
+    this.attempt = attempt;
+    this.onChange = onChange;
+    this.size = 0;
+    this.isFollowing = false;
+    this.isBusy = false;
+    this.visit = 0;
+    this.stream = new LogStream(this.path, attempt, (part) => this.grow(part));
+    /** @type {{from: number, to: number, lines: Lines}[]} */
+    this.blocks = [];
+    this.element = h("div", {
+      class: "log-text",
+      tabindex: 0,
+      role: "log",
+      "aria-label": "Log",
+      on: { scroll: () => this.scrolled() },
+    });
+  }
+
+  get from() {
+    return this.blocks[0]?.from ?? 0;
+  }
+
+  get to() {
+    return this.blocks.at(-1)?.to ?? 0;
+  }
+
+  // -- moving ------------------------------------------------------------------------------------------------------
+
+  /** Shows the end and what is written from now on. */
+  async follow() {
+    await this.restart(async () => {
+      await this.append(await this.read(-BLOCK, BLOCK));
+      this.isFollowing = true;
+      this.toEnd();
+      this.stream.begin(this.to);
+    });
+  }
+
+  async toStart() {
+    await this.restart(async () => this.append(await this.read(0, BLOCK)));
+  }
+
+  /** @param {number} byte where a line begins @returns {Promise<HTMLElement | null>} that line */
+  async goTo(byte) {
+    let line = null;
+    await this.restart(async () => {
+      const start = Math.max(0, byte - BLOCK / 2);
+      if (byte > start) await this.append(await this.read(start, byte - start));
+      await this.append(await this.read(this.blocks.length ? this.to : byte, BLOCK));
+      line = this.blocks.at(-1)?.lines.element.firstElementChild ?? null;
+      line?.scrollIntoView({ block: "center" });
+    });
+    return line;
+  }
+
+  async restart(load) {
+    this.stop();
+    this.blocks = [];
+    this.element.replaceChildren();
+    await load();
+    this.onChange();
+  }
+
+  stop() {
+    this.visit += 1;
+    this.isFollowing = false;
+    this.stream.stop();
+  }
+
+  toEnd() {
+    this.element.scrollTop = this.element.scrollHeight;
+  }
+
+  // -- reading -----------------------------------------------------------------------------------------------------
+
+  async read(from, bytes) {
+    const visit = this.visit;
+    const early = from > 0 ? 1 : 0;
+    const wanted = { attempt: this.attempt, from: from - early, bytes: Math.min(bytes, BLOCK * 2) + early };
+    const piece = await get(this.path, wanted);
+    return visit === this.visit ? wholeLines(piece, from) : null;
+  }
+
+  async append(part) {
+    if (!part) return;
+    this.size = part.size;
+    if (part.to > part.from) this.element.append(this.block(part).lines.element);
+  }
+
+  block(part, isFirst = false) {
+    const block = { from: part.from, to: part.to, lines: new Lines() };
+    block.lines.push(part.text);
+    if (isFirst) this.blocks.unshift(block);
+    else this.blocks.push(block);
+    return block;
+  }
+
+  grow(part) {
+    let last = this.blocks.at(-1);
+    if (!last || last.to - last.from > BLOCK) last = this.newTail(part);
+    last.lines.push(part.text);
+    last.to = part.to;
+    this.size = part.size;
+    this.drop("first");
+    this.toEnd();
+    this.onChange();
+  }
+
+  /** A new block takes over the line that the last one had not finished. */
+  newTail(part) {
+    const before = this.blocks.at(-1)?.lines;
+    const tail = this.block({ from: part.from, to: part.from, text: "" });
+    if (before) tail.lines.ansi = before.ansi;
+    if (before?.open) {
+      tail.lines.unfinished = before.unfinished;
+      before.open.remove();
+      before.open = null;
+      before.unfinished = "";
+    }
+    this.element.append(tail.lines.element);
+    return tail;
+  }
+
+  // -- scrolling ---------------------------------------------------------------------------------------------------
+
+  async scrolled() {
+    const { scrollTop, scrollHeight, clientHeight } = this.element;
+    const below = scrollHeight - clientHeight - scrollTop;
+    if (this.isFollowing && below > NEAR_PX / 4) {
+      this.stop();
+      this.onChange();
+    }
+    if (this.isBusy || this.isFollowing || !this.blocks.length) return;
+    const where =
+      scrollTop < NEAR_PX && this.from > 0 ? "before" : below < NEAR_PX && this.to < this.size ? "behind" : null;
+    if (!where) return;
+    this.isBusy = true;
+    const isMore = await this.more(where).finally(() => (this.isBusy = false));
+    if (isMore) requestAnimationFrame(() => this.scrolled()); // the person may have scrolled on meanwhile
+  }
+
+  async more(where) {
+    const from = where === "before" ? Math.max(0, this.from - BLOCK) : this.to;
+    const part = await this.read(from, where === "before" ? this.from - from : BLOCK);
+    if (!part || part.to <= part.from) return false;
+    if (where === "behind") await this.append(part);
+    else this.prepend(part);
+    this.drop(where === "behind" ? "first" : "last");
+    this.onChange();
+    return true;
+  }
+
+  /** What is read stays where it is on the screen. */
+  prepend(part) {
+    const before = this.element.scrollHeight;
+    this.element.prepend(this.block(part, true).lines.element);
+    this.element.scrollTop += this.element.scrollHeight - before;
+  }
+
+  drop(which) {
+    while (this.blocks.length > MOST_BLOCKS) {
+      const block = which === "first" ? this.blocks.shift() : this.blocks.pop();
+      const before = this.element.scrollHeight;
+      block.lines.element.remove();
+      if (which === "first" && !this.isFollowing) this.element.scrollTop -= before - this.element.scrollHeight;
+    }
+  }
+}

@@ -1,0 +1,117 @@
+/** One job: everything known of it, why it waits, its attempts, its log, its curves. */
+
+import { get } from "../api.js";
+import { fill, h, say, show } from "../dom.js";
+import { showState } from "../queue/columns.js";
+import { READ_ONLY, address } from "../site.js";
+import { Attempts } from "./attempts.js";
+import { actionButtons } from "./buttons.js";
+import { Curves } from "./curves.js";
+import { Environment } from "./environment.js";
+import { showFacts } from "./facts.js";
+import { Log } from "./log.js";
+import { showStory } from "./story.js";
+
+/** @param {import("../router.js").Place} place */
+export function open(place) {
+  return new JobPage(Number(place.words[0]));
+}
+
+class JobPage {
+  constructor(id) {
+    this.id = id;
+    this.title = `Job ${id}`;
+    this.name = h("h1", {}, `Job ${id}`);
+    this.state = h("span", {});
+    this.origin = h("p", { class: "soft origin" });
+    this.buttons = h("div", { class: "job-buttons" });
+    this.why = h("section", { class: "panel why", "aria-label": "Why it waits", hidden: true });
+    this.facts = h("dl", { class: "facts" });
+    this.story = h("ol", { class: "story" });
+    this.storyPanel = panel("What happened", this.story);
+    this.log = new Log(id);
+    this.curves = new Curves(id);
+    this.attempts = new Attempts((number) => this.choose(number));
+    this.environment = new Environment(id);
+    this.attempt = null; // null: the latest
+    this.keys = { F: () => this.log.toggleFollow(), G: () => this.log.follow(), 0: () => this.log.toStart() };
+    this.seen = () => this.log.seen();
+    document.addEventListener("visibilitychange", this.seen);
+    this.element = this.layout();
+  }
+
+  layout() {
+    const head = h(
+      "div",
+      { class: "job-head" },
+      h("div", { class: "job-title" }, this.name, this.state),
+      this.origin,
+      this.buttons,
+    );
+    const side = h(
+      "aside",
+      { class: "job-side" },
+      panel("What it is", this.facts),
+      this.attempts.element,
+      this.storyPanel,
+      this.environment.element,
+    );
+    const main = h("div", { class: "job-main" }, this.why, this.log.element, this.curves.element);
+    return h("div", { class: "job" }, head, main, side);
+  }
+
+  async refresh() {
+    const job = await get(`/jobs/${this.id}`);
+    const reasons = job.state === "queued" ? (await get(`/jobs/${this.id}/why`)).reasons : [];
+    this.draw(job, reasons);
+    await this.curves.refresh(this.attempt ?? job.attempts, job);
+  }
+
+  draw(job, reasons) {
+    this.job = job;
+    this.title = `${job.id} ${job.name}`;
+    say(this.name, job.name);
+    showState(this.state, job);
+    this.showOrigin(job);
+    if (!READ_ONLY) actionButtons(this.buttons, job);
+    show(this.why, reasons.length);
+    fill(
+      this.why,
+      h("h2", {}, "Why it waits"),
+      h(
+        "ul",
+        {},
+        reasons.map((reason) => h("li", {}, reason)),
+      ),
+    );
+    showFacts(this.facts, job);
+    this.attempts.show(job.attempts_list ?? [], this.attempt ?? job.attempts);
+    show(this.storyPanel, job.events.length);
+    showStory(this.story, job.events);
+    show(this.log.element, job.attempts);
+    if (job.attempts) this.log.show(this.attempt ?? job.attempts);
+  }
+
+  showOrigin(job) {
+    const sweep = job.sweep
+      ? [" · sweep ", h("a", { href: address(`/sweeps/${encodeURIComponent(job.sweep_id ?? job.sweep)}`) }, job.sweep)]
+      : [];
+    const project = h("a", { href: address(`/?project=${encodeURIComponent(job.project)}`) }, job.project);
+    fill(this.origin, `job ${job.id} · project `, project, sweep, job.detail ? ` · ${job.detail}` : "");
+  }
+
+  choose(number) {
+    this.attempt = number;
+    this.draw(this.job, []);
+    this.refreshing.want();
+  }
+
+  close() {
+    document.removeEventListener("visibilitychange", this.seen);
+    this.log.close();
+  }
+}
+
+function panel(title, ...contents) {
+  return h("section", { class: "panel" }, h("h2", {}, title), contents);
+}

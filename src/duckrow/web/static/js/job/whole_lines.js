@@ -1,0 +1,34 @@
+/** Cuts a piece of a log at the borders of its lines, so that pieces can be put together; places stay bytes. */
+
+/**
+ * @typedef {{text: string, from: number, to: number, size: number}} Piece
+ *
+ * @param {Piece} piece which begins a byte early, to see whether that byte ends a line
+ * @param {number} wanted where it was to begin; negative: from the end
+ * @returns {Piece}
+ */
+export function wholeLines(piece, wanted) {
+  const begin = beginning(piece, wanted);
+  const end = piece.to >= piece.size ? piece.text.length : ending(piece.text, begin);
+  const [before, behind] = [byteLength(piece.text.slice(0, begin)), byteLength(piece.text.slice(end))];
+  if (before === null || behind === null) return piece;
+  return { ...piece, text: piece.text.slice(begin, end), from: piece.from + before, to: piece.to - behind };
+}
+
+function beginning({ text, from }, wanted) {
+  if (from === 0) return 0;
+  const isFirst = text.indexOf("\n") + 1;
+  if (isFirst) return isFirst;
+  return wanted > from ? 1 : 0; // a line without an end: all of it but the early byte
+}
+
+/** Behind the last line that is whole; in one that has no end, behind the last state of a progress bar. */
+function ending(text, begin) {
+  const last = text.lastIndexOf("\n") + 1 || text.lastIndexOf("\r") + 1;
+  return last > begin ? last : text.length;
+}
+
+/** Null where it cannot be told: a replacement character stands for bytes that are not known here. */
+function byteLength(text) {
+  return text.includes("\ufffd") ? null : new TextEncoder().encode(text).length;
+}

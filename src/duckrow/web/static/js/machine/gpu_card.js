@@ -1,0 +1,117 @@
+/** A GPU: whose its memory is, how busy it was, who else uses it, and what can be done about it. */
+
+import { serverNow } from "../clock.js";
+import { Chart } from "../chart.js";
+import { button, fill, h, say, show } from "../dom.js";
+import { memory, shortTime } from "../format.js";
+import { READ_ONLY } from "../site.js";
+import { jobShares, foreignShare, MemoryBar } from "./memory_bar.js";
+import { Residents } from "./residents.js";
+
+const TOLD = {
+  free: "free",
+  busy: "busy",
+  draining: "drained",
+  foreign: "used by others",
+  missing: "does not answer",
+};
+
+const LEAST_S = 60;
+const GAP_S = 20;
+
+export class GpuCard {
+  /** @param {(action: "drain" | "undrain" | "remove") => void} onAction */
+  constructor(onAction) {
+    this.onAction = onAction;
+    this.name = h("h2", {});
+    this.model = h("span", { class: "soft" });
+    this.state = h("span", { class: "gpu-state" });
+    this.figures = h("p", { class: "gpu-figures" });
+    this.why = h("p", { hidden: true });
+    this.bar = new MemoryBar();
+    this.residents = new Residents();
+    const xText = (at) => shortTime(at);
+    this.memory = new Chart({ label: "Memory", xText, yText: memory });
+    this.busy = new Chart({ label: "Busy", xText, yText: (share) => `${Math.round(share)} %` });
+    this.buttons = h("div", { class: "gpu-buttons" });
+    const head = h("div", { class: "gpu-head" }, this.name, this.model, h("span", { class: "spread" }), this.state);
+    this.element = h(
+      "article",
+      { class: "panel gpu" },
+      head,
+      this.why,
+      this.figures,
+      this.bar.element,
+      this.residents.element,
+      h("div", { class: "curves" }, this.memory.element, this.busy.element),
+      this.buttons,
+    );
+    this.element.card = this;
+  }
+
+  /** @param {any} gpu @param {[number, number, number, number][]} points @param {number} minutes */
+  show(gpu, points, minutes) {
+    say(this.name, `GPU ${gpu.name}`);
+    say(this.model, [gpu.model, gpu.host === "daemon" ? "" : `of ${gpu.host}`].filter(Boolean).join(" "));
+    say(this.state, TOLD[gpu.state] ?? gpu.state);
+    this.state.dataset.state = gpu.state;
+    show(this.why, gpu.why);
+    say(this.why, gpu.why ?? "");
+    fill(this.figures, figures(gpu));
+    this.bar.show(gpu.total_mb, [...jobShares(gpu.jobs), ...foreignShare(gpu)]);
+    this.residents.show(gpu);
+    this.showCurves(gpu, points, minutes);
+    if (!READ_ONLY) this.showButtons(gpu);
+  }
+
+  showCurves(gpu, points, minutes) {
+    const now = serverNow();
+    const seen = points.filter(([at]) => at >= now - minutes * 60);
+    // A curve that has just begun fills the chart, but for the first minute.
+    const gap = Math.max(GAP_S, minutes);
+    const x = [Math.min(seen[0]?.[0] ?? now, now - LEAST_S), now];
+    this.memory.show([{ key: "memory", name: "memory", colour: "share-0", points: pairs(seen, 1) }], {
+      x,
+      y: [0, gpu.total_mb ?? 1],
+      gap,
+      mark: gpu.reserved_mb,
+    });
+    this.busy.show([{ key: "busy", name: "busy", colour: "share-2", points: pairs(seen, 2) }], { x, y: [0, 100], gap });
+    show(this.memory.element.parentElement, points.length || gpu.utilization !== null);
+  }
+
+  showButtons(gpu) {
+    const actions = gpu.state === "draining" ? ["undrain", "remove"] : ["drain", "remove"];
+    if (this.buttons.dataset.shown === actions.join()) return;
+    this.buttons.dataset.shown = actions.join();
+    const titles = { drain: "Drain", undrain: "Use again", remove: "Remove…" };
+    const hints = {
+      drain: "Start nothing more on it",
+      undrain: "Let jobs start on it",
+      remove: "Take it away from duckrow",
+    };
+    fill(
+      this.buttons,
+      actions.map((action) =>
+        button(titles[action], () => this.onAction(action), {
+          class: "button is-quiet",
+          title: hints[action],
+          data: { action },
+        }),
+      ),
+    );
+  }
+}
+
+const pairs = (points, index) =>
+  points.filter((point) => point[index] !== null).map((point) => [point[0], point[index]]);
+
+function figures(gpu) {
+  const parts = [];
+  if (gpu.used_mb !== null && gpu.total_mb) parts.push([`${memory(gpu.used_mb)}`, `of ${memory(gpu.total_mb)}`]);
+  else if (gpu.total_mb) parts.push([memory(gpu.total_mb), "memory"]);
+  if (gpu.reserved_mb) parts.push([memory(gpu.reserved_mb), "reserved"]);
+  if (gpu.utilization !== null) parts.push([`${Math.round(gpu.utilization)} %`, "busy"]);
+  if (gpu.temperature !== null) parts.push([`${gpu.temperature} °C`, ""]);
+  return parts.map(([figure, word]) => h("span", {}, h("b", {}, figure), word ? ` ${word}` : ""));
+}

@@ -1,0 +1,67 @@
+/** The memory of a GPU as a bar: what each job uses in its colour, what it has reserved beyond that hatched. */
+
+import { h } from "../dom.js";
+import { memory } from "../format.js";
+import { keyed } from "../keyed.js";
+
+const COLOURS = 8;
+
+/** @typedef {{key: string, colour: string, used_mb: number, reserved_mb: number, title: string}} Share */
+
+/** The same job has the same colour everywhere. @param {number} id */
+export function colourOf(id) {
+  return `share-${id % COLOURS}`;
+}
+
+/** @param {any[]} jobs @returns {Share[]} */
+export function jobShares(jobs) {
+  return jobs.map((job) => ({
+    key: `job ${job.id}`,
+    colour: colourOf(job.id),
+    used_mb: job.used_mb ?? 0,
+    reserved_mb: Math.max(job.reserved_mb ?? 0, job.used_mb ?? 0),
+    title: `Job ${job.id} ${job.name}: uses ${memory(job.used_mb ?? 0)} of ${memory(job.reserved_mb ?? 0)} reserved`,
+  }));
+}
+
+/** What no job of ours uses now; `foreign_mb` is the most of the last minute. @returns {Share[]} */
+export function foreignShare(gpu) {
+  const ours = gpu.jobs.reduce((sum, job) => sum + (job.used_mb ?? 0), 0);
+  const used = gpu.used_mb === null ? 0 : Math.max(0, gpu.used_mb - ours);
+  if (!used) return [];
+  return [
+    { key: "foreign", colour: "share-foreign", used_mb: used, reserved_mb: used, title: `Others: ${memory(used)}` },
+  ];
+}
+
+export class MemoryBar {
+  constructor() {
+    this.element = h("div", { class: "memory-bar", role: "img" });
+  }
+
+  /** @param {number | null} total @param {Share[]} shares */
+  show(total, shares) {
+    const whole =
+      Math.max(
+        total ?? 0,
+        shares.reduce((sum, share) => sum + share.reserved_mb, 0),
+      ) || 1;
+    this.element.setAttribute("aria-label", shares.map((share) => share.title).join("; ") || "Nothing uses it");
+    keyed(
+      this.element,
+      shares,
+      (share) => share.key,
+      part,
+      (element, share) => {
+        element.className = `memory-share ${share.colour}`;
+        element.title = share.title;
+        element.style.width = `${(share.reserved_mb / whole) * 100}%`;
+        element.firstChild.style.width = `${share.reserved_mb ? (share.used_mb / share.reserved_mb) * 100 : 0}%`;
+      },
+    );
+  }
+}
+
+function part() {
+  return h("span", {}, h("span", { class: "memory-used" }));
+}

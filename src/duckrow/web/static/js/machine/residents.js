@@ -1,0 +1,64 @@
+/** Who is on a GPU: jobs with what they use of what they reserved, and processes that are not duckrow's. */
+
+import { h, say, show } from "../dom.js";
+import { duration, memory } from "../format.js";
+import { keyed } from "../keyed.js";
+import { address } from "../site.js";
+import { colourOf } from "./memory_bar.js";
+
+export class Residents {
+  constructor() {
+    this.jobs = h("ul", { class: "residents" });
+    this.foreign = h("ul", { class: "residents" });
+    this.nobody = h("p", { class: "soft" }, "Nothing runs here.");
+    this.element = h("div", { class: "gpu-residents" }, this.jobs, this.foreign, this.nobody);
+  }
+
+  /** @param {any} gpu */
+  show(gpu) {
+    keyed(
+      this.jobs,
+      gpu.jobs,
+      (job) => job.id,
+      (job) => jobRow(job),
+      showJob,
+    );
+    keyed(this.foreign, gpu.foreign, (process) => process.pid, foreignRow, showForeign);
+    show(this.nobody, !gpu.jobs.length && !gpu.foreign.length);
+  }
+}
+
+function jobRow(job) {
+  const swatch = h("span", { class: `swatch ${colourOf(job.id)}` });
+  const name = h("a", { href: address(`/jobs/${job.id}`) });
+  return h("li", {}, swatch, name, h("span", { class: "soft" }), h("span", { class: "resident-memory" }));
+}
+
+function showJob(row, job) {
+  const [, name, since, used] = row.children;
+  say(name, `${job.id} ${job.name}`);
+  say(since, [job.for_s ? duration(job.for_s) : "", job.pid ? `pid ${job.pid}` : ""].filter(Boolean).join(", "));
+  const reserved = job.reserved_mb ? ` of ${memory(job.reserved_mb)}` : "";
+  say(
+    used,
+    job.used_mb === null || job.used_mb === undefined ? reserved.slice(4) : `${memory(job.used_mb)}${reserved}`,
+  );
+}
+
+function foreignRow() {
+  return h(
+    "li",
+    {},
+    h("span", { class: "swatch share-foreign" }),
+    h("span", {}),
+    h("span", { class: "soft" }),
+    h("span", { class: "resident-memory" }),
+  );
+}
+
+function showForeign(row, process) {
+  const [, who, what, used] = row.children;
+  say(who, process.user ?? "somebody");
+  say(what, `${process.command ?? ""}, pid ${process.pid}`);
+  say(used, memory(process.used_mb));
+}

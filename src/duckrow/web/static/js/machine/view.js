@@ -1,0 +1,144 @@
+/** The machine: a card for each GPU, live; the CPU slots; draining, adding and removing devices. */
+
+import { get, post } from "../api.js";
+import { current } from "../current.js";
+import { ask } from "../dialog.js";
+import { button, fill, h, say, show } from "../dom.js";
+import { counted } from "../format.js";
+import { keyed } from "../keyed.js";
+import { MACHINE, READ_ONLY } from "../site.js";
+import { failed, toast } from "../toast.js";
+import { GpuCard } from "./gpu_card.js";
+import { showSlot } from "./slots.js";
+
+const SPANS = [
+  { minutes: 10, title: "10 min" },
+  { minutes: 60, title: "1 h" },
+  { minutes: 360, title: "6 h" },
+  { minutes: 1440, title: "24 h" },
+];
+
+/** @returns {import("../router.js").View} */
+export function open() {
+  return new Machine();
+}
+
+class Machine {
+  title = "Machine";
+
+  every_ms = 2000;
+
+  constructor() {
+    this.minutes = SPANS[0].minutes;
+    this.summary = h("p", { class: "soft" });
+    this.spans = SPANS.map((span) => button(span.title, () => this.look(span.minutes), { class: "tab" }));
+    this.cards = h("div", { class: "gpu-cards" });
+    this.slots = h("ul", { class: "slots" });
+    this.slotPanel = h("section", { class: "panel", hidden: true }, h("h2", {}, "CPU slots"), this.slots);
+    this.empty = h("div", { class: "empty", hidden: true });
+    const add = READ_ONLY ? null : button("Add devices…", () => this.add());
+    const spans = h("div", { class: "tabs", role: "group", "aria-label": "Time shown" }, this.spans);
+    const head = h(
+      "div",
+      { class: "machine-head" },
+      h("div", {}, h("h1", {}, MACHINE), this.summary),
+      h("span", { class: "spread" }),
+      spans,
+      add,
+    );
+    this.element = h("div", { class: "machine" }, head, this.cards, this.empty, this.slotPanel);
+  }
+
+  async refresh() {
+    const [devices, history] = await Promise.all([get("/devices"), get("/devices/history", { minutes: this.minutes })]);
+    this.draw(devices.items, new Map(history.items.map((item) => [item.name, item.points])));
+  }
+
+  draw(devices, history) {
+    const gpus = devices.filter((device) => device.kind !== "cpu");
+    const slots = devices.filter((device) => device.kind === "cpu");
+    const make = (gpu) => new GpuCard((action) => this.change(gpu.name, action)).element;
+    keyed(
+      this.cards,
+      gpus,
+      (gpu) => `${gpu.host} ${gpu.name}`,
+      make,
+      (element, gpu) => element.card.show(gpu, history.get(gpu.name) ?? [], this.minutes),
+    );
+    keyed(
+      this.slots,
+      slots,
+      (slot) => `${slot.host} ${slot.name}`,
+      () => h("li", { class: "slot" }),
+      showSlot,
+    );
+    show(this.slotPanel, slots.length);
+    this.spans.forEach((span, index) =>
+      span.setAttribute("aria-pressed", String(SPANS[index].minutes === this.minutes)),
+    );
+    const free = gpus.filter((gpu) => gpu.state === "free").length;
+    say(this.summary, `${counted(gpus.length, "GPU")}, ${free} free · ${counted(slots.length, "CPU slot")}`);
+    this.showEmpty(devices.length);
+  }
+
+  showEmpty(count) {
+    show(this.empty, !count);
+    if (count) return;
+    const isUp = current.status?.daemon.running;
+    const told = isUp
+      ? "The daemon has no device. Add one, or start it anew with duckrow up --gpus 0,1."
+      : "No daemon runs, so nothing starts. In a terminal:";
+    fill(this.empty, h("h2", {}, "No devices"), h("p", {}, told), h("pre", {}, "duckrow up"));
+  }
+
+  look(minutes) {
+    this.minutes = minutes;
+    this.refreshing.want();
+  }
+
+  /** @param {string} name @param {"drain" | "undrain" | "remove"} action */
+  async change(name, action) {
+    const sure =
+      action !== "remove" ||
+      (await ask({
+        title: `Remove GPU ${name}?`,
+        text: "No more jobs start on it. What runs there goes on to its end. It can be added again.",
+        yes: "Remove",
+        destroys: true,
+      }));
+    if (!sure) return;
+    try {
+      await post(`/devices/${encodeURIComponent(name)}/${action}`);
+      const done = {
+        drain: `GPU ${name} takes no more jobs.`,
+        undrain: `GPU ${name} takes jobs again.`,
+        remove: `GPU ${name} is removed.`,
+      };
+      const back = {
+        drain: () => this.change(name, "undrain"),
+        undrain: () => this.change(name, "drain"),
+        remove: () => this.addNamed([name]),
+      };
+      toast(done[action], back[action]);
+    } catch (error) {
+      failed(error);
+    }
+    current.refresh();
+  }
+
+  async add() {
+    const hint = "As for duckrow up: 2,3 or cpu4.";
+    await ask({
+      title: "Add devices",
+      fields: [{ name: "names", label: "Devices", required: true, hint }],
+      yes: "Add",
+      send: ({ names }) => this.addNamed(names.split(/[\s,]+/).filter(Boolean)),
+    });
+  }
+
+  async addNamed(names) {
+    await post("/devices", { names });
+    toast(`Added ${names.join(", ")}.`);
+    current.refresh();
+  }
+}

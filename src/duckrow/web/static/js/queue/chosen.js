@@ -1,0 +1,100 @@
+/** The jobs that are selected, and the bar that acts on them. */
+
+import { ACTIONS, allowed, perform } from "../actions.js";
+import { button, fill, h, say, show } from "../dom.js";
+import { counted } from "../format.js";
+
+export class Chosen {
+  /** @param {() => void} onChange the rows must be drawn again */
+  constructor(onChange) {
+    this.onChange = onChange;
+    /** @type {Map<number, any>} */
+    this.jobs = new Map();
+    this.isAll = false;
+    this.total = 0;
+    this.select = "";
+    this.text = h("span", { class: "chosen-text", role: "status" });
+    this.all = button("", () => this.chooseAll(), { class: "button is-link" });
+    this.buttons = h("span", { class: "chosen-buttons" });
+    const clear = button("Clear", () => this.clear(), { class: "button is-link" });
+    this.element = h(
+      "div",
+      { class: "chosen", role: "toolbar", "aria-label": "Selected jobs", hidden: true },
+      this.text,
+      this.all,
+      this.buttons,
+      clear,
+    );
+  }
+
+  has(job) {
+    return this.isAll || this.jobs.has(job.id);
+  }
+
+  /** @param {any[]} jobs @param {boolean} isChosen */
+  set(jobs, isChosen) {
+    if (this.isAll) this.jobs.clear();
+    this.isAll = false;
+    for (const job of jobs) {
+      if (isChosen) this.jobs.set(job.id, job);
+      else this.jobs.delete(job.id);
+    }
+    this.onChange();
+  }
+
+  clear() {
+    this.isAll = false;
+    this.jobs.clear();
+    this.onChange();
+  }
+
+  /** All that the filter finds, on all pages. */
+  chooseAll() {
+    this.isAll = true;
+    this.onChange();
+  }
+
+  /**
+   * @param {any[]} page the jobs of this page
+   * @param {number} total all that were found
+   * @param {string} select the filter that found them
+   */
+  show(page, total, select) {
+    this.page = page;
+    this.total = total;
+    this.select = select;
+    for (const job of page) if (this.jobs.has(job.id)) this.jobs.set(job.id, job);
+    const count = this.isAll ? total : this.jobs.size;
+    show(this.element, count);
+    say(this.text, `${counted(count, "job")} selected`);
+    const isWholePage = page.length > 0 && page.every((job) => this.jobs.has(job.id));
+    show(this.all, !this.isAll && isWholePage && total > page.length);
+    say(this.all, `Select all ${total.toLocaleString("en")}`);
+    this.showButtons();
+  }
+
+  showButtons() {
+    const actions = this.isAll
+      ? ["kill", "rerun", "hold", "release", "priority", "remove"]
+      : allowed([...this.jobs.values()]);
+    if (this.shown === actions.join()) return;
+    this.shown = actions.join();
+    fill(
+      this.buttons,
+      actions.map((action) =>
+        button(ACTIONS[action].title, () => this.act(action), {
+          class: `button${ACTIONS[action].destroys ? " is-danger-quiet" : ""}`,
+          data: { action },
+        }),
+      ),
+    );
+  }
+
+  /** @param {string} action @param {any} [job] the one under the cursor, if nothing is selected */
+  async act(action, job = null) {
+    if (this.isAll) await perform(action, { jobs: this.page, select: this.select, count: this.total });
+    else if (this.jobs.size) await perform(action, { jobs: [...this.jobs.values()] });
+    else if (job) await perform(action, { jobs: [job] });
+    if (action === "remove") this.clear();
+  }
+}

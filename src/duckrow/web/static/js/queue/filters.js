@@ -1,0 +1,127 @@
+/** The filters above the queue: groups of states, a search, project, sweep, state; kept in the address. */
+
+import { current } from "../current.js";
+import { button, fill, h, say, show } from "../dom.js";
+import { READ_ONLY } from "../site.js";
+import { setPause } from "../shell.js";
+import { GROUPS } from "../states.js";
+
+const STATUSES = "queued starting running stopping succeeded failed out-of-memory timed-out killed lost skipped".split(
+  " ",
+);
+const TYPING_MS = 200;
+
+/** @typedef {{status: string[], project: string, sweep: string, q: string, sort: string, page: number}} Filter */
+
+/** @param {URLSearchParams} query @returns {Filter} */
+export function filterFrom(query) {
+  const word = (name) => query.get(name) ?? "";
+  const page = Math.max(1, Number(word("page")) || 1);
+  return {
+    status: query.getAll("status"),
+    project: word("project"),
+    sweep: word("sweep"),
+    q: word("q"),
+    sort: word("sort"),
+    page,
+  };
+}
+
+/** @param {Filter} filter @returns {URLSearchParams} */
+export function queryFrom(filter) {
+  const query = new URLSearchParams();
+  for (const status of filter.status) query.append("status", status);
+  for (const name of ["project", "sweep", "q", "sort"]) if (filter[name]) query.set(name, filter[name]);
+  if (filter.page > 1) query.set("page", String(filter.page));
+  return query;
+}
+
+export class Filters {
+  /** @param {(change: Partial<Filter>) => void} onChange */
+  constructor(onChange) {
+    this.onChange = onChange;
+    this.tabs = GROUPS.map((group) => this.tab(group));
+    this.search = this.searchBox();
+    this.project = select("Project", (value) => onChange({ project: value }));
+    this.status = select("State", (value) => onChange({ status: value ? [value] : [] }));
+    fill(
+      this.status,
+      option("", "any state"),
+      STATUSES.map((status) => option(status, status)),
+    );
+    this.sweep = button("", () => onChange({ sweep: "" }), {
+      class: "chip",
+      title: "Show jobs of all sweeps",
+      hidden: true,
+    });
+    this.pause = button("", () => this.togglePause(), { class: "button is-quiet", hidden: true });
+    const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Groups of jobs" }, this.tabs);
+    this.element = h("div", { class: "filters" }, tabs, this.search, this.project, this.status, this.sweep, this.pause);
+  }
+
+  tab(group) {
+    const props = {
+      type: "button",
+      class: `tab tab-${group.id}`,
+      on: { click: () => this.onChange({ status: group.statuses }) },
+    };
+    return h("button", props, h("span", {}, group.title), h("span", { class: "count" }));
+  }
+
+  searchBox() {
+    let timer = 0;
+    const typed = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => this.onChange({ q: this.search.value.trim() }), TYPING_MS);
+    };
+    return h("input", { type: "search", placeholder: "Search  /", "aria-label": "Search jobs", on: { input: typed } });
+  }
+
+  /** @param {Filter} filter @param {Record<string, number>} counts of each state and outcome */
+  show(filter, counts) {
+    this.filter = filter;
+    GROUPS.forEach((group, index) => this.showTab(this.tabs[index], group, counts));
+    if (document.activeElement !== this.search) this.search.value = filter.q;
+    this.showProjects(current.status?.projects ?? []);
+    this.status.value = filter.status.length === 1 ? filter.status[0] : "";
+    show(this.sweep, filter.sweep);
+    say(this.sweep, `sweep ${filter.sweep} ×`);
+  }
+
+  showTab(tab, group, counts) {
+    const words = group.statuses.length ? group.statuses : Object.keys(counts);
+    const count = words.reduce((sum, word) => sum + (counts[word] ?? 0), 0);
+    say(tab.lastChild, count.toLocaleString("en"));
+    tab.setAttribute("aria-pressed", String(group.statuses.join() === this.filter.status.join()));
+  }
+
+  showProjects(projects) {
+    const names = projects.map((project) => project.name);
+    if (this.filter.project && !names.includes(this.filter.project)) names.push(this.filter.project);
+    if (this.shown !== names.join("\n"))
+      fill(
+        this.project,
+        option("", "all projects"),
+        names.map((name) => option(name, name)),
+      );
+    this.shown = names.join("\n");
+    this.project.value = this.filter.project;
+    show(this.pause, this.filter.project && !READ_ONLY);
+    say(this.pause, `${this.isPaused() ? "Resume" : "Pause"} ${this.filter.project}`);
+  }
+
+  isPaused() {
+    return (current.status?.paused_projects ?? []).includes(this.filter.project);
+  }
+
+  togglePause() {
+    return setPause(!this.isPaused(), this.filter.project);
+  }
+}
+
+const option = (value, text) => h("option", { value }, text);
+
+function select(label, chosen) {
+  const element = h("select", { "aria-label": label, on: { change: () => chosen(element.value) } });
+  return element;
+}

@@ -1,0 +1,48 @@
+/** Fetches what a view shows again and again, never twice at a time, and never for a tab that nobody sees. */
+
+const GAP_MS = 300;
+
+export class Refreshing {
+  /** @param {() => Promise<void>} fetchAndShow @param {(error: Error | null) => void} tell */
+  constructor(fetchAndShow, tell) {
+    this.fetchAndShow = fetchAndShow;
+    this.tell = tell;
+    this.isBusy = false;
+    this.isWanted = false;
+    this.isClosed = false;
+    this.timer = 0;
+  }
+
+  /** Ask for a refresh; many wishes at once are one. */
+  want() {
+    if (this.isClosed || document.hidden) return;
+    if (this.isBusy) {
+      this.isWanted = true;
+      return;
+    }
+    this.now();
+  }
+
+  /** @returns {Promise<void>} */
+  async now() {
+    this.isBusy = true;
+    this.isWanted = false;
+    try {
+      await this.fetchAndShow();
+      if (!this.isClosed) this.tell(null);
+    } catch (error) {
+      if (!this.isClosed && error.name !== "AbortError") this.tell(error);
+    }
+    this.timer = setTimeout(() => this.rested(), GAP_MS);
+  }
+
+  rested() {
+    this.isBusy = false;
+    if (this.isWanted) this.want();
+  }
+
+  close() {
+    this.isClosed = true;
+    clearTimeout(this.timer);
+  }
+}

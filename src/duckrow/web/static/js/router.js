@@ -1,0 +1,74 @@
+/** Which view belongs to which address, and how to get from one to the next without loading the page again. */
+
+import { BASE, address } from "./site.js";
+
+/**
+ * @typedef {object} Place
+ * @property {string} path without the base, as in "/jobs/7"
+ * @property {string[]} words what the pattern caught
+ * @property {URLSearchParams} query
+ *
+ * @typedef {object} View
+ * @property {string} title
+ * @property {HTMLElement} element
+ * @property {() => Promise<void>} refresh fetches and shows
+ * @property {number} [every_ms] refresh so often even without news
+ * @property {Record<string, () => void>} [keys] keys of this view
+ * @property {(query: URLSearchParams) => void} [moved] the address changed within the view
+ * @property {() => void} [close]
+ */
+
+/** A view is loaded when it is first opened. */
+const ROUTES = [
+  { pattern: /^\/$/, section: "queue", load: () => import("./queue/view.js") },
+  { pattern: /^\/machine$/, section: "machine", load: () => import("./machine/view.js") },
+  { pattern: /^\/jobs\/(\d+)$/, section: "queue", load: () => import("./job/view.js") },
+  { pattern: /^\/sweeps$/, section: "sweeps", load: () => import("./sweep/list_view.js") },
+  { pattern: /^\/sweeps\/([^/]+)$/, section: "sweeps", load: () => import("./sweep/view.js") },
+  { pattern: /^\/timeline$/, section: "timeline", load: () => import("./timeline/view.js") },
+  { pattern: /^\/add$/, section: "add", load: () => import("./add/view.js") },
+];
+
+export class Router {
+  /** @param {(route: {section: string, load: () => Promise<any>} | null, place: Place) => void} onMove */
+  constructor(onMove) {
+    this.onMove = onMove;
+    addEventListener("popstate", () => this.arrive());
+    document.addEventListener("click", (event) => this.clicked(event));
+  }
+
+  arrive() {
+    const path = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length) || "/" : location.pathname;
+    const query = new URLSearchParams(location.search);
+    const route = ROUTES.find(({ pattern }) => pattern.test(path)) ?? null;
+    const words = route ? route.pattern.exec(path).slice(1).map(decodeURIComponent) : [];
+    this.onMove(route, { path, words, query });
+  }
+
+  clicked(event) {
+    const link = event.target.closest?.("a[href]");
+    const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+    if (
+      !link ||
+      !isPlain ||
+      event.defaultPrevented ||
+      link.hasAttribute("download") ||
+      link.getAttribute("href")[0] === "#"
+    )
+      return;
+    event.preventDefault();
+    go(link.getAttribute("href").slice(BASE.length));
+  }
+}
+
+/** @param {string} path with its query */
+export function go(path) {
+  history.pushState(null, "", address(path));
+  dispatchEvent(new PopStateEvent("popstate"));
+}
+
+/** Writes a view's own settings into the address, so that reload, back and a copied link keep them. */
+export function rewrite(query) {
+  const text = query.toString();
+  history.replaceState(null, "", location.pathname + (text ? `?${text}` : ""));
+}

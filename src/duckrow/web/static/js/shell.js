@@ -1,0 +1,140 @@
+/** What stands around every view: the way to the others, how the queue is, and whether the connection stands. */
+
+import { post } from "./api.js";
+import { current } from "./current.js";
+import { fill, h, say, show } from "./dom.js";
+import { moment } from "./format.js";
+import { showKeys } from "./keyboard.js";
+import { MACHINE, READ_ONLY, USER, VERSION, address } from "./site.js";
+import { LIVE } from "./states.js";
+import { theme, toggleTheme } from "./theme.js";
+import { failed, toast } from "./toast.js";
+
+const SECTIONS = [
+  { id: "queue", title: "Queue", path: "/" },
+  { id: "machine", title: "Machine", path: "/machine" },
+  { id: "timeline", title: "Timeline", path: "/timeline" },
+  { id: "sweeps", title: "Sweeps", path: "/sweeps" },
+];
+
+const CONNECTIONS = {
+  lost: () => `The connection is lost; trying again. What you see is from ${moment(Date.now() / 1000)}.`,
+  "signed-out": () =>
+    "This browser is no longer signed in. Type `duckrow web --url` in a terminal and open the address.",
+};
+
+export class Shell {
+  /** @param {HTMLElement} top @param {HTMLElement} connection */
+  constructor(top, connection) {
+    this.connection = connection;
+    this.links = SECTIONS.map((section) =>
+      h("a", { href: address(section.path), class: "section", data: { section: section.id } }, section.title),
+    );
+    this.numbers = h("span", { class: "numbers" });
+    this.paused = h("span", { class: "tag is-paused", hidden: true }, "paused");
+    this.pause = h("button", {
+      type: "button",
+      class: "button is-quiet",
+      hidden: true,
+      on: { click: () => this.togglePause() },
+    });
+    this.daemon = h("span", { class: "daemon is-problem", hidden: true });
+    fill(
+      top,
+      this.brand(),
+      h("nav", { class: "sections", "aria-label": "Views" }, this.links),
+      h("span", { class: "spread" }),
+      this.daemon,
+      this.paused,
+      this.numbers,
+      this.pause,
+      this.tools(),
+    );
+  }
+
+  brand() {
+    const duck = h("img", { src: address("/static/duck.svg"), alt: "", width: 22, height: 22 });
+    const title = `duckrow ${VERSION}, ${USER} on ${MACHINE}`;
+    return h(
+      "a",
+      { href: address("/"), class: "brand", title },
+      duck,
+      h("span", { class: "brand-name" }, "duckrow"),
+      h("span", { class: "machine" }, MACHINE),
+    );
+  }
+
+  tools() {
+    const dark = h(
+      "button",
+      {
+        type: "button",
+        class: "icon",
+        "aria-label": "Light or dark",
+        title: "Light or dark",
+        on: { click: () => toggleTheme() },
+      },
+      "◐",
+    );
+    const keys = h(
+      "button",
+      { type: "button", class: "icon", "aria-label": "Keys", title: "Keys (?)", on: { click: showKeys } },
+      "?",
+    );
+    const add = READ_ONLY
+      ? h("span", { class: "tag" }, "read-only")
+      : h("a", { href: address("/add"), class: "button is-main section", data: { section: "add" } }, "Add jobs");
+    if (!READ_ONLY) this.links.push(add);
+    document.addEventListener("duckrow-theme", () => dark.setAttribute("aria-pressed", String(theme() === "dark")));
+    return h("span", { class: "tools" }, dark, keys, add);
+  }
+
+  /** @param {string} section the one that is open */
+  mark(section) {
+    for (const link of this.links) {
+      if (link.dataset.section === section) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+  }
+
+  /** @param {any} status */
+  show(status) {
+    const running = LIVE.reduce((sum, state) => sum + (status.counts[state] ?? 0), 0);
+    say(this.numbers, `${running} running · ${(status.counts.queued ?? 0).toLocaleString("en")} waiting`);
+    show(this.daemon, !status.daemon.running);
+    say(this.daemon, "No daemon runs: nothing starts. Type `duckrow up`.");
+    show(this.pause, !READ_ONLY);
+    say(this.pause, status.paused ? "Resume" : "Pause");
+    this.pause.title = status.paused ? "Let waiting jobs start again" : "Start nothing more; what runs goes on";
+    show(this.paused, status.paused);
+  }
+
+  async togglePause() {
+    const isPaused = current.status?.paused;
+    await setPause(!isPaused, null);
+  }
+
+  /** @param {string} connection */
+  showConnection(connection) {
+    const text = CONNECTIONS[connection];
+    document.documentElement.dataset.connection = connection;
+    if (connection === "opening" || connection === "resting") return;
+    if (text && this.connection.hidden) say(this.connection, text());
+    if (connection === "signed-out") say(this.connection, text());
+    show(this.connection, Boolean(text));
+  }
+}
+
+/** Pauses or resumes all, or one project, and offers the way back. */
+export async function setPause(isPaused, project) {
+  try {
+    await post(isPaused ? "/queue/pause" : "/queue/resume", project === null ? {} : { project });
+    const whose = project === null ? "The queue" : `Project ${project}`;
+    toast(isPaused ? `${whose} is paused: nothing more starts.` : `${whose} goes on.`, () =>
+      setPause(!isPaused, project),
+    );
+  } catch (error) {
+    failed(error);
+  }
+  current.refresh();
+}

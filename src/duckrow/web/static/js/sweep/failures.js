@@ -1,0 +1,58 @@
+/** Why runs failed: the same errors together, each with a button that runs them again. */
+
+import { post } from "../api.js";
+import { current } from "../current.js";
+import { button, fill, h, show } from "../dom.js";
+import { counted } from "../format.js";
+import { READ_ONLY, address } from "../site.js";
+import { failed, toast } from "../toast.js";
+
+export class Failures {
+  /** @param {string} id */
+  constructor(id) {
+    this.id = id;
+    this.list = h("ul", { class: "failures" });
+    this.head = h("div", { class: "panel-tools" });
+    this.element = h("section", { class: "panel", "aria-label": "Failures", hidden: true }, this.head, this.list);
+  }
+
+  /** @param {{text: string, count: number, ids: number[]}[]} failures */
+  show(failures) {
+    show(this.element, failures.length);
+    const signature = JSON.stringify(failures);
+    if (signature === this.shown) return;
+    this.shown = signature;
+    const total = failures.reduce((sum, failure) => sum + failure.count, 0);
+    const all =
+      READ_ONLY || failures.length < 2
+        ? null
+        : button(`Rerun all ${total}`, () => this.rerun({ failed: true }), { data: { action: "rerun-failed" } });
+    fill(this.head, h("h2", {}, `${counted(total, "run")} failed`), h("span", { class: "spread" }), all);
+    fill(
+      this.list,
+      failures.map((failure) => this.row(failure)),
+    );
+  }
+
+  row(failure) {
+    const again = READ_ONLY
+      ? null
+      : button(`Rerun ${failure.count === 1 ? "it" : `these ${failure.count}`}`, () =>
+          this.rerun({ ids: failure.ids }),
+        );
+    const example = failure.ids.length
+      ? h("a", { href: address(`/jobs/${failure.ids[0]}`) }, `job ${failure.ids[0]}`)
+      : null;
+    return h("li", {}, h("b", {}, `${failure.count} ×`), h("code", {}, failure.text), example, again);
+  }
+
+  async rerun(which) {
+    try {
+      const { done } = await post(`/sweeps/${encodeURIComponent(this.id)}/rerun`, which);
+      toast(`Back in the queue: ${counted(done.length, "run")}.`);
+    } catch (error) {
+      failed(error);
+    }
+    current.refresh();
+  }
+}

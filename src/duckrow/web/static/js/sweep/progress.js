@@ -1,0 +1,33 @@
+/** How far a sweep is: a bar in the colours of the states, and the numbers. */
+
+import { h, say } from "../dom.js";
+import { keyed } from "../keyed.js";
+import { colour } from "../states.js";
+
+const ORDER = "succeeded running starting stopping failed out-of-memory timed-out killed lost skipped queued".split(
+  " ",
+);
+
+export class Progress {
+  constructor() {
+    this.bar = h("span", { class: "progress-bar" });
+    this.text = h("span", { class: "soft" });
+    this.element = h("span", { class: "progress" }, this.bar, this.text);
+  }
+
+  /** @param {Record<string, number>} counts @param {number} total */
+  show(counts, total) {
+    const parts = ORDER.filter((word) => counts[word]).map((word) => ({ word, count: counts[word] }));
+    keyed(
+      this.bar,
+      parts,
+      ({ word }) => word,
+      ({ word }) => h("span", { class: colour(word), title: word }),
+      (part, { count, word }) => {
+        part.style.width = `${(count / (total || 1)) * 100}%`;
+        part.title = `${count} ${word}`;
+      },
+    );
+    say(this.text, parts.map(({ word, count }) => `${count} ${word}`).join(", ") || "no runs");
+  }
+}

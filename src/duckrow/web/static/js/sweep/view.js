@@ -1,0 +1,93 @@
+/** A sweep: its runs as a grid and as a table, the best of them, their curves, and why some failed. */
+
+import { apiAddress, get } from "../api.js";
+import { h, say, show } from "../dom.js";
+import { rewrite } from "../router.js";
+import { address } from "../site.js";
+import { Best } from "./best.js";
+import { Curves } from "./curves.js";
+import { Failures } from "./failures.js";
+import { Grid } from "./grid.js";
+import { Progress } from "./progress.js";
+import { Runs } from "./runs.js";
+
+/** @param {import("../router.js").Place} place */
+export async function open(place) {
+  return new SweepPage(place, await idOf(place.words[0]));
+}
+
+/** A sweep may be named by its name, too: the newest one that is called so. @param {string} word */
+async function idOf(word) {
+  if (/^\d+$/.test(word)) return word;
+  const { items } = await get("/sweeps").catch(() => ({ items: [] }));
+  return String(items.find((sweep) => sweep.name === word)?.id ?? 0);
+}
+
+class SweepPage {
+  constructor(place, id) {
+    this.id = id;
+    this.title = `Sweep ${this.id}`;
+    this.name = h("h1", {}, "Sweep");
+    this.pattern = h("code", { class: "soft pattern" });
+    this.progress = new Progress();
+    this.failures = new Failures(this.id);
+    this.best = new Best((choice) => this.choose(choice), {
+      metric: place.query.get("metric") ?? "",
+      best: place.query.get("best") ?? "low",
+    });
+    this.grid = new Grid();
+    this.curves = new Curves(this.id);
+    this.runs = new Runs();
+    const csv = h("a", { class: "button", href: apiAddress(`/sweeps/${this.id}/results.csv`), download: "" }, "CSV");
+    this.jobs = h("a", { class: "button", href: address("/") }, "Jobs");
+    const head = h(
+      "div",
+      { class: "machine-head" },
+      h("div", {}, this.name, this.pattern),
+      h("span", { class: "spread" }),
+      this.progress.element,
+      this.jobs,
+      csv,
+    );
+    const pictures = h("div", { class: "sweep-pictures" }, this.grid.element, this.curves.element);
+    this.cut = h("p", { class: "notice", hidden: true }, "Only the first 5,000 runs are shown; the CSV has all.");
+    this.element = h(
+      "div",
+      { class: "sweep" },
+      head,
+      this.cut,
+      this.failures.element,
+      this.best.element,
+      pictures,
+      this.runs.element,
+    );
+  }
+
+  async refresh() {
+    const sweep = await get(`/sweeps/${this.id}`);
+    this.title = sweep.name;
+    say(this.name, sweep.name);
+    say(this.pattern, sweep.pattern ?? "");
+    this.jobs.setAttribute("href", address(`/?sweep=${encodeURIComponent(this.id)}`));
+    show(this.cut, sweep.truncated);
+    this.progress.show(sweep.counts, sweep.total);
+    this.failures.show(sweep.failures);
+    this.sweep = sweep;
+    this.draw();
+    await this.curves.refresh(this.best.metric, sweep.rows);
+  }
+
+  draw() {
+    this.best.show(this.sweep);
+    this.grid.show(this.sweep, this.best);
+    this.runs.show(this.sweep, this.best.run);
+  }
+
+  choose({ metric, best }) {
+    const query = new URLSearchParams();
+    if (metric) query.set("metric", metric);
+    if (best !== "low") query.set("best", best);
+    rewrite(query);
+    this.refreshing.want();
+  }
+}

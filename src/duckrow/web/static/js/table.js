@@ -1,0 +1,93 @@
+/** A table whose rows are kept while their contents change, with headings that sort. */
+
+import { h } from "./dom.js";
+import { keyed } from "./keyed.js";
+
+/**
+ * @template T
+ * @typedef {object} Column
+ * @property {string} id
+ * @property {string} title
+ * @property {string} [hint] what the heading means
+ * @property {string} [sort] the word that sorts by it
+ * @property {string} [kind] the class, where the id is somebody's text
+ * @property {boolean} [isNumber]
+ * @property {(cell: HTMLElement, item: T) => void} show
+ */
+
+/** @template T */
+export class Table {
+  /**
+   * @param {object} options
+   * @param {string} options.label
+   * @param {Column<T>[]} options.columns
+   * @param {(item: T) => string | number} options.keyOf
+   * @param {(sort: string) => void} [options.onSort]
+   * @param {(row: HTMLElement, item: T) => void} [options.showRow] what concerns the row as a whole
+   */
+  constructor({ label, columns, keyOf, onSort, showRow }) {
+    this.columns = columns;
+    this.keyOf = keyOf;
+    this.showRow = showRow ?? (() => {});
+    this.headings = columns.map((column) => this.heading(column, onSort));
+    this.body = h("tbody", {});
+    this.element = h(
+      "table",
+      { class: "table", "aria-label": label },
+      h("thead", {}, h("tr", {}, this.headings)),
+      this.body,
+    );
+  }
+
+  heading(column, onSort) {
+    const props = { scope: "col", class: classOf(column), title: column.hint };
+    if (!column.sort || !onSort) return h("th", props, column.title);
+    const turn = () => onSort(column.sort);
+    return h("th", props, h("button", { type: "button", class: "sorter", on: { click: turn } }, column.title));
+  }
+
+  /** @param {T[]} items @param {string} [sort] the word it is sorted by, with a minus for the other way round */
+  show(items, sort = "") {
+    keyed(
+      this.body,
+      items,
+      this.keyOf,
+      () => this.row(),
+      (row, item) => this.update(row, item),
+    );
+    this.columns.forEach((column, index) => this.markSorted(this.headings[index], column, sort));
+  }
+
+  row() {
+    return h(
+      "tr",
+      {},
+      this.columns.map((column) => h("td", { class: classOf(column) })),
+    );
+  }
+
+  update(row, item) {
+    row.item = item;
+    this.columns.forEach((column, index) => column.show(row.children[index], item));
+    this.showRow(row, item);
+  }
+
+  markSorted(heading, column, sort) {
+    const isBy = Boolean(column.sort) && sort.replace(/^-/, "") === column.sort;
+    if (isBy) heading.setAttribute("aria-sort", sort.startsWith("-") ? "descending" : "ascending");
+    else heading.removeAttribute("aria-sort");
+  }
+
+  /** @returns {HTMLElement[]} */
+  get rows() {
+    return [...this.body.children];
+  }
+}
+
+const classOf = (column) => `col-${column.kind ?? column.id}${column.isNumber ? " is-number" : ""}`;
+
+/** What a click on a heading asks for: this, then the other way round, then nothing in particular. */
+export function nextSort(before, word) {
+  if (before === word) return `-${word}`;
+  return before === `-${word}` ? "" : word;
+}

@@ -1,0 +1,123 @@
+/** Bars in lanes: a lane for each device, as many rows in it as jobs ran there at the same time. */
+
+import { serverNow } from "../clock.js";
+import { fill, h } from "../dom.js";
+import { duration, moment, shortTime } from "../format.js";
+import { keyed } from "../keyed.js";
+import { address } from "../site.js";
+import { colour } from "../states.js";
+
+const ROW_PX = 24;
+const LEAST = 0.12; // per cent of the width: a bar that could not be seen is drawn so wide
+const TICKS = 6;
+const DAY_S = 86400;
+
+export class Gantt {
+  constructor() {
+    this.lanes = h("div", { class: "lanes" });
+    this.ticks = h("div", { class: "lane-ticks" });
+    this.tip = h("div", { class: "gantt-tip", hidden: true });
+    const axis = h("div", { class: "lane is-axis" }, h("span", { class: "lane-name" }), this.ticks);
+    this.element = h("div", { class: "panel gantt" }, this.lanes, axis, this.tip);
+    this.lanes.addEventListener("pointermove", (event) => this.point(event));
+    this.lanes.addEventListener("pointerleave", () => (this.tip.hidden = true));
+  }
+
+  /** @param {{from: number, to: number, lanes: {device: string, bars: any[]}[]}} timeline */
+  show({ from, to, lanes }) {
+    const x = (at) => ((Math.min(Math.max(at, from), to) - from) / (to - from)) * 100;
+    const placed = ({ started_at, ended_at }) => ({
+      left: x(started_at),
+      width: Math.max(LEAST, x(ended_at ?? to) - x(started_at)),
+    });
+    keyed(
+      this.lanes,
+      lanes,
+      (lane) => lane.device,
+      laneElement,
+      (element, lane) => showLane(element, lane, placed),
+    );
+    fill(this.ticks, ticks(from, to));
+  }
+
+  point(event) {
+    const bar = event.target.bar;
+    this.tip.hidden = !bar;
+    if (!bar) return;
+    fill(this.tip, h("b", {}, `${bar.job} ${bar.name}`), ` ${told(bar)}`);
+    const box = this.element.getBoundingClientRect();
+    const most = box.width - this.tip.offsetWidth - 8;
+    this.tip.style.left = `${Math.max(0, Math.min(event.clientX - box.left + 12, most))}px`;
+    this.tip.style.top = `${event.clientY - box.top + 16}px`;
+  }
+}
+
+function told(bar) {
+  const lasted = duration((bar.ended_at ?? serverNow()) - bar.started_at);
+  const again = bar.attempt > 1 ? `, attempt ${bar.attempt}` : "";
+  const more = bar.others ? ` · and ${bar.others} more at this point` : "";
+  return `${bar.outcome ?? "running"}${again} · ${lasted} · from ${moment(bar.started_at)} · ${bar.project}${more}`;
+}
+
+function laneElement({ device }) {
+  const name = /^\d+$/.test(device) ? `GPU ${device}` : device;
+  return h(
+    "div",
+    { class: "lane" },
+    h("span", { class: "lane-name", title: name }, name),
+    h("div", { class: "lane-bars" }),
+  );
+}
+
+function showLane(element, { bars }, placed) {
+  const rows = stacked(visible(bars, placed));
+  const drawn = rows.flatMap((row, index) => row.map((bar) => ({ ...bar, ...placed(bar), row: index })));
+  element.lastChild.style.height = `${Math.max(1, rows.length) * ROW_PX}px`;
+  keyed(element.lastChild, drawn, (bar) => `${bar.job} ${bar.attempt}`, barElement, showBar);
+}
+
+function barElement(bar) {
+  return h("a", { href: address(`/jobs/${bar.job}`) }, bar.name);
+}
+
+function showBar(element, bar) {
+  element.bar = bar;
+  element.className = `bar ${colour(bar.outcome ?? "running")}`;
+  element.setAttribute("aria-label", `Job ${bar.job} ${bar.name}: ${told(bar)}`);
+  element.style.left = `${bar.left}%`;
+  element.style.width = `${bar.width}%`;
+  element.style.top = `${bar.row * ROW_PX + 2}px`;
+}
+
+/** Of bars that are too thin to be seen apart only one is drawn, with the number of the others. */
+function visible(bars, placed) {
+  const sorted = [...bars].sort((one, other) => one.started_at - other.started_at);
+  const shown = [];
+  let last = null; // the last thin one that is drawn
+  for (const bar of sorted) {
+    const { left, width } = placed(bar);
+    const isThin = width <= LEAST;
+    if (isThin && last && left - placed(last).left < LEAST) last.others += 1;
+    else shown.push({ ...bar, others: 0 });
+    if (isThin && shown.at(-1).job === bar.job) last = shown.at(-1);
+  }
+  return shown;
+}
+
+/** Rows in which no two bars are at the same time. */
+function stacked(bars) {
+  const rows = [];
+  for (const bar of bars) {
+    const row = rows.find((one) => (one.at(-1).ended_at ?? Infinity) <= bar.started_at);
+    if (row) row.push(bar);
+    else rows.push([bar]);
+  }
+  return rows;
+}
+
+function ticks(from, to) {
+  const withDay = to - from > DAY_S;
+  return Array.from({ length: TICKS + 1 }, (_, index) =>
+    h("span", {}, shortTime(from + ((to - from) * index) / TICKS, withDay)),
+  );
+}

@@ -1,0 +1,81 @@
+/** The timeline: what ran on which device when, so that gaps and packing can be seen. */
+
+import { get } from "../api.js";
+import { serverNow } from "../clock.js";
+import { button, h, say, show } from "../dom.js";
+import { moment } from "../format.js";
+import { rewrite } from "../router.js";
+import { Gantt } from "./gantt.js";
+
+const SPANS = [
+  { id: "10m", title: "10 min", seconds: 600 },
+  { id: "1h", title: "1 h", seconds: 3600 },
+  { id: "6h", title: "6 h", seconds: 6 * 3600 },
+  { id: "24h", title: "24 h", seconds: 24 * 3600 },
+  { id: "7d", title: "7 d", seconds: 7 * 24 * 3600 },
+];
+
+const USUAL = SPANS[1];
+
+/** @param {import("../router.js").Place} place */
+export function open(place) {
+  return new Timeline(place);
+}
+
+class Timeline {
+  title = "Timeline";
+
+  every_ms = 5000;
+
+  constructor(place) {
+    this.span = SPANS.find(({ id }) => id === place.query.get("span")) ?? USUAL;
+    this.back_s = 0; // how far before now it ends
+    this.spans = SPANS.map((span) => button(span.title, () => this.look(span, 0), { class: "tab" }));
+    this.earlier = button("← Earlier", () => this.look(this.span, this.back_s + this.span.seconds / 2), {
+      class: "button is-quiet",
+    });
+    this.later = button("Later →", () => this.look(this.span, Math.max(0, this.back_s - this.span.seconds / 2)), {
+      class: "button is-quiet",
+    });
+    this.told = h("span", { class: "soft" });
+    this.gantt = new Gantt();
+    this.empty = h(
+      "div",
+      { class: "empty", hidden: true },
+      h("h2", {}, "Nothing ran in this time"),
+      h("p", {}, "Look at a longer time, or add jobs: each try at a job becomes a bar in the lane of its GPU."),
+    );
+    const spans = h("div", { class: "tabs", role: "group", "aria-label": "Time shown" }, this.spans);
+    const head = h(
+      "div",
+      { class: "machine-head" },
+      h("h1", {}, "Timeline"),
+      this.told,
+      h("span", { class: "spread" }),
+      this.earlier,
+      this.later,
+      spans,
+    );
+    this.element = h("div", { class: "timeline" }, head, this.gantt.element, this.empty);
+  }
+
+  look(span, back_s) {
+    this.span = span;
+    this.back_s = back_s;
+    rewrite(new URLSearchParams(span === USUAL ? {} : { span: span.id }));
+    this.refreshing.want();
+  }
+
+  async refresh() {
+    const to = serverNow() - this.back_s;
+    const answer = await get("/timeline", { from: to - this.span.seconds, to });
+    this.later.disabled = this.back_s === 0;
+    this.spans.forEach((tab, index) => tab.setAttribute("aria-pressed", String(SPANS[index] === this.span)));
+    const bars = answer.lanes.reduce((sum, lane) => sum + lane.bars.length, 0);
+    show(this.empty, !bars);
+    show(this.gantt.element, bars);
+    const cut = answer.truncated ? " · only the latest bars are shown" : "";
+    say(this.told, `${moment(answer.from)} – ${this.back_s ? moment(answer.to) : "now"}${cut}`);
+    this.gantt.show(answer);
+  }
+}

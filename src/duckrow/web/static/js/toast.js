@@ -1,0 +1,29 @@
+/** Short messages in the corner, some of them with a way back. */
+
+import { h } from "./dom.js";
+
+const SHOWN_MS = 9000;
+const MOST = 4;
+
+/**
+ * @param {string} text
+ * @param {(() => any) | null} [undo] what takes it back
+ * @param {"" | "is-problem"} [kind]
+ */
+export function toast(text, undo = null, kind = "") {
+  const place = document.getElementById("toasts");
+  const card = h("div", { class: `toast ${kind}`, data: { toast: "" } }, h("span", { class: "toast-text" }, text));
+  const close = () => card.remove();
+  if (undo)
+    card.append(h("button", { type: "button", class: "button", on: { click: () => (close(), undo()) } }, "Undo"));
+  card.append(h("button", { type: "button", class: "icon", "aria-label": "Close", on: { click: close } }, "×"));
+  place.append(card);
+  while (place.children.length > MOST) place.firstElementChild.remove();
+  setTimeout(close, kind ? SHOWN_MS * 2 : SHOWN_MS);
+}
+
+/** @param {Error & {hint?: string | null}} error */
+export function failed(error) {
+  if (error.status === undefined) console.error(error);
+  toast([error.message, error.hint].filter(Boolean).join(" "), null, "is-problem");
+}

@@ -1,0 +1,57 @@
+"""How many jobs there are of each kind, counted now and then however many people look.
+
+With a hundred thousand jobs a count takes longer than a page of the list itself. So it may be a little old: as old as
+makes counting cost no more than a twentieth of a core, and two seconds at most.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from duckrow.api.client import Client
+from duckrow.api.job_pages import counts_by_project
+from duckrow.api.listing import Filter, tally
+
+_SHARE = 20  # a count is good for so many times as long as it took
+_OLDEST_S = 2.0
+_MOST_KEPT = 200
+
+
+class Tallies:
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, tuple[float, float, Any]] = {}  # (when, good until, the counts)
+        self._counting: dict[Hashable, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def of_filter(self, client: Client, filter: Filter) -> dict[str, int]:
+        key = (filter.project, filter.sweep_id, filter.text, filter.name)
+        counts: dict[str, int] = self._fresh(key, lambda: tally(client, filter))
+        return counts
+
+    def by_project(self, client: Client) -> dict[str, dict[str, int]]:
+        counts: dict[str, dict[str, int]] = self._fresh("by project", lambda: counts_by_project(client))
+        return counts
+
+    def _fresh(self, key: Hashable, count: Callable[[], Any]) -> Any:
+        with self._lock:
+            counting = self._counting.setdefault(key, threading.Lock())
+        with counting:  # of those who come at once, one counts
+            kept = self._kept.get(key)
+            if kept is None or time.monotonic() > kept[1]:
+                began = time.monotonic()
+                counted = count()
+                good_for_s = min((time.monotonic() - began) * _SHARE, _OLDEST_S)
+                kept = (began, began + good_for_s, counted)
+                self._keep(key, kept)
+            return kept[2]
+
+    def _keep(self, key: Hashable, kept: tuple[float, float, Any]) -> None:
+        with self._lock:
+            self._kept[key] = kept
+            if len(self._kept) > _MOST_KEPT:
+                for old in sorted(self._kept, key=lambda key: self._kept[key][0])[: _MOST_KEPT // 2]:
+                    del self._kept[old]
+                    self._counting.pop(old, None)

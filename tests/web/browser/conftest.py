@@ -1,0 +1,106 @@
+"""A browser that has signed in, and a desk with a queue; both are shared, what a test has left is cleared."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fake_nvml import NoCompiler
+from tests.web.browser.desk import Desk
+from tests.web.browser.needs import CHROMIUM, Browser, Page, expect, missing, sync_playwright
+
+PATIENCE_MS = 30_000
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        missing("Chromium", "apt install chromium")
+    expect.set_options(timeout=PATIENCE_MS)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="package")
+def shared_desk(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    try:
+        desk = Desk(tmp_path_factory.mktemp("desk"))
+    except NoCompiler as error:
+        missing("fake GPUs", str(error))
+    with desk.open():
+        yield desk
+    desk.duckrow.kill_everything()
+
+
+@pytest.fixture(scope="package")
+def signed_in(browser: Browser, shared_desk: Desk) -> dict[str, Any]:
+    """The cookie of a browser that has used the link."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(shared_desk.link)
+        assert page.title() == "duckrow" or "Queue" in page.title()
+        return dict(context.storage_state())
+
+
+@pytest.fixture
+def desk(shared_desk: Desk) -> Desk:
+    shared_desk.clear()
+    return shared_desk
+
+
+class Complaints(list[str]):
+    """What a browser had to say against a page."""
+
+    def listen(self, page: Page) -> None:
+        page.on("console", lambda message: self.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: self.append(f"{error}"))
+        page.on("dialog", lambda dialog: self.append(f"a dialog: {dialog.message}"))
+        page.on(
+            "response", lambda answer: self.append(f"{answer.status} {answer.url}") if answer.status >= 400 else None
+        )
+
+
+@pytest.fixture
+def complaints() -> Iterator[Complaints]:
+    """The console stays free of errors; a test that provokes some clears them."""
+    heard = Complaints()
+    yield heard
+    assert not heard
+
+
+@pytest.fixture
+def open_page(browser: Browser, desk: Desk, signed_in: dict[str, Any], complaints: Complaints) -> Iterator[Open]:
+    """Opens a view: `open_page("/machine", width=400, dark=True)`."""
+    contexts = []
+
+    def opened(path: str = "/", *, width: int = 1400, dark: bool = False, height: int = 860) -> Page:
+        size: Any = {"width": width, "height": height}
+        state: Any = signed_in
+        context = browser.new_context(viewport=size, color_scheme="dark" if dark else "light", storage_state=state)
+        context.set_default_timeout(PATIENCE_MS)
+        contexts.append(context)
+        page = context.new_page()
+        complaints.listen(page)
+        page.goto(desk.url + path)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots go: DUCKROW_PICTURES, to be looked at and kept."""
+    wanted = os.environ.get("DUCKROW_PICTURES")
+    folder = Path(wanted) if wanted else tmp_path_factory.mktemp("pictures")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

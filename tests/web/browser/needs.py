@@ -1,0 +1,26 @@
+"""What these tests need of the machine. A laptop need not have it, and they are skipped; CI must, and they fail."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import NoReturn
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+def missing(what: str, how: str) -> NoReturn:
+    sentence = f"the tests of the page need {what}: {how}"
+    if os.environ.get("CI", "").lower() in ("1", "true"):
+        pytest.fail(sentence)
+    pytest.skip(sentence, allow_module_level=True)
+
+
+try:
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+except ImportError:
+    missing("Playwright", "pip install playwright")
+
+__all__ = ["CHROMIUM", "Browser", "BrowserContext", "Locator", "Page", "expect", "missing", "sync_playwright"]

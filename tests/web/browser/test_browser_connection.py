@@ -1,0 +1,125 @@
+"""Signing in, losing the server and finding it again, tabs that nobody sees, and a page that only shows."""
+
+from __future__ import annotations
+
+from tests.web.browser.conftest import PATIENCE_MS, Complaints, Open
+from tests.web.browser.desk import Desk, address_of
+from tests.web.browser.needs import Browser, expect
+
+
+def test_a_browser_that_is_not_known_is_told_how_to_get_in(browser: Browser, desk: Desk) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        answer = page.goto(desk.url)
+        assert answer is not None
+        assert answer.status == 401
+        expect(page.get_by_text("duckrow web --url", exact=True)).to_be_visible()
+        link = desk.duckrow("web", "--url").stdout.strip()
+        page.goto(link)
+        expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
+        assert "token" not in page.url
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(link)
+        expect(page.get_by_text("duckrow web --url", exact=True)).to_be_visible()
+
+
+def test_a_lost_connection_is_shown_and_heals_by_itself(desk: Desk, open_page: Open, complaints: list[str]) -> None:
+    desk.waiting()
+    page = open_page()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.context.set_offline(True)
+    page.evaluate("dispatchEvent(new Event('online'))")  # makes it try at once
+    expect(page.get_by_role("status").filter(has_text="connection is lost")).to_be_visible()
+    desk.waiting()
+    page.context.set_offline(False)
+    expect(page.locator("tbody tr")).to_have_count(2)
+    expect(page.get_by_text("connection is lost")).to_be_hidden()
+    complaints.clear()  # of the requests that found nobody
+
+
+HIDDEN = """(isHidden) => {
+  Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+COUNT_STREAMS = """
+  window.streams = [];
+  window.EventSource = class extends EventSource {
+    constructor(...words) { super(...words); window.streams.push(this); }
+  };
+"""
+
+
+def test_a_tab_that_nobody_sees_asks_nothing_and_holds_no_stream(desk: Desk, open_page: Open) -> None:
+    job = desk.running(desk.training(steps=3000, pause_s=0.05))
+    page = open_page(f"/jobs/{job}")
+    page.add_init_script(COUNT_STREAMS)
+    page.reload()
+    expect(page.get_by_role("log")).to_contain_text("epoch 3")
+    page.evaluate(HIDDEN, True)
+    assert page.evaluate("streams.length > 1 && streams.every((stream) => stream.readyState === 2)")
+    page.wait_for_timeout(300)  # what was under way
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    before = page.locator(".log-text .line").count()
+    desk.waiting()
+    page.wait_for_timeout(2500)  # longer than any view waits between two looks
+    assert asked == []
+    page.evaluate(HIDDEN, False)
+    expect(page.locator(".log-text .line").nth(before + 5)).to_be_attached()
+    lines = page.locator(".log-text .line").all_text_contents()
+    assert len(lines) == len(set(lines)), "a line has come twice"
+
+
+def test_a_page_that_is_read_only_has_no_buttons(browser: Browser, desk: Desk, complaints: Complaints) -> None:
+    (job,) = desk.waiting()
+    with desk.page("--read-only", "--base-path", "/ducks") as link, browser.new_context() as context:
+        context.set_default_timeout(PATIENCE_MS)
+        page = context.new_page()
+        complaints.listen(page)
+        page.goto(link)
+        url = address_of(link)
+        expect(page.locator("tbody tr")).to_have_count(1)
+        expect(page.get_by_text("read-only")).to_be_visible()
+        for path in ("/", f"/jobs/{job}", "/machine", "/sweeps", "/timeline", "/add"):
+            page.goto(url + path)
+            page.get_by_role("heading").first.wait_for(state="attached")
+            page.wait_for_load_state("load")
+            names = page.get_by_role("button").all_inner_texts()
+            assert not {"Kill", "Pause", "Drain", "Remove…", "Add devices…", "Hold", "Add"} & set(names), path
+        page.goto(f"{url}/")
+        page.get_by_role("link", name="patient").click()
+        expect(page).to_have_url(f"{url}/jobs/{job}")
+        page.get_by_role("link", name="Machine").click()
+        expect(page.get_by_role("article")).to_have_count(2)
+
+
+def test_the_theme_follows_the_system_until_it_is_chosen(desk: Desk, open_page: Open) -> None:
+    page = open_page(dark=True)
+    html = page.locator("html")
+    expect(html).to_have_attribute("data-theme", "dark")
+    page.get_by_role("button", name="Light or dark").click()
+    expect(html).to_have_attribute("data-theme", "light")
+    page.reload()
+    expect(html).to_have_attribute("data-theme", "light")
+    page.keyboard.press("Shift+D")
+    expect(html).to_have_attribute("data-theme", "dark")
+
+
+def test_nothing_is_wider_than_a_phone(desk: Desk, open_page: Open) -> None:
+    job = desk.done(f"echo {'wide' * 100}", name="a" * 90, project="p" * 90)
+    sweep = desk.sweep("wide", lr="0.1 0.2 0.3 10", seed="0..9")
+    page = open_page("/", width=360)
+    last = {
+        "/": "tbody tr",
+        "/machine": ".gpu",
+        "/timeline": ".bar",
+        "/sweeps": "tbody tr",
+        "/add": "textarea",
+        f"/jobs/{job}": ".log-text .line",
+        f"/sweeps/{sweep}": ".sweep-curves .chart-line",
+    }
+    for path, drawn in last.items():
+        page.goto(desk.url + path)
+        expect(page.locator(drawn).first).to_be_attached()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path

@@ -1,0 +1,167 @@
+"""A job in a browser: what is known of it, why it waits, its attempts, its log while it is written."""
+
+from __future__ import annotations
+
+import re
+
+from tests.conftest import until
+from tests.web.browser.conftest import Open
+from tests.web.browser.desk import Desk
+from tests.web.browser.needs import Locator, Page, expect
+
+
+def act(page: Page, action: str) -> None:
+    page.locator(f'.job-buttons [data-action="{action}"]').click()
+
+
+def log(page: Page) -> Locator:
+    return page.get_by_role("log")
+
+
+def fact(page: Page, word: str) -> Locator:
+    return page.locator(".fact", has=page.locator("dt", has_text=re.compile(f"^{word}$"))).locator("dd")
+
+
+# -- what it is ------------------------------------------------------------------------------------------------------
+
+
+def test_everything_known_of_a_job_is_told(desk: Desk, open_page: Open) -> None:
+    job = desk.done("echo hello; exit 3", name="greeter", project="manners", retries=0, timeout="2h")
+    page = open_page(f"/jobs/{job}")
+    expect(page.get_by_role("heading", name="greeter")).to_be_visible()
+    expect(page.locator(".job-title .is-state")).to_have_text("failed")
+    expect(fact(page, "Command").locator("code")).to_have_text("echo hello; exit 3")
+    expect(fact(page, "Exit")).to_have_text("3")
+    expect(fact(page, "Time limit")).to_have_text("2h 00m")
+    expect(page.locator(".story")).to_contain_text("queued → starting")
+    expect(log(page)).to_contain_text("hello")
+    page.get_by_role("link", name="manners").click()
+    expect(page).to_have_url(f"{desk.url}/?project=manners")
+
+
+def test_why_a_job_waits_is_said_in_sentences(desk: Desk, open_page: Open) -> None:
+    (job,) = desk.waiting()
+    desk.api("/jobs/actions", {"action": "hold", "ids": [job]})
+    page = open_page(f"/jobs/{job}")
+    expect(page.get_by_label("Why it waits")).to_contain_text("held")
+    act(page, "release")
+    expect(page.get_by_label("Why it waits")).not_to_contain_text("held")
+
+
+def test_secrets_of_the_environment_are_masked(desk: Desk, open_page: Open) -> None:
+    job = desk.done(env={"API_TOKEN": "hunter2", "COLOUR": "yellow"})
+    page = open_page(f"/jobs/{job}")
+    page.get_by_text("Environment").click()
+    expect(page.locator(".environment")).to_contain_text("yellow")
+    expect(page.locator(".environment")).to_contain_text("API_TOKEN")
+    assert "hunter2" not in page.content()
+
+
+# -- what can be done to it ------------------------------------------------------------------------------------------
+
+
+def test_a_job_is_killed_run_again_and_shows_both_attempts(desk: Desk, open_page: Open) -> None:
+    job = desk.running("echo begun; sleep 600")
+    page = open_page(f"/jobs/{job}")
+    act(page, "kill")
+    page.get_by_role("dialog").get_by_role("button", name="Kill").click()
+    expect(page.locator(".job-title .is-state")).to_have_text("killed")
+    act(page, "rerun")
+    expect(page.locator(".job-title .is-state")).to_have_text("running")
+    expect(page.locator(".job-side tbody tr")).to_have_count(2)
+    page.get_by_role("button", name="Show attempt 1").click()
+    expect(page.locator(".job-side tbody tr.is-chosen .col-state")).to_have_text("killed")
+    expect(log(page)).to_contain_text("begun")
+
+
+def test_a_job_is_run_again_with_changes(desk: Desk, open_page: Open) -> None:
+    job = desk.done("exit 1")
+    page = open_page(f"/jobs/{job}")
+    act(page, "rerun-changed")
+    page.get_by_label("Command").fill("echo better")
+    page.get_by_role("dialog").get_by_role("button", name="Rerun").click()
+    expect(page.locator(".job-title .is-state")).to_have_text("succeeded")
+    expect(log(page)).to_contain_text("better")
+
+
+def test_a_job_that_is_removed_leaves_a_sentence(desk: Desk, open_page: Open, complaints: list[str]) -> None:
+    job = desk.done()
+    page = open_page(f"/jobs/{job}")
+    act(page, "remove")
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(page.get_by_role("alert")).to_contain_text(str(job))
+    assert all("404" in complaint for complaint in complaints)
+    complaints.clear()
+
+
+# -- its log ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_log_is_followed_with_colours_and_folded_progress_bars(desk: Desk, open_page: Open) -> None:
+    job = desk.running(desk.training(rate=0.1, steps=600, pause_s=0.1))
+    page = open_page(f"/jobs/{job}")
+    lines = log(page).locator(".line")
+    expect(lines.first).to_have_text("training with lr=0.1")
+    expect(log(page).locator(".ink-6").first).to_have_text("lr=0.1")
+    expect(log(page)).to_contain_text("epoch 12")
+    assert not re.search(r"\d+%", log(page).text_content() or ""), "a bar that is over shows its last state"
+    expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Follow").click()
+    expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "false")
+    stopped = lines.count()
+    page.get_by_role("button", name="End").click()
+    until(lambda: lines.count() > stopped, "more lines")
+
+
+def test_a_long_log_is_a_window_that_moves(desk: Desk, open_page: Open) -> None:
+    """20 MB, of which the browser holds some hundred kilobytes."""
+    job = desk.done("seq -f 'line %09.0f of a log that has many lines' 1 400000")
+    page = open_page(f"/jobs/{job}")
+    expect(log(page)).to_contain_text("line 000400000")
+    assert log(page).locator(".line").count() < 20_000
+    page.get_by_role("button", name="Start").click()
+    expect(log(page)).to_contain_text("line 000000001 ")
+    expect(log(page)).not_to_contain_text("line 000400000")
+
+    def down() -> bool:
+        log(page).evaluate("element => element.scrollTo(0, element.scrollHeight)")
+        return "line 000015000" in (log(page).text_content() or "")
+
+    until(down, "block after block")
+    expect(log(page)).not_to_contain_text("line 000000001 ")
+    page.get_by_label("Place in the log").fill("500")
+    expect(log(page)).to_contain_text(re.compile(r"line 0002000\d\d"))
+    shown = log(page).locator(".line").all_inner_texts()
+    assert all(re.fullmatch(r"line \d{9} of a log that has many lines", line) for line in shown if line), "whole lines"
+    assert log(page).locator(".line").count() < 20_000
+
+
+def test_a_text_is_found_in_a_long_log_and_jumped_to(desk: Desk, open_page: Open) -> None:
+    job = desk.done("seq -f 'line %09.0f' 1 200000; echo 'ValueError: <b>bad</b> rate'; seq 1 100000")
+    page = open_page(f"/jobs/{job}")
+    page.get_by_label("Search the log").fill("valueerror")
+    page.locator(".log-hit").click()
+    expect(log(page).locator(".is-hit")).to_have_text("ValueError: <b>bad</b> rate")
+    expect(log(page).locator(".is-hit")).to_be_in_viewport()
+    expect(log(page)).to_contain_text("line 000200000")
+    page.get_by_label("Search the log").fill("nowhere to be found")
+    expect(page.locator(".log-hits")).to_contain_text("0 lines found")
+
+
+def test_a_log_is_downloaded_as_it_is(desk: Desk, open_page: Open) -> None:
+    job = desk.done(r"printf 'a\rb\n\033[31mred\033[0m\n'")
+    page = open_page(f"/jobs/{job}")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    assert download.value.path().read_bytes() == b"a\rb\n\033[31mred\033[0m\n"
+    assert download.value.suggested_filename.endswith(".log")
+
+
+def test_keys_move_the_log(desk: Desk, open_page: Open) -> None:
+    job = desk.done("seq -f 'line %09.0f' 1 100000")
+    page = open_page(f"/jobs/{job}")
+    expect(log(page)).to_contain_text("line 000100000")
+    page.keyboard.press("0")
+    expect(log(page)).to_contain_text("line 000000001")
+    page.keyboard.press("Shift+G")
+    expect(log(page)).to_contain_text("line 000100000")

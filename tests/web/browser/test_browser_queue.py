@@ -1,0 +1,283 @@
+"""The queue in a browser: found, sorted, selected, and every action clicked."""
+
+from __future__ import annotations
+
+import re
+
+from tests.conftest import until
+from tests.web.browser.conftest import Open
+from tests.web.browser.desk import Desk
+from tests.web.browser.needs import Locator, Page, expect
+
+
+def row(page: Page, job: int) -> Locator:
+    return page.locator(f'tbody tr[data-key="{job}"]')
+
+
+def choose(page: Page, *jobs: int) -> None:
+    for job in jobs:
+        row(page, job).get_by_role("checkbox").check()
+
+
+def bar(page: Page, action: str) -> None:
+    """Click a button of the bar of selected jobs."""
+    page.get_by_role("toolbar").get_by_role("button", name=action, exact=True).click()
+
+
+def confirm(page: Page, action: str) -> None:
+    page.get_by_role("dialog").get_by_role("button", name=action, exact=True).click()
+
+
+def state_of(page: Page, job: int) -> Locator:
+    return row(page, job).locator(".col-state")
+
+
+# -- looking ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_newcomer_is_told_what_to_do_first(desk: Desk, open_page: Open) -> None:
+    page = open_page()
+    expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
+    page.get_by_role("link", name="Add the first jobs").click()
+    expect(page).to_have_url(f"{desk.url}/add")
+
+
+def test_a_row_tells_everything_of_its_job(desk: Desk, open_page: Open) -> None:
+    job = desk.running(name="resnet", project="vision")
+    page = open_page()
+    cells = row(page, job)
+    expect(cells.locator(".col-name a")).to_have_text("resnet")
+    expect(cells.locator(".col-project")).to_have_text("vision")
+    expect(cells.locator(".col-state")).to_have_text("running")
+    expect(cells.locator(".col-devices")).to_have_text(re.compile(r"cpu\d"))
+    expect(cells.locator(".col-pid")).to_have_text(re.compile(r"\d+"))
+    expect(cells.locator(".col-time")).to_have_text(re.compile(r"\d+s"))
+    failed = desk.done("exit 3")
+    expect(row(page, failed).locator(".col-exit")).to_have_text("3")
+
+
+def test_what_happens_elsewhere_is_seen_without_a_reload(desk: Desk, open_page: Open) -> None:
+    page = open_page()
+    job = desk.running()
+    expect(state_of(page, job)).to_have_text("running")
+    desk.duckrow("kill", "--now", str(job))
+    expect(state_of(page, job)).to_have_text("killed")
+
+
+def test_groups_search_and_project_narrow_the_list_and_stay_in_the_address(desk: Desk, open_page: Open) -> None:
+    (first,) = desk.waiting(name="alpha", project="vision")
+    (second,) = desk.waiting(name="beta", project="nlp")
+    third = desk.done(name="gamma", project="nlp")
+    page = open_page()
+    expect(page.locator("tbody tr")).to_have_count(3)
+    page.get_by_role("button", name=re.compile("^Waiting")).click()
+    expect(page.locator("tbody tr")).to_have_count(2)
+    page.get_by_label("Project").select_option("nlp")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(row(page, second)).to_be_visible()
+    page.reload()
+    expect(row(page, second)).to_be_visible()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("button", name=re.compile("^All")).click()
+    page.get_by_label("Project").select_option("")
+    page.keyboard.press("/")
+    page.keyboard.type("alph")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(row(page, first)).to_be_visible()
+    page.get_by_label("Search jobs").fill("")
+    page.get_by_label("State").select_option("succeeded")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(row(page, third)).to_be_visible()
+    page.get_by_label("Search jobs").fill("nothing is called so")
+    expect(page.get_by_role("heading", name="No job fits")).to_be_visible()
+
+
+def test_a_click_on_a_heading_sorts_and_another_turns_it_round(desk: Desk, open_page: Open) -> None:
+    for name in ("beta", "alpha", "gamma"):
+        desk.waiting(name=name)
+    page = open_page()
+    names = page.locator("tbody .job-link")
+    page.get_by_role("button", name="Job", exact=True).click()
+    expect(names).to_have_text(["alpha", "beta", "gamma"])
+    page.get_by_role("button", name="Job", exact=True).click()
+    expect(names).to_have_text(["gamma", "beta", "alpha"])
+
+
+def test_many_jobs_come_in_pages(desk: Desk, open_page: Open) -> None:
+    ids = desk.waiting(120)
+    page = open_page()
+    expect(page.locator("tbody tr")).to_have_count(50)
+    page.get_by_role("button", name="Next →").click()
+    expect(row(page, ids[50])).to_be_visible()
+    page.keyboard.press("n")
+    expect(row(page, ids[119])).to_be_visible()
+    expect(page.locator(".pager")).to_contain_text("101\u2013120 of 120")
+
+
+# -- acting ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_running_job_is_killed_after_a_question_and_run_again(desk: Desk, open_page: Open) -> None:
+    job = desk.running()
+    page = open_page()
+    choose(page, job)
+    bar(page, "Kill")
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    assert desk.status(job) == "running"
+    bar(page, "Kill")
+    confirm(page, "Kill")
+    expect(state_of(page, job)).to_have_text("killed")
+    bar(page, "Rerun")
+    expect(state_of(page, job)).to_have_text("running")
+    assert desk.api(f"/jobs/{job}")["attempts"] == 2
+
+
+def test_a_waiting_job_is_killed_at_once_and_brought_back_by_undo(desk: Desk, open_page: Open) -> None:
+    desk.api("/queue/pause", {})  # what is brought back waits no longer for its time
+    (job,) = desk.waiting()
+    page = open_page()
+    row(page, job).get_by_role("button", name=f"Actions for job {job}").click()
+    page.get_by_role("menuitem", name="Kill").click()
+    expect(state_of(page, job)).to_have_text("killed")
+    page.get_by_role("button", name="Undo").click()
+    expect(state_of(page, job)).to_have_text("queued")
+
+
+def test_jobs_are_held_and_released_together_and_undo_takes_it_back(desk: Desk, open_page: Open) -> None:
+    first, second = desk.waiting(2)
+    page = open_page()
+    choose(page, first, second)
+    bar(page, "Hold")
+    expect(state_of(page, first)).to_have_text("queued, held")
+    expect(state_of(page, second)).to_have_text("queued, held")
+    page.get_by_role("button", name="Undo").click()
+    expect(state_of(page, first)).to_have_text("queued")
+    bar(page, "Hold")
+    expect(state_of(page, first)).to_have_text("queued, held")
+    bar(page, "Release")
+    expect(state_of(page, second)).to_have_text("queued")
+
+
+def test_a_priority_is_changed_and_undo_takes_it_back(desk: Desk, open_page: Open) -> None:
+    (job,) = desk.waiting()
+    page = open_page()
+    before = row(page, job).locator(".col-priority").inner_text()
+    choose(page, job)
+    bar(page, "Priority")
+    page.get_by_role("spinbutton", name="Priority").fill("77")
+    confirm(page, "Change")
+    expect(row(page, job).locator(".col-priority")).to_have_text("77")
+    page.get_by_role("button", name="Undo").click()
+    expect(row(page, job).locator(".col-priority")).to_have_text(before)
+
+
+def test_waiting_jobs_are_moved_by_button_by_number_and_by_dragging(desk: Desk, open_page: Open) -> None:
+    first, second, third = desk.waiting(3)
+    page = open_page()
+    ids = page.locator("tbody .col-id")
+    expect(ids).to_have_text([str(first), str(second), str(third)])
+    choose(page, third)
+    bar(page, "Move to the front")
+    expect(ids).to_have_text([str(third), str(first), str(second)])
+    bar(page, "Move before…")
+    page.get_by_label("Before job").fill(str(second))
+    confirm(page, "Move")
+    expect(ids).to_have_text([str(first), str(third), str(second)])
+    row(page, second).locator(".col-state").drag_to(row(page, first).locator(".col-state"))
+    expect(ids).to_have_text([str(second), str(first), str(third)])
+
+
+def test_a_waiting_job_is_edited(desk: Desk, open_page: Open) -> None:
+    (job,) = desk.waiting()
+    page = open_page()
+    choose(page, job)
+    bar(page, "Edit…")
+    page.get_by_label("Command").fill("echo 'another one'")
+    page.get_by_label("Time limit").fill("2h")
+    confirm(page, "Save")
+    expect(row(page, job).locator(".job-command")).to_have_text("echo 'another one'")
+    assert desk.api(f"/jobs/{job}")["timeout_s"] == 7200
+
+
+def test_an_edit_that_makes_no_sense_is_refused_in_the_dialog(
+    desk: Desk, open_page: Open, complaints: list[str]
+) -> None:
+    (job,) = desk.waiting()
+    page = open_page()
+    choose(page, job)
+    bar(page, "Edit…")
+    page.get_by_label("Time limit").fill("soon")
+    confirm(page, "Save")
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("soon")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert all("400" in complaint or "422" in complaint for complaint in complaints)
+    complaints.clear()
+
+
+def test_jobs_are_removed_after_a_question(desk: Desk, open_page: Open) -> None:
+    done = desk.done()
+    (kept,) = desk.waiting()
+    page = open_page()
+    choose(page, done)
+    bar(page, "Remove")
+    confirm(page, "Remove")
+    expect(row(page, done)).to_have_count(0)
+    expect(row(page, kept)).to_be_visible()
+
+
+def test_all_that_are_found_can_be_acted_on_beyond_the_page(desk: Desk, open_page: Open) -> None:
+    desk.waiting(60, project="many")
+    (other,) = desk.waiting(project="few")
+    page = open_page("/?project=many")
+    expect(page.locator("tbody tr")).to_have_count(50)
+    page.keyboard.press("Shift+X")
+    page.get_by_role("button", name="Select all 60").click()
+    bar(page, "Hold")
+    until(lambda: desk.duckrow.sql("SELECT count(*) FROM jobs WHERE held")[0][0] == 60, "60 jobs to be held")
+    assert not desk.api(f"/jobs/{other}")["held"]
+
+
+def test_the_queue_and_a_project_are_paused_and_resumed(desk: Desk, open_page: Open) -> None:
+    desk.waiting(project="vision")
+    page = open_page("/?project=vision")
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.locator(".is-paused")).to_have_text("paused")
+    (job,) = desk.add("true")
+    assert desk.api("/status")["paused"]
+    page.get_by_role("button", name="Resume", exact=True).click()
+    desk.duckrow.wait_for(job, "succeeded")
+    page.get_by_role("button", name="Pause vision").click()
+    expect(page.get_by_role("button", name="Resume vision")).to_be_visible()
+    assert desk.api("/status")["paused_projects"] == ["vision"]
+    page.get_by_role("button", name="Resume vision").click()
+    expect(page.get_by_role("button", name="Pause vision")).to_be_visible()
+
+
+# -- keys ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_queue_is_worked_by_keys_alone(desk: Desk, open_page: Open) -> None:
+    first, second = desk.waiting(2)
+    page = open_page()
+    expect(row(page, first)).to_be_visible()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    page.keyboard.press("x")
+    expect(row(page, first)).to_have_class(re.compile("is-chosen"))
+    page.keyboard.press("h")
+    expect(state_of(page, first)).to_have_text("queued, held")
+    expect(state_of(page, second)).to_have_text("queued")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("toolbar")).to_be_hidden()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{desk.url}/jobs/{first}")
+    for keys, path in (("gm", "/machine"), ("gt", "/timeline"), ("gs", "/sweeps"), ("ga", "/add"), ("gq", "/")):
+        page.keyboard.type(keys)
+        expect(page).to_have_url(f"{desk.url}{path}")
+        page.get_by_role("heading", level=1).first.wait_for(state="attached")

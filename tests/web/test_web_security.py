@@ -1,0 +1,378 @@
+"""Nobody gets in who does not belong, and no other website acts through the browser of somebody who does."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from duckrow.web.app import build
+from duckrow.web.credentials import Credentials
+from duckrow.web.serving import Serving
+from tests.conftest import Duckrow
+from tests.web.conftest import API, Server
+
+ALL_PAGES = ["/", "/machine", "/jobs/1", "/sweeps", "/sweeps/1", "/timeline", "/add", "/static/duck.svg", "/metrics"]
+
+
+def routes_of_the_interface(server: Server) -> list[tuple[str, str]]:
+    described = server.get("/openapi.json")
+    return [
+        (method.upper(), path.replace("{job_id}", "1").replace("{sweep_id}", "1").replace("{name}", "0"))
+        for path, methods in described["paths"].items()
+        for method in methods
+    ]
+
+
+# -- who may come in ----------------------------------------------------------------------------------------------
+
+
+def test_without_the_token_every_route_but_healthz_is_401(idle: Server) -> None:
+    routes = [*routes_of_the_interface(idle), *(("GET", page) for page in ALL_PAGES), ("GET", f"{API}/openapi.json")]
+    assert len(routes) > 30
+    with idle.stranger() as stranger:
+        for method, path in routes:
+            answer = stranger.request(method, path, headers={"X-Duckrow": "1"})
+            assert answer.status_code == 401, f"{method} {path}: {answer.status_code}"
+            assert answer.headers["www-authenticate"] == "Bearer"
+        assert stranger.get("/healthz").json() == {"ok": True}
+        assert stranger.get("/nowhere").status_code == 401  # not even what there is
+
+
+@pytest.mark.parametrize(
+    "header", ["Bearer wrong", "Bearer", "Basic {token}", "{token}", "Bearer {token}x", "Bearer é"]
+)
+def test_a_wrong_token_is_no_token(idle: Server, header: str) -> None:
+    with idle.stranger() as stranger:
+        value = header.format(token=idle.token).encode()
+        assert stranger.get(f"{API}/status", headers={b"Authorization": value}).status_code == 401
+
+
+def test_the_token_of_scripts_opens_the_interface_and_changes_things(queue: Server) -> None:
+    assert queue.get("/status")["daemon"]["running"] is True
+    assert queue.add("true") == [1]
+
+
+def test_a_stranger_who_wants_a_page_is_told_how_to_come_in(idle: Server) -> None:
+    with idle.stranger() as stranger:
+        answer = stranger.get("/", headers={"Accept": "text/html"})
+        assert answer.status_code == 401
+        assert "duckrow web --url" in answer.text
+        assert stranger.get(f"{API}/jobs").json()["error"]["hint"].startswith("Open the URL")
+
+
+def test_a_link_works_once_and_becomes_a_cookie(server: Server) -> None:
+    link = urlsplit(server.link)
+    with server.stranger() as browser:
+        answer = browser.get(f"/login?{link.query}")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        cookie = answer.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=strict" in cookie
+        assert "Path=/" in cookie
+        assert browser.get("/").status_code == 200
+        assert browser.get(f"{API}/status").status_code == 200
+    with server.stranger() as second:
+        assert second.get(f"/login?{link.query}").status_code == 401
+
+
+def test_a_link_on_another_website_leads_in_as_well(server: Server) -> None:
+    """Along a redirect the browser would not send its new cookie; from a page of ours it does."""
+    with server.stranger() as browser:
+        headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+        answer = browser.get(f"/login?{urlsplit(server.link).query}", headers=headers)
+        assert (answer.status_code, answer.headers["refresh"]) == (200, "0; url=/")
+        assert browser.get("/").status_code == 200
+
+
+def test_a_link_that_nobody_has_used_for_an_hour_does_not_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    credentials = Credentials(str(tmp_path))
+    link, later = credentials.new_link(), time.time() + 3601
+    monkeypatch.setattr("duckrow.web.credentials.time.time", lambda: later)
+    assert not credentials.use_link(link)
+
+
+def test_of_many_links_only_the_newest_are_kept(tmp_path: Path) -> None:
+    credentials = Credentials(str(tmp_path))
+    links = [credentials.new_link() for _ in range(50)]
+    assert len(list((tmp_path / "web" / "links").iterdir())) <= 20
+    assert credentials.use_link(links[-1])
+    assert not credentials.use_link(links[-1])
+
+
+def test_a_restart_of_the_server_keeps_people_logged_in(serve: Callable[..., Server]) -> None:
+    first = serve()
+    with first.browser() as browser:
+        cookies = dict(browser.cookies)
+    first.end()
+    second = serve()
+    with second.stranger(cookies=cookies) as browser:
+        assert browser.get(f"{API}/status").status_code == 200
+    with second.stranger(cookies=dict.fromkeys(cookies, "x" * 43)) as forger:
+        assert forger.get(f"{API}/status").status_code == 401
+
+
+def test_what_lets_people_in_is_stored_for_its_owner_alone(server: Server, duckrow: Duckrow) -> None:
+    with server.browser():
+        files = list((duckrow.home / "web").rglob("*"))
+    assert len([path for path in files if path.is_file()]) >= 3
+    for path in files:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        assert mode == (0o700 if path.is_dir() else 0o600), f"{path}: {mode:o}"
+
+
+def test_no_token_link_or_cookie_stands_in_a_log_or_in_clear_on_disk(server: Server, duckrow: Duckrow) -> None:
+    with server.browser() as browser:
+        session = next(iter(browser.cookies.values()))
+        browser.get(f"{API}/jobs/zzz")
+    link = urlsplit(server.link).query.removeprefix("token=")
+    with server.stranger() as stranger:
+        stranger.get(f"/login?token={link}")
+    server.end()
+    everything = server.log.read_text() + "".join(
+        path.read_text(errors="replace")
+        for path in duckrow.home.rglob("*")
+        if path.is_file() and path.name != "token" and path.suffix not in (".db",)
+    )
+    for secret in (server.token, link, session):
+        assert len(secret) > 30
+        assert secret not in everything
+
+
+# -- other websites -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "localhost.evil.example", "169.254.1.1", ""])
+def test_a_name_that_somebody_made_point_here_is_refused(idle: Server, host: str) -> None:
+    """DNS rebinding: the page of evil.example thinks that it asks its own idle."""
+    with idle.script(Host=host.format(port=idle.port)) as script:
+        for path in ("/", f"{API}/status", "/healthz"):
+            assert script.get(path).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost:{port}", "127.0.0.1:{port}", "LOCALHOST", "[::1]:{port}", "localhost:9000"]
+)
+def test_the_names_of_this_machine_are_known_whatever_port_ssh_forwards(idle: Server, host: str) -> None:
+    with idle.script(Host=host.format(port=idle.port)) as script:
+        assert script.get(f"{API}/status").status_code == 200
+
+
+def test_a_proxy_is_known_by_the_name_that_was_given(serve: Callable[..., Server]) -> None:
+    server = serve("--proxy-name", "gpu.example.org", "--base-path", "/duckrow")
+    with server.script(Host="gpu.example.org") as script:
+        assert script.get(f"/duckrow{API}/status").status_code == 200
+        assert 'data-base="/duckrow"' in script.get("/duckrow/").text
+    with server.stranger(follow_redirects=False) as browser:
+        answer = browser.get(f"{urlsplit(server.link).path}?{urlsplit(server.link).query}")
+        assert answer.headers["location"] == "/duckrow/"
+        assert "Path=/duckrow/" in answer.headers["set-cookie"]
+
+
+def test_what_changes_something_needs_our_header_from_a_browser(queue: Server) -> None:
+    with queue.browser() as browser:
+        del browser.headers["X-Duckrow"]
+        assert browser.post(f"{API}/queue/pause", json={}).status_code == 403
+        assert queue.get("/status")["paused"] is False
+        assert browser.post(f"{API}/queue/pause", json={}, headers={"X-Duckrow": "1"}).status_code == 200
+        assert queue.get("/status")["paused"] is True
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:1"},  # another server on this machine is another website, too
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+        {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
+    ],
+)
+def test_requests_from_other_websites_are_refused_even_with_the_cookie(idle: Server, headers: dict[str, str]) -> None:
+    with idle.browser() as browser:
+        del browser.headers["Origin"]
+        assert browser.get(f"{API}/status", headers=headers).status_code == 403
+        assert browser.post(f"{API}/queue/pause", json={}, headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x"])
+def test_what_a_form_of_another_website_can_send_is_no_request(queue: Server, kind: str) -> None:
+    with queue.browser() as browser:
+        answer = browser.post(f"{API}/queue/pause", content=b'{"project": null}', headers={"Content-Type": kind})
+        assert answer.status_code == 415
+    assert queue.get("/status")["paused"] is False
+
+
+def test_no_website_is_ever_allowed_to_read(idle: Server) -> None:
+    with idle.browser() as browser:
+        for method in ("OPTIONS", "GET"):
+            answer = browser.request(method, f"{API}/status")
+            assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+def test_every_answer_forbids_framing_sniffing_and_scripts_from_elsewhere(idle: Server) -> None:
+    with idle.script() as script, idle.stranger() as stranger:
+        answers = [script.get(path) for path in ("/", f"{API}/jobs", "/static/duck.svg", "/nowhere")]
+        answers += [stranger.get("/", headers={"Accept": "text/html"}), stranger.get("/healthz")]
+    for answer in answers:
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+    assert answers[1].headers["cache-control"] == "no-store"
+
+
+def test_the_page_has_no_script_and_no_style_in_it(idle: Server) -> None:
+    with idle.script() as script:
+        text = script.get("/").text
+    assert "<script>" not in text
+    assert " style=" not in text
+    assert " on" + "click=" not in text
+    assert "//" not in text.replace("<!doctype html>", "").split("<body>")[0]  # nothing comes from elsewhere
+
+
+# -- how much -----------------------------------------------------------------------------------------------------
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(idle: Server) -> None:
+    with idle.script() as script:
+        answer = script.post(f"{API}/jobs", json={"text": "x" * (1 << 20)})
+        assert answer.status_code == 413
+        assert "1 MiB" in answer.json()["error"]["sentence"]
+
+
+def test_a_body_in_pieces_is_counted_while_it_comes(idle: Server) -> None:
+    with idle.script(**{"Content-Type": "application/json"}) as script:
+        answer = script.post(f"{API}/jobs", content=(b" " * 65536 for _ in range(17)))
+        assert answer.status_code == 413
+
+
+def test_a_length_that_is_none_is_refused(idle: Server) -> None:
+    with socket.create_connection(("127.0.0.1", idle.port), timeout=30) as connection:
+        head = f"POST {API}/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {idle.token}\r\n"
+        connection.sendall(f"{head}Content-Length: 99999999999999999999\r\n\r\n".encode())
+        assert connection.recv(100).startswith((b"HTTP/1.1 413", b"HTTP/1.1 400"))
+
+
+def test_more_jobs_than_a_request_may_have_are_refused(queue: Server) -> None:
+    answer = queue.post("/jobs", {"text": "true\n" * 10_001}, 400)
+    assert "10000" in answer["error"]["sentence"]
+    assert queue.get("/jobs")["total"] == 0
+    ids = list(range(1, 10_002))
+    assert queue.post("/jobs/actions", {"action": "kill", "ids": ids}, 422)["error"]["sentence"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/jobs?per_page=501",
+        "/jobs?page=0",
+        "/jobs?page=99999999999",
+        "/jobs/1/log?bytes=2000000",
+        "/jobs?q=" + "x" * 201,
+    ],
+)
+def test_numbers_out_of_bounds_are_told_in_a_sentence(idle: Server, path: str) -> None:
+    with idle.script() as script:
+        answer = script.get(f"{API}{path}")
+        assert answer.status_code == 422
+        assert answer.json()["error"]["sentence"]
+
+
+# -- read-only, and the network -----------------------------------------------------------------------------------
+
+
+def test_a_read_only_server_shows_everything_and_changes_nothing(
+    serve: Callable[..., Server], duckrow: Duckrow
+) -> None:
+    server = serve("--read-only")
+    duckrow.up("--slots", "1")
+    changing = [(method, path) for method, path in routes_of_the_interface(server) if method != "GET"]
+    assert len(changing) >= 10
+    with server.script() as script:
+        for method, path in changing:
+            answer = script.request(method, path, json={})
+            assert answer.status_code == 403, f"{method} {path}"
+            assert "read-only" in answer.json()["error"]["sentence"]
+        assert "data-read-only" in script.get("/").text
+    assert server.get("/status")["read_only"] is True
+
+
+def test_an_address_of_the_network_needs_an_explicit_flag(duckrow: Duckrow, serve: Callable[..., Server]) -> None:
+    refused = duckrow("web", "--no-browser", "--host", "0.0.0.0", "--port", "0", ok=False)
+    assert refused.returncode == 2
+    assert "--allow-network" in refused.stderr
+    assert "runs commands as you" in refused.stderr
+    server = serve("--host", "0.0.0.0", "--allow-network")
+    assert any("unencrypted" in line for line in server.greeting)
+    with server.script(Host="10.1.2.3:8787") as script:
+        assert script.get(f"{API}/status").status_code == 200
+    with server.script(Host="evil.example") as script:
+        assert script.get(f"{API}/status").status_code == 403
+
+
+def test_by_default_only_this_machine_can_connect(idle: Server) -> None:
+    listening = [line.split() for line in Path(f"/proc/{idle.process.pid}/net/tcp").read_text().splitlines()[1:]]
+    at = [fields[1] for fields in listening if fields[3] == "0A" and fields[1].endswith(f":{idle.port:04X}")]
+    assert at == [f"0100007F:{idle.port:04X}"]  # 127.0.0.1, as the kernel writes it
+
+
+# -- paths --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../serving.py",
+        "/static/%2e%2e/serving.py",
+        "/static/..%2f..%2fapi/client.py",
+        "/static//etc/passwd",
+        "/static/%00",
+        f"{API}/jobs/1/log?attempt=../../../etc/passwd",
+        f"{API}/jobs/..%2f..%2fetc/log",
+        f"{API}/jobs/1%00/log",
+        f"{API}/sweeps/..%2f1/results.csv",
+    ],
+)
+def test_no_path_leads_out(idle: Server, path: str) -> None:
+    with httpx.Client(trust_env=False, timeout=60) as client:
+        request = client.build_request("GET", idle.address, headers={"Authorization": f"Bearer {idle.token}"})
+        request.url = request.url.copy_with(raw_path=path.encode())
+        answer = client.send(request)
+    assert answer.status_code in (400, 404, 422)
+    assert "root:" not in answer.text
+    assert "def " not in answer.text
+
+
+def test_a_log_that_was_replaced_by_a_link_or_a_pipe_is_not_followed(queue: Server, duckrow: Duckrow) -> None:
+    secret = duckrow.home.parent / "secret"
+    secret.write_text("a secret of somebody")
+    [job_id] = queue.add("echo hello")
+    duckrow.wait_for(job_id, "succeeded")
+    log = Path(queue.get(f"/jobs/{job_id}")["log"])
+    assert queue.get(f"/jobs/{job_id}/log")["text"] == "hello\n"
+    log.unlink()
+    log.symlink_to(secret)
+    assert queue.get(f"/jobs/{job_id}/log")["text"] == ""
+    assert queue.get(f"/jobs/{job_id}/log/search", q="secret")["hits"] == []
+    with queue.script() as script:
+        assert "secret" not in script.get(f"{API}/jobs/{job_id}/log/download").text
+    log.unlink()
+    os.mkfifo(log)
+    assert queue.get(f"/jobs/{job_id}/log")["text"] == ""  # and nobody waits for a writer
+
+
+def test_the_gate_stands_before_everything_that_the_application_serves(tmp_path: Path) -> None:
+    app, _ = build(Serving(str(tmp_path)))
+    assert type(app).__name__ == "Gate"
