@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-WORKERS ?= auto
+# Most tests wait for real processes most of the time.
+WORKERS ?= $(shell expr $$(nproc) \* 3 / 2)
 
 .PHONY: demo test check bench soak clean
 

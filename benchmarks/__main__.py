@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import sys
 
-QUESTIONS = ("startup", "dispatch", "gap", "long_queue", "answers", "tasks", "warm", "idle", "placement", "web")
+QUESTIONS = (
+    *("startup", "dispatch", "gap", "long_queue", "answers", "tasks", "warm", "idle", "placement", "web"),
+    *("slurm", "hydra"),
+)
 
 
 def main() -> None:

@@ -34,6 +34,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 }
 HOSTS_OF_THE_LOOP = ("duckrow.cli.commands.run", "duckrow.cli.commands.up")
 HOST_OF_THE_PAGE = "duckrow.cli.commands.web"
+CLUSTER = "duckrow.engines.slurm"  # it has files and sbatch, no GPU and no process: a client may speak to it
 KEEPER = "duckrow.engines.local.keeper"
 MEANINGLESS_NAMES = frozenset({"utils", "common", "base", "misc"})
 HEAVY = frozenset({"rich", "sqlite3", "asyncio", "subprocess", "psutil", "pynvml", "duckrow.api", "duckrow.store"})
@@ -155,6 +156,10 @@ def _broken_rule(found: Import) -> str | None:
         return None
     if target == "web" and found.importer == HOST_OF_THE_PAGE:
         return None
+    if package == "api" and f"{found.module}.".startswith(f"{CLUSTER}."):
+        return (
+            None if found.importer.startswith("duckrow.api.slurm") else "of api only the modules of slurm speak to it"
+        )
     if target == "scheduler" and package == "cli":
         return f"in cli only {' and '.join(HOSTS_OF_THE_LOOP)} host the loop"
     allowed = ", ".join(sorted(MAY_IMPORT[package])) or "nothing but core"
@@ -273,6 +278,8 @@ def test_the_command_line_loads_nothing_heavy_before_it_knows_the_verb() -> None
         ("duckrow.scheduler.loop", "from duckrow.api.client import Client", "not api"),
         ("duckrow.api.client", "async def f():\n    from duckrow.scheduler.loop import Loop", "not scheduler"),
         ("duckrow.api.client", "class A:\n    from sqlite3 import Row", "only store speaks to SQLite"),
+        ("duckrow.api.slurm", "from duckrow.engines.local import engine", "not engines"),
+        ("duckrow.api.client", "from duckrow.engines.slurm.batch import Batch", "only the modules of slurm"),
         ("duckrow.cli.commands.ls", "from duckrow.scheduler.loop import Loop", "host the loop"),
         ("duckrow.cli.commands.ls", "from duckrow.web.app import build", "cli may import api, core, not web"),
         ("duckrow.cli.commands.run", "from duckrow.store.jobs import JobStore", "not store"),
@@ -307,6 +314,7 @@ def test_an_import_against_the_rules_is_told_in_a_sentence(module: str, source: 
         ("duckrow.scheduler.recover", "if TYPE_CHECKING:\n    from duckrow.scheduler.loop import Loop"),
         ("duckrow.cli.commands.up", "from duckrow.scheduler.background import launch"),
         ("duckrow.cli.commands.web", "def f():\n    from duckrow.web.server import serve"),
+        ("duckrow.api.slurm_copy", "from duckrow.engines.slurm.batch import Batch"),
         ("duckrow.cli.main", "def f():\n    from duckrow import __version__"),
         ("duckrow", "def __getattr__(name):\n    from duckrow.api.client import Client"),
         ("duckrow.__main__", "from duckrow.cli.main import main"),

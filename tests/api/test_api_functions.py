@@ -157,6 +157,13 @@ def test_what_cannot_be_pickled_is_named(tmp_path: Path, call: Call, told: str) 
     assert not os.listdir(tmp_path)
 
 
+def test_a_call_that_cannot_be_stored_leaves_what_is_in_the_folder_already(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint").touch()
+    with pytest.raises(UsageError):
+        store_call(Call(print, (threading.Lock(),), {}, "fit"), str(tmp_path))
+    assert (tmp_path / "checkpoint").exists()
+
+
 def test_the_process_of_a_call_loads_little(tmp_path: Path) -> None:
     make_call(tmp_path / "call", sum, [1, 2])
     code = f"import sys; from duckrow.api.call import main; main('{tmp_path}/call'); print(*sys.modules)"

@@ -66,6 +66,13 @@ def test_a_line_says_what_is_different_and_the_options_the_rest() -> None:
     assert (plain.cwd, plain.folder, plain.outfile, plain.preload) == (os.getcwd(), None, None, None)
 
 
+def test_a_line_may_be_a_run_of_a_sweep() -> None:
+    point = {"sweep_id": 3, "key": "k", "parameters": "{}"}
+    assert spec_of(point=point).point == (3, "k", "{}")
+    for wrong in ({"sweep_id": "3"}, {**point, "more": 1}, {**point, "parameters": {}}, {}):
+        assert complaint(json.dumps({"command": "true", "point": wrong})).startswith("The 'point' of a job has")
+
+
 def test_the_gpus_of_a_line_win_over_those_of_the_options() -> None:
     assert spec_of_line('{"command": "true"}', OPTIONS, 2).gpus == 2
     assert spec_of_line('{"command": "true", "gpus": 1}', OPTIONS, 2).gpus == 1

@@ -399,6 +399,6 @@ def test_devices_that_are_none_are_told_in_a_sentence(duckrow: Duckrow, door: st
 def test_an_unknown_tool_is_told_with_those_that_there_are(duckrow: Duckrow) -> None:
     done = shell(duckrow, "duckrow dropin slurm", ok=False)
     assert done.returncode == 2
-    assert "There is no drop-in 'slurm'. There are: simple_gpu_scheduler, simple_hypersearch." in done.stderr
+    assert "There is no drop-in 'slurm'. There are: simple_gpu_scheduler, simple_hypersearch, gpupeasy." in done.stderr
     assert "duckrow dropin simple_hypersearch" in shell(duckrow, "duckrow dropin --help").stdout
     assert shell(duckrow, "duckrow dropin simple-hypersearch '{x}' -p x 1").stdout == "1\n"

@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duckrow.api.daemon import ensure_daemon, running_daemon
 from duckrow.api.environment import inherited_environment
@@ -19,13 +19,19 @@ from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.needs import Ask, ask_of
 from duckrow.core.placement import refusal
 from duckrow.core.selection import parse_selection
+from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder, state_folder
 from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seats_from
 from duckrow.store.jobs import BY_ID, JobStore
 
+if TYPE_CHECKING:
+    from duckrow.api.slurm_batches import Batches
+
 _LOOK_S = 0.05  # how often a client that waits asks the database whether anything has changed
+_REFRESH_S = 0.2  # between two looks at the folders of batches
+_ASK_SLURM_S = 3.0  # how often a client that waits asks SLURM
 _ANSWER_S = 10.0  # how long a host may take to fulfil a wish before we say that it has not yet
 
 
@@ -35,6 +41,37 @@ class Client:
         self.database = Database(self.folder)
         self.jobs = JobStore(self.database)
         self.hosts = HostStore(self.database)
+        self._batches: Batches | None = None
+        self._refreshed_at = -math.inf
+        self.refresh()
+
+    # -- clusters ---------------------------------------------------------------------------------------------
+
+    @property
+    def batches(self) -> Batches:
+        """The runs on clusters."""
+        if self._batches is None:
+            from duckrow.api.slurm_batches import Batches
+
+            self._batches = Batches(self)
+        return self._batches
+
+    def refresh(self, every_s: float | None = None) -> None:
+        """Learn what has become of runs on clusters, if there are any. `every_s`: how often SLURM itself is asked."""
+        if time.monotonic() - self._refreshed_at < _REFRESH_S or not BatchStore(self.database).any_open():
+            return
+        if every_s is None:
+            self.batches.refresh()
+        else:
+            self.batches.refresh(every_s, patience_s=0.0)
+        self._refreshed_at = time.monotonic()
+
+    def batches_changed(self) -> bool:
+        """Whether a refresh has found something new since this was last asked."""
+        changed = self._batches is not None and bool(self._batches.news)
+        if self._batches is not None:
+            self._batches.news.clear()
+        return changed
 
     # -- the daemon -------------------------------------------------------------------------------------------
 
@@ -113,6 +150,7 @@ class Client:
         return found
 
     def views(self, ids: Sequence[int]) -> list[JobView]:
+        self.refresh()
         now = time.time()
         views: list[JobView] = []
         for at in range(0, len(ids), 500):
@@ -195,6 +233,12 @@ class Client:
 
     def wish(self, ids: Sequence[int], wish: str) -> None:
         """Write the wish down and wake those who can fulfil it."""
+        on_clusters = BatchStore(self.database).of_jobs(ids)
+        if on_clusters and wish.startswith("kill"):
+            self.batches.kill(list(on_clusters), at_once=wish == "kill-now")
+        ids = [job_id for job_id in ids if job_id not in on_clusters]
+        if not ids:
+            return
         self.jobs.wish(ids, wish)
         living = {row.id for row in self.living_hosts()}
         watchers = {row["job_id"]: row["host_id"] for row in self.jobs.live()}
@@ -206,6 +250,12 @@ class Client:
 
     def rerun(self, ids: Sequence[int]) -> None:
         """Put jobs that are done back; those of a run that is over go to the daemon, if it could hold them."""
+        on_clusters = BatchStore(self.database).of_jobs(ids)
+        if on_clusters:
+            self.batches.rerun(list(on_clusters))
+        ids = [job_id for job_id in ids if job_id not in on_clusters]
+        if not ids:
+            return
         self.ensure_daemon()
         seats = self.seats()
         living = {row.name for row in self.living_hosts()}
@@ -254,6 +304,7 @@ class Client:
         """Until these jobs are done."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         for _ in self._changes(deadline):
+            self.refresh(_ASK_SLURM_S)
             views = self.views(ids)
             if all(view.state == State.DONE for view in views):
                 return views
@@ -267,7 +318,8 @@ class Client:
         while True:
             yield
             again_at = min(time.monotonic() + 1.0, deadline or math.inf)
-            while not self.database.changed_by_others() and time.monotonic() < again_at:
+            while not (self.database.changed_by_others() or self.batches_changed()) and time.monotonic() < again_at:
+                self.refresh(_ASK_SLURM_S)
                 time.sleep(min(_LOOK_S, max(again_at - time.monotonic(), 0.0)))
 
 

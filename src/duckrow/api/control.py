@@ -16,6 +16,7 @@ from duckrow.core.inventory import CPU
 from duckrow.core.lifecycle import State
 from duckrow.core.needs import Ask
 from duckrow.core.placement import refusal
+from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
 
 
@@ -26,9 +27,11 @@ class Control:
 
     def hold(self, ids: Sequence[int], held: bool) -> list[int]:
         """The jobs that waited, and so could be held or released."""
+        self._must_be_here(ids)
         return self._changed(self.store.set_held(ids, held))
 
     def prioritise(self, ids: Sequence[int], priority: int) -> list[int]:
+        self._must_be_here(ids)
         return self._changed(self.store.set_priority(ids, priority))
 
     def move(self, job_id: int, before: int | None, first: bool) -> None:
@@ -83,6 +86,8 @@ class Control:
 
     def remove(self, ids: Sequence[int]) -> list[int]:
         """Forget jobs that wait or are done, with their logs; those that were removed."""
+        waiting = [view.id for view in self.client.views(ids) if view.state == State.QUEUED]
+        self._must_be_here(waiting)
         folders = {view.id: self._own_folder(view) for view in self.client.views(ids)}
         removed = self.store.remove(ids)
         for job_id in removed:
@@ -143,7 +148,13 @@ class Control:
             self.client.ring_all()
         return ids
 
+    def _must_be_here(self, ids: Sequence[int]) -> None:
+        for job_id, (host_id, _) in BatchStore(self.client.database).of_jobs(ids).items():
+            batch = self.client.hosts.get(host_id).name
+            raise UsageError(f"Job {job_id} waits on a cluster, in batch {batch}: it can be killed, but not changed.")
+
     def _must_wait(self, job_id: int) -> None:
+        self._must_be_here([job_id])
         state, outcome = self.store.end_of(job_id)
         if state != State.QUEUED:
             raise ConflictError(f"Job {job_id} is {outcome or state}: only a job that waits can be changed.")

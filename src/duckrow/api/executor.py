@@ -29,6 +29,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 _LOOK_S = 0.02  # how often the watcher asks whether anything has changed
+_ASK_SLURM_S = 3.0  # how often SLURM is asked, where jobs are on a cluster
 _AT_LEAST_S = 1.0  # how often it looks in any case
 _SHARE = 5  # with so many jobs that a look takes long, it rests so many times as long
 _ONE_QUERY = 5000  # ids
@@ -91,17 +92,20 @@ class Executor(concurrent.futures.Executor):
         with duckrow.Executor(gpus=1) as executor:
             losses = list(executor.map(train, [0.1, 0.01]))
 
-    `max_workers`: how many of its jobs may run at a time; by default as many as there are devices. The other options
-    are those of `duckrow.submit`, for all of its jobs. If the caller dies, its jobs go on.
+    `max_workers`: how many of its jobs may run at a time; by default as many as there are devices. `engine`: local, or
+    a cluster (`slurm`), where all calls of a `map` are one batch. The other options are those of `duckrow.submit`, for
+    all of its jobs. If the caller dies, its jobs go on.
     """
 
-    def __init__(self, max_workers: int | None = None, **options: Unpack[Options]) -> None:
+    def __init__(self, max_workers: int | None = None, *, engine: str = "local", **options: Unpack[Options]) -> None:
         if max_workers is not None and (not isinstance(max_workers, int) or max_workers < 1):
             raise UsageError(f"max_workers={max_workers!r}: that must be a number of 1 or more.")
         for key in ("hold", "outfile"):
             if dict(options).get(key):
                 raise UsageError(f"{key}= is for one job, so an executor does not have it.")
-        self._request = read_options(options)
+        self._request = read_options({"on": None if engine == "local" else engine, **options})
+        if self._request.cluster is not None and max_workers is not None:
+            raise UsageError('max_workers is for this machine. Of a cluster ask slurm={"max_jobs": 2, ...}.')
         self._home = state_folder().root
         self._max_workers = max_workers
         self._lock = threading.Lock()
@@ -186,6 +190,7 @@ class Executor(concurrent.futures.Executor):
             return bool(self._pending)
 
     def _look(self, client: Client) -> None:
+        client.refresh(_ASK_SLURM_S)
         with self._lock:
             pending = dict(self._pending)
         for at in range(0, len(pending), _ONE_QUERY):
@@ -237,7 +242,8 @@ def _until_changed(client: Client, rest_s: float) -> None:
     again_at = time.monotonic() + max(_AT_LEAST_S, rest_s)
     while True:
         time.sleep(rest_s)
-        if client.database.changed_by_others() or time.monotonic() >= again_at:
+        client.refresh(_ASK_SLURM_S)
+        if client.batches_changed() or client.database.changed_by_others() or time.monotonic() >= again_at:
             return
 
 

@@ -72,14 +72,16 @@ def pattern_of(function: Callable[..., Any]) -> str:
 
 
 def store_call(call: Call, folder: str) -> str:
-    """Make the folder with the call in it; the command that makes the call."""
+    """Write the call into its folder, which is made if it is not there; the command that makes the call."""
+    is_new = not os.path.isdir(folder)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     try:
         with open(f"{folder}/{CALL}", "wb", opener=private) as file:
             pickle.dump([os.path.abspath(place) for place in sys.path], file, protocol=PROTOCOL)
             _dump_call(call, file)
     except BaseException:
-        forget_call(folder)
+        if is_new:  # else there are results of earlier tries in it
+            forget_call(folder)
         raise
     return f"exec {shlex.quote(sys.executable)} {_RUNNER} {shlex.quote(folder)}"
 

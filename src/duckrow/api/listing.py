@@ -189,7 +189,8 @@ def annotate(client: Client, views: Sequence[JobView]) -> None:
     if not active:
         return
     owners = dict(client.jobs.owners(active))
-    ended = {host for host in set(owners.values()) if host != DAEMON and not is_alive(client.folder, host)}
+    runs = {host for host in set(owners.values()) if host != DAEMON and client.hosts.get(host).kind == "run"}
+    ended = {host for host in runs if not is_alive(client.folder, host)}
     for view in views:
         view.run_ended = view.state == State.QUEUED and owners.get(view.id) in ended
     fill_etas(client, views, owners)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from duckrow.api.handles import Job
 from duckrow.api.job_values import existing_folder, find_shell, parse_notice
@@ -18,6 +18,9 @@ from duckrow.core.needs import Needs
 from duckrow.core.recipe import recipe_of
 from duckrow.core.settings import settings_of
 from duckrow.core.units import parse_size_mb
+
+if TYPE_CHECKING:
+    from duckrow.core.slurm_request import SlurmRequest
 
 
 class Options(TypedDict, total=False):
@@ -46,6 +49,8 @@ class Options(TypedDict, total=False):
     total_gpu_mem: int | str | None  # on all its GPUs together
     cpus: int | None
     mem: int | str | None  # of the machine
+    on: str | None  # a cluster: "slurm", or one of the settings
+    slurm: Mapping[str, Any] | None  # what is asked of it: {"partition": "dev", "time": "2h", "gres": "gpu:4"}
 
 
 After = int | str | Job[Any] | Iterable[int | str | Job[Any]]
@@ -59,6 +64,7 @@ class Request(NamedTuple):
     project: str
     environment: dict[str, str]
     after: list[Dependency]
+    cluster: SlurmRequest | None = None  # where it goes instead of this machine
 
 
 _PLAIN: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -71,6 +77,8 @@ _PLAIN: dict[str, tuple[type | tuple[type, ...], str]] = {
     "if_broken": (str, "a text"),
     "begin": ((str, datetime), "a text or a datetime"),
     "outfile": ((str, os.PathLike), "a path"),
+    "on": (str, "a text"),
+    "slurm": (Mapping, "a dict"),
     "preload": ((list, tuple), "a list of the names of modules"),
 }
 
@@ -104,9 +112,21 @@ def read_options(options: Mapping[str, Any]) -> Request:
         preload=parse_modules(",".join(given["preload"])) if "preload" in given else None,
         needs=_needs(given),
     )
-    return Request(
-        spec, given.get("name", ""), values["project"], dict(given.get("env", {})), _after(given.get("after"))
-    )
+    environment, after = dict(given.get("env", {})), _after(given.get("after"))
+    return Request(spec, given.get("name", ""), values["project"], environment, after, _cluster(given))
+
+
+def _cluster(given: Mapping[str, Any]) -> SlurmRequest | None:
+    if "on" not in given:
+        if "slurm" in given:
+            raise UsageError('slurm= says what is asked of a cluster. Say which: on="slurm".')
+        return None
+    for key in ("after", "begin", "hold"):
+        if given.get(key):
+            raise UsageError(f'{key}= does not go with on=. SLURM has it itself: slurm={{"sbatch": [...]}}.')
+    from duckrow.api.slurm import read_request
+
+    return read_request(given["on"], given.get("slurm", {}))
 
 
 def _needs(given: Mapping[str, Any]) -> Needs:

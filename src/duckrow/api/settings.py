@@ -12,6 +12,11 @@ from duckrow.api.settings_files import PREFIX, bytes_of, project_file, user_file
 from duckrow.core.errors import UsageError
 from duckrow.core.job import check_name
 from duckrow.core.settings import DEFAULTS, PROJECTS, SECTIONS, SETTINGS, Layer, Value, merge, settings_of
+from duckrow.core.slurm_request import KEYS as SLURM_KEYS
+from duckrow.core.slurm_request import read_value
+
+ENGINES = "engines"
+SLURM = "engines.slurm"
 
 
 class Settings:
@@ -36,6 +41,15 @@ class Settings:
         """Those that have settings of their own."""
         found = {section for layer in self.layers for section in layer.sections if section.startswith(f"{PROJECTS}.")}
         return sorted(section.removeprefix(f"{PROJECTS}.") for section in found)
+
+    def slurm_profiles(self) -> dict[str, dict[str, Any]]:
+        """Cluster -> what is asked of it; `slurm` is what is asked of all."""
+        found: dict[str, dict[str, Any]] = {}
+        for layer in self.layers:
+            for section, values in layer.sections.items():
+                if f"{section}.".startswith(f"{SLURM}."):
+                    found.setdefault(section.removeprefix(f"{SLURM}.").replace(SLURM, "slurm"), {}).update(values)
+        return found
 
 
 # -- files ----------------------------------------------------------------------------------------------------------
@@ -81,11 +95,40 @@ def _checked(table: Any, path: str, above: str = "") -> dict[str, dict[str, Any]
             for project, values in keys.items():
                 _check_project(project, f"In {path}, [{above}{PROJECTS}.{project}]")
                 found[f"{PROJECTS}.{project}"] = _checked_section(f"{PROJECTS}.{project}", values, path, above)
+        elif section == ENGINES:
+            found.update(_checked_slurm(keys, path, above))
         elif section in SECTIONS:
             found[section] = _checked_section(section, keys, path, above)
         else:
             raise UsageError(f"In {path} {_no_section(section, above)}")
     return found
+
+
+def _checked_slurm(engines: Any, path: str, above: str) -> dict[str, dict[str, Any]]:
+    """`[engines.slurm]`, and `[engines.slurm.NAME]` for each cluster."""
+    slurm = engines.get("slurm") if isinstance(engines, dict) and set(engines) == {"slurm"} else None
+    if not isinstance(slurm, dict):
+        raise UsageError(f"In {path}, [{above}{ENGINES}] has clusters only: write [{above}{SLURM}.NAME] above them.")
+    found: dict[str, dict[str, Any]] = {SLURM: {}}
+    for key, value in slurm.items():
+        if isinstance(value, dict):
+            _check_project(key, f"In {path}, [{above}{SLURM}.{key}]")
+            for name, of_profile in value.items():
+                _check_slurm(name, of_profile, f"In {path}, {name} in [{above}{SLURM}.{key}]")
+            found[f"{SLURM}.{key}"] = value
+        else:
+            _check_slurm(key, value, f"In {path}, {key} in [{above}{SLURM}]")
+            found[SLURM][key] = value
+    return found
+
+
+def _check_slurm(key: str, value: Any, where: str) -> None:
+    try:
+        read_value(key, value)
+    except UsageError as error:
+        near = _nearest(key, SLURM_KEYS) if key not in SLURM_KEYS else None
+        reason = f" is no part of a SLURM request. Did you mean '{near}'?" if near else f" {error}."
+        raise UsageError(f"{where}{reason}") from None
 
 
 def _checked_section(section: str, values: Any, path: str, above: str) -> dict[str, Any]:

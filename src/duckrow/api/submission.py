@@ -16,6 +16,8 @@ from duckrow.core.job import JobSpec
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from duckrow.api.client import Client
+
 T = TypeVar("T")
 
 
@@ -34,7 +36,8 @@ def submit(task: Any, /, *args: Any, kwargs: Mapping[str, Any] | None = None, **
 
     It is on disk when this returns. The daemon runs it when a device is free, and is started if none runs.
     Options, as of `duckrow submit`: gpus, name, project, retries, backoff, timeout, signal, grace, env, cwd, shell,
-    priority, after, if_broken, begin, hold, outfile, max_log, preload, gpu_mem, total_gpu_mem, cpus, mem.
+    priority, after, if_broken, begin, hold, outfile, max_log, preload, gpu_mem, total_gpu_mem, cpus, mem, on, slurm.
+    For a cluster: on="slurm", slurm={"partition": "dev", "time": "2h"}.
     """
     request = read_options(options)
     if callable(task):
@@ -44,7 +47,7 @@ def submit(task: Any, /, *args: Any, kwargs: Mapping[str, Any] | None = None, **
     command = task if isinstance(task, str) else _joined(task)
     spec = with_recipe(request.spec(command=command, name=request.name), None)
     with open_client() as client:
-        ids = client.submit([spec], request.environment, request.after)
+        ids = _submit(client, [spec], request)
         return Job(ids[0], spec.name, client.folder.root)
 
 
@@ -62,14 +65,32 @@ def submit_calls(
     with open_client(home) as client:
         try:
             for call in calls:
-                folder = f"{client.folder.runs}/{request.project}/{call.name}/call-{secrets.token_hex(8)}"
+                folder = f"{_place_of_calls(client, request, call.name)}/call-{secrets.token_hex(8)}"
                 specs.append(request.spec(command=store_call(call, folder), name=call.name, folder=folder))
                 specs[-1].preload = warm_modules(specs[-1].preload)
                 with_recipe(specs[-1], pattern_of(call.function))
                 specs[-1].held |= room is not None and len(specs) > room
-            ids = client.submit(specs, request.environment, request.after)
+            ids = _submit(client, specs, request)
         except BaseException:
             for spec in specs:
                 forget_call(spec.folder or "")
             raise
         return [Job(job_id, spec.name, client.folder.root) for job_id, spec in zip(ids, specs, strict=True)]
+
+
+def _submit(client: Client, specs: Sequence[JobSpec], request: Request) -> range:
+    """To the daemon, or to a cluster."""
+    if request.cluster is None:
+        return client.submit(specs, request.environment, request.after)
+    from duckrow.api.slurm import submit_batch
+
+    return submit_batch(client, specs, request.cluster, request.environment)
+
+
+def _place_of_calls(client: Client, request: Request, name: str) -> str:
+    """Where calls lie until they are made: where their processes see them."""
+    if request.cluster is None:
+        return f"{client.folder.runs}/{request.project}/{name}"
+    from duckrow.api.slurm import root_of
+
+    return f"{root_of(request.cluster)}/calls/{name}"

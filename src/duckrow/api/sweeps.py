@@ -66,9 +66,16 @@ class Sweeps:
             found = self._find(pattern, project, name, root)
             if found is not None:
                 return found
-            name = name or self._free_name(called or _name_of(pattern), project, root)
-            sweep_id = self.store.add(project, name, root, pattern)
-        opened = self.store.named(str(sweep_id))
+            return self._begin(pattern, project, name, root, called)
+
+    def begin(self, pattern: str, project: str, called: str, root: str) -> SweepRow:
+        """A new sweep, whatever there is already in this place."""
+        with self.client.database.transaction():
+            return self._begin(pattern, project, "", root, called)
+
+    def _begin(self, pattern: str, project: str, name: str, root: str, called: str) -> SweepRow:
+        name = name or self._free_name(called or _name_of(pattern), project, root)
+        opened = self.store.named(str(self.store.add(project, name, root, pattern)))
         assert opened is not None
         return opened
 
@@ -121,7 +128,9 @@ class Sweeps:
                 todo.again.append(row["job_id"])
             else:
                 host_id = row["host_id"]
-                alive.setdefault(host_id, is_alive(self.client.folder, host_id))
+                if host_id not in alive:
+                    on_cluster = self.client.hosts.get(host_id).kind == "slurm"
+                    alive[host_id] = on_cluster or is_alive(self.client.folder, host_id)
                 stranded = row["state"] == State.QUEUED and not alive[host_id]
                 (todo.stranded if stranded else todo.busy).append(row["job_id"])
         return todo

@@ -31,6 +31,9 @@ def why(client: Client, job_id: int) -> list[str]:
         return [f"it does not wait: it is {what}" + (f" ({facts['detail']})" if facts["detail"] else "")]
     now = time.time()
     host = client.hosts.get(facts["host_id"])
+    if host.kind == "slurm":
+        note = f" ({facts['detail']})" if facts["detail"] else ""
+        return [f"it waits for a SLURM job of batch {host.name} to take it{note}; `duckrow batches` shows which run"]
     alive = is_alive(client.folder, host.id)
     history = history_of(client)
     machine = _machine(client, host.id, now)

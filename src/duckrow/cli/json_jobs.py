@@ -11,7 +11,7 @@ from typing import Any
 from duckrow.cli.job_options import AUTO, JobOptions
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import Seat
-from duckrow.core.job import JobSpec, parse_modules, shorten
+from duckrow.core.job import JobSpec, PointOfSweep, parse_modules, shorten
 from duckrow.core.machine import BARE, Machine
 from duckrow.core.needs import ask_of
 from duckrow.core.placement import refusal
@@ -34,6 +34,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "timeout": (str, int, float),
     "env": dict,
     "preload": (str, list),
+    "point": dict,
 }
 KEYS = tuple(_KINDS)
 _LARGEST = 10**9  # of whatever is counted
@@ -66,6 +67,8 @@ def spec_of_line(
     if "preload" in job:
         names = job["preload"]
         spec.preload = parse_modules(names if isinstance(names, str) else ",".join(map(str, names)))
+    if "point" in job:
+        spec.point = _point(job["point"])
     if "cwd" in job:
         spec.needs = options.needs(spec.cwd, spec.command)  # its recipe is that of another folder
     spec.__post_init__()  # what was changed is checked like what was given
@@ -74,6 +77,14 @@ def spec_of_line(
     if why_not:
         raise UsageError(f"The job {shorten(spec.command)} could never start. {why_not}")
     return spec
+
+
+def _point(point: Mapping[str, Any]) -> PointOfSweep:
+    """Of a sweep that another program has begun."""
+    kinds = {name: type(value) for name, value in point.items()}
+    if kinds != {"sweep_id": int, "key": str, "parameters": str}:
+        raise UsageError("The 'point' of a job has a sweep_id, a key and parameters, which are JSON in a text.")
+    return PointOfSweep(**point)
 
 
 _NEEDS = ("gpu_mem", "total_gpu_mem", "cpus", "mem")
@@ -113,7 +124,7 @@ def _checked(line: str) -> dict[str, Any]:
 
 def _is_possible(key: str, value: Any) -> bool:
     """Whether the rest of duckrow, SQLite and the kernel can take it."""
-    if isinstance(value, dict):
+    if key == "env":
         return all(_is_variable(name, text) for name, text in value.items())
     if isinstance(value, str):
         is_path = key in ("cwd", "folder", "outfile")

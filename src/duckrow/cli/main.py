@@ -38,6 +38,7 @@ VERBS = {
     "clean": "Forget jobs that have been done for long.",
     "pause": "Start nothing more, of all or of a project.",
     "resume": "Go on after a pause.",
+    "batches": "Show the batches of runs on clusters.",
     "limit": "Limit how many jobs of a project run at a time.",
     "gpus": "Show the devices, add, drain and remove them.",
     "memory": "Show, correct and forget what is known of the GPU memory of jobs.",

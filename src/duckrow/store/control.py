@@ -112,6 +112,7 @@ class ControlStore:
                     "remove_point",
                     "remove_events",
                     "remove_dependencies",
+                    "remove_batch_run",
                     "remove_wishes",
                 ):
                     self._run(what, key)

@@ -24,8 +24,13 @@ class JobStore:
 
     # -- adding -----------------------------------------------------------------------------------------------
 
-    def add(self, host_id: int, specs: Sequence[JobSpec], environment: Mapping[str, str]) -> range:
-        """Add these jobs, within the caller's transaction; their ids. `environment`: what they have in common."""
+    def add(
+        self, host_id: int, specs: Sequence[JobSpec], environment: Mapping[str, str], first: int | None = None
+    ) -> range:
+        """Add these jobs, within the caller's transaction; their ids, which begin with `first` where that is given.
+
+        `environment`: what they have in common.
+        """
         now = time.time()
         environment_id = self.keep_environment(environment)
         of_variables: dict[tuple[tuple[str, str], ...], int] = {}
@@ -38,7 +43,7 @@ class JobStore:
                 of_variables[key] = self.keep_environment({**environment, **spec.variables})
             return of_variables[key]
 
-        first = int(self.database.execute(_SQL["last_job_id"]).fetchone()[0]) + 1
+        first = first or int(self.database.execute(_SQL["last_job_id"]).fetchone()[0]) + 1
         rows = [
             (
                 job_id,
@@ -77,6 +82,12 @@ class JobStore:
         points = [(row[0], *spec.point) for row, spec in zip(rows, specs, strict=True) if spec.point is not None]
         self.database.execute_many(_SQL["insert_point"], points)
         return range(first, first + len(rows))
+
+    def continue_from(self, job_id: int, attempts: int, retries_used: int) -> None:
+        """Within the caller's transaction: attempts that were made elsewhere count."""
+        self.database.execute(
+            _SQL["continue_from"], {"job_id": job_id, "attempts": attempts, "retries_used": retries_used}
+        )
 
     def keep_environment(self, variables: Mapping[str, str]) -> int:
         """The id of these variables; they are stored once however many jobs have them."""

@@ -268,13 +268,15 @@ class TickStore:
     # -- helpers ----------------------------------------------------------------------------------------------
 
     def _move(self, attempt: LiveAttempt, after: State, at: float, detail: str) -> None:
-        check_transition(attempt.job.id, attempt.state, after)
-        moved = self.database.execute(
-            _SQL["move_job"],
-            {"job_id": attempt.job.id, "before": attempt.state, "after": after, "at": at, "detail": detail},
-        )
-        self._expect_moved(moved.rowcount, attempt.job.id, attempt.state, after)
+        self.move(attempt.job.id, attempt.state, after, at, detail)
         attempt.state = after
+
+    def move(self, job_id: int, before: State, after: State, at: float, detail: str) -> None:
+        check_transition(job_id, before, after)
+        moved = self.database.execute(
+            _SQL["move_job"], {"job_id": job_id, "before": before, "after": after, "at": at, "detail": detail}
+        )
+        self._expect_moved(moved.rowcount, job_id, before, after)
 
     def _requeue(
         self, job_id: int, before: State, not_before: float | None, retries_used: int, at: float, detail: str

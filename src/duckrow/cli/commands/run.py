@@ -27,6 +27,7 @@ from duckrow.cli.job_options import (
 )
 from duckrow.cli.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.cli.run_view import FollowView, LiveView, RunView
+from duckrow.cli.slurm_options import slurm_options, take_slurm_options
 from duckrow.core.commands import CommandReader
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from duckrow.core.inventory import Ledger, book, describe_devices
@@ -79,6 +80,7 @@ class RunCommand(DeviceCommand):
 @click.option("--lifo", is_flag=True, help="Of several free devices take the one listed last, or freed last.")
 @click.option("--dry-run", is_flag=True, help="Show what would run where.")
 @click.option("--table/--no-table", default=None, help="Print a table of all jobs at the end.")
+@slurm_options
 @job_options
 @click.pass_context
 def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
@@ -91,6 +93,7 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     tail -f -n 0 q | duckrow run --gpus 0,1,2       a queue: lines start as they are appended
     duckrow run -- python train.py                  wait for a free GPU, then run this here
     duckrow run --resume commands.txt               go on where an interrupted run stopped
+    duckrow run --on slurm --gres gpu:4 --time 2h commands.txt    in SLURM jobs that take runs as they can
 
     Blank lines and lines that begin with # are no jobs; a backslash at the end continues a line. Each job's
     output goes to its own log (`duckrow logs ID`).
@@ -99,6 +102,9 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     succeeded, 1 if any failed, 2 for wrong usage, 130 if interrupted.
     """
     options = take_job_options(values)
+    on, asked = take_slurm_options(values)
+    if on is not None:
+        return _run_on(on, asked, file, values, options, ctx.meta.get("duckrow.command"))
     offer = check_devices(values, options)
     here = ctx.meta.get("duckrow.command")
     if here is not None:
@@ -317,14 +323,44 @@ class _Waiting:
             say("duckrow: waiting for a free device (Ctrl-C to give up); `duckrow gpus` shows who has them.")
 
 
-def _dry_run(file: str | None, offer: Offer, values: dict[str, Any], options: JobOptions) -> int:
-    reader = CommandReader(values["delimiter"])
+def _run_on(
+    on: str,
+    asked: dict[str, Any],
+    file: str | None,
+    values: dict[str, Any],
+    options: JobOptions,
+    words: Sequence[str] | None,
+) -> int:
+    """On a cluster: all commands are read first, then submitted, then watched. `words`: the one command behind --."""
+    from duckrow.api.client import Client
+    from duckrow.api.slurm import read_request
+    from duckrow.cli.slurm_run import check_options, print_script, run_batch
+
+    check_options(values)
+    request = read_request(on, asked)
+    commands = _all_commands(file, values["delimiter"]) if words is None else [command_of(words)]
+    specs = [options.spec(line, values["gpus_per_job"]) for line in commands]
+    if values["dry_run"]:
+        return print_script(request, len(specs), options.name)
+    if not specs:
+        raise UsageError(f"There is no command in {file or 'standard input'}.")
+    view = _make_view(values)
+    variables = dict(options.variables)
+    return run_batch(Client(), specs, request, variables, options.name, view, values["max_failures"])
+
+
+def _all_commands(file: str | None, delimiter: str | None) -> list[str]:
+    reader = CommandReader(delimiter)
     try:
-        with open(file, "rb") if file not in (None, "-") else sys.stdin.buffer as stream:
+        with open(file, "rb") if file is not None and file != "-" else sys.stdin.buffer as stream:
             text = os.fsdecode(stream.read())
     except OSError as error:
         raise UsageError(f"The file {file} cannot be read: {error.strerror}.") from None
-    specs = [_spec_of(line, values, options, offer) for line in [*reader.feed(text), *reader.finish()]]
+    return [*reader.feed(text), *reader.finish()]
+
+
+def _dry_run(file: str | None, offer: Offer, values: dict[str, Any], options: JobOptions) -> int:
+    specs = [_spec_of(line, values, options, offer) for line in _all_commands(file, values["delimiter"])]
     booked = Ledger()
     for spec in specs:
         holds = place(ask_of(spec.gpus, spec.needs.as_text()), offer.seats, booked, offer.machine)

@@ -14,6 +14,7 @@ from duckrow.api.client import Client
 from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say
 from duckrow.cli.job_options import job_options, take_job_options
+from duckrow.cli.slurm_options import slurm_options, take_slurm_options
 from duckrow.core.array import Array, parse_array
 from duckrow.core.commands import CommandReader, has_code, script_options
 from duckrow.core.dependency import parse_after
@@ -93,6 +94,7 @@ def _script_text(words: list[str], file: str | None) -> str:
 @click.option("--hold", is_flag=True, help="Do not start it before `duckrow release`.")
 @click.option("--wait", "-w", "waits", is_flag=True, help="Wait for the end; exit with the job's code.")
 @click.option("--json", "as_json", is_flag=True, help="Print the ids as JSON.")
+@slurm_options
 @job_options
 @click.pass_context
 def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **values: Any) -> int:
@@ -107,10 +109,12 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     duckrow submit --array 0-9%4 'train $DUCKROW_ARRAY_INDEX'
     duckrow submit train.sh                           with #DUCKROW --gpus 2 lines in it
     duckrow submit <<END                              a script of several lines as one job
+    duckrow submit --on slurm --file commands.txt     as runs of SLURM jobs
 
     The job runs in this folder and with these environment variables. The daemon is started if none runs.
     """
     options = take_job_options(values)
+    on, asked = take_slurm_options(values)
     specs = [
         options.spec(text, values["gpus"], values["outfile"])
         for text in _commands(ctx, list(words), file, values["delimiter"])
@@ -126,6 +130,8 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     if len(specs) > 1 and values["outfile"]:
         raise UsageError("--outfile is for one job: several would write over each other.")
     client = Client()
+    if on is not None:
+        return _submit_on(client, on, asked, specs, values, dict(options.variables), options.name)
     if values["root"] or values["snapshot"]:
         from duckrow.api.run_folders import give_folders
 
@@ -133,6 +139,30 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     after = [dependency for text in values["after"] for dependency in parse_after(text)]
     limit = array.max_running if array else None
     ids = client.submit(specs, dict(options.variables), after, limit)
+    _print_ids(ids, specs, values["as_json"])
+    return _wait(client, ids) if values["waits"] else EXIT_OK
+
+
+def _submit_on(
+    client: Client,
+    on: str,
+    asked: dict[str, Any],
+    specs: list[JobSpec],
+    values: dict[str, Any],
+    variables: dict[str, str],
+    name: str,
+) -> int:
+    """To a cluster; nobody here has to wait for it."""
+    from duckrow.api.slurm import read_request, submit_batch
+    from duckrow.cli.slurm_options import refuse_with_cluster
+
+    in_slurm = "SLURM has it itself: --sbatch="
+    refuse_with_cluster(values, after=f"{in_slurm}--dependency=...", begin=f"{in_slurm}--begin=...", hold=in_slurm)
+    if values["root"] or values["snapshot"]:
+        from duckrow.api.run_folders import give_folders
+
+        give_folders(specs, values["root"] or "duckrow-runs", values["snapshot"])
+    ids = submit_batch(client, specs, read_request(on, asked), variables, name)
     _print_ids(ids, specs, values["as_json"])
     return _wait(client, ids) if values["waits"] else EXIT_OK
 

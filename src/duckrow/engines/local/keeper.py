@@ -26,7 +26,7 @@ from duckrow.engines.local.journal import JournalWriter
 from duckrow.engines.local.processes import TAG, TAG_PREFIX, children_of, environment_of, read_process, tag_of
 
 _PR_SET_CHILD_SUBREAPER = 36
-_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD)
+_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2, signal.SIGCHLD)
 _READ_BYTES = 1 << 18
 _FULL_DISK_S = 0.2
 _EXEC_S = 1.0

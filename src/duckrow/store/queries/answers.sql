@@ -30,7 +30,7 @@ LIMIT :limit
 
 -- name: waiting_for_runs
 SELECT j.host_id, h.name, count(*) AS jobs FROM jobs j JOIN hosts h ON h.id = j.host_id
-WHERE j.state = 'queued' AND j.held = 0 AND j.not_before IS NULL AND j.blockers = 0 AND j.host_id > 1
+WHERE j.state = 'queued' AND j.held = 0 AND j.not_before IS NULL AND j.blockers = 0 AND h.kind = 'run'
 GROUP BY j.host_id
 
 -- name: variables_of_job

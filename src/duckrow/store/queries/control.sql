@@ -44,6 +44,9 @@ DELETE FROM events WHERE job_id = :id
 -- name: remove_dependencies
 DELETE FROM dependencies WHERE job_id = :id OR on_job_id = :id
 
+-- name: remove_batch_run
+DELETE FROM batch_runs WHERE job_id = :id
+
 -- name: remove_wishes
 DELETE FROM wishes WHERE job_id = :id
 

@@ -29,7 +29,7 @@ SELECT id, kind, name, cwd, source, seats, pid, boot_id, started_at, ended_at FR
 
 -- name: open_hosts
 SELECT id, kind, name, cwd, source, seats, pid, boot_id, started_at, ended_at FROM hosts
-WHERE started_at IS NOT NULL AND ended_at IS NULL
+WHERE started_at IS NOT NULL AND ended_at IS NULL AND kind <> 'slurm'
 
 -- name: run_named
 SELECT id, kind, name, cwd, source, seats, pid, boot_id, started_at, ended_at FROM hosts

@@ -12,6 +12,9 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
 -- name: insert_point
 INSERT INTO points (job_id, sweep_id, key, parameters) VALUES (?, ?, ?, ?)
 
+-- name: continue_from
+UPDATE jobs SET attempts = :attempts, retries_used = :retries_used WHERE id = :job_id
+
 -- name: find_environment
 SELECT id FROM environments WHERE variables = :variables
 
@@ -43,7 +46,8 @@ SELECT at, before, after, outcome, attempt, detail FROM events WHERE job_id = :j
 -- name: live
 SELECT a.job_id, a.holds, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.state, j.needs,
        j.host_id AS job_host_id
-FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.ended_at IS NULL ORDER BY a.job_id
+FROM attempts a JOIN jobs j ON j.id = a.job_id JOIN hosts h ON h.id = a.host_id
+WHERE a.ended_at IS NULL AND h.kind <> 'slurm' ORDER BY a.job_id
 
 -- name: add_wish
 INSERT INTO wishes (job_id, wish, at) VALUES (:job_id, :wish, :at)

@@ -20,11 +20,12 @@ SELECT min(not_before) FROM jobs WHERE not_before IS NOT NULL
 UPDATE jobs SET not_before = NULL WHERE not_before <= :now
 
 -- name: foreign_holds
-SELECT a.holds FROM attempts a WHERE a.ended_at IS NULL AND a.host_id <> :host_id
+SELECT a.holds FROM attempts a JOIN hosts h ON h.id = a.host_id
+WHERE a.ended_at IS NULL AND a.host_id <> :host_id AND h.kind <> 'slurm'
 
 -- name: foreign_needs
-SELECT j.needs FROM attempts a JOIN jobs j ON j.id = a.job_id
-WHERE a.ended_at IS NULL AND a.host_id <> :host_id AND j.needs IS NOT NULL
+SELECT j.needs FROM attempts a JOIN jobs j ON j.id = a.job_id JOIN hosts h ON h.id = a.host_id
+WHERE a.ended_at IS NULL AND a.host_id <> :host_id AND j.needs IS NOT NULL AND h.kind <> 'slurm'
 
 -- name: unfinished
 SELECT EXISTS (SELECT 1 FROM jobs WHERE host_id = :host_id AND state <> 'done')
@@ -125,8 +126,8 @@ SELECT a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.started_at
        j.id, j.project, j.name, j.command, j.cwd, j.environment_id, j.shell, j.gpus, j.outfile, j.max_log_bytes,
        j.timeout_s, j.notice_signal, j.notice_s, j.grace_s, j.retries, j.retries_used, j.backoff_s, j.attempts,
        j.array_id, j.array_index, j.folder, j.preload, j.needs, j.priority, j.created_at
-FROM attempts a JOIN jobs j ON j.id = a.job_id
-WHERE a.ended_at IS NULL
+FROM attempts a JOIN jobs j ON j.id = a.job_id JOIN hosts h ON h.id = a.host_id
+WHERE a.ended_at IS NULL AND h.kind <> 'slurm' -- those are on other machines
 ORDER BY a.job_id
 
 -- name: take_over

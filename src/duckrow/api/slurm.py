@@ -1,0 +1,128 @@
+"""Runs for a SLURM cluster: what is asked of it, and submitting a batch."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from duckrow.api.environment import inherited_environment
+from duckrow.api.settings import Settings
+from duckrow.core.errors import DuckrowError, UsageError
+from duckrow.core.job import JobSpec, check_name
+from duckrow.core.slurm_request import SlurmRequest, request_from
+from duckrow.engines.slurm import commands
+from duckrow.engines.slurm.batch import Batch, create_batch
+from duckrow.engines.slurm.script import array_of, script_of
+from duckrow.engines.slurm.tending import Tending
+from duckrow.store.batches import BatchStore
+from duckrow.store.control import ControlStore
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+
+__all__ = ["SlurmRequest", "dry_script", "read_request", "submit_batch"]
+
+DEFAULT_ROOT = ".duckrow-slurm"
+
+
+def read_request(on: str, values: Mapping[str, Any]) -> SlurmRequest:
+    """What is asked of SLURM: as the settings say, as the profile says that `on` names, and as was given here."""
+    settings = Settings()
+    profiles = settings.slurm_profiles()
+    if on != "slurm" and on not in profiles:
+        known = ", ".join(["slurm", *profiles])
+        raise UsageError(f"--on {on}: there is no such cluster. There are {known}; [engines.slurm.{on}] makes one.")
+    given = {key: value for key, value in values.items() if value not in (None, (), [])}
+    return request_from({**profiles.get("slurm", {}), **profiles.get(on, {}), **given})
+
+
+def dry_script(request: SlurmRequest, runs: int, name: str = "") -> str:
+    """The script that would be submitted."""
+    array = array_of(range(request.jobs_for(runs)))
+    return script_of(_batch_folder(request, name or "BATCH"), request, sys.executable, array)
+
+
+def submit_batch(
+    client: Client,
+    specs: Sequence[JobSpec],
+    request: SlurmRequest,
+    environment: Mapping[str, str] | None = None,
+    name: str = "",
+) -> range:
+    """All of them or none: on disk, and SLURM has jobs for them, when this returns. The ids of the runs.
+
+    When SLURM does not answer the runs are noted all the same, and the next command submits them.
+    """
+    if not specs:
+        return range(0)
+    variables = inherited_environment(environment)
+    folder = _new_folder(request, name)
+    store = BatchStore(client.database)
+    with client.database.transaction():
+        host_id = store.add(os.path.basename(folder), folder)
+        in_folders = [replace(s, folder=s.folder or f"{folder}/runs/{number}") for number, s in enumerate(specs)]
+        ids = store.add_runs(host_id, in_folders, variables)
+        _create(folder, specs, ids, request, variables)
+    try:
+        tending = Tending(Batch(folder))
+        tending.look({})
+        tending.submit_missing()
+    except commands.NoAnswer as error:
+        told = f"{error} The runs {ids[0]}-{ids[-1]} are noted; the next duckrow command submits them."
+        raise NotYetSubmitted(told) from None
+    except DuckrowError as error:
+        with client.database.transaction():
+            store.forget(host_id)
+        ControlStore(client.database).remove(ids)
+        shutil.rmtree(folder, ignore_errors=True)
+        asked = " ".join(request.options())
+        said = str(error).rstrip(".")
+        raise type(error)(f"{said}. The request was: sbatch {asked}. Nothing was submitted.") from None
+    with client.database.transaction():
+        store.note_asked(0.0)
+    return ids
+
+
+class NotYetSubmitted(DuckrowError):
+    """The runs are on disk, but SLURM has no jobs for them yet."""
+
+
+def _create(
+    folder: str, specs: Sequence[JobSpec], ids: range, request: SlurmRequest, variables: Mapping[str, str]
+) -> None:
+    try:
+        create_batch(folder, specs, ids, request, variables, sys.executable)
+        ignored = f"{os.path.dirname(folder)}/.gitignore"
+        if not os.path.exists(ignored):
+            with open(ignored, "w") as file:
+                file.write("*\n")
+    except OSError as error:
+        raise UsageError(
+            f"The folder {folder} cannot be made: {error.strerror}. Choose another place, on a file system that the "
+            "compute nodes see too: [engines.slurm] folder."
+        ) from None
+
+
+def root_of(request: SlurmRequest) -> str:
+    """Where batches are kept."""
+    return os.path.abspath(os.path.expanduser(request.folder or DEFAULT_ROOT))
+
+
+def _batch_folder(request: SlurmRequest, name: str) -> str:
+    return f"{root_of(request)}/{name}"
+
+
+def _new_folder(request: SlurmRequest, name: str) -> str:
+    if name:
+        check_name("name", name)
+    first = name or time.strftime("slurm-%m%d-%H%M%S")
+    number, folder = 1, _batch_folder(request, first)
+    while os.path.lexists(folder) or os.path.lexists(f"{folder}.new"):
+        number += 1
+        folder = _batch_folder(request, f"{first}-{number}")
+    return folder

@@ -1,0 +1,168 @@
+"""The batches that a login node knows: looked at by every command, tended now and then; wishes for their runs."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.api.slurm_copy import BatchCopy
+from duckrow.core.errors import UsageError
+from duckrow.core.lifecycle import Outcome
+from duckrow.engines.slurm import commands
+from duckrow.engines.slurm.batch import Batch
+from duckrow.engines.slurm.claims import Claims
+from duckrow.engines.slurm.files import put
+from duckrow.engines.slurm.tending import Tending
+from duckrow.store.batches import BatchStore
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+
+NOW_AND_THEN_S = 30.0  # how often a command that only looks asks SLURM
+PATIENCE_S = 5.0  # and how long it then waits for the answer
+_LONGEST_PAUSE_S = 300.0  # between two questions to a SLURM that does not answer
+
+
+class Batches:
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.store = BatchStore(client.database)
+        self.copies: dict[int, BatchCopy] = {}
+        self.news: dict[int, None] = {}  # jobs that have changed, until somebody has taken note of it
+        self.notes: list[str] = []  # what happened that a person who waits should hear
+        self._question: commands.StatesQuestion | None = None  # asked, and not yet answered
+        self.still: set[int] = set()  # batches for which nothing more is submitted
+        self.why_still: dict[int, str] = {}
+
+    # -- looking ----------------------------------------------------------------------------------------------
+
+    def refresh(self, every_s: float = NOW_AND_THEN_S, patience_s: float = PATIENCE_S) -> None:
+        """Bring the copies of open batches up to date.
+
+        `every_s`: how often SLURM is asked. `patience_s`: how long to wait for its answer; who comes again needs none.
+        """
+        changed: list[int] = []
+        open_batches = self.store.open_batches()
+        for host in open_batches:
+            copy = self.copies.setdefault(host.id, BatchCopy(self.client, host))
+            changed += copy.refresh()
+        if open_batches:
+            self._tend_if_due(every_s, patience_s)
+        for host in open_batches:
+            if self.copies[host.id].is_done():
+                self._cancel_useless(self.copies[host.id].batch)
+                self.copies.pop(host.id).close()
+        if changed:
+            self.news |= dict.fromkeys(changed)
+            self.client.ring_all()  # somebody's job may have waited for one of these
+
+    # -- tending ----------------------------------------------------------------------------------------------
+
+    def _tend_if_due(self, every_s: float, patience_s: float) -> None:
+        at, pause_s = self.store.last_asked()
+        if self._question is not None or time.time() - at >= max(every_s, pause_s):
+            self._tend(pause_s, patience_s)
+
+    def _tend(self, pause_s: float, patience_s: float) -> None:
+        """Ask SLURM once for all batches; when it does not answer, nothing is concluded and it is left alone longer."""
+        try:
+            self._question = self._question or commands.StatesQuestion()
+            states = self._question.answer(patience_s)
+            if states is None:
+                if patience_s:
+                    self._question.withdraw()
+                    raise commands.NoAnswer(f"squeue has not answered within {patience_s:g} s.")
+                return
+            self._question = None
+            for copy in self.copies.values():
+                self._tend_one(copy, states)
+            pause_s = 0.0
+        except commands.NoAnswer as error:
+            self._question = None
+            self.notes.append(str(error))
+            pause_s = min(max(pause_s * 2, 2.0), _LONGEST_PAUSE_S)
+        except UsageError as error:  # SLURM is not here, or refuses: to say so again and again helps nobody
+            self.notes.append(str(error))
+            pause_s = _LONGEST_PAUSE_S
+        with self.client.database.transaction():
+            self.store.note_asked(pause_s)
+
+    def _tend_one(self, copy: BatchCopy, states: dict[str, str]) -> None:
+        tending = Tending(copy.batch)
+        tending.look(states)
+        lapsed = tending.lapse()
+        if lapsed:
+            self.notes.append(f"{len(lapsed)} interrupted runs wait again: their SLURM job has ended.")
+            tending.claims.look()
+        if not tending.claims.free():
+            return
+        why_still = tending.stands_still()
+        if why_still:
+            self.still.add(copy.host.id)
+            self.why_still[copy.host.id] = why_still
+            return
+        self.still.discard(copy.host.id)
+        jobs = tending.submit_missing()
+        if jobs:
+            self.notes.append(f"SLURM jobs submitted: {', '.join(jobs[:5])}{' ...' if len(jobs) > 5 else ''}.")
+
+    def _cancel_useless(self, batch: Batch) -> None:
+        if not os.path.exists(batch.folder):
+            return
+        try:
+            Tending(batch).cancel_useless()
+        except (commands.NoAnswer, UsageError):
+            pass  # they find nothing to take, and end
+
+    # -- wishes -----------------------------------------------------------------------------------------------
+
+    def of_jobs(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """Job -> (batch, run), of those that are runs of batches."""
+        return self.store.of_jobs(ids)
+
+    def kill(self, ids: Sequence[int], at_once: bool) -> None:
+        """Runs that nobody has taken are taken by us, and so never begin; of the others their pilots are told."""
+        for batch, runs in self._by_batch(ids):
+            claims = Claims(batch)
+            claims.look()
+            card = f"{batch.wishes}/.{socket.gethostname()}.{os.getpid()}"
+            put(card, {"pilot": "login"})
+            for run in runs:
+                number = claims.take(card, run) if claims.is_free(run) else None
+                if number is not None:
+                    how = {"outcome": Outcome.KILLED, "detail": "killed before it began", "ended_at": time.time()}
+                    claims.finish(run, number, {**how, "attempts": []})
+                elif run not in claims.done:
+                    put(f"{batch.wishes}/{run}.{'kill-now' if at_once else 'kill'}", {"at": time.time()})
+            os.unlink(card)
+        self.refresh()
+
+    def rerun(self, ids: Sequence[int]) -> None:
+        """Runs that are done go back into their batch."""
+        for batch, runs in self._by_batch(ids):
+            claims = Claims(batch)
+            claims.look()
+            for run in runs:
+                if run in claims.done:
+                    claims.reopen(run)
+        with self.client.database.transaction():
+            for host_id in {host_id for host_id, _ in self.of_jobs(ids).values()}:
+                self.store.reopen(host_id)
+        self.refresh(every_s=0.0)
+
+    def _by_batch(self, ids: Sequence[int]) -> list[tuple[Batch, list[int]]]:
+        runs: dict[int, list[int]] = {}
+        for host_id, run in self.of_jobs(ids).values():
+            runs.setdefault(host_id, []).append(run)
+        return [(Batch(self.client.hosts.get(host_id).source), numbers) for host_id, numbers in runs.items()]
+
+    def start(self, host_id: int) -> list[str]:
+        """Submit what is missing, also where somebody has cancelled everything."""
+        tending = Tending(Batch(self.client.hosts.get(host_id).source))
+        tending.look(commands.states_of_jobs())
+        tending.lapse()
+        tending.claims.look()
+        return tending.submit_missing()

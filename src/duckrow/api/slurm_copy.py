@@ -1,0 +1,101 @@
+"""The database's copy of a batch: brought up to date from its folder, which is the truth."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from duckrow.core.lifecycle import Outcome, State
+from duckrow.engines.slurm.batch import Batch
+from duckrow.engines.slurm.claims import Claims
+from duckrow.engines.slurm.pilots import Pilot, read_pilots
+from duckrow.store.batches import BatchStore, RunRow
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+    from duckrow.store.hosts import HostRow
+
+
+class BatchCopy:
+    def __init__(self, client: Client, host: HostRow) -> None:
+        self.client = client
+        self.host = host
+        self.batch = Batch(host.source)
+        self.claims = Claims(self.batch)
+        self.pilots: list[Pilot] = []
+        self._store = BatchStore(client.database)
+        self._running: dict[int, tuple[Pilot, dict[str, Any]]] = {}
+        self._known_releases: set[tuple[int, int]] = set()
+
+    def refresh(self) -> list[int]:
+        """Write down what is new; the jobs of which something was."""
+        if not os.path.exists(self.batch.folder):
+            return self._all_lost()
+        self.claims.look()
+        self.pilots = [pilot for pilot in read_pilots(self.batch) if pilot.running]
+        self._running = {run: (pilot, facts) for pilot in self.pilots for run, facts in pilot.running.items()}
+        if not any(self._news(run) for run in self._store.runs(self.host.id)):
+            return []
+        changed: list[int] = []
+        with self.client.database.transaction():
+            for run in self._store.runs(self.host.id):
+                if self._news(run):
+                    self._write(run)
+                    changed.append(run.job_id)
+        return changed
+
+    def is_done(self) -> bool:
+        return all(run.state is State.DONE for run in self._store.runs(self.host.id))
+
+    def close(self) -> None:
+        """Nobody needs to look there any more."""
+        self.client.hosts.close(self.host.id)
+
+    def _news(self, run: RunRow) -> str:
+        """What has to be written down of a run: done, again, running, released; empty: nothing."""
+        if run.number in self.claims.done:
+            return "" if run.state is State.DONE else "done"
+        if run.state is State.DONE:
+            return "" if os.path.exists(f"{self.batch.results}/{run.number}.json") else "again"
+        claim = self.claims.latest.get(run.number)
+        if claim is None:
+            return ""
+        if (run.number, claim) in self.claims.released:
+            is_new = run.state is not State.QUEUED or (run.number, claim) not in self._known_releases
+            return "released" if is_new else ""
+        return "running" if self._is_newer(run, claim) else ""
+
+    def _is_newer(self, run: RunRow, claim: int) -> bool:
+        _, facts = self._running.get(run.number, (None, {"claim": None}))
+        if facts["claim"] != claim:
+            return False  # it is about to start, or has just ended
+        expected = State.STOPPING if facts["stopping"] else State.RUNNING
+        return (run.state, run.attempts) != (expected, facts["number"]) and run.state is not State.STOPPING
+
+    def _write(self, run: RunRow) -> None:
+        news = self._news(run)
+        if news == "done":
+            result = self.claims.result(run.number)
+            if result is not None:
+                for release in self.claims.history(run.number):
+                    self._store.put_attempts(self.host.id, run, release)
+                self._store.saw_result(self.host.id, run, result)
+        elif news == "again":
+            self._store.saw_rerun(self.host.id, run)
+        elif news == "released":
+            claim = self.claims.latest[run.number]
+            self._known_releases.add((run.number, claim))
+            self._store.saw_release(self.host.id, run, self.claims.release_of(run.number, claim))
+        elif news == "running":
+            pilot, facts = self._running[run.number]
+            self._store.saw_running(self.host.id, run, facts, f"in SLURM job {pilot.slurm_job}")
+
+    def _all_lost(self) -> list[int]:
+        """Somebody has removed the folder."""
+        left = [run for run in self._store.runs(self.host.id) if run.state is not State.DONE]
+        how = {"outcome": Outcome.LOST, "detail": f"{self.batch.folder} was removed", "ended_at": time.time()}
+        with self.client.database.transaction():
+            for run in left:
+                self._store.saw_result(self.host.id, run, how)
+        return [run.job_id for run in left]

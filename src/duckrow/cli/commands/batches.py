@@ -1,0 +1,55 @@
+"""`duckrow batches`: the batches of runs on clusters, their SLURM jobs, and taking up one from another login node."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from duckrow.api.client import Client
+from duckrow.cli.console import print_json, print_table, say
+from duckrow.core.errors import EXIT_OK, UsageError
+from duckrow.core.units import plural
+
+_NUMBERS = ("running", "failed", "jobs")
+
+
+@click.command(short_help="Show the batches of runs on clusters.")
+@click.argument("name", required=False)
+@click.option("--start", is_flag=True, help="Submit SLURM jobs for runs that wait, also after a scancel of all.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
+def command(name: str | None, start: bool, as_json: bool) -> int:
+    """Show what was submitted with --on: each batch, where it lies, how far it is, its SLURM jobs.
+
+    \b
+    duckrow batches                         all that this login node knows
+    duckrow batches slurm-1115-153636       one of them
+    duckrow batches slurm-1115-153636 --start
+    duckrow batches .duckrow-slurm/thesis   take up one that was submitted elsewhere, by its folder
+
+    NAME may be the folder of a batch that another login node has submitted: from then on its runs are in `duckrow ls`
+    here too.
+    """
+    from duckrow.api.slurm_list import adopt_batch, batch_rows, find_batch
+
+    client = Client()
+    if name is not None and os.path.exists(f"{name}/batch.json"):
+        name = adopt_batch(client, os.path.abspath(name))
+    found = None if name is None else find_batch(client, name)
+    if start:
+        if found is None:
+            raise UsageError("Say which batch is to go on: duckrow batches NAME --start.")
+        jobs = client.batches.start(found.id)
+        say(f"duckrow: {plural(len(jobs), 'SLURM job')} submitted for {found.name}.")
+    rows = batch_rows(client, found)
+    if as_json:
+        print_json(rows)
+    elif rows:
+        shown = [
+            (row["name"], f"{row['done']}/{row['runs']}", *(str(row[key]) for key in _NUMBERS), row["folder"])
+            for row in rows
+        ]
+        print_table(("BATCH", "DONE", "RUNNING", "FAILED", "SLURM JOBS", "FOLDER"), shown, [""] * len(shown))
+    else:
+        say("duckrow: there is no batch. `duckrow run --on slurm` makes one.")
+    return EXIT_OK

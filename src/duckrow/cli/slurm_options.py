@@ -1,0 +1,62 @@
+"""The options that say where runs go, and what is asked of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from duckrow.core.errors import UsageError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_OPTIONS = [
+    click.option(
+        "--on", metavar="CLUSTER", help="Run on a cluster: slurm, or one of the settings ([engines.slurm.NAME])."
+    ),
+    click.option("--partition", help="With --on: SLURM's partition."),
+    click.option("--account", help="With --on: whom the time is charged to."),
+    click.option("--qos", help="With --on: SLURM's quality of service."),
+    click.option("--gres", help="With --on: what each SLURM job gets (gpu:4)."),
+    click.option("--time", metavar="TIME", help="With --on: the time limit of a SLURM job (2h, 30m, 1-12:00:00)."),
+    click.option("--cpus-per-task", type=click.IntRange(1), help="With --on: cores of a SLURM job."),
+    click.option("--runs-per-job", type=click.IntRange(1), help="With --on: so many runs a SLURM job takes at most."),
+    click.option("--parallel-runs", type=click.IntRange(1), help="With --on: so many run at a time in a SLURM job."),
+    click.option(
+        "--fixed-chunks",
+        is_flag=True,
+        default=None,
+        help="With --on: deal runs out beforehand, not as places become free.",
+    ),
+    click.option("--max-jobs", type=click.IntRange(1), help="With --on: at most so many SLURM jobs at a time."),
+    click.option(
+        "--sbatch", multiple=True, metavar="OPTION", help="With --on: a further option of sbatch (--sbatch=--mem=8G)."
+    ),
+]
+NAMES = tuple(
+    "partition account qos gres time cpus_per_task runs_per_job parallel_runs fixed_chunks max_jobs sbatch".split()
+)
+
+
+def slurm_options(function: Function) -> Function:
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def take_slurm_options(values: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """Take them out of a verb's arguments: the cluster, and what is asked of it."""
+    on = values.pop("on")
+    asked = {name: value for name in NAMES if (value := values.pop(name)) not in (None, ())}
+    if on is None and asked:
+        flag = f"--{next(iter(asked)).replace('_', '-')}"
+        raise UsageError(f"{flag} is for runs on a cluster. Say which: --on slurm.")
+    return on, asked
+
+
+def refuse_with_cluster(values: dict[str, Any], **instead: str) -> None:
+    """Options that mean nothing there; each with what to do instead."""
+    for name, advice in instead.items():
+        if values.get(name):
+            raise UsageError(f"--{name.replace('_', '-')} does not go with --on. {advice}")

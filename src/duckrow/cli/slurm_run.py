@@ -1,0 +1,204 @@
+"""`duckrow run --on`: a batch is submitted and watched until it is done, or left alone with Ctrl-C."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from duckrow.cli.console import say
+from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
+from duckrow.core.inventory import WHOLE
+from duckrow.core.job import JobSpec, LiveAttempt, QueuedJob
+from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.retry import Verdict
+from duckrow.core.units import plural
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+    from duckrow.api.slurm import SlurmRequest
+    from duckrow.api.views import JobView
+    from duckrow.cli.run_view import RunView
+
+_LOOK_S = 0.1
+_SHARE = 4  # with so many runs that a look takes long, we rest so many times as long
+_ASK_SLURM_S = 3.0
+
+
+def print_script(request: SlurmRequest, runs: int, name: str) -> int:
+    from duckrow.api.slurm import dry_script
+
+    print(dry_script(request, runs, name), end="")
+    say(f"duckrow: {plural(runs, 'run')} in {plural(request.jobs_for(runs), 'SLURM job')}; nothing was submitted.")
+    return EXIT_OK
+
+
+def run_batch(
+    client: Client,
+    specs: Sequence[JobSpec],
+    request: SlurmRequest,
+    variables: dict[str, str],
+    name: str,
+    view: RunView,
+    max_failures: int | None,
+) -> int:
+    """Submit these and see them through; the exit code."""
+    from duckrow.api.slurm import submit_batch
+
+    ids = submit_batch(client, specs, request, variables, name)
+    watch = BatchWatch(client, ids, view, max_failures)
+    view.tell(f"{plural(len(ids), 'run')} ({ids[0]}-{ids[-1]}) in batch {client.job(ids[0]).host}.")
+    view.open()
+    try:
+        watch.see_through()
+    except KeyboardInterrupt:
+        view.close()
+        left = len(ids) - view.report.finished
+        say(
+            f"duckrow: {plural(left, 'run')} left to SLURM: they go on. See `duckrow ls`, end them: `duckrow kill "
+            f"{ids[0]}-{ids[-1]}`."
+        )
+        return EXIT_INTERRUPTED
+    finally:
+        view.close()
+    left = len(ids) - view.report.finished
+    say(f"duckrow: {view.report.headline(time.time() - view.began, left, 0, 0)}")
+    for line in view.report.failure_lines():
+        say(line)
+    if view.report.failed:
+        say(f"duckrow: what has not succeeded runs again with: duckrow rerun {ids[0]}-{ids[-1]}")
+    return EXIT_FAILED if view.report.failed or left else EXIT_OK
+
+
+class BatchWatch:
+    """A batch as a run that a view can draw."""
+
+    reading = False
+    interrupts = 0
+    hung_up = False
+
+    def __init__(self, client: Client, ids: range, view: RunView, max_failures: int | None) -> None:
+        self._client = client
+        self._ids = ids
+        self._view = view
+        self._max_failures = max_failures
+        self._live: dict[int, LiveAttempt] = {}
+        self._ended: set[int] = set()
+        self.host_id = client.batches.of_jobs([ids[0]])[ids[0]][0]
+        view.attach(self)
+
+    @property
+    def added(self) -> int:
+        return len(self._ids)
+
+    @property
+    def running(self) -> Sequence[LiveAttempt]:
+        return list(self._live.values())
+
+    @property
+    def places(self) -> int:
+        return max(len(self._live), 1)
+
+    def see_through(self) -> None:
+        """Until all is done, or somebody has cancelled the SLURM jobs."""
+        batches = self._client.batches
+        batches.news |= dict.fromkeys(self._ids)  # what was seen before we began to watch
+        while self._view.report.finished < len(self._ids):
+            began = time.monotonic()
+            batches.refresh(_ASK_SLURM_S, patience_s=0.0)
+            changed = [job_id for job_id in batches.news if job_id in self._ids]
+            batches.news.clear()
+            self._tell_of(self._client.views(changed))
+            for note in batches.notes:
+                self._view.tell(note)
+            batches.notes.clear()
+            self._view.pulse()
+            if self.host_id in batches.still:
+                name = self._client.hosts.get(self.host_id).name
+                self._view.tell(f"{batches.why_still[self.host_id]}. `duckrow batches {name} --start` goes on.")
+                return
+            if self._view.report.finished < len(self._ids):
+                time.sleep(max(_LOOK_S, _SHARE * (time.monotonic() - began)))
+
+    def _tell_of(self, views: Sequence[JobView]) -> None:
+        for view in views:
+            if view.id in self._ended:
+                continue
+            if view.state == State.QUEUED:
+                self._live.pop(view.id, None)
+                continue
+            attempt = _attempt_of(view, self.host_id)
+            known = self._live.get(view.id)
+            if known is None or known.number != attempt.number:
+                self._live[view.id] = attempt
+                self._view.started(attempt)
+            if view.state == State.DONE:
+                del self._live[view.id]
+                self._ended.add(view.id)
+                verdict = Verdict(Outcome(view.outcome or Outcome.LOST), again=False, detail=view.detail)
+                self._view.ended(attempt, verdict, view.ended_at or time.time())
+        self._give_up_if_due()
+
+    def _give_up_if_due(self) -> None:
+        if self._max_failures is not None and self._view.report.failed >= self._max_failures:
+            self._max_failures = None
+            waiting = [view.id for view in self._client.views(self._ids) if view.state == State.QUEUED]
+            self._client.wish(waiting, "kill")
+            self._view.tell(f"{plural(self._view.report.failed, 'failure')}: starting nothing more.")
+
+
+def _attempt_of(view: JobView, host_id: int) -> LiveAttempt:
+    job = QueuedJob(
+        id=view.id,
+        project=view.project,
+        name=view.name,
+        command=view.command,
+        cwd=view.cwd,
+        environment_id=0,
+        shell="",
+        gpus=view.gpus,
+        outfile=None,
+        max_log_bytes=None,
+        timeout_s=view.timeout_s,
+        notice_signal=None,
+        notice_s=0.0,
+        grace_s=0.0,
+        retries=view.retries,
+        retries_used=0,
+        backoff_s=0.0,
+        attempts=view.attempts,
+        folder=view.folder,
+    )
+    attempt = LiveAttempt(
+        number=view.attempts,
+        job=job,
+        keeper="",
+        holds=tuple((device, WHOLE) for device in view.devices) or (("cpu", WHOLE),),
+        started_at=view.started_at or view.ended_at or time.time(),
+        log=view.log or "",
+        job_host_id=host_id,
+        pid=view.pid,
+    )
+    attempt.exit_code, attempt.signal = view.exit_code, view.signal
+    return attempt
+
+
+def check_options(values: dict[str, Any]) -> None:
+    """What a run on a cluster cannot have."""
+    from duckrow.cli.slurm_options import refuse_with_cluster
+
+    devices = "Say what each SLURM job gets: --gres gpu:4."
+    refuse_with_cluster(
+        values,
+        gpus=devices,
+        slots="Say how many run at a time: --parallel-runs.",
+        jobs_per_gpu="Say how many run at a time: --parallel-runs.",
+        resumed="`duckrow rerun` runs again what has failed.",
+        passthrough="Use --follow.",
+        announce="`duckrow ls` shows what runs.",
+        events="`duckrow ls --json` shows what runs.",
+        once="Nothing is kept but the batch.",
+        lifo="SLURM chooses the devices.",
+    )
+    if values["form"] != "commands":
+        raise UsageError("--format json does not go with --on yet.")

@@ -1,0 +1,190 @@
+"""What each SLURM job of a batch asks for, and how runs are dealt to it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from duckrow.core.errors import UsageError
+from duckrow.core.units import parse_duration_s
+
+DEFAULT_JOBS = 8
+"""SLURM jobs at a time, where nobody says how many runs one of them should take."""
+
+
+@dataclass(frozen=True)
+class SlurmRequest:
+    # For sbatch, in its own words.
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    time: float | None = None  # seconds
+    gres: str | None = None
+    gpus_per_node: str | None = None
+    cpus_per_task: int | None = None
+    mem: str | None = None
+    constraint: str | None = None
+    exclude: str | None = None
+    nodelist: str | None = None
+    reservation: str | None = None
+    comment: str | None = None
+    job_name: str = "duckrow"
+    sbatch: tuple[str, ...] = ()  # further options, as they are
+    setup: tuple[str, ...] = ()  # shell lines before the pilot starts
+    # For the pilots.
+    runs_per_job: int | None = None  # None: as many as it can
+    parallel_runs: int | None = None  # None: one a GPU, else one a core
+    fixed_chunks: bool = False  # job i runs just the ith runs_per_job runs
+    max_jobs: int | None = None  # at a time
+    signal_delay: float = 120.0  # seconds ahead of the time limit at which it is told
+    max_interruptions: int = 10  # by time limits, preemption and dead nodes, before a run is given up
+    stagger: float = 0.0  # place i waits i times so many seconds before its first run
+    lease: float = 30.0  # how long a pilot that says nothing is taken to live
+    folder: str | None = None  # where batches are kept
+
+    def __post_init__(self) -> None:
+        if self.fixed_chunks and self.runs_per_job is None:
+            raise UsageError("fixed_chunks needs runs_per_job: it says how large a chunk is.")
+
+    def as_text(self) -> str:
+        defaults = SlurmRequest()
+        changed = {name: value for name, value in asdict(self).items() if value != getattr(defaults, name)}
+        return json.dumps(changed, indent=1)
+
+    @classmethod
+    def from_text(cls, text: str) -> SlurmRequest:
+        values: dict[str, Any] = json.loads(text)
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+        return cls(**values)
+
+    def options(self) -> list[str]:
+        """For sbatch; of a batch's jobs, so without what is different in each submission."""
+        words = [f"--job-name={self.job_name}", "--nodes=1", "--ntasks=1", "--requeue"]
+        words.append(f"--signal=B:USR2@{math.ceil(self.notice_s)}")
+        words += [f"--time={minutes_text(self.time)}"] if self.time is not None else []
+        words += [f"--{name.replace('_', '-')}={value}" for name in PASSED_ON if (value := getattr(self, name))]
+        return words + [word if word.startswith("-") else f"--{word}" for word in self.sbatch]
+
+    @property
+    def notice_s(self) -> float:
+        """How long before the time limit it is told. Of a short limit a part: the job should come to do something."""
+        return max(self.signal_delay if self.time is None else min(self.signal_delay, self.time / 4), 1.0)
+
+    @property
+    def places(self) -> int:
+        """How many runs a job takes at a time, as far as the request tells."""
+        on_node = f"gpu:{self.gpus_per_node}" if self.gpus_per_node else ""
+        return self.parallel_runs or gpus_in(self.gres or on_node) or 1
+
+    def jobs_for(self, runs: int, living: int = 0) -> int:
+        """How many SLURM jobs there should be for so many runs that nobody has taken, beside those that live."""
+        each = self.runs_per_job or self.places
+        wanted = math.ceil(runs / each)
+        most = self.max_jobs or (DEFAULT_JOBS if self.runs_per_job is None else None)
+        return wanted if most is None else max(min(wanted, most - living), 0)
+
+
+PASSED_ON = (
+    "partition",
+    "account",
+    "qos",
+    "gres",
+    "gpus_per_node",
+    "cpus_per_task",
+    "mem",
+    "constraint",
+    "exclude",
+    "nodelist",
+    "reservation",
+    "comment",
+)
+
+
+def gpus_in(gres: str) -> int:
+    """`gpu:4`, `gpu:a100:4`: how many."""
+    parts = [re.sub(r"\(.*", "", part).split(":") for part in gres.split(",")]
+    return sum(int(part[-1]) if part[-1].isdigit() else 1 for part in parts if part[0] == "gpu")
+
+
+def minutes_text(seconds: float) -> str:
+    """A time as sbatch reads it: D-HH:MM:SS."""
+    whole = max(math.ceil(seconds), 1)
+    days, rest = divmod(whole, 86400)
+    return f"{days}-{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
+
+
+# -- reading what people write --------------------------------------------------------------------------------------
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value) or "\n" in str(value):
+        raise UsageError("must be a text on one line")
+    return str(value)
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, bool) or not re.fullmatch(r"\d{1,9}", str(value)) or int(value) < 1:
+        raise UsageError("must be a whole number of 1 or more")
+    return int(value)
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise UsageError('must be a time like "2h"')
+    return parse_duration_s(str(value))
+
+
+def _with_unit(value: Any) -> Any:
+    """For sbatch a plain number is minutes, for duckrow seconds: nobody should have to guess."""
+    if not isinstance(value, str) or value.strip().isdigit():
+        raise UsageError(f'must say its unit: "{value}m" for minutes, "2h", "1-12:00:00"')
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError("must be true or false")
+    return value
+
+
+def _lines(value: Any) -> tuple[str, ...]:
+    lines = [value] if isinstance(value, str) else value
+    if not isinstance(lines, list | tuple) or not all(isinstance(line, str) and "\n" not in line for line in lines):
+        raise UsageError("must be a list of texts")
+    return tuple(lines)
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys([field.name for field in fields(SlurmRequest)], _text),
+    **dict.fromkeys(("cpus_per_task", "runs_per_job", "parallel_runs", "max_jobs", "max_interruptions"), _number),
+    **dict.fromkeys(("signal_delay", "stagger", "lease"), _seconds),
+    "time": lambda value: _seconds(_with_unit(value)),
+    **dict.fromkeys(("sbatch", "setup"), _lines),
+    "fixed_chunks": _flag,
+}
+KEYS = tuple(_READERS)
+
+
+def read_value(key: str, value: Any) -> Any:
+    """One value of a request; raises UsageError with the end of a sentence."""
+    if key not in _READERS:
+        raise UsageError(f"is no part of a SLURM request. There are {', '.join(KEYS)}")
+    return _READERS[key](value)
+
+
+def request_from(values: Mapping[str, Any]) -> SlurmRequest:
+    """From what was given; None counts as not given."""
+    read: dict[str, Any] = {}
+    for key, value in values.items():
+        if value is None:
+            continue
+        try:
+            read[key] = read_value(key, value)
+        except UsageError as error:
+            reason = str(error)
+            raise UsageError(f"{key}: {reason}" if reason[:1] == "'" else f"{key} {reason}.") from None
+    return SlurmRequest(**read)

@@ -1,0 +1,69 @@
+"""What a SLURM job was really given of its node: GPUs and cores."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from itertools import pairwise
+
+from duckrow.core.inventory import WHOLE, Seat, cpu_seats, looks_like_devices
+from duckrow.core.machine import Machine, Policy
+from duckrow.devices.discover import Offer, cores, find_gpus, memory_mb
+
+
+def allocated_offer(
+    parallel_runs: int | None, by_memory: bool, gpus_per_run: int | None, environment: Mapping[str, str] = os.environ
+) -> Offer:
+    """The seats of a pilot. Without GPUs they are CPU slots: as many as runs are wanted at a time, or as cores.
+
+    `by_memory`: runs share GPUs by memory. `gpus_per_run`: what they ask for, where they all ask for the same.
+    """
+    gpus = given_gpus(environment)
+    found = find_gpus(environment={"CUDA_VISIBLE_DEVICES": ",".join(gpus)}) if gpus else []
+    sizes = {device.name: device.memory_mb for device in found}
+    gpus = list(sizes) or gpus
+    machine = Machine(cpus=given_cores(environment), mem_mb=given_memory_mb(environment))
+    if not gpus or gpus_per_run == 0:
+        return Offer(cpu_seats(parallel_runs or machine.cpus or 1), machine)
+    known = {name: memory for name in gpus if (memory := sizes.get(name)) is not None}
+    if by_memory:
+        most = None if parallel_runs is None else math.ceil(parallel_runs / len(gpus))
+        machine = machine._replace(policy=Policy(jobs_per_gpu=most), total_mb=known)
+        return Offer([Seat(((gpu, WHOLE),)) for gpu in gpus], machine)
+    return Offer(gpu_seats(gpus, parallel_runs, gpus_per_run), machine._replace(total_mb=known))
+
+
+def gpu_seats(gpus: list[str], parallel_runs: int | None, gpus_per_run: int | None) -> list[Seat]:
+    """One run a GPU; or, for so many runs at a time, groups of GPUs or shares of one. It need not divide evenly."""
+    places = parallel_runs or len(gpus)
+    if gpus_per_run is not None or places == len(gpus):
+        shares = max(math.ceil(places * (gpus_per_run or 1) / len(gpus)), 1)
+        return [Seat(((gpu, WHOLE // shares),)) for gpu in gpus for _ in range(shares)]
+    if places < len(gpus):
+        borders = [round(place * len(gpus) / places) for place in range(places + 1)]
+        groups = [gpus[first:last] for first, last in pairwise(borders)]
+        return [Seat(tuple((gpu, WHOLE) for gpu in group)) for group in groups]
+    of_place = [gpus[place * len(gpus) // places] for place in range(places)]
+    return [Seat(((gpu, WHOLE // of_place.count(gpu)),)) for gpu in of_place]
+
+
+def given_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """As CUDA names them; none where the job did not ask for any, whatever the node has."""
+    visible = environment.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        visible = environment.get("SLURM_STEP_GPUS") or environment.get("SLURM_JOB_GPUS") or ""
+    names = [name.strip() for name in visible.split(",") if name.strip()]
+    return names if all(looks_like_devices(name) for name in names) else []  # NoDevFiles
+
+
+def given_cores(environment: Mapping[str, str] = os.environ) -> int:
+    """What SLURM says, or the cores that we are bound to, whichever is less."""
+    said = environment.get("SLURM_CPUS_ON_NODE", "")
+    return min(int(said), cores()) if said.isdigit() and int(said) else cores()
+
+
+def given_memory_mb(environment: Mapping[str, str] = os.environ) -> int | None:
+    said = environment.get("SLURM_MEM_PER_NODE", "")
+    total = memory_mb()
+    return int(said) if said.isdigit() and int(said) else total

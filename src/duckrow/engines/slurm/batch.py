@@ -1,0 +1,126 @@
+"""A batch: the folder that says what there is to run, and in which everything lies that becomes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from duckrow.core.errors import StateError
+from duckrow.core.job import JobSpec, PointOfSweep
+from duckrow.core.needs import needs_from
+from duckrow.core.slurm_request import SlurmRequest
+from duckrow.engines.slurm.files import get, put
+
+_FOLDERS = ("claims", "releases", "results", "pilots", "submitted", "wishes", "runs")
+
+
+class Run(NamedTuple):
+    """A run as it was asked for."""
+
+    number: int  # in its batch, from 0
+    job_id: int  # of the login node that submitted it
+    spec: JobSpec
+
+
+class Batch:
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.claims, self.releases, self.results, self.pilots, self.submitted, self.wishes, self.run_folders = (
+            f"{folder}/{name}" for name in _FOLDERS
+        )
+        self.script = f"{folder}/pilot.sh"
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.folder)
+
+    @cached_property
+    def request(self) -> SlurmRequest:
+        return SlurmRequest.from_text(json.dumps(self._facts["request"]))
+
+    @cached_property
+    def count(self) -> int:
+        return int(self._facts["runs"])
+
+    @cached_property
+    def python(self) -> str:
+        return str(self._facts["python"])
+
+    @property
+    def created_at(self) -> float:
+        return float(self._facts["created_at"])
+
+    @cached_property
+    def _facts(self) -> dict[str, Any]:
+        facts = get(f"{self.folder}/batch.json")
+        if facts is None:
+            raise StateError(f"There is no batch of SLURM runs in {self.folder}: it has no batch.json.")
+        return facts
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        with open(f"{self.folder}/runs.jsonl") as file:
+            return [_run_from(number, json.loads(line)) for number, line in enumerate(file)]
+
+    def environment(self) -> dict[str, str]:
+        """The variables with which it was submitted."""
+        return get(f"{self.folder}/environment.json") or {}
+
+    def run_folder(self, run: Run) -> str:
+        return run.spec.folder or f"{self.run_folders}/{run.number}"
+
+
+def create_batch(
+    folder: str,
+    specs: Sequence[JobSpec],
+    ids: Sequence[int],
+    request: SlurmRequest,
+    environment: Mapping[str, str],
+    python: str,
+) -> Batch:
+    """The folder of a new batch, whole or not at all."""
+    draft = f"{folder}.new"
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    os.mkdir(draft, 0o700)
+    try:
+        for name in _FOLDERS:
+            os.mkdir(f"{draft}/{name}", 0o700)
+        with open(f"{draft}/runs.jsonl", "w") as file:
+            for job_id, spec in zip(ids, specs, strict=True):
+                file.write(json.dumps({"id": job_id, **_as_json(spec)}) + "\n")
+        put(f"{draft}/environment.json", dict(environment))
+        facts = {"runs": len(specs), "created_at": time.time(), "python": python}
+        put(f"{draft}/batch.json", {**facts, "request": json.loads(request.as_text())})
+        os.rename(draft, folder)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return Batch(folder)
+
+
+def _as_json(spec: JobSpec) -> dict[str, Any]:
+    """What is not as it is by default."""
+    values: dict[str, Any] = {}
+    for field in fields(JobSpec):
+        value = getattr(spec, field.name)
+        if field.name == "needs":
+            value = value.as_text()
+        elif field.name == "variables" and value is not None:
+            value = dict(value)
+        if value is not None and value != field.default:
+            values[field.name] = value
+    return values
+
+
+def _run_from(number: int, values: dict[str, Any]) -> Run:
+    job_id = values.pop("id")
+    values["needs"] = needs_from(values.get("needs"))
+    if "point" in values:
+        values["point"] = PointOfSweep(*values["point"])
+    return Run(number, job_id, JobSpec(**values))

@@ -1,0 +1,134 @@
+"""Whose turn a run is: claims, their releases, and results. Files are only ever added, so nobody sees an old state."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from duckrow.engines.slurm.batch import Batch
+from duckrow.engines.slurm.files import get, names, put, take
+
+_COLLISIONS = 16  # so many runs in a row that others were quicker to take, and we look anew which are free
+
+
+class Claims:
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self.latest: dict[int, int] = {}  # run -> number of its last claim
+        self.released: set[tuple[int, int]] = set()
+        self.done: set[int] = set()
+
+    # -- looking ----------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Read the folders: releases before claims, so that a claim is never seen without its predecessor's release."""
+        self.released = {_claim_from(name) for name in names(self.batch.releases)}
+        self.latest = {}
+        for run, number in map(_claim_from, names(self.batch.claims)):
+            self.latest[run] = max(number, self.latest.get(run, 0))
+        self.done = {int(name.partition(".")[0]) for name in names(self.batch.results)}
+
+    def is_free(self, run: int) -> bool:
+        return run not in self.done and (run not in self.latest or (run, self.latest[run]) in self.released)
+
+    def free(self) -> list[int]:
+        return [run for run in range(self.batch.count) if self.is_free(run)]
+
+    def held(self) -> dict[int, int]:
+        """Run -> claim, of those that somebody has taken and neither finished nor released."""
+        return {r: n for r, n in self.latest.items() if r not in self.done and (r, n) not in self.released}
+
+    def holder(self, run: int, number: int) -> str | None:
+        """The pilot that has this claim."""
+        card = get(self._claim(run, number))
+        return None if card is None else str(card["pilot"])
+
+    def result(self, run: int) -> dict[str, Any] | None:
+        return get(f"{self.batch.results}/{run}.json")
+
+    def release_of(self, run: int, number: int) -> dict[str, Any]:
+        return get(f"{self.batch.releases}/{run}.{number}") or {}
+
+    def history(self, run: int) -> list[dict[str, Any]]:
+        """The releases of a run, first to last: what became of each claim that brought no result."""
+        last = self.latest.get(run, 0)
+        return [self.release_of(run, number) for number in range(1, last + 1) if (run, number) in self.released]
+
+    def interruptions(self, run: int) -> int:
+        return sum(bool(release.get("interruption")) for release in self.history(run))
+
+    # -- writing ----------------------------------------------------------------------------------------------
+
+    def take(self, card: str, run: int) -> int | None:
+        """The number of our claim; None if somebody else was quicker, or if it turns out to be done."""
+        number = self.latest.get(run, 0) + 1
+        if not take(card, self._claim(run, number)):
+            return None
+        self.latest[run] = number
+        if os.path.exists(f"{self.batch.results}/{run}.json"):  # since we looked
+            self.done.add(run)
+            return None
+        return number
+
+    def release(self, run: int, number: int, why: str, facts: Mapping[str, Any] | None = None) -> None:
+        put(f"{self.batch.releases}/{run}.{number}", {"why": why, "at": time.time(), **(facts or {})})
+        self.released.add((run, number))
+
+    def finish(self, run: int, number: int, result: Mapping[str, Any]) -> None:
+        put(f"{self.batch.results}/{run}.json", {"claim": number, **result})
+        self.done.add(run)
+
+    def reopen(self, run: int) -> None:
+        """Let a run that is done run again. Its result is kept, as the release of its last claim."""
+        result = self.result(run) or {}
+        number = int(result.get("claim", self.latest.get(run, 0)))
+        put(f"{self.batch.releases}/{run}.{number}", {**result, "why": "rerun asked for", "at": time.time()})
+        os.unlink(f"{self.batch.results}/{run}.json")
+
+    def _claim(self, run: int, number: int) -> str:
+        return f"{self.batch.claims}/{run}.{number}"
+
+
+class Taker:
+    """Takes free runs, one after another: in the order of their priority, or those of a chunk."""
+
+    def __init__(self, claims: Claims, card: str, chunk: range | None = None) -> None:
+        self._claims = claims
+        self._card = card
+        self._chunk = chunk
+        self._free: list[int] | None = None  # last first
+
+    def next(self) -> tuple[int, int] | None:
+        """(run, claim); None if there is none to take at this moment."""
+        looked = self._free is None
+        if self._free is None:
+            self._look()
+        collisions = 0
+        while True:
+            if not self._free or collisions >= _COLLISIONS:
+                if looked and not collisions:
+                    self._free = None
+                    return None
+                self._look()
+                looked, collisions = True, 0
+                continue
+            run = self._free.pop()
+            number = self._claims.take(self._card, run)
+            if number is not None:
+                return run, number
+            collisions += 1
+
+    def _look(self) -> None:
+        self._claims.look()
+        runs = self._claims.batch.runs
+        free = self._claims.free()
+        if self._chunk is not None:
+            free = [run for run in free if run in self._chunk]
+        self._free = sorted(free, key=lambda run: (-runs[run].spec.priority, run), reverse=True)
+
+
+def _claim_from(name: str) -> tuple[int, int]:
+    run, _, number = name.partition(".")
+    return int(run), int(number)

@@ -1,0 +1,184 @@
+"""SLURM's own commands: what they are told, and what is understood of their answers."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from duckrow.core.errors import DuckrowError, UsageError
+from duckrow.core.units import parse_duration_s
+
+_ANSWER_S = 60.0
+SHORT_S = 10.0  # how long a pilot waits for an answer, which has other things to do
+# The controller is slow, restarts or cannot be reached: the same may work in a while.
+_PASSING = re.compile(
+    r"Socket timed out|Unable to contact|Connection (refused|timed out|reset)|Zero Bytes"
+    r"|Communication connection failure|temporarily|Transport endpoint|backup controller|not responding",
+    re.IGNORECASE,
+)
+# There are too many jobs already: fewer may be taken, or the same later.
+_TOO_MANY = re.compile(
+    r"MaxSubmit|submit limit|MaxJobCount|Maximum number of jobs|job array specification|QOSMax|AssocMax|AssocGrp|QOSGrp"
+)
+
+
+class NoAnswer(DuckrowError):
+    """SLURM did not answer, or not now."""
+
+
+class Refused(UsageError):
+    """SLURM does not want this."""
+
+
+class TooMany(Refused):
+    """SLURM does not want so many jobs."""
+
+
+class Limits(NamedTuple):
+    array_size: int = 1001
+    kill_wait_s: float = 30.0
+
+
+class StatesQuestion:
+    """Which of our jobs are in which state, asked without waiting for the answer: a controller may take its time."""
+
+    def __init__(self) -> None:
+        user = pwd.getpwuid(os.getuid()).pw_name
+        words = [_program("squeue"), "--noheader", "--array", "--states=all", f"--user={user}", "--format=%F|%K|%T"]
+        self._asked_at = time.monotonic()
+        self._told = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed when it was read
+        self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self._told, stderr=subprocess.STDOUT)
+
+    def answer(self, wait_s: float) -> dict[str, str] | None:
+        """Job (`12_3`) -> state, of all our jobs that SLURM has in mind: those that ended a few minutes ago too.
+
+        None: it has not answered yet. An answer is given once.
+        """
+        try:
+            code = self._process.wait(wait_s)
+        except subprocess.TimeoutExpired:
+            if time.monotonic() - self._asked_at < _ANSWER_S:
+                return None
+            self.withdraw()
+            raise NoAnswer(f"squeue has not answered within {_ANSWER_S:.0f} s.") from None
+        with self._told as file:
+            file.seek(0)
+            told = file.read()
+        if code != 0:
+            raise NoAnswer(f"SLURM did not answer: {_sentence(told)}.")
+        return _states_in(told)
+
+    def withdraw(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._told.close()
+
+
+def states_of_jobs(patience_s: float = _ANSWER_S) -> dict[str, str]:
+    """The same, for those who wait for the answer."""
+    question = StatesQuestion()
+    states = question.answer(patience_s)
+    if states is None:
+        question.withdraw()
+        raise NoAnswer(f"squeue has not answered within {patience_s:.0f} s.")
+    return states
+
+
+def _states_in(told: str) -> dict[str, str]:
+    states: dict[str, str] = {}
+    for line in told.splitlines():
+        base, index, state = [*line.strip().split("|"), "", ""][:3]
+        states[f"{base}_{index}" if index.isdigit() else base] = state
+    return states
+
+
+def limits() -> Limits:
+    """As the cluster is configured; where it does not say, as most are."""
+    try:
+        told = _ask(["scontrol", "show", "config"])
+    except DuckrowError:
+        return Limits()
+    size = re.search(r"^MaxArraySize\s*=\s*(\d+)", told, re.MULTILINE)
+    wait = re.search(r"^KillWait\s*=\s*(\d+)", told, re.MULTILINE)
+    return Limits(int(size[1]) if size else Limits().array_size, float(wait[1]) if wait else Limits().kill_wait_s)
+
+
+def sbatch(script: str, array: str, *arguments: str, environment: Mapping[str, str]) -> int:
+    """The id of the array. `arguments`: of the script."""
+    words = ["sbatch", "--parsable", f"--array={array}", script, *arguments]
+    said = _ask(words, _outside_of_jobs(environment))
+    found = re.search(r"^(\d+)", said, re.MULTILINE)
+    if found is None:
+        raise NoAnswer(f"sbatch gave no job id: {said.strip() or 'nothing'}.")
+    return int(found[1])
+
+
+def scancel(jobs: Sequence[str], *options: str) -> None:
+    if jobs:
+        _ask(["scancel", *options, *jobs])
+
+
+def time_left_s(job: str) -> float | None:
+    """Of a job that runs; None: SLURM does not say.
+
+    The signal for which we ask may go to all processes of the job, and so to the very first that we ask by.
+    """
+    for _ in range(3):
+        try:
+            said = _ask(["squeue", "--noheader", f"--jobs={job}", "--format=%L"], answer_s=SHORT_S).strip()
+            return parse_duration_s(f"0:{said}" if said.count(":") == 1 else said)
+        except DuckrowError:
+            continue
+    return None
+
+
+def requeue(job: str) -> None:
+    """Have SLURM start a job of ours again; it ends it first."""
+    _ask(["scontrol", "requeue", job])
+
+
+def _ask(words: Sequence[str], environment: Mapping[str, str] | None = None, answer_s: float = _ANSWER_S) -> str:
+    try:
+        done = subprocess.run(
+            [_program(words[0]), *words[1:]],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=answer_s,
+            env=None if environment is None else dict(environment),
+        )
+    except subprocess.TimeoutExpired:
+        raise NoAnswer(f"{words[0]} has not answered within {answer_s:.0f} s.") from None
+    if done.returncode == 0:
+        return done.stdout
+    said = _sentence(done.stderr or done.stdout)
+    if _PASSING.search(said):
+        raise NoAnswer(f"SLURM did not answer: {said}")
+    kind = TooMany if _TOO_MANY.search(said) else Refused
+    raise kind(f"{words[0]} said: {said or f'exit code {done.returncode}'}")
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise UsageError(f"There is no {name} here: this is no node of a SLURM cluster, or it is not on the PATH.")
+    return found
+
+
+def _sentence(text: str) -> str:
+    lines = [re.sub(r"^\w+: (error: )?", "", line.strip()) for line in text.splitlines() if line.strip()]
+    return "; ".join(dict.fromkeys(lines))
+
+
+def _outside_of_jobs(environment: Mapping[str, str]) -> dict[str, str]:
+    """A job that is submitted from within another one is no part of that; but how SLURM is found is as it is here."""
+    outside = {name: value for name, value in environment.items() if not name.startswith("SLURM_")}
+    return {**outside, "SLURM_CONF": os.environ["SLURM_CONF"]} if "SLURM_CONF" in os.environ else outside

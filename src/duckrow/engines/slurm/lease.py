@@ -1,0 +1,66 @@
+"""The lease of a pilot: renewed by one thread, watched by another that touches no file and so cannot hang."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_AT_MOST_S = 0.5  # between two renewals, however much happens
+
+
+class Lease:
+    def __init__(
+        self,
+        renew: Callable[[Mapping[str, Any]], None],
+        lasts_s: float,
+        lost: Callable[[], None],
+    ) -> None:
+        """`lost`: called, once and from another thread, when nobody can be told any more that we live."""
+        self._renew = renew
+        self._lasts_s = lasts_s
+        self._lost = lost
+        self._status: Mapping[str, Any] = {}
+        self._changed = threading.Event()
+        self._over = threading.Event()
+        self._renewed_at = time.monotonic()
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._keep_renewing, self._watch)]
+
+    def begin(self, status: Mapping[str, Any]) -> None:
+        self._status = status
+        self._renew(status)
+        self._renewed_at = time.monotonic()
+        for thread in self._threads:
+            thread.start()
+
+    def tell(self, status: Mapping[str, Any]) -> None:
+        """This is written soon, and again and again."""
+        self._status = status
+        self._changed.set()
+
+    def finish(self) -> None:
+        self._over.set()
+        self._changed.set()
+        for thread in self._threads:
+            thread.join(timeout=1.0)
+
+    def _keep_renewing(self) -> None:
+        while not self._over.wait(_AT_MOST_S):
+            self._changed.wait(max(self._lasts_s / 4 - _AT_MOST_S, 0.0))
+            self._changed.clear()
+            if self._over.is_set():
+                return
+            began = time.monotonic()
+            try:
+                self._renew(self._status)
+            except OSError:
+                continue  # the watch counts the time
+            self._renewed_at = began
+
+    def _watch(self) -> None:
+        """Two thirds of the lease: the rest is for the runs to end before others may begin them."""
+        while not self._over.wait(min(self._lasts_s / 12, 1.0)):
+            if time.monotonic() - self._renewed_at > self._lasts_s * 2 / 3:
+                self._lost()
+                return

@@ -1,0 +1,106 @@
+"""The pilots of a batch: what each leaves in its folder, and whether it is over."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from duckrow.engines.slurm.batch import Batch
+from duckrow.engines.slurm.files import get, names, put
+
+# What squeue says of a job that may have processes.
+ALIVE = frozenset("RUNNING COMPLETING CONFIGURING SUSPENDED STOPPED SIGNALING STAGE_OUT RESIZING".split())
+WAITING = frozenset("PENDING REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT RESV_DEL_HOLD".split())
+GONE = "GONE"
+"""Stands for the state of a job that SLURM does not know any more."""
+
+
+class PilotFolder:
+    """What a pilot writes about itself."""
+
+    def __init__(self, batch: Batch, slurm_job: str) -> None:
+        """`slurm_job`: as squeue names it (12_3). One that SLURM starts again is another pilot."""
+        life = 0
+        while True:
+            self.name = f"{slurm_job}.{life}"
+            self.path = f"{batch.pilots}/{self.name}"
+            try:
+                os.mkdir(self.path, 0o700)
+                break
+            except FileExistsError:
+                life += 1
+        self.card = f"{self.path}/card"
+        self.facts = {"pilot": self.name, "slurm_job": slurm_job, "node": node_name(), "started_at": time.time()}
+        put(self.card, self.facts)
+
+    def renew(self, status: Mapping[str, Any]) -> None:
+        """Say that we live, and what we do."""
+        put(f"{self.path}/status.json", {"at": time.time(), **status}, durable=False)
+
+    def end(self, why: str) -> None:
+        """Say that nothing of ours runs any more."""
+        put(f"{self.path}/end.json", {"at": time.time(), "why": why})
+
+
+class Pilot(NamedTuple):
+    """A pilot from outside."""
+
+    name: str
+    slurm_job: str
+    life: int
+    status: dict[str, Any]  # what it said last; empty: nothing yet
+    end: dict[str, Any] | None
+
+    @property
+    def running(self) -> dict[int, dict[str, Any]]:
+        return {int(run): facts for run, facts in self.status.get("running", {}).items()}
+
+
+def read_pilots(batch: Batch) -> list[Pilot]:
+    return [read_pilot(batch, name) for name in sorted(names(batch.pilots)) if not name.endswith(".log")]
+
+
+def read_pilot(batch: Batch, name: str) -> Pilot:
+    path = f"{batch.pilots}/{name}"
+    slurm_job, _, life = name.rpartition(".")
+    return Pilot(name, slurm_job, int(life), get(f"{path}/status.json") or {}, get(f"{path}/end.json"))
+
+
+def is_over(batch: Batch, pilot: Pilot, states: Mapping[str, str], is_last_life: bool) -> bool:
+    """Whether what it had claimed may be given to others. `states`: of all SLURM jobs, as squeue has them.
+
+    SLURM must say that it has ended, and it itself too; or it must have been silent for longer than it would live
+    without being able to say anything.
+    """
+    if pilot.end is not None:
+        return True
+    state = states.get(pilot.slurm_job, GONE)
+    if state in ALIVE and is_last_life:
+        return False
+    return silent_s(batch, pilot) > batch.request.lease
+
+
+def silent_s(batch: Batch, pilot: Pilot) -> float:
+    """How long it has not renewed its lease, by the clock of the file server."""
+    path = f"{batch.pilots}/{pilot.name}"
+    for name in ("status.json", "card", ""):
+        try:
+            return max(_now(batch) - os.stat(f"{path}/{name}").st_mtime, 0.0)
+        except FileNotFoundError:
+            continue
+    return 0.0
+
+
+def _now(batch: Batch) -> float:
+    """The file server's time, so that clocks which differ do no harm."""
+    path = f"{batch.pilots}/.now.{socket.gethostname()}.{os.getuid()}"
+    with open(path, "w") as file:
+        file.write("now")
+    return os.stat(path).st_mtime
+
+
+def node_name() -> str:
+    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()

@@ -1,0 +1,35 @@
+"""The script that is given to sbatch: it becomes a pilot."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from duckrow.core.slurm_request import SlurmRequest
+
+
+def script_of(folder: str, request: SlurmRequest, python: str, array: str | None = None) -> str:
+    """`array`: the indices, where the script is to be complete; else they are said with each submission."""
+    options = [*request.options(), f"--output={folder}/pilots/%A_%a.log", "--open-mode=append", f"--chdir={folder}"]
+    options += [f"--array={array}"] if array is not None else []
+    lines = ["#!/bin/bash", *(f"#SBATCH {_quoted(option)}" for option in options), *request.setup]
+    command = shlex.join([python, "-m", "duckrow.scheduler.pilot", folder])
+    # exec: the pilot itself must hear what SLURM sends to the batch shell.
+    return "\n".join([*lines, f'exec {command} "${{1:-0}}"', ""])
+
+
+def array_of(indices: Sequence[int]) -> str:
+    """`0-3,7`: as sbatch wants it."""
+    parts: list[list[int]] = []
+    for index in sorted(indices):
+        if parts and index == parts[-1][1] + 1:
+            parts[-1][1] = index
+        else:
+            parts.append([index, index])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+
+
+def _quoted(option: str) -> str:
+    """sbatch takes quotes around the value of an option."""
+    name, equals, value = option.partition("=")
+    return f'{name}{equals}"{value}"' if any(sign in value for sign in " \t'#") else option

@@ -1,0 +1,186 @@
+"""Tending a batch from a login node: claims of dead pilots lapse, missing pilots are submitted, useless ones cancelled.
+
+All of it may be done by several at once without harm: a claim that lapses twice has lapsed, and a pilot too many finds
+nothing to take and ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from duckrow.engines.slurm import commands
+from duckrow.engines.slurm.batch import Batch
+from duckrow.engines.slurm.claims import Claims
+from duckrow.engines.slurm.files import get, names, put
+from duckrow.engines.slurm.pilots import ALIVE, GONE, WAITING, Pilot, is_over, read_pilots
+from duckrow.engines.slurm.script import array_of, script_of
+
+CANCELLED = "CANCELLED"
+_LATE_S = 60.0  # so long a job that was just submitted may be unknown to squeue
+
+
+class Tending:
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self.claims = Claims(batch)
+        self.pilots: list[Pilot] = []
+        self.states: Mapping[str, str] = {}  # of our SLURM jobs
+        self._limits: commands.Limits | None = None
+
+    # -- looking ----------------------------------------------------------------------------------------------
+
+    def look(self, states: Mapping[str, str]) -> None:
+        """`states`: of all SLURM jobs of the user."""
+        self.claims.look()
+        self.pilots = read_pilots(self.batch)
+        self.states = {job: states.get(job, GONE) for job in self._jobs()}
+
+    def _jobs(self) -> list[str]:
+        """Every SLURM job of this batch, as squeue names it."""
+        jobs = {pilot.slurm_job: None for pilot in self.pilots}
+        for name in names(self.batch.submitted):
+            facts = get(f"{self.batch.submitted}/{name}") or {}
+            jobs |= {f"{name}_{index}": None for index in facts.get("indices", [])}
+        return list(jobs)
+
+    def living(self) -> list[str]:
+        """The jobs that run, or will."""
+        return [job for job, state in self.states.items() if state in ALIVE | WAITING or self._is_new(job)]
+
+    def _is_new(self, job: str) -> bool:
+        """Whether it may be too new for squeue; one that has left its folder is known."""
+        if self.states[job] != GONE or any(pilot.slurm_job == job for pilot in self.pilots):
+            return False
+        facts = get(f"{self.batch.submitted}/{job.partition('_')[0]}") or {}
+        return time.time() - float(facts.get("at", 0.0)) < _LATE_S
+
+    def stands_still(self) -> str:
+        """Why nothing more should be submitted before somebody says so; empty: it should.
+
+        Whoever cancels all that lives means it. And what ends before it begins would do so again.
+        """
+        if self.living() or not self.states:
+            return ""
+        last = max(int(job.partition("_")[0]) for job in self.states)
+        of_last = {job: state for job, state in self.states.items() if job.startswith(f"{last}_")}
+        if CANCELLED in of_last.values():
+            return "somebody has cancelled all SLURM jobs"
+        holders = {self.claims.holder(*claim) for claim in self.claims.latest.items()}
+        came_to_work = {p.slurm_job for p in self.pilots if p.end is not None or p.name in holders}
+        if came_to_work.isdisjoint(of_last):
+            return f"the SLURM jobs ended before they could do anything; see {self.batch.pilots}/{last}_*.log"
+        return ""
+
+    # -- lapsing ----------------------------------------------------------------------------------------------
+
+    def lapse(self) -> list[int]:
+        """Give back what dead pilots have claimed; the runs."""
+        lapsed: list[int] = []
+        pilots: dict[str | None, Pilot] = {pilot.name: pilot for pilot in self.pilots}
+        over: dict[str | None, bool] = {}
+        for run, number in self.claims.held().items():
+            holder = self.claims.holder(run, number)
+            if holder not in pilots:
+                continue
+            if holder not in over:
+                over[holder] = self._is_over(pilots[holder])
+            if over[holder] and self.claims.result(run) is None:
+                self.give_back(run, number, pilots[holder])
+                lapsed.append(run)
+        return lapsed
+
+    def _is_over(self, pilot: Pilot) -> bool:
+        lives = [other.life for other in self.pilots if other.slurm_job == pilot.slurm_job]
+        return is_over(self.batch, pilot, self.states, is_last_life=pilot.life == max(lives))
+
+    def give_back(self, run: int, number: int, pilot: Pilot) -> None:
+        """What a pilot that is over cannot release itself any more; too many such ends, and the run is given up."""
+        why = f"the SLURM job {pilot.slurm_job} ended: {self.states.get(pilot.slurm_job, GONE).lower()}"
+        facts: dict[str, Any] = {"interruption": True, "pilot": pilot.name, "attempts": []}
+        running = pilot.running.get(run)
+        if running is not None:
+            ended = {"ended_at": pilot.status["at"], "outcome": "lost", "detail": why}
+            facts["attempts"] = [{**running, "exit_code": None, "signal": None, **ended}]
+        if self.claims.interruptions(run) + 1 > self.batch.request.max_interruptions:
+            facts |= {"outcome": "lost", "detail": f"interrupted too often; at last {why}"}
+            self.claims.finish(run, number, facts)
+        else:
+            self.claims.release(run, number, why, facts)
+
+    # -- submitting -------------------------------------------------------------------------------------------
+
+    def submit_missing(self) -> list[str]:
+        """Submit as many pilots as there is work for, as far as SLURM lets us; the jobs."""
+        indices = self._missing()
+        submitted: list[str] = []
+        if not indices:
+            return submitted
+        size = min(self.limits.array_size, len(indices))
+        while indices:
+            part = [index for index in indices[:size] if index - indices[0] < self.limits.array_size]
+            try:
+                submitted += self._submit(part)
+                indices = indices[len(part) :]
+            except commands.TooMany:
+                if size > 1:
+                    size = (size + 1) // 2
+                    continue
+                if submitted or self.living():
+                    break  # the others when there is room
+                raise
+        return submitted
+
+    def _missing(self) -> list[int]:
+        """The indices of the pilots to submit; with fixed chunks, the numbers of the chunks."""
+        request, living = self.batch.request, self.living()
+        free = self.claims.free()
+        each = request.runs_per_job
+        if request.fixed_chunks and each is not None:
+            wanted = sorted({run // each for run in free} - {self._chunk_of(job) for job in living})
+            most = request.max_jobs
+            return wanted if most is None else wanted[: max(most - len(living), 0)]
+        room = sum(self._room_in(job) for job in living)
+        return list(range(request.jobs_for(max(len(free) - room, 0), len(living))))
+
+    def _room_in(self, job: str) -> int:
+        """How many runs a job that lives will take beside those that it has; one that starts again begins anew."""
+        request = self.batch.request
+        lives = [pilot for pilot in self.pilots if pilot.slurm_job == job]
+        last = max(lives, key=lambda pilot: pilot.life, default=None)
+        is_fresh = last is None or last.end is not None or self.states[job] in WAITING
+        if request.runs_per_job is not None:
+            return request.runs_per_job - (0 if is_fresh or last is None else int(last.status.get("taken", 0)))
+        if is_fresh or last is None:
+            return request.places
+        return max(int(last.status.get("places", 1)) - len(last.running), 0)
+
+    def _chunk_of(self, job: str) -> int:
+        base, _, index = job.partition("_")
+        return int((get(f"{self.batch.submitted}/{base}") or {}).get("first", 0)) + int(index)
+
+    def _submit(self, numbers: list[int]) -> list[str]:
+        """The indices of an array begin with 0, so that many are not too large; `first` is told beside them."""
+        first = numbers[0]
+        indices = [number - first for number in numbers]
+        with open(self.batch.script, "w") as file:
+            file.write(script_of(self.batch.folder, self.batch.request, self.batch.python))
+        environment = self.batch.environment()
+        job_id = commands.sbatch(self.batch.script, array_of(indices), str(first), environment=environment)
+        put(f"{self.batch.submitted}/{job_id}", {"first": first, "indices": indices, "at": time.time()})
+        jobs = [f"{job_id}_{index}" for index in indices]
+        self.states = {**self.states, **dict.fromkeys(jobs, "PENDING")}
+        return jobs
+
+    def cancel_useless(self) -> None:
+        """When all is done: pilots that have not begun."""
+        self.pilots = read_pilots(self.batch)
+        begun = {pilot.slurm_job for pilot in self.pilots}
+        commands.scancel([job for job in self._jobs() if job not in begun], "--state=PENDING")
+
+    @property
+    def limits(self) -> commands.Limits:
+        if self._limits is None:
+            self._limits = commands.limits()
+        return self._limits

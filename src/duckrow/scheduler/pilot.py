@@ -1,0 +1,271 @@
+"""A pilot: the loop as a SLURM job, over what that was given, for runs that it takes from a batch's folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+from duckrow.core.errors import DuckrowError
+from duckrow.core.job import LiveAttempt
+from duckrow.core.ports import Observer
+from duckrow.core.retry import Verdict
+from duckrow.devices.allocation import allocated_offer
+from duckrow.devices.discover import Offer
+from duckrow.engines.local.keeper import KeeperLink, fork_host
+from duckrow.engines.slurm import commands
+from duckrow.engines.slurm.batch import Batch
+from duckrow.engines.slurm.claims import Claims, Taker
+from duckrow.engines.slurm.files import names
+from duckrow.engines.slurm.lease import Lease
+from duckrow.engines.slurm.pilots import PilotFolder, read_pilots, silent_s
+from duckrow.engines.slurm.tending import Tending
+from duckrow.scheduler.host import Host
+from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.pilot_runs import PilotRuns
+from duckrow.store.database import Database
+from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, file_system_of
+from duckrow.store.hosts import HostStore
+
+_PULSE_S = 1.0  # how often to look for wishes, which come from another machine
+_HURRY_S = 1.0  # between SIGTERM and SIGKILL, when SLURM kills us in a moment
+_MARGIN_S = 5.0  # of the time between the notice and the limit, for SLURM and for us
+TIME_LIMIT, TOLD_TO_END = "the time limit of its SLURM job came", "its SLURM job was told to end"
+
+
+class PilotHost(Observer):
+    def __init__(self, batch: Batch, us: PilotFolder, folder: Folder, offer: Offer, link: KeeperLink) -> None:
+        self.batch = batch
+        self.us = us
+        self._offer = offer
+        database = Database(folder, durable=False)
+        host = Host(folder, database, HostStore(database).add_run(us.name, batch.folder, us.name))
+        self.loop = Loop(database, host, offer.seats, link, self, machine=offer.machine)
+        claims = Claims(batch)
+        chunk = chunk_of(batch, int(os.environ.get("SLURM_ARRAY_TASK_ID", 0)) + first_chunk())
+        environment = {**batch.environment(), **os.environ}
+        taker = Taker(claims, us.card, chunk)
+        self.runs = PilotRuns(claims, taker, self.loop, environment, us.facts, batch.request.runs_per_job)
+        self.lease = Lease(us.renew, batch.request.lease, self._lost_lease)
+        self._by_memory = any(run.spec.needs.gpu_mem_mb or run.spec.needs.auto for run in batch.runs)
+        self._kill_at: float | None = None
+        self._kill_step = 0
+        self._hurry = False
+        self._wishes_at = 0.0
+        self._began = self._first_start()
+
+    # -- the life of a pilot ----------------------------------------------------------------------------------
+
+    def go(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.loop.reactor.on_signal(number, self._told_to_end)
+        self.loop.reactor.on_signal(signal.SIGUSR2, self._time_is_short)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self.loop.begin()
+        self.lease.begin(self._status())
+        while not self._over():
+            self.loop.turn(_PULSE_S if self._kill_at is None else 0.2)
+            self.runs.write_ends()
+            self._look_for_wishes()
+            self._kill_if_due()
+        if self.runs.interrupted:
+            self.runs.give_back_rest()
+        self.lease.finish()
+        self.us.renew(self._status())
+        self.us.end(self.runs.interrupted or "nothing left to take")
+        self.loop.close()
+
+    def _over(self) -> bool:
+        """Take what there is to take; nothing runs here and nothing is left."""
+        if self.runs.interrupted:
+            return not self.loop.live
+        took = self._take()
+        if self.runs.taken:
+            return False
+        if took or not self.runs.may_take:
+            return not took
+        if self._is_early():
+            return False
+        return not self._lapse_dead()
+
+    def _take(self) -> bool:
+        if not self.runs.may_take:
+            return False
+        room = self._places() - self.runs.busy
+        if room <= 0:
+            return False
+        took = self.runs.take(room)
+        if took:
+            self.runs.refuse_impossible(self.loop.seats, self._offer.machine)
+        return took
+
+    def _places(self) -> int:
+        """How many runs we may have at this moment."""
+        request = self.batch.request
+        most = request.parallel_runs or len(self.loop.seats)
+        if self._by_memory:
+            waits = self.runs.busy > len(self.loop.live)
+            most = self.runs.busy + (0 if waits else 1)
+            most = min(most, request.parallel_runs or most)
+        if request.stagger:
+            most = min(most, int((time.time() - self._began) / request.stagger) + 1)
+        return most
+
+    def _first_start(self) -> float:
+        """When our first run may start: with a stagger, our places come behind those of the pilots before us."""
+        stagger = self.batch.request.stagger
+        if not stagger:
+            return time.time()
+        index = int(os.environ.get("SLURM_ARRAY_TASK_ID", 0)) + first_chunk()
+        starts = [os.stat(f"{self.batch.pilots}/{pilot.name}/card").st_mtime for pilot in read_pilots(self.batch)]
+        return min(starts, default=time.time()) + index * len(self.loop.seats) * stagger
+
+    def _is_early(self) -> bool:
+        return time.time() < self._began
+
+    def _lapse_dead(self) -> bool:
+        """There is nothing to take, but perhaps others hold what they will never finish."""
+        silent = [p for p in read_pilots(self.batch) if p.end is None and p.name != self.us.name]
+        if not any(silent_s(self.batch, pilot) > self.batch.request.lease for pilot in silent):
+            return False
+        tending = Tending(self.batch)
+        try:
+            tending.look(commands.states_of_jobs(commands.SHORT_S))
+        except DuckrowError:
+            return False  # SLURM does not answer here: the next command on a login node sees to it
+        lapsed = tending.lapse()
+        self.runs.look_again()
+        return bool(lapsed)
+
+    # -- what the loop tells ----------------------------------------------------------------------------------
+
+    def started(self, attempt: LiveAttempt) -> None:
+        self.lease.tell(self._status())
+
+    def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None:
+        self.runs.ended(attempt, verdict, at)
+        self.lease.tell(self._status())
+
+    def trouble(self, sentence: str) -> None:
+        print(sentence, file=sys.stderr, flush=True)
+
+    def _status(self) -> dict[str, object]:
+        return {"running": self.runs.running(), "taken": self.runs.count, "places": len(self.loop.seats)}
+
+    # -- wishes -----------------------------------------------------------------------------------------------
+
+    def _look_for_wishes(self) -> None:
+        if time.monotonic() < self._wishes_at:
+            return
+        self._wishes_at = time.monotonic() + _PULSE_S
+        for name in names(self.batch.wishes):
+            run, _, wish = name.partition(".")
+            if run.isdigit() and self.runs.kill(int(run), at_once=wish == "kill-now"):
+                os.unlink(f"{self.batch.wishes}/{name}")
+
+    # -- leaving ----------------------------------------------------------------------------------------------
+
+    def _time_is_short(self) -> None:
+        """The notice ahead of the time limit: what runs is told, and has until shortly before the limit."""
+        if self.runs.interrupted:
+            return
+        notice_s = self.batch.request.notice_s
+        left_s = commands.time_left_s(str(self.us.facts["slurm_job"])) or notice_s
+        if left_s > notice_s + _MARGIN_S:  # SLURM may be a minute early
+            self.loop.reactor.later(left_s - notice_s, self._time_is_short)
+            return
+        self._leave(TIME_LIMIT)
+        grace_s = max((attempt.job.grace_s for attempt in self.loop.live.values()), default=0.0)
+        self._kill_at = time.monotonic() + max(left_s - grace_s - _MARGIN_S, left_s / 2)
+        for attempt in self.loop.live.values():
+            if attempt.job.notice_signal is not None:
+                self.loop.engine.notice(attempt, attempt.job.notice_signal)
+
+    def _told_to_end(self) -> None:
+        """`scancel`, preemption, the end of a requeue: SLURM kills us all in a moment."""
+        if not self._hurry:
+            self._hurry = True
+            self._leave(TOLD_TO_END)
+            self._kill_at = time.monotonic()
+
+    def _leave(self, why: str) -> None:
+        self.runs.interrupted = self.runs.interrupted or why
+        self.loop.dispatching = False
+        self.loop.wake()
+
+    def _kill_if_due(self) -> None:
+        if self._kill_at is None or time.monotonic() < self._kill_at or not self.loop.live:
+            return
+        self._kill_step += 1
+        self.loop.stop_all = min(self._kill_step, 2)
+        self._kill_at = time.monotonic() + (_HURRY_S if self._hurry else 3600.0)
+
+    def _lost_lease(self) -> None:
+        """From another thread: nobody can hear that we live, so others will take our runs. They must not run twice."""
+        os.write(2, b"The lease could not be renewed: this pilot ends its runs, and itself.\n")
+        for attempt in list(self.loop.live.values()):
+            if attempt.pid is not None:
+                try:
+                    os.killpg(attempt.pid, signal.SIGKILL)
+                except OSError:
+                    pass  # it has ended
+        os._exit(1)
+
+
+def chunk_of(batch: Batch, index: int) -> range | None:
+    """The runs that are ours alone, where they were dealt in fixed chunks."""
+    each = batch.request.runs_per_job
+    return range(index * each, (index + 1) * each) if batch.request.fixed_chunks and each else None
+
+
+def first_chunk() -> int:
+    """What must be added to the index of an array, which begins with 0."""
+    return int(sys.argv[2]) if len(sys.argv) > 2 else 0
+
+
+def slurm_job() -> str:
+    """As squeue names it."""
+    array = os.environ.get("SLURM_ARRAY_JOB_ID")
+    return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ["SLURM_JOB_ID"]
+
+
+def local_folder(name: str) -> Folder:
+    """A new one, on the node's own disk: a database does not live on a network."""
+    places = [os.environ.get("SLURM_TMPDIR"), os.environ.get("TMPDIR"), "/tmp"]
+    usable = [p for p in places if p and os.access(p, os.W_OK) and file_system_of(p) not in NETWORK_FILE_SYSTEMS]
+    return Folder(tempfile.mkdtemp(prefix=f"duckrow-pilot-{name}-", dir=(usable or ["/tmp"])[0])).make()
+
+
+def main() -> None:
+    batch = Batch(sys.argv[1])
+    us = PilotFolder(batch, slurm_job())
+    folder = local_folder(us.name)
+    gpus = {run.spec.gpus for run in batch.runs}
+    by_memory = any(run.spec.needs.gpu_mem_mb or run.spec.needs.auto for run in batch.runs)
+    offer = allocated_offer(batch.request.parallel_runs, by_memory, gpus.pop() if len(gpus) == 1 else None)
+    host = PilotHost(batch, us, folder, offer, fork_host(folder.keepers, speaks=False))
+    try:
+        host.go()
+    finally:
+        shutil.rmtree(folder.root, ignore_errors=True)
+    if host.runs.interrupted == TIME_LIMIT and _has_more(host):
+        _start_again(us)
+
+
+def _has_more(host: PilotHost) -> bool:
+    host.runs.claims.look()
+    return bool(host.runs.claims.free())
+
+
+def _start_again(us: PilotFolder) -> None:
+    try:
+        commands.requeue(str(us.facts["slurm_job"]))
+    except DuckrowError as error:
+        print(f"{error} The next duckrow command replaces this job.", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

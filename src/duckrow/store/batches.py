@@ -1,0 +1,144 @@
+"""Batches in the database: which there are, and the rows of their runs, copied from what their folders say."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from duckrow.core.inventory import WHOLE
+from duckrow.core.job import JobSpec
+from duckrow.core.lifecycle import Outcome, State
+from duckrow.store.connection import load_queries
+from duckrow.store.database import Database, from_sql, to_sql
+from duckrow.store.hosts import HostRow
+from duckrow.store.jobs import JobStore
+from duckrow.store.tick import TickStore
+
+_SQL = load_queries("batches")
+
+
+class RunRow(NamedTuple):
+    """A run as the database has it."""
+
+    number: int
+    job_id: int
+    state: State
+    attempts: int
+    outcome: str | None
+
+
+class BatchStore:
+    """All writing happens within the caller's transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    # -- which there are --------------------------------------------------------------------------------------
+
+    def add(self, name: str, folder: str) -> int:
+        values = {"name": name, "cwd": "", "source": to_sql(folder), "at": time.time()}
+        host_id = self.database.execute(_SQL["add"], values).lastrowid
+        assert host_id is not None
+        return host_id
+
+    def add_runs(self, host_id: int, specs: Sequence[JobSpec], environment: Mapping[str, str]) -> range:
+        ids = JobStore(self.database).add(host_id, specs, environment)
+        rows = [{"job_id": job_id, "host_id": host_id, "number": number} for number, job_id in enumerate(ids)]
+        self.database.execute_many(_SQL["add_run"], rows)
+        return ids
+
+    def any_open(self) -> bool:
+        return bool(self.database.one(_SQL["any_open"]))
+
+    def open_batches(self) -> list[HostRow]:
+        """Those with runs that are not done."""
+        return [_host(row) for row in self.database.all(_SQL["open"])]
+
+    def batches(self) -> list[HostRow]:
+        return [_host(row) for row in self.database.all(_SQL["all"])]
+
+    def forget(self, host_id: int) -> None:
+        self.database.execute(_SQL["forget"], {"id": host_id})
+
+    def last_asked(self) -> tuple[float, float]:
+        """When SLURM was asked last, and how long to wait before it is asked again."""
+        text = self.database.one(_SQL["last_asked"])
+        at, pause_s = json.loads(text) if text else (0.0, 0.0)
+        return at, pause_s
+
+    def note_asked(self, pause_s: float) -> None:
+        self.database.execute(_SQL["note_asked"], {"value": json.dumps([time.time(), pause_s])})
+
+    def reopen(self, host_id: int) -> None:
+        self.database.execute(_SQL["reopen"], {"id": host_id})
+
+    def runs(self, host_id: int) -> list[RunRow]:
+        rows = self.database.all(_SQL["runs"], {"host_id": host_id})
+        return [RunRow(row[0], row[1], State(row[2]), row[3], row[4]) for row in rows]
+
+    def of_jobs(self, job_ids: Iterable[int]) -> dict[int, tuple[int, int]]:
+        """Job -> (batch, number of the run), of those that are runs of batches."""
+        rows = self.database.all(_SQL["of_jobs"], {"ids": json.dumps(list(job_ids))})
+        return {row["job_id"]: (row["host_id"], row["number"]) for row in rows}
+
+    # -- what has become of a run -----------------------------------------------------------------------------
+
+    def saw_running(self, host_id: int, run: RunRow, attempt: Mapping[str, Any], detail: str) -> None:
+        if run.state is State.QUEUED:
+            self._begin(run, attempt)
+        self._put_attempt(host_id, run.job_id, attempt, detail)
+        state = State.STOPPING if attempt.get("stopping") else State.RUNNING
+        if run.state is not state and (run.state, state) != (State.STOPPING, State.RUNNING):
+            before = State.STARTING if run.state is State.QUEUED else run.state
+            self._move(run.job_id, before, state, attempt["started_at"])
+        self.database.execute(_SQL["note_detail"], {"job_id": run.job_id, "detail": detail})
+
+    def saw_release(self, host_id: int, run: RunRow, release: Mapping[str, Any]) -> None:
+        """It was interrupted, and waits again."""
+        self.put_attempts(host_id, run, release)
+        if run.state is not State.QUEUED:
+            at, why = release.get("at", time.time()), str(release.get("why", ""))
+            self.database.execute(_SQL["close_attempts"], {"job_id": run.job_id, "at": at, "outcome": Outcome.LOST})
+            self._move(run.job_id, run.state, State.QUEUED, at, why)
+
+    def saw_result(self, host_id: int, run: RunRow, result: Mapping[str, Any]) -> None:
+        attempts = self.put_attempts(host_id, run, result)
+        at, outcome = result.get("ended_at") or time.time(), Outcome(result["outcome"])
+        self.database.execute(_SQL["close_attempts"], {"job_id": run.job_id, "at": at, "outcome": outcome})
+        before = run.state
+        if before is State.QUEUED and attempts:
+            self._begin(run, attempts[-1])
+            before = State.STARTING
+        TickStore(self.database, host_id).finish_job(run.job_id, before, outcome, at, result.get("detail", ""))
+
+    def saw_rerun(self, host_id: int, run: RunRow) -> None:
+        TickStore(self.database, host_id).rerun(run.job_id, time.time(), host_id)
+
+    def _begin(self, run: RunRow, attempt: Mapping[str, Any]) -> None:
+        values = {"job_id": run.job_id, "attempts": attempt["number"], "at": attempt["started_at"]}
+        self.database.execute(_SQL["start"], values)
+
+    def _move(self, job_id: int, before: State, after: State, at: float, detail: str = "") -> None:
+        TickStore(self.database, 0).move(job_id, before, after, at, detail)
+
+    def put_attempts(self, host_id: int, run: RunRow, told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        attempts: list[Mapping[str, Any]] = list(told.get("attempts", []))
+        where = f"on {told['node']}, in SLURM job {str(told['pilot']).rpartition('.')[0]}" if "node" in told else ""
+        for attempt in attempts:
+            self._put_attempt(host_id, run.job_id, attempt, attempt.get("detail") or where)
+        return attempts
+
+    def _put_attempt(self, host_id: int, job_id: int, attempt: Mapping[str, Any], detail: str) -> None:
+        unknown = ("pid", "ended_at", "exit_code", "signal", "outcome", "peak_memory_mb", "utilization")
+        values = {**dict.fromkeys(unknown), **{key: attempt[key] for key in unknown if key in attempt}}
+        holds = json.dumps([[device, WHOLE] for device in attempt["devices"]])
+        values |= {"job_id": job_id, "number": attempt["number"], "host_id": host_id, "holds": holds}
+        values |= {"log": to_sql(attempt["log"]), "started_at": attempt["started_at"], "detail": detail}
+        self.database.execute(_SQL["put_attempt"], values)
+        self.database.execute(_SQL["count_attempts"], {"job_id": job_id, "attempts": attempt["number"]})
+
+
+def _host(row: Sequence[object]) -> HostRow:
+    return HostRow._make(from_sql(value) if isinstance(value, bytes) else value for value in row)

@@ -1,0 +1,60 @@
+-- The copy of what becomes of batches in their folders.
+
+-- name: add
+INSERT INTO hosts (kind, name, cwd, source, started_at) VALUES ('slurm', :name, :cwd, :source, :at)
+
+-- name: add_run
+INSERT INTO batch_runs (job_id, host_id, number) VALUES (:job_id, :host_id, :number)
+
+-- name: any_open
+SELECT EXISTS (SELECT 1 FROM hosts WHERE kind = 'slurm' AND ended_at IS NULL)
+
+-- name: open
+SELECT id, kind, name, cwd, source, seats, pid, boot_id, started_at, ended_at FROM hosts
+WHERE kind = 'slurm' AND ended_at IS NULL
+
+-- name: all
+SELECT id, kind, name, cwd, source, seats, pid, boot_id, started_at, ended_at FROM hosts
+WHERE kind = 'slurm' ORDER BY id
+
+-- name: forget
+DELETE FROM hosts WHERE id = :id
+
+-- name: last_asked
+SELECT value FROM meta WHERE key = 'slurm asked'
+
+-- name: note_asked
+INSERT OR REPLACE INTO meta VALUES ('slurm asked', :value)
+
+-- name: reopen
+UPDATE hosts SET ended_at = NULL WHERE id = :id
+
+-- name: runs
+SELECT b.number, b.job_id, j.state, j.attempts, j.outcome FROM batch_runs b JOIN jobs j ON j.id = b.job_id
+WHERE b.host_id = :host_id
+
+-- name: of_jobs
+SELECT b.job_id, b.host_id, b.number FROM batch_runs b JOIN json_each(:ids) wanted ON wanted.value = b.job_id
+
+-- name: start
+UPDATE jobs SET state = 'starting', attempts = :attempts, detail = '', changed_at = :at
+WHERE id = :job_id AND state = 'queued'
+
+-- name: count_attempts
+UPDATE jobs SET attempts = max(attempts, :attempts) WHERE id = :job_id
+
+-- name: note_detail
+UPDATE jobs SET detail = :detail WHERE id = :job_id AND detail <> :detail
+
+-- name: put_attempt
+INSERT INTO attempts (job_id, number, host_id, keeper, holds, log, started_at, pid, ended_at, exit_code, signal, outcome,
+                      peak_memory_mb, utilization, detail)
+VALUES (:job_id, :number, :host_id, '', :holds, :log, :started_at, :pid, :ended_at, :exit_code, :signal, :outcome,
+        :peak_memory_mb, :utilization, :detail)
+ON CONFLICT (job_id, number) DO UPDATE SET
+    holds = excluded.holds, log = excluded.log, started_at = excluded.started_at, pid = excluded.pid,
+    ended_at = excluded.ended_at, exit_code = excluded.exit_code, signal = excluded.signal, outcome = excluded.outcome,
+    peak_memory_mb = excluded.peak_memory_mb, utilization = excluded.utilization, detail = excluded.detail
+
+-- name: close_attempts
+UPDATE attempts SET ended_at = :at, outcome = :outcome WHERE job_id = :job_id AND ended_at IS NULL

@@ -1,0 +1,53 @@
+"""The runs of a multirun as jobs of duckrow: the call that each makes, and its point in the sweep that they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hydra.core.utils import filter_overrides
+
+from hydra_plugins.duckrow_launcher._multirun import Run
+from hydra_plugins.duckrow_launcher._run import run_one
+
+if TYPE_CHECKING:
+    from duckrow.api.options import Request
+    from duckrow.core.job import JobSpec
+
+_WARM = "hydra_plugins.duckrow_launcher._warm"
+
+
+def with_warm_start(options: Mapping[str, Any], modules: Sequence[str], warm: bool) -> dict[str, Any]:
+    """`modules`: what is imported besides the script's own, before anything else."""
+    return {**options, "preload": [*modules, _WARM] if warm else None}
+
+
+def jobs_of(
+    runs: Sequence[Run], request: Request, launch_file: str, sweep_id: int, function: Callable[..., Any]
+) -> list[JobSpec]:
+    from duckrow.api.functions import Call, pattern_of, store_call, warm_modules
+    from duckrow.api.options import with_recipe
+    from duckrow.core.job import PointOfSweep
+    from duckrow.core.point_name import point_name
+
+    specs = []
+    for run in runs:
+        point = parameters_of(run.overrides)
+        call = Call(run_one, (launch_file, run.number, run.overrides, run.subdir), {}, f"run {run.number}")
+        spec = request.spec(command=store_call(call, run.folder), name=point_name(point), folder=run.folder)
+        spec.preload = warm_modules(spec.preload)
+        spec.point = PointOfSweep(sweep_id, run.key, json.dumps({**point}))
+        specs.append(with_recipe(spec, pattern_of(function)))
+    return specs
+
+
+def parameters_of(overrides: Sequence[str]) -> dict[str, Any]:
+    """`+model.lr=0.1` is the parameter `model.lr`; what is deleted is one that says so."""
+    from duckrow.core.point import plain_value
+
+    point = {}
+    for override in filter_overrides(overrides):
+        name, _, value = override.partition("=")
+        point[name.lstrip("+")] = plain_value(value)
+    return point

@@ -1,0 +1,58 @@
+"""Runs on one machine: in the daemon's queue, unless they want devices divided in a way of their own."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hydra_plugins.duckrow_launcher._places import DaemonQueue, OwnRun, Place
+from hydra_plugins.duckrow_launcher._resources import Resources, share_of
+from hydra_plugins.duckrow_launcher._wanted import Wanted
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def place_locally(wanted: Wanted, folder: str, client: Client) -> tuple[Place, Resources]:
+    client.ensure_daemon()
+    if wanted.divided.gpus is not None:
+        return _over_named_gpus(wanted, folder, client)
+    slots = wanted.parallel or len(client.seats())
+    resources = Resources(folder, slots, wanted.divided.cores, wanted.divided.delay_s)
+    if wanted.jobs_per_gpu is not None:
+        return OwnRun(folder, [f"--jobs-per-gpu={wanted.jobs_per_gpu}"], wanted.options, wanted.max_failures), resources
+    return DaemonQueue(wanted.parallel), resources
+
+
+def ask_own_run(wanted: Wanted, folder: str, client: Client) -> tuple[Place, Resources]:
+    """clusterduck's slots. GPUs that are not to be divided are all to be seen by each run."""
+    if wanted.divided.gpus is not None:
+        return _over_named_gpus(wanted, folder, client)
+    slots = wanted.parallel or 1
+    visible = {_VISIBLE: os.environ[_VISIBLE]} if _VISIBLE in os.environ else {}
+    resources = Resources(folder, slots, wanted.divided.cores, wanted.divided.delay_s, visible=visible)
+    return OwnRun(folder, [f"--slots={slots}"], wanted.options, wanted.max_failures), resources
+
+
+def _over_named_gpus(wanted: Wanted, folder: str, client: Client) -> tuple[Place, Resources]:
+    gpus = wanted.divided.gpus or _gpus_here(client)[: wanted.others.get("gpus_per_node")]
+    slots = wanted.parallel or max(len(gpus), 1) * (wanted.jobs_per_gpu or 1)
+    resources = Resources(folder, slots, wanted.divided.cores, wanted.divided.delay_s)
+    return OwnRun(folder, seats_of(gpus, slots), wanted.options, wanted.max_failures), resources
+
+
+def seats_of(gpus: list[str], slots: int) -> list[str]:
+    """Options of `duckrow run`: 2 slots over 4 GPUs have two each; of 4 slots over 2 GPUs, two share each."""
+    if not gpus:
+        return [f"--slots={slots}"]
+    return [f"--gpus={'+'.join(share_of(gpus, slot, slots))}" for slot in range(slots)]
+
+
+def _gpus_here(client: Client) -> list[str]:
+    """As CUDA_VISIBLE_DEVICES names them, else all that the daemon has found."""
+    if _VISIBLE in os.environ:
+        return [name.strip() for name in os.environ[_VISIBLE].split(",") if name.strip()]
+    client.ensure_daemon()
+    return list(dict.fromkeys(device for seat in client.seats() for device in seat.devices if not seat.is_cpu))

@@ -1,0 +1,83 @@
+"""What runs that go on at the same time divide among them: groups of cores, and the moments at which they begin."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_held: list[int] = []  # the lock of this run's slot, until its process ends
+
+
+@dataclass
+class Resources:
+    """Taken by each run as it begins, wherever it runs: all it needs is a folder that they share."""
+
+    folder: str = ""
+    slots: int = 1  # how many runs go on at the same time
+    cores: list[int] | None = None  # to be divided; empty: all that the run may use; None: not divided
+    delay_s: float = 0.0  # between the beginnings of the first runs, one for each slot
+    beginnings: int | None = None  # how many those are, if there are slots on several machines
+    visible: dict[str, str] | None = None  # CUDA_VISIBLE_DEVICES as the script had it, where GPUs are not divided
+
+    def take(self) -> list[str]:
+        """Take a share and wait for one's turn; what was done, in words."""
+        notes = []
+        if self.visible is not None:
+            os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+            os.environ.update(self.visible)
+        if self.cores is not None:
+            notes.append(self._pin())
+        if self.delay_s > 0:
+            notes.append(self._stagger())
+        return notes
+
+    def _pin(self) -> str:
+        slot = self._free_slot()
+        if slot is None:
+            return "all slots seem to be taken, so this run shares all cores"
+        cores = share_of(self.cores or sorted(os.sched_getaffinity(0)), slot, self.slots)
+        os.sched_setaffinity(0, cores)
+        return f"slot {slot} of {self.slots}, cores {','.join(map(str, cores))}"
+
+    def _free_slot(self) -> int | None:
+        """The first that no run of the same host has. The kernel gives it back when the run ends, however it ends."""
+        host = f"{os.uname().nodename}-{os.getppid()}"
+        for slot in range(self.slots):
+            lock = os.open(f"{self.folder}/slot-{host}-{slot}", os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(lock)
+                continue
+            _held.append(lock)
+            return slot
+        return None
+
+    def _stagger(self) -> str:
+        """The first runs, as many as go on at a time, begin one after the other, on all machines together."""
+        with open(f"{self.folder}/beginnings", "a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            except OSError:
+                return "no delay: this file system has no locks, by which runs could agree on it"
+            file.seek(0)
+            earlier = file.read().split()
+            if len(earlier) >= (self.beginnings or self.slots):
+                return "no delay: one of the earlier runs has ended"
+            begin = max(time.time(), float(earlier[-1]) + self.delay_s) if earlier else time.time()
+            file.write(f"{begin}\n")
+        wait_s = max(begin - time.time(), 0.0)
+        time.sleep(wait_s)
+        return f"waited {wait_s:.1f} s for its turn to begin"
+
+
+def share_of(things: list[T], slot: int, slots: int) -> list[T]:
+    """Neighbours, as evenly as can be. Where there are more slots than things, neighbours share one: 0,0,1,1."""
+    if slots >= len(things):
+        return [things[slot * len(things) // slots]]
+    return things[slot * len(things) // slots : (slot + 1) * len(things) // slots]

@@ -1,0 +1,52 @@
+"""One run, in its own process: its config is composed here, and Hydra calls the function with it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import cast
+
+from hydra.core.utils import JobReturn, JobStatus, run_job
+from omegaconf import open_dict
+
+from hydra_plugins.duckrow_launcher._launch import load_launch
+from hydra_plugins.duckrow_launcher._tracebacks import keep_traceback
+
+
+def run_one(launch_file: str, number: int, overrides: list[str], subdir: str) -> JobReturn:
+    """What Hydra says of the run. What the function raised is raised, so that the job fails and may be tried again."""
+    launch = load_launch(launch_file)
+    if launch.failures is not None:
+        launch.failures.check()
+    notes = launch.resources.take()
+    if launch.verbose:
+        _tell([*notes, f"CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES')}"])
+    config = launch.hydra_context.config_loader.load_sweep_config(launch.config, overrides)
+    with open_dict(config):
+        config.hydra.job.num = number
+        config.hydra.job.id = job_id(config.hydra.job.name, number)
+        config.hydra.sweep.subdir = subdir  # where the launcher has made it, also if it was named after the time
+    returned = run_job(
+        hydra_context=launch.hydra_context,
+        task_function=launch.task_function,
+        config=config,
+        job_dir_key="hydra.sweep.dir",
+        job_subdir_key="hydra.sweep.subdir",
+    )
+    if returned.status == JobStatus.FAILED:
+        if launch.failures is not None:
+            launch.failures.note()
+        error = cast("Exception", returned._return_value)
+        keep_traceback(error)
+        raise error
+    return returned
+
+
+def job_id(name: str, number: int) -> str:
+    """`hydra.job.id`: known before the run is submitted, since folders may be named after it."""
+    return f"{name}_{number}"
+
+
+def _tell(notes: list[str]) -> None:
+    for note in notes:
+        print(f"duckrow: {note}", file=sys.stderr)

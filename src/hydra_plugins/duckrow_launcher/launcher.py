@@ -1,0 +1,55 @@
+"""The launchers that Hydra finds: duckrow's own, on one machine and through SLURM, and clusterduck's names for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hydra_plugins.duckrow_launcher._launching import DuckrowLauncher
+from hydra_plugins.duckrow_launcher._local import ask_own_run, place_locally
+from hydra_plugins.duckrow_launcher._resources import Resources
+from hydra_plugins.duckrow_launcher._slurm import KEYS, from_submitit, place_on_slurm
+from hydra_plugins.duckrow_launcher._wanted import Wanted, from_clusterduck, wanted_of
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+    from duckrow.api.sweeps import SweepRow
+    from hydra_plugins.duckrow_launcher._places import Place
+
+
+class DuckrowLocal(DuckrowLauncher):
+    """Runs on this machine."""
+
+    def wanted(self, values: Mapping[str, Any]) -> Wanted:
+        return wanted_of(values)
+
+    def place(self, wanted: Wanted, sweep: SweepRow, client: Client, runs: int) -> tuple[Place, Resources]:
+        return place_locally(wanted, sweep.folder, client)
+
+
+class DuckrowSlurm(DuckrowLauncher):
+    """Runs on a cluster."""
+
+    def wanted(self, values: Mapping[str, Any]) -> Wanted:
+        return wanted_of(values, KEYS)
+
+    def place(self, wanted: Wanted, sweep: SweepRow, client: Client, runs: int) -> tuple[Place, Resources]:
+        return place_on_slurm(wanted, sweep.folder, sweep.name, runs)
+
+
+class ClusterduckLocal(DuckrowLauncher):
+    """DuckrowLocal by clusterduck's keys: slots that divide what they are told to divide."""
+
+    def wanted(self, values: Mapping[str, Any]) -> Wanted:
+        ours = from_clusterduck(values) | {"timeout": values["timeout_min"] * 60}
+        return wanted_of({**ours, "gpus_per_node": values["gpus_per_node"]}, ["gpus_per_node"])
+
+    def place(self, wanted: Wanted, sweep: SweepRow, client: Client, runs: int) -> tuple[Place, Resources]:
+        return ask_own_run(wanted, sweep.folder, client)
+
+
+class ClusterduckSlurm(DuckrowSlurm):
+    """The same, by the keys of clusterduck and hydra-submitit-launcher."""
+
+    def wanted(self, values: Mapping[str, Any]) -> Wanted:
+        return wanted_of({**from_submitit(values), **from_clusterduck(values)}, KEYS)

@@ -1,0 +1,49 @@
+"""What a SLURM job was given, as its variables tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from duckrow.devices.allocation import allocated_offer, given_cores, given_gpus, gpu_seats
+from duckrow.devices.discover import cores
+
+
+@pytest.mark.parametrize(
+    ("environment", "gpus"),
+    [
+        ({}, []),
+        ({"CUDA_VISIBLE_DEVICES": "0,1"}, ["0", "1"]),
+        ({"CUDA_VISIBLE_DEVICES": ""}, []),
+        ({"CUDA_VISIBLE_DEVICES": "NoDevFiles"}, []),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-1234-5678"}, ["GPU-1234-5678"]),
+        ({"SLURM_JOB_GPUS": "2,3"}, ["2", "3"]),
+    ],
+)
+def test_only_gpus_that_the_job_was_given_are_used(environment: dict[str, str], gpus: list[str]) -> None:
+    assert given_gpus(environment) == gpus
+
+
+@pytest.mark.parametrize(
+    ("gpus", "parallel", "groups"),
+    [
+        ("0123", None, ["0", "1", "2", "3"]),
+        ("0123", 2, ["01", "23"]),
+        ("012", 2, ["01", "2"]),
+        ("01", 4, ["0", "0", "1", "1"]),
+        ("01", 3, ["0", "0", "1"]),
+    ],
+)
+def test_places_are_groups_of_gpus_or_shares_of_one(gpus: str, parallel: int | None, groups: list[str]) -> None:
+    seats = gpu_seats(list(gpus), parallel, None)
+    assert ["".join(seat.devices) for seat in seats] == groups
+
+
+def test_without_gpus_there_are_as_many_places_as_runs_are_wanted_or_as_cores() -> None:
+    assert len(allocated_offer(7, False, None, {}).seats) == 7
+    assert len(allocated_offer(None, False, None, {}).seats) == cores()
+    assert len(allocated_offer(None, False, None, {"SLURM_CPUS_ON_NODE": "1"}).seats) == 1
+
+
+def test_no_more_cores_are_counted_than_there_are() -> None:
+    assert given_cores({"SLURM_CPUS_ON_NODE": "100000"}) == cores()
+    assert given_cores({"SLURM_CPUS_ON_NODE": "1"}) == 1

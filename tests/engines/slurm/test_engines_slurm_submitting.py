@@ -1,0 +1,253 @@
+"""How many SLURM jobs there should be, what the script says, and what is understood of SLURM's answers."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duckrow.core.errors import UsageError
+from duckrow.core.slurm_request import SlurmRequest, gpus_in, request_from
+from duckrow.engines.slurm import commands
+from duckrow.engines.slurm.lease import Lease
+from duckrow.engines.slurm.pilots import PilotFolder
+from duckrow.engines.slurm.script import array_of, script_of
+from duckrow.engines.slurm.tending import Tending
+from tests.engines.slurm.conftest import MakeBatch
+
+
+@pytest.mark.parametrize(
+    ("request_", "runs", "living", "jobs"),
+    [
+        (SlurmRequest(runs_per_job=8), 20, 0, 3),
+        (SlurmRequest(runs_per_job=8, max_jobs=2), 20, 0, 2),
+        (SlurmRequest(runs_per_job=8, max_jobs=2), 20, 1, 1),
+        (SlurmRequest(), 100, 0, 8),
+        (SlurmRequest(parallel_runs=4), 10, 0, 3),
+        (SlurmRequest(gres="gpu:4"), 10, 0, 3),
+        (SlurmRequest(gpus_per_node="a100:2"), 10, 0, 5),
+        (SlurmRequest(), 0, 0, 0),
+        (SlurmRequest(), 5, 8, 0),
+    ],
+)
+def test_there_are_as_many_slurm_jobs_as_there_is_work_for(
+    request_: SlurmRequest, runs: int, living: int, jobs: int
+) -> None:
+    assert request_.jobs_for(runs, living) == jobs
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("gpu:4", 4), ("gpu:a100:2", 2), ("gpu", 1), ("gpu:1,tmp:5", 1), ("tmp:5", 0), ("", 0)]
+)
+def test_the_gpus_of_a_request_are_counted(text: str, count: int) -> None:
+    assert gpus_in(text) == count
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"time": "60"}, 'time must say its unit: "60m"'),
+        ({"time": "soon"}, "'soon' is not a time"),
+        ({"runs_per_job": 0}, "runs_per_job must be a whole number"),
+        ({"partitoin": "x"}, "partitoin is no part of a SLURM request"),
+        ({"sbatch": [1]}, "sbatch must be a list of texts"),
+        ({"fixed_chunks": True}, "needs runs_per_job"),
+        ({"comment": "a\nb"}, "comment must be a text on one line"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_told(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        request_from(values)
+    assert said in str(error.value)
+
+
+def test_the_script_says_what_was_asked_for_and_becomes_the_pilot() -> None:
+    request = request_from({"partition": "dev", "time": "1d", "comment": "a b", "setup": ["module load x"]})
+    script = script_of("/shared/my batch", request, "/venv/bin/python", "0-3")
+    assert script.startswith("#!/bin/bash\n#SBATCH --job-name=duckrow\n")
+    for line in (
+        "--partition=dev",
+        "--time=1-00:00:00",
+        '--comment="a b"',
+        "--signal=B:USR2@120",
+        "--requeue",
+        "--array=0-3",
+        '--output="/shared/my batch/pilots/%A_%a.log"',
+    ):
+        assert f"\n#SBATCH {line}\n" in script
+    ending = "module load x\nexec /venv/bin/python -m duckrow.scheduler.pilot '/shared/my batch' \"${1:-0}\"\n"
+    assert script.endswith(ending)
+
+
+def test_a_short_time_limit_leaves_time_to_work() -> None:
+    assert SlurmRequest(time=60.0).notice_s == 15.0
+    assert SlurmRequest(time=36000.0).notice_s == 120.0
+
+
+def test_the_indices_of_an_array_are_written_as_ranges() -> None:
+    assert array_of([0, 1, 2, 5, 7, 8]) == "0-2,5,7-8"
+
+
+class FakeSlurm:
+    """Answers like sbatch, as far as numbers of jobs go."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, largest_array: int, room: int = 10**6) -> None:
+        self.arrays: list[str] = []
+        self.room = room
+        monkeypatch.setattr(commands, "sbatch", self._sbatch)
+        monkeypatch.setattr(commands, "limits", lambda: commands.Limits(largest_array))
+
+    def _sbatch(self, script: str, array: str, *arguments: str, environment: Mapping[str, str]) -> int:
+        size = sum(int(part.partition("-")[2] or part) - int(part.split("-")[0]) + 1 for part in array.split(","))
+        if size > self.room:
+            raise commands.TooMany("QOSMaxSubmitJobPerUserLimit")
+        self.room -= size
+        self.arrays.append(f"{array}+{arguments[0]}")
+        return len(self.arrays)
+
+
+def test_arrays_are_no_larger_than_slurm_allows(make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    slurm = FakeSlurm(monkeypatch, largest_array=5)
+    tending = Tending(make_batch(12, SlurmRequest(runs_per_job=1)))
+    tending.look({})
+    assert len(tending.submit_missing()) == 12
+    assert slurm.arrays == ["0-4+0", "0-4+5", "0-1+10"]
+
+
+def test_what_exceeds_the_limit_of_the_user_comes_when_there_is_room(
+    make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm = FakeSlurm(monkeypatch, largest_array=1000, room=3)
+    batch = make_batch(8, SlurmRequest(runs_per_job=1))
+    tending = Tending(batch)
+    tending.look({})
+    first = tending.submit_missing()
+    assert len(first) == 3
+    slurm.room = 10
+    tending.look(dict.fromkeys(first, "PENDING"))
+    assert len(tending.submit_missing()) == 5
+    tending.look({**dict.fromkeys(tending.states, "PENDING")})
+    assert tending.submit_missing() == []
+
+
+def test_where_not_one_job_is_allowed_it_is_told(make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeSlurm(monkeypatch, largest_array=1000, room=0)
+    tending = Tending(make_batch(8))
+    tending.look({})
+    with pytest.raises(commands.TooMany):
+        tending.submit_missing()
+
+
+def test_a_chunk_whose_job_died_gets_a_job_of_its_own(make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    slurm = FakeSlurm(monkeypatch, largest_array=2)
+    tending = Tending(make_batch(8, SlurmRequest(runs_per_job=2, fixed_chunks=True)))
+    tending.look({})
+    jobs = tending.submit_missing()
+    assert (jobs, slurm.arrays) == (["1_0", "1_1", "2_0", "2_1"], ["0-1+0", "0-1+2"])
+    for job in jobs:
+        PilotFolder(tending.batch, job)
+    tending.look({**dict.fromkeys(jobs, "RUNNING"), "2_1": "FAILED"})
+    assert tending.submit_missing() == ["3_0"]
+    assert slurm.arrays[-1] == "0+3"
+
+
+def test_those_who_cancel_everything_are_believed(make_batch: MakeBatch) -> None:
+    tending = Tending(make_batch(4))
+    for job in ("1_0", "1_1"):
+        PilotFolder(tending.batch, job)
+    tending.look({"1_0": "CANCELLED", "1_1": "RUNNING"})
+    assert not tending.stands_still()
+    tending.look({"1_0": "CANCELLED", "1_1": "CANCELLED"})
+    assert tending.stands_still()
+
+
+def test_what_ends_before_it_begins_is_not_submitted_again_and_again(make_batch: MakeBatch) -> None:
+    tending = Tending(make_batch(4))
+    pilots = [PilotFolder(tending.batch, job) for job in ("1_0", "1_1")]
+    tending.look({"1_0": "FAILED", "1_1": "FAILED"})
+    assert "1_*.log" in tending.stands_still()
+    tending.claims.take(pilots[1].card, 0)
+    tending.look({"1_0": "FAILED", "1_1": "FAILED"})
+    assert not tending.stands_still()
+
+
+def fake_program(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation", commands.NoAnswer),
+        ("sbatch: error: Unable to contact slurm controller (connect failure)", commands.NoAnswer),
+        ("sbatch: error: QOSMaxSubmitJobPerUserLimit", commands.TooMany),
+        ("sbatch: error: invalid partition specified: x", commands.Refused),
+    ],
+)
+def test_what_sbatch_says_is_understood(
+    said: str, kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_program(tmp_path / "bin", "sbatch", f"echo '{said}' >&2; exit 1", monkeypatch)
+    with pytest.raises(kind) as error:
+        commands.sbatch("script", "0", environment={})
+    assert error.type is kind
+    assert said.rpartition("error: ")[2] in str(error.value)
+
+
+def test_a_slow_controller_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_program(tmp_path / "bin", "squeue", "exec sleep 60", monkeypatch)
+    question = commands.StatesQuestion()
+    assert question.answer(0.0) is None
+    question.withdraw()
+    with pytest.raises(commands.NoAnswer):
+        commands.states_of_jobs(patience_s=0.05)
+
+
+def test_the_states_of_jobs_are_read_with_those_of_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_program(tmp_path / "bin", "squeue", "printf '7|0|RUNNING\\n7|1|PENDING\\n9|N/A|FAILED\\n'", monkeypatch)
+    assert commands.states_of_jobs() == {"7_0": "RUNNING", "7_1": "PENDING", "9": "FAILED"}
+
+
+def test_a_machine_without_slurm_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="There is no squeue here"):
+        commands.states_of_jobs()
+
+
+def test_a_lease_that_cannot_be_renewed_is_lost() -> None:
+    lost = threading.Event()
+    refused = threading.Event()
+
+    def renew(status: Mapping[str, Any]) -> None:
+        if refused.is_set():
+            raise OSError("the file server is away")
+
+    lease = Lease(renew, 0.3, lost.set)
+    lease.begin({})
+    refused.set()
+    assert lost.wait(30)
+    lease.finish()
+
+
+def test_what_is_told_is_written_with_the_lease() -> None:
+    written: list[Mapping[str, Any]] = []
+    seen = threading.Event()
+
+    def renew(status: Mapping[str, Any]) -> None:
+        written.append(status)
+        if status.get("running"):
+            seen.set()
+
+    lease = Lease(renew, 60.0, lambda: None)
+    lease.begin({})
+    lease.tell({"running": 1})
+    assert seen.wait(30)
+    lease.finish()
+    assert written[0] == {}

@@ -1,0 +1,128 @@
+"""A real SLURM on this machine: a controller and three nodes, started once for all tests of a process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Duckrow, until
+
+HERE = Path(__file__).parent
+NODES, GPUS, CPUS = 3, 2, 4
+SETTINGS = """
+[engines.slurm]
+lease = "8s"
+signal_delay = "20s"
+"""
+
+
+class Cluster:
+    def __init__(self, state: str) -> None:
+        self.state = state
+        self.conf = f"{state}/slurm.conf"
+
+    def up(self) -> None:
+        """Start it, or what has died of it. No array may have more than five jobs."""
+        words = [str(HERE / "slurm-up"), self.state, str(NODES), str(GPUS), "--cpus", str(CPUS)]
+        subprocess.run([*words, "--conf", "MaxArraySize=5"], check=True, timeout=120, stdout=subprocess.DEVNULL)
+
+    def down(self) -> None:
+        subprocess.run([HERE / "slurm-down", self.state, "--wipe"], check=True, timeout=120)
+
+    def crash(self, node: str) -> None:
+        """As if its power went; the controller is told, so that nobody has to wait until it notices."""
+        subprocess.run([HERE / "slurm-crash", self.state, node], check=True, timeout=60)
+        self("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=crash")
+
+    def revive(self, node: str) -> None:
+        self("scontrol", "update", f"NodeName={node}", "State=RESUME")
+        self.up()
+
+    def pid_of(self, daemon: str) -> int:
+        return int(Path(f"{self.state}/{daemon}.pid").read_text())
+
+    def __call__(self, *words: str, ok: bool = True) -> str:
+        env = {**os.environ, "SLURM_CONF": self.conf}
+        done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=60)
+        assert not ok or done.returncode == 0, done.stderr
+        return done.stdout
+
+    def jobs(self) -> dict[str, str]:
+        """Job -> node, of those that run."""
+        lines = self("squeue", "--noheader", "--array", "--states=RUNNING", "--format=%F_%K %N").splitlines()
+        return {line.split()[0]: line.split()[1] for line in lines}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A real cluster has moods of its own: what fails there once is tried again, and what fails twice has failed."""
+    for item in items:
+        if Path(item.path).is_relative_to(HERE):
+            item.add_marker(pytest.mark.flaky(reruns=2))
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    if not shutil.which("slurmctld", path=f"{os.environ['PATH']}:/usr/sbin"):
+        assert not os.environ.get("CI"), "CI must have SLURM: .ci/run installs it"
+        pytest.skip("there is no SLURM here (Debian: apt install slurmctld slurmd slurm-client munge)")
+    cluster = Cluster(tempfile.mkdtemp(prefix="dk-slurm-", dir="/tmp"))  # short: unix sockets are below it
+    try:
+        cluster.up()
+        yield cluster
+    finally:
+        cluster.down()
+
+
+class SlurmDuckrow(Duckrow):
+    """duckrow on the login node of that cluster."""
+
+    def settings(self, text: str) -> None:
+        (self.work / "duckrow.toml").write_text(text)
+
+    def states(self) -> list[str]:
+        """Of all jobs, without looking at their batches."""
+        return [row[0] for row in self.sql("SELECT coalesce(outcome, state) FROM jobs ORDER BY id")]
+
+    def batch(self) -> Path:
+        return Path(self.sql("SELECT source FROM hosts WHERE kind = 'slurm' ORDER BY id DESC")[0][0])
+
+    def spawn_run(self, *words: str, commands: str) -> subprocess.Popen[bytes]:
+        (self.work / "commands.txt").write_text(commands)
+        words = ("run", "--on", "slurm", *words, "commands.txt")
+        return self.spawn(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def lines(self, name: str) -> list[str]:
+        """What runs have left in a file, a line each."""
+        path = self.work / name
+        return path.read_text().split("\n")[:-1] if path.exists() else []
+
+
+@pytest.fixture
+def duckrow(tmp_path: Path, cluster: Cluster) -> Iterator[SlurmDuckrow]:
+    cluster.up()  # if the test before has left a part of it dead
+    work = tmp_path / "work"
+    work.mkdir()
+    program = SlurmDuckrow(tmp_path / "state", work)
+    program.env |= {"SLURM_CONF": cluster.conf, "DUCKROW_CONFIG": str(work / "duckrow.toml")}
+    program.settings(SETTINGS)
+    yield program
+    cluster("scancel", f"--user={os.getuid()}", ok=False)
+    until(lambda: not cluster("squeue", "--noheader", ok=False), "the end of all SLURM jobs")
+    program.kill_everything()
+
+
+@pytest.fixture
+def running(cluster: Cluster) -> Callable[[int], dict[str, str]]:
+    """Wait until so many SLURM jobs run; job -> node."""
+
+    def wait(count: int) -> dict[str, str]:
+        until(lambda: len(cluster.jobs()) >= count, f"{count} SLURM jobs to run")
+        return cluster.jobs()
+
+    return wait

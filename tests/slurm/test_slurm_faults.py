@@ -1,0 +1,246 @@
+"""What happens to a cluster happens to no run: nodes die, limits come, people cancel, controllers restart."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+
+from tests.conftest import is_running, until
+from tests.slurm.conftest import CPUS, Cluster, SlurmDuckrow
+
+Running = Callable[[int], dict[str, str]]
+
+
+def finish(run: subprocess.Popen[bytes], limit_s: float = 120) -> tuple[int, str]:
+    _, told = run.communicate(timeout=limit_s)
+    return run.returncode, told.decode()
+
+
+def blocked_until(name: str) -> str:
+    """A run that goes on when a file is there; each attempt leaves a line."""
+    return f"echo x >> begun; until test -e {name}; do sleep 0.1; done; echo y >> ended\n"
+
+
+def test_a_slurm_job_that_somebody_cancels_is_replaced(
+    duckrow: SlurmDuckrow, cluster: Cluster, running: Running
+) -> None:
+    run = duckrow.spawn_run("--runs-per-job", "2", "--parallel-runs", "2", commands=blocked_until("go") * 4)
+    jobs = running(2)
+    until(lambda: len(duckrow.lines("begun")) == 4, "all four to begin")
+    cluster("scancel", next(iter(jobs)))
+    until(lambda: len(duckrow.lines("begun")) == 6, "the two of the cancelled job to begin elsewhere")
+    (duckrow.work / "go").touch()
+    code, told = finish(run)
+    assert code == 0, told
+    assert duckrow.states() == ["succeeded"] * 4
+    assert len(duckrow.lines("ended")) == 4
+
+
+def test_when_all_slurm_jobs_are_cancelled_nothing_goes_on_before_somebody_says_so(
+    duckrow: SlurmDuckrow, cluster: Cluster, running: Running
+) -> None:
+    run = duckrow.spawn_run("-n", "mine", "--parallel-runs", "2", commands=blocked_until("go") * 2)
+    running(1)
+    until(lambda: len(duckrow.lines("begun")) == 2, "both to begin")
+    cluster("scancel", f"--user={os.getuid()}")
+    code, told = finish(run)
+    assert code == 1
+    assert "duckrow batches mine --start" in told
+    assert duckrow.states() == ["queued"] * 2
+    (duckrow.work / "go").touch()
+    assert "1 SLURM job submitted" in duckrow("batches", "mine", "--start").stderr
+    duckrow("wait", "1-2")
+    assert duckrow.states() == ["succeeded"] * 2
+
+
+def test_the_runs_of_a_node_that_dies_go_to_another(duckrow: SlurmDuckrow, cluster: Cluster, running: Running) -> None:
+    run = duckrow.spawn_run("--runs-per-job", "2", "--parallel-runs", "2", commands=blocked_until("go") * 4)
+    node = next(iter(running(2).values()))
+    until(lambda: len(duckrow.lines("begun")) == 4, "all four to begin")
+    cluster.crash(node)
+    try:
+        until(lambda: len(duckrow.lines("begun")) >= 6, "the two of the dead node to begin elsewhere")
+        (duckrow.work / "go").touch()
+        code, told = finish(run)
+    finally:
+        cluster.revive(node)
+    assert code == 0, told
+    assert duckrow.states() == ["succeeded"] * 4
+    assert len(duckrow.lines("ended")) == 4
+
+
+def test_at_the_time_limit_runs_are_told_and_go_on_in_the_next_life_of_the_slurm_job(
+    duckrow: SlurmDuckrow, cluster: Cluster, running: Running
+) -> None:
+    duckrow.settings('[engines.slurm]\nlease = "8s"\nsignal_delay = "6s"\n')
+    careful = f"trap 'echo told >> told; exit 75' USR2; {blocked_until('go')}"
+    words = ["--parallel-runs", "2", "--time", "10m", "--grace", "1s"]
+    run = duckrow.spawn_run(*words, commands=careful + blocked_until("go"))
+    job = next(iter(running(1)))
+    until(lambda: len(duckrow.lines("begun")) == 2, "both to begin")
+    soon = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 10))
+    cluster("scontrol", "update", f"JobId={job}", f"EndTime={soon}")
+    cluster("scancel", "--signal=USR2", "--batch", job)  # what SLURM does itself, within half a minute
+    until(lambda: "told" in duckrow.lines("told"), "the careful one to be told")
+    until(lambda: len(duckrow.lines("begun")) == 4, "both to begin again", deadline_s=90)
+    (duckrow.work / "go").touch()
+    code, told = finish(run)
+    assert code == 0, told
+    assert duckrow.states() == ["succeeded"] * 2
+    assert len(duckrow.lines("ended")) == 2
+    assert len(os.listdir(duckrow.batch() / "submitted")) == 1  # it was the same SLURM job again
+
+
+def test_a_controller_that_restarts_in_the_middle_is_waited_for(
+    duckrow: SlurmDuckrow, cluster: Cluster, running: Running
+) -> None:
+    run = duckrow.spawn_run("--runs-per-job", "2", "--parallel-runs", "2", commands=blocked_until("go") * 4)
+    jobs = running(2)
+    until(lambda: len(duckrow.lines("begun")) == 4, "all four to begin")
+    began = time.time()
+    cluster("scontrol", "update", f"JobId={next(iter(jobs))}", "Comment=saved")
+    until(lambda: os.stat(f"{cluster.state}/ctld/job_state").st_mtime > began, "the controller to save its state")
+    controller = cluster.pid_of("slurmctld")
+    os.kill(controller, signal.SIGKILL)
+    until(lambda: not is_running(controller), "the end of the controller")
+    assert duckrow("ls").stdout.count("running") == 4  # it needs no controller
+    cluster.up()
+    (duckrow.work / "go").touch()
+    code, told = finish(run)
+    assert code == 0, told
+    assert duckrow.states() == ["succeeded"] * 4
+
+
+def test_the_command_that_submitted_may_die_and_others_take_over(
+    duckrow: SlurmDuckrow, cluster: Cluster, running: Running
+) -> None:
+    run = duckrow.spawn_run("--runs-per-job", "1", "--max-jobs", "1", commands="echo x >> ended\n" * 3)
+    until(lambda: duckrow.lines("ended"), "the first to end")
+    run.kill()
+    finish(run)
+    duckrow("wait", "1-3")  # which submits what is missing
+    assert duckrow.states() == ["succeeded"] * 3
+    assert len(duckrow.lines("ended")) == 3
+
+
+def test_runs_of_a_pilot_that_is_killed_run_again_although_nobody_keeps_accounts(
+    duckrow: SlurmDuckrow, cluster: Cluster, running: Running
+) -> None:
+    run = duckrow.spawn_run("--parallel-runs", "2", commands=blocked_until("go") * 2)
+    running(1)
+    until(lambda: len(duckrow.lines("begun")) == 2, "both to begin")
+    for pid in duckrow.processes():
+        if pid != run.pid:
+            os.kill(pid, signal.SIGKILL)
+    until(lambda: len(duckrow.lines("begun")) == 4, "both to begin again")
+    (duckrow.work / "go").touch()
+    code, told = finish(run)
+    assert code == 0, told
+    assert duckrow.states() == ["succeeded"] * 2
+
+
+def test_a_pilot_that_cannot_renew_its_lease_ends_its_runs_before_others_begin_them(
+    duckrow: SlurmDuckrow, cluster: Cluster, running: Running
+) -> None:
+    run = duckrow.spawn_run("--parallel-runs", "2", commands=blocked_until("go") * 2)
+    job = next(iter(running(1)))
+    until(lambda: len(duckrow.lines("begun")) == 2, "both to begin")
+    pilot = duckrow.batch() / "pilots" / f"{job}.0"
+    pilot.rename(pilot.parent / ".away")  # as if the file server were
+    until(lambda: job not in cluster.jobs(), "the pilot to end")
+    assert not duckrow.job_processes()
+    (pilot.parent / ".away").rename(pilot)
+    until(lambda: len(duckrow.lines("begun")) == 4, "both to begin again")
+    (duckrow.work / "go").touch()
+    code, told = finish(run)
+    assert code == 0, told
+    assert "could not be renewed" in (pilot.parent / f"{job}.log").read_text()
+    assert len(duckrow.lines("ended")) == 2
+
+
+def test_a_run_that_is_interrupted_too_often_is_given_up(
+    duckrow: SlurmDuckrow, cluster: Cluster, running: Running
+) -> None:
+    duckrow.settings('[engines.slurm]\nlease = "8s"\nmax_interruptions = 1\n')
+    commands = blocked_until("never") + blocked_until("go")
+    run = duckrow.spawn_run("--runs-per-job", "1", commands=commands)
+    until(lambda: len(duckrow.lines("begun")) == 2, "both to begin")
+    first = read_holder(duckrow, 0)
+    cluster("scancel", first)
+    until(lambda: len(duckrow.lines("begun")) == 3, "the first to begin again")
+    until(lambda: read_holder(duckrow, 0) not in (first, ""), "its second claim")
+    cluster("scancel", read_holder(duckrow, 0))
+    until(lambda: duckrow("ls") and duckrow.states()[0] == "timed-out", "the first to be given up")
+    (duckrow.work / "go").touch()
+    code, told = finish(run)
+    assert code == 1
+    assert "interrupted too often" in told
+
+
+def read_holder(duckrow: SlurmDuckrow, run: int) -> str:
+    """The SLURM job that has this run."""
+    import json
+
+    claims = sorted((duckrow.batch() / "claims").glob(f"{run}.*"), key=lambda path: int(path.suffix[1:]))
+    return str(json.loads(claims[-1].read_text())["slurm_job"]) if claims else ""
+
+
+def test_a_preempted_slurm_job_gives_its_runs_back_and_comes_again(
+    duckrow: SlurmDuckrow, cluster: Cluster, running: Running
+) -> None:
+    words = ["--partition", "low", "--parallel-runs", "1", "--cpus-per-task", "4", "--max-jobs", "1"]
+    run = duckrow.spawn_run(*words, commands=blocked_until("go"))
+    running(1)
+    until(lambda: len(duckrow.lines("begun")) == 1, "it to begin")
+    urgent = cluster(
+        "sbatch",
+        "--parsable",
+        "--partition=high",
+        "--nodes=3",
+        "--exclusive",
+        "--output=/dev/null",
+        "--wrap",
+        "sleep 2",
+    ).strip()
+    until(lambda: urgent in cluster("squeue", "--noheader", "--states=RUNNING", "--format=%A"), "the urgent one to run")
+    until(lambda: len(duckrow.lines("begun")) == 2, "it to begin again", deadline_s=90)
+    (duckrow.work / "go").touch()
+    code, told = finish(run)
+    assert code == 0, told
+    assert duckrow.states() == ["succeeded"]
+
+
+def test_of_a_hundred_runs_in_all_this_trouble_none_is_lost_and_none_succeeds_twice(
+    duckrow: SlurmDuckrow, cluster: Cluster, running: Running
+) -> None:
+    duckrow.settings('[engines.slurm]\nlease = "8s"\nsignal_delay = "6s"\n')
+    too_long = [f"test -e tried-{n} && echo {n} >> well && exit; touch tried-{n}; sleep 600" for n in range(5)]
+    killed = ["kill -9 $$"] * 10
+    plain = [f"sleep 0.2; echo {n} >> well" for n in range(5, 90)]
+    mixed = [*too_long, *plain[:40], *killed, *plain[40:]]
+    words = ["--parallel-runs", "4", "--cpus-per-task", str(CPUS), "--max-jobs", "3", "--time", "10m", "--grace", "1s"]
+    run = duckrow.spawn_run(*words, commands="\n".join(mixed) + "\n")
+    jobs = running(3)
+    until(lambda: len(duckrow.lines("well")) >= 15, "some to succeed")
+    dead = next(iter(jobs.values()))
+    cluster.crash(dead)
+    try:
+        until(lambda: len(duckrow.lines("well")) >= 80, "most to succeed", deadline_s=90)
+        for job in cluster.jobs():
+            soon = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 10))
+            cluster("scontrol", "update", f"JobId={job}", f"EndTime={soon}", ok=False)
+            cluster("scancel", "--signal=USR2", "--batch", job, ok=False)
+        code, told = finish(run)
+    finally:
+        cluster.revive(dead)
+    assert code == 1
+    assert "90 succeeded, 10 killed" in told
+    assert sorted(duckrow.states()) == ["killed"] * 10 + ["succeeded"] * 90
+    well = list(map(int, duckrow.lines("well")))
+    assert set(well) == set(range(90))
+    assert len(well) <= 90 + 4  # of the dead node some had done their work, but nobody had seen their end
+    again = "SELECT count(*) FROM attempts a JOIN attempts b ON b.job_id = a.job_id AND b.number > a.number"
+    assert duckrow.sql(f"{again} WHERE a.outcome = 'succeeded'") == [(0,)]

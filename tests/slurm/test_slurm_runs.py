@@ -1,0 +1,182 @@
+"""Runs on a real SLURM: what they get, what becomes of them, and what people do with them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+
+from tests.conftest import until
+from tests.slurm.conftest import Cluster, SlurmDuckrow
+
+Running = Callable[[int], dict[str, str]]
+
+
+def test_twenty_runs_are_run_once_each_in_a_few_slurm_jobs(duckrow: SlurmDuckrow) -> None:
+    commands = "".join(f"echo run {number}; echo {number} >> done\n" for number in range(20))
+    done = duckrow("run", "--on", "slurm", "--runs-per-job", "10", "--parallel-runs", "4", stdin=commands)
+    assert "20 succeeded" in done.stderr
+    assert sorted(map(int, duckrow.lines("done"))) == list(range(20))
+    jobs = json.loads(duckrow("ls", "--json").stdout)
+    assert [job["outcome"] for job in jobs] == ["succeeded"] * 20
+    assert duckrow("logs", "7").stdout == "run 6\n"
+    assert len([name for name in os.listdir(duckrow.batch() / "pilots") if not name.endswith(".log")]) == 2
+
+
+def test_one_more_look_finds_a_batch_that_is_done_and_leaves_it_alone(duckrow: SlurmDuckrow) -> None:
+    duckrow("run", "--on", "slurm", stdin="true\n")
+    assert duckrow.sql("SELECT ended_at IS NOT NULL FROM hosts WHERE kind = 'slurm'") == [(1,)]
+    (duckrow.batch() / "results" / "0.json").unlink()  # nobody looks there any more
+    duckrow("ls")
+    assert duckrow.states() == ["succeeded"]
+
+
+def test_a_run_that_fails_or_is_killed_does_not_touch_the_others(duckrow: SlurmDuckrow) -> None:
+    commands = "true\nkill -9 $$\nexit 3\n" + "true\n" * 5
+    done = duckrow("run", "--on", "slurm", "--runs-per-job", "8", "--parallel-runs", "2", stdin=commands, ok=False)
+    assert done.returncode == 1
+    assert duckrow.states() == ["succeeded", "killed", "failed", *["succeeded"] * 5]
+    assert "duckrow rerun 1-8" in done.stderr
+    assert duckrow.sql("SELECT exit_code, signal FROM attempts WHERE job_id IN (2, 3)") == [(None, 9), (3, None)]
+
+
+def test_runs_share_the_gpus_that_the_slurm_job_was_given(duckrow: SlurmDuckrow) -> None:
+    commands = "echo $CUDA_VISIBLE_DEVICES >> gpus; sleep 0.5\n" * 4
+    duckrow("run", "--on", "slurm", "--gres", "gpu:2", "--runs-per-job", "4", stdin=commands)
+    assert sorted(duckrow.lines("gpus")) == ["0", "0", "1", "1"]
+    assert {tuple(job["devices"]) for job in json.loads(duckrow("ls", "--json").stdout)} == {("0",), ("1",)}
+
+
+def test_a_run_gets_the_variables_of_its_submitter_and_of_slurm(duckrow: SlurmDuckrow) -> None:
+    script = "echo $MINE $SLURM_JOB_ID $DUCKROW_JOB_ID $DUCKROW_RUN_DIR"
+    duckrow("run", "--on", "slurm", "-e", "MINE=yes", stdin=f"true\n{script}\n")
+    mine, slurm_job, job, folder = duckrow("logs", "2").stdout.split()
+    assert (mine, job, slurm_job.isdigit()) == ("yes", "2", True)
+    assert folder == str(duckrow.batch() / "runs" / "1")
+
+
+def test_fixed_chunks_go_to_one_slurm_job_each(duckrow: SlurmDuckrow) -> None:
+    options = ["--runs-per-job", "2", "--fixed-chunks", "--parallel-runs", "1"]
+    duckrow("run", "--on", "slurm", *options, stdin="echo $SLURM_ARRAY_TASK_ID >> chunks\n" * 6)
+    results = [json.loads((duckrow.batch() / "results" / f"{run}.json").read_text()) for run in range(6)]
+    pilots = [result["pilot"] for result in results]
+    assert pilots[::2] == pilots[1::2]
+    assert len(set(pilots)) == 3
+
+
+def test_more_slurm_jobs_than_an_array_may_have_are_submitted_as_several(duckrow: SlurmDuckrow) -> None:
+    duckrow("run", "--on", "slurm", "--runs-per-job", "1", stdin="true\n" * 8)
+    assert duckrow.states() == ["succeeded"] * 8
+    assert len(os.listdir(duckrow.batch() / "submitted")) >= 2
+
+
+def test_submitting_returns_at_once_and_the_rest_is_asked_later(duckrow: SlurmDuckrow) -> None:
+    assert duckrow("submit", "--on", "slurm", "--", "sleep 1; echo there").stdout == "1\n"
+    assert duckrow.states() == ["queued"]
+    assert duckrow("logs", "-f", "1").stdout == "there\n"
+    assert duckrow("wait", "1").returncode == 0
+
+
+def test_one_run_is_killed_and_the_others_go_on(duckrow: SlurmDuckrow) -> None:
+    words = ["--on", "slurm", "--parallel-runs", "2", "--max-jobs", "1", "--file", "-"]
+    duckrow("submit", *words, stdin="sleep 600\nsleep 3\nsleep 600\n")
+    until(lambda: duckrow("ls") and duckrow.states()[:2] == ["running", "running"], "two to run")
+    duckrow("kill", "1", "3")
+    assert duckrow("wait", "1-3", ok=False).returncode == 1
+    assert duckrow.states() == ["killed", "succeeded", "killed"]
+    assert duckrow.sql("SELECT count(*) FROM attempts WHERE job_id = 3") == [(0,)]
+
+
+def test_runs_that_failed_run_again_in_their_batch(duckrow: SlurmDuckrow) -> None:
+    duckrow("run", "--on", "slurm", stdin="test -e there\ntrue\n", ok=False)
+    assert duckrow.states() == ["failed", "succeeded"]
+    (duckrow.work / "there").touch()
+    duckrow("rerun", "1")
+    duckrow("wait", "1")
+    assert duckrow.states() == ["succeeded", "succeeded"]
+    assert [row[0] for row in duckrow.sql("SELECT outcome FROM attempts WHERE job_id = 1")] == ["failed", "succeeded"]
+
+
+def test_retries_and_time_limits_of_runs_hold_in_a_slurm_job(duckrow: SlurmDuckrow) -> None:
+    commands = "echo x >> tries; exit 1\nsleep 600\n"
+    words = ["--retries", "1", "--backoff", "0s", "--timeout", "1s", "--grace", "1s"]
+    duckrow("run", "--on", "slurm", *words, stdin=commands, ok=False)
+    assert duckrow.states() == ["failed", "timed-out"]
+    assert len(duckrow.lines("tries")) == 2
+
+
+def test_a_refusal_is_told_as_slurm_said_it_and_nothing_is_left(duckrow: SlurmDuckrow) -> None:
+    refused = duckrow("run", "--on", "slurm", "--partition", "nowhere", stdin="true\n", ok=False)
+    assert refused.returncode == 2
+    assert "invalid partition specified: nowhere" in refused.stderr
+    assert "--partition=nowhere" in refused.stderr
+    assert duckrow.states() == []
+    assert "no batch" in duckrow("batches").stderr
+
+
+def test_a_dry_run_prints_the_script_and_submits_nothing(duckrow: SlurmDuckrow) -> None:
+    duckrow.settings('[engines.slurm.horeka]\npartition = "dev"\nsetup = ["module load cuda"]\n')
+    words = [
+        "--on",
+        "horeka",
+        "--time",
+        "2h",
+        "--gres",
+        "gpu:4",
+        "--runs-per-job",
+        "8",
+        "--sbatch=--hint=compute_bound",
+    ]
+    script = duckrow("run", *words, "--dry-run", stdin="true\n" * 20).stdout
+    for line in ("--partition=dev", "--time=0-02:00:00", "--gres=gpu:4", "--array=0-2", "--hint=compute_bound"):
+        assert f"#SBATCH {line}\n" in script
+    assert re.search(r"\nmodule load cuda\nexec .*python\S* -m duckrow.scheduler.pilot ", script)
+    assert not (duckrow.work / ".duckrow-slurm").exists()
+
+
+def test_another_login_node_sees_the_same_runs(duckrow: SlurmDuckrow, cluster: Cluster) -> None:
+    duckrow("submit", "--on", "slurm", "-n", "shared", "--file", "-", stdin="sleep 1\necho two\n")
+    elsewhere = SlurmDuckrow(duckrow.home.parent / "other", duckrow.work)
+    elsewhere.env = {**duckrow.env, "DUCKROW_HOME": str(elsewhere.home)}
+    assert "shared" in elsewhere("batches", ".duckrow-slurm/shared").stdout
+    elsewhere("wait", "1-2")
+    assert elsewhere.states() == ["succeeded"] * 2
+    assert elsewhere("logs", "2").stdout == "two\n"
+
+
+def test_the_daemon_leaves_runs_on_a_cluster_alone_and_its_jobs_may_wait_for_them(duckrow: SlurmDuckrow) -> None:
+    duckrow("submit", "--on", "slurm", "--", "until test -e go; do sleep 0.1; done")
+    until(lambda: duckrow("ls") and duckrow.states() == ["running"], "it to run")
+    duckrow.up("--slots", "1")
+    duckrow("submit", "--after", "1", "--", "true")
+    duckrow("submit", "--", "true")
+    duckrow("wait", "3")
+    assert duckrow.states() == ["running", "queued", "succeeded"]
+    (duckrow.work / "go").touch()
+    duckrow("wait", "1-2")
+    assert duckrow.states() == ["succeeded"] * 3
+
+
+def test_one_command_behind_dashes_is_one_run(duckrow: SlurmDuckrow) -> None:
+    duckrow("run", "--on", "slurm", "--", "echo", "a b")
+    assert duckrow("logs", "1").stdout == "a b\n"
+
+
+def test_slurm_jobs_that_cannot_begin_are_told_and_not_submitted_for_ever(duckrow: SlurmDuckrow) -> None:
+    duckrow.settings('[engines.slurm]\nsetup = ["exit 3"]\n')
+    done = duckrow("run", "--on", "slurm", stdin="true\n", ok=False)
+    assert done.returncode == 1
+    assert "ended before they could do anything" in done.stderr
+    assert len(os.listdir(duckrow.batch() / "submitted")) == 1
+
+
+def test_runs_on_a_cluster_cannot_be_changed_and_that_is_said(duckrow: SlurmDuckrow) -> None:
+    duckrow("submit", "--on", "slurm", "--partition", "main", "--sbatch=--begin=now+1hour", "--", "true")
+    for words in (["hold", "1"], ["priority", "50", "1"], ["rm", "1"]):
+        refused = duckrow(*words, ok=False)
+        assert refused.returncode == 2
+        assert "it can be killed, but not changed" in refused.stderr
+    assert "waits for a SLURM job" in duckrow("why", "1").stdout
+    duckrow("kill", "1")
+    assert duckrow.states() == ["killed"]
