@@ -44,6 +44,7 @@ _classes: dict[str, tuple[list[str], type[GPUTask]]] = {}  # by the file that te
 def before_forks(arguments: list[str]) -> None:
     """Load the class once for all the tasks that will be forked: its module may import torch."""
     path, _ = arguments
+    print_lines_at_once()
     with open(path, "rb") as file:
         _classes[path] = _read_class(file)
 
@@ -51,7 +52,8 @@ def before_forks(arguments: list[str]) -> None:
 def forked_main(arguments: list[str]) -> int:
     """What a task's process does: the task that stands at this place of this file. The exit code."""
     path, place = arguments
-    print_lines_at_once()
+    if path not in _classes:
+        print_lines_at_once()
     try:
         with open(path, "rb") as file:
             sys.path[:], task_class = _classes.get(path) or _read_class(file)

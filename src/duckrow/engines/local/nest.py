@@ -10,7 +10,7 @@ from __future__ import annotations
 import array
 import atexit
 import gc
-import json
+import marshal
 import os
 import socket
 import sys
@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 EXIT_REQUEUE = 75
+READY = b"ready"
 _TAG = "DUCKROW_TAG"
 
 
@@ -78,7 +79,7 @@ def _why_unsafe() -> str:
 
 
 def _say(orders: socket.socket, why_cold: str) -> None:
-    orders.send(json.dumps({"cold": why_cold}).encode())
+    orders.send(why_cold.encode("utf-8", "replace") or READY)
 
 
 # -- forking ----------------------------------------------------------------------------------------------------------
@@ -110,7 +111,7 @@ def _wait_for_order(host: socket.socket, go_between: int, tag_place: tuple[int, 
     message, files = _receive(host)
     if not message:
         os._exit(EXIT_REQUEUE)  # whoever might take us for a run: we were none
-    order = json.loads(message)
+    order = marshal.loads(message)
     os.setsid()
     _write_tag(order["variables"][_TAG], tag_place)
     while os.getppid() == go_between:
@@ -118,7 +119,8 @@ def _wait_for_order(host: socket.socket, go_between: int, tag_place: tuple[int, 
     if os.getppid() != order["host"]:
         os._exit(EXIT_REQUEUE)  # it is dead; if anybody has seen us at all, this is to be run again
     host.close()
-    os.environ.update(order["variables"])
+    for name, value in order["variables"].items():  # quicker than an update, in a process where all is cold
+        os.environ[name] = value
     os.chdir(order["cwd"])
     for source, target in zip(files, (1, 2), strict=True):  # standard input has always been /dev/null
         os.dup2(source, target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 import errno
-import json
+import marshal
 import os
 import re
 import shlex
@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from duckrow.core.job import QueuedJob
 from duckrow.core.ports import Reactor
+from duckrow.engines.local.nest import READY
 from duckrow.engines.local.processes import TAG, environment_of
 
 MOST_NESTS = 4
@@ -24,6 +25,7 @@ _IDLE_S = 300.0
 _ANSWER_S = 20.0  # a nest that takes longer to fork is not well
 _TAG_ROOM = 120
 _FEW, _BROOD = 3, 8
+_OLD_FORMAT = 2  # of marshal: every Python 3 reads it, whichever the job has
 _WORTH_IT = 2  # a nest for a single run would be a waste
 _SCRIPT = os.path.join(os.path.dirname(__file__), "nest.py")
 
@@ -139,7 +141,7 @@ class Nests:
         variables = {os.fsdecode(name): os.fsdecode(value) for name, value in extra.items()}
         order = {"argv": command.argv, "cwd": job.cwd, "variables": variables, "host": os.getpid()}
         try:
-            return nest.start(json.dumps(order).encode(), [out, err]), ""
+            return nest.start(marshal.dumps(order, _OLD_FORMAT), [out, err]), ""
         finally:
             nest.breed()
 
@@ -178,7 +180,7 @@ class Nests:
         except OSError:
             message = b""
         if message:
-            nest.ready, nest.why_cold = True, json.loads(message)["cold"]
+            nest.ready, nest.why_cold = True, "" if message == READY else message.decode()
             if not nest.why_cold:
                 nest.breed()
         elif nest.ready:
