@@ -18,9 +18,9 @@ DUCKROW = str(Path(sys.executable).with_name("duckrow"))
 
 
 @contextmanager
-def own_duckrow() -> Iterator[Path]:
-    """A state folder on disk, for the time of a measurement; yields a folder to work in."""
-    folder = Path(tempfile.mkdtemp(prefix="duckrow-bench-", dir="/var/tmp"))
+def own_duckrow(place: str = "/var/tmp") -> Iterator[Path]:
+    """A state folder for the time of a measurement, on disk unless said otherwise; yields a folder to work in."""
+    folder = Path(tempfile.mkdtemp(prefix="duckrow-bench-", dir=place))
     before = dict(os.environ)
     os.environ["DUCKROW_HOME"] = str(folder / "state")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
