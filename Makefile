@@ -3,8 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Most tests wait for real processes most of the time.
-WORKERS ?= $(shell expr $$(nproc) \* 3 / 2)
+WORKERS ?= auto
 
 .PHONY: demo test check bench soak clean
 

@@ -193,11 +193,12 @@ def test_after_a_reboot_running_jobs_are_lost_and_follow_their_retry_policy(duck
     retried = duckrow.submit(
         "--gpus", "1", "--retries", "1", "--backoff", "0", "--", f"echo x >> {duckrow.work}/ran; sleep 600"
     )
-    ended = duckrow.submit("--gpus", "1", "--", "sleep 0.2; exit 5")
+    ended = duckrow.submit("--gpus", "1", "--", "until test -e gate; do sleep 0.01; done; exit 5")
     waiting = duckrow.submit("--gpus", "3", "--", "true")
     for job in (once, retried, ended):
         duckrow.wait_for(job, "running")
     duckrow.kill_daemon()
+    (duckrow.work / "gate").touch()
     until(lambda: len(duckrow.job_processes()) <= 4, "the short job's end")
     journal = next((duckrow.home / "keepers").iterdir())
     until(lambda: "\nE " in journal.read_text(), "the record of the short job's end")
