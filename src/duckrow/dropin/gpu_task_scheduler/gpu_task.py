@@ -55,7 +55,7 @@ def forked_main(arguments: list[str]) -> int:
     if path not in _classes:
         print_lines_at_once()
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", buffering=0) as file:
             sys.path[:], task_class = _classes.get(path) or _read_class(file)
             file.seek(int(place))
             config, work_dir = pickle.load(file)
@@ -85,14 +85,14 @@ def run_task(task_class: type[GPUTask], config: Mapping[str, Any], work_dir: str
         return
     _draw_into_files()
     task = task_class(config, work_dir)
-    os.environ.update({name: str(value) for name, value in task.required_env().items()})
+    for name, value in task.required_env().items():
+        os.environ[name] = str(value)
     try:
         task.main()
     except SystemExit as exit:
         if exit.code:
             raise
-    with open(os.path.join(folder, SUCCESS), "w") as file:
-        file.write(json.dumps(noted))
+    _write(f"{folder}/{SUCCESS}", json.dumps(noted))
 
 
 def _have_alone(folder: str) -> None:
@@ -112,13 +112,20 @@ def _have_alone(folder: str) -> None:
 
 def note_of(config: Mapping[str, Any]) -> dict[str, str]:
     """What tells one configuration from another; where an object lies in memory does not."""
-    return {str(name): _ADDRESS.sub("", repr(config[name])) for name in config}
+    return {str(name): _without_address(repr(config[name])) for name in config}
+
+
+def _without_address(text: str) -> str:
+    return _ADDRESS.sub("", text) if " at 0x" in text else text
 
 
 def success_of(folder: str) -> dict[str, str] | None:
     """The configuration with which the task of this folder has succeeded, if it has; empty if nobody knows it."""
+    path = f"{folder}/{SUCCESS}"
+    if not os.access(path, os.F_OK):  # of a thousand tasks none, for most
+        return None
     try:
-        with open(os.path.join(folder, SUCCESS)) as file:
+        with open(path) as file:
             text = file.read()
     except OSError:
         return None
@@ -129,9 +136,19 @@ def success_of(folder: str) -> dict[str, str] | None:
     return noted if isinstance(noted, dict) else {}
 
 
+def _write(path: str, text: str) -> None:
+    """As `open` would, without the three objects that it makes."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    left = text.encode()
+    while left:
+        left = left[os.write(fd, left) :]
+    os.close(fd)
+
+
 def _draw_into_files() -> None:
     """Figures are not to be shown on a screen."""
-    os.environ["MPLBACKEND"] = "Agg"
+    if os.environ.get("MPLBACKEND") != "Agg":
+        os.environ["MPLBACKEND"] = "Agg"
     matplotlib = sys.modules.get("matplotlib")
     if matplotlib is not None:  # it is too late for the variable
         matplotlib.use("Agg")

@@ -7,12 +7,12 @@ only if the host still lives: so whoever looks for the attempts of a dead host e
 
 from __future__ import annotations
 
+import _socket  # without the classes of `socket` around it, whose every touched page would be copied in each run
 import array
 import atexit
 import gc
 import marshal
 import os
-import socket
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ _TAG = "DUCKROW_TAG"
 
 def main() -> None:
     del sys.path[0]  # the folder of this script is nobody's business
-    orders = socket.socket(fileno=int(sys.argv[1]))
+    orders = _channel(int(sys.argv[1]))
     modules = [name for name in sys.argv[2].split(",") if name]
     tag_place = _place_of_tag()
     _say(orders, _warm_up(modules, sys.argv[3:]))
@@ -78,36 +78,44 @@ def _why_unsafe() -> str:
     return ""
 
 
-def _say(orders: socket.socket, why_cold: str) -> None:
+def _say(orders: _socket.socket, why_cold: str) -> None:
     orders.send(why_cold.encode("utf-8", "replace") or READY)
 
 
 # -- forking ----------------------------------------------------------------------------------------------------------
 
 
-def _serve(host: socket.socket, tag_place: tuple[int, int]) -> Run | None:
+def _serve(host: _socket.socket, tag_place: tuple[int, int]) -> Run | None:
     """Fork whenever asked to, until the host is gone; in the process of a run: what it is to do."""
     while True:
         message, files = _receive(host)
         if not message:
             return None
+        # All that can be done ahead of the forks is: in a run it costs a copy of every page that it touches.
+        channels = [_channel(fd) for fd in files]
         go_between = os.fork()
         if go_between == 0:
             go_between = os.getpid()
-            for number, fd in enumerate(files):
-                if os.fork() == 0:
-                    for other in [host.fileno(), *files[:number], *files[number + 1 :]]:
-                        os.close(other)
-                    host.detach()
-                    return _wait_for_order(socket.socket(fileno=fd), go_between, tag_place)
+            while channels:
+                channel = channels.pop()
+                pid = os.fork()
+                if pid == 0:
+                    for other in (host, *channels):
+                        other.close()
+                    return _wait_for_order(channel, go_between, tag_place)
+                channel.send(b"%d" % pid)
+                channel.close()
             os._exit(0)
-        for fd in files:
-            os.close(fd)
+        for channel in channels:
+            channel.close()
         os.waitpid(go_between, 0)
 
 
-def _wait_for_order(host: socket.socket, go_between: int, tag_place: tuple[int, int]) -> Run:
-    host.send(b"%d" % os.getpid())
+def _channel(fd: int) -> _socket.socket:
+    return _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, fd)
+
+
+def _wait_for_order(host: _socket.socket, go_between: int, tag_place: tuple[int, int]) -> Run:
     message, files = _receive(host)
     if not message:
         os._exit(EXIT_REQUEUE)  # whoever might take us for a run: we were none
@@ -128,16 +136,19 @@ def _wait_for_order(host: socket.socket, go_between: int, tag_place: tuple[int, 
     return Run(order["argv"])
 
 
-def _receive(channel: socket.socket) -> tuple[bytes, list[int]]:
+_message = bytearray(1 << 20)  # its pages are touched by what comes, and no others
+
+
+def _receive(channel: _socket.socket) -> tuple[bytes, list[int]]:
     """A message and the files that came with it; nothing when the other end is gone."""
     try:
-        message, rights, _, _ = channel.recvmsg(1 << 20, socket.CMSG_SPACE(64))
+        length, rights, _, _ = channel.recvmsg_into([_message], _socket.CMSG_SPACE(64))
     except ConnectionError:
         return b"", []
     files = array.array("i")
     for _, _, data in rights:
         files.frombytes(data)
-    return message, list(files)
+    return bytes(memoryview(_message)[:length]), files.tolist()
 
 
 def _place_of_tag() -> tuple[int, int]:
