@@ -133,8 +133,8 @@ def test_of_variables_only_the_names_are_told(client: Client) -> None:
 
 
 def test_words_may_be_many_at_once_and_in_capitals() -> None:
-    assert parse_words("state", ["queued,Running", " done"], STATES) == ["queued", "running", "done"]
-    assert parse_words("state", [""], STATES) == []
+    assert parse_words("state", ["queued,Running", " done"], STATES) == ("queued", "running", "done")
+    assert parse_words("state", [""], STATES) == ()
 
 
 def test_of_a_wrong_word_the_nearest_is_named() -> None:

@@ -123,9 +123,9 @@ def nearest(word: str, words: Iterable[str]) -> str:
     return f" Did you mean '{close[0]}'?" if close else ""
 
 
-def parse_words(what: str, texts: Iterable[str], known: Sequence[str]) -> list[str]:
+def parse_words(what: str, texts: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:
     """The words of `a,b` and `c`, each of them one that is known."""
-    words = [word.strip().lower() for text in texts for word in text.split(",") if word.strip()]
+    words = tuple(word.strip().lower() for text in texts for word in text.split(",") if word.strip())
     for word in words:
         if word not in known:
             raise UsageError(f"There is no {what} '{word}'.{nearest(word, known)} There are: {', '.join(known)}.")

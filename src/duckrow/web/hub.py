@@ -17,6 +17,7 @@ from duckrow.web.errors import Refused
 
 MOST_STREAMS = 300
 _LOOK_S = 0.4
+_PER_STREAM_S = 0.03  # and so much more for each: what is told makes every page ask, and the jobs need the cores
 _SETTLED_S = 2.5  # so long after the last change it is told once more: counts may be a little old until then
 
 
@@ -89,7 +90,7 @@ class Hub:
             elif self._settles_at is not None and time.monotonic() > self._settles_at:
                 self._settles_at = None
                 self._tell(Change(jobs=True, devices=True))
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(max(_LOOK_S, self.streams * _PER_STREAM_S))
 
     def _tell(self, change: Change) -> None:
         self.changes += 1

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from duckrow.api.client import Client
-from duckrow.api.job_pages import counts_by_project
+from duckrow.api.job_pages import STATUSES, counts_by_project
 from duckrow.api.listing import Filter, tally
 
 _SHARE = 20  # a count is good for so many times as long as it took
@@ -27,6 +28,8 @@ class Tallies:
         self._lock = threading.Lock()
 
     def of_filter(self, client: Client, filter: Filter) -> dict[str, int]:
+        if filter == Filter(project=filter.project):  # that has been counted for all projects at once
+            return _sum(self.by_project(client), filter.project)
         key = (filter.project, filter.sweep_id, filter.text, filter.name)
         counts: dict[str, int] = self._fresh(key, lambda: tally(client, filter))
         return counts
@@ -55,3 +58,11 @@ class Tallies:
                 for old in sorted(self._kept, key=lambda key: self._kept[key][0])[: _MOST_KEPT // 2]:
                     del self._kept[old]
                     self._counting.pop(old, None)
+
+
+def _sum(by_project: dict[str, dict[str, int]], project: str | None) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for name, counts in by_project.items():
+        if project is None or name == project:
+            total.update(counts)
+    return {status: total[status] for status in STATUSES if status in total}

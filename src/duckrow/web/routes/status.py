@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request
 from duckrow import __version__
 from duckrow.api.client import Client
 from duckrow.api.control import Control
+from duckrow.api.listing import Filter
 from duckrow.web.answer import Json
 from duckrow.web.parts import Of, Parts
 
@@ -29,10 +30,6 @@ def _status(client: Client, of: Parts) -> dict[str, Any]:
     pauses = client.jobs.pauses()
     limits = Control(client).limits()
     by_project = of.tallies.by_project(client)
-    counts: dict[str, int] = {}
-    for of_project in by_project.values():
-        for kind, jobs in of_project.items():
-            counts[kind] = counts.get(kind, 0) + jobs
     names = sorted({*by_project, *limits, *pauses} - {""})
     return {
         "version": __version__,
@@ -46,7 +43,7 @@ def _status(client: Client, of: Parts) -> dict[str, Any]:
         else {"running": True, "pid": daemon.pid, "since": daemon.started_at, "home": client.folder.root},
         "paused": "" in pauses,
         "paused_projects": [name for name in pauses if name],
-        "counts": counts,
+        "counts": of.tallies.of_filter(client, Filter()),
         "projects": [{"name": name, "counts": by_project.get(name, {}), "limit": limits.get(name)} for name in names],
         "hosts": [
             {"id": host.id, "name": host.name, "kind": host.kind, "alive": True} for host in client.living_hosts()
