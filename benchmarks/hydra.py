@@ -1,7 +1,7 @@
 """What does a Hydra multirun cost? Short runs: on this machine, and on a SLURM cluster where that can be had.
 
-Beside duckrow: Hydra's own launcher, which runs one after the other, and hydra-submitit-launcher, where each run is a
-SLURM job.
+Beside duckrow: Hydra's own launcher, which runs one after the other; on SLURM hydra-submitit-launcher, where each run
+is a SLURM job, and chunks of runs with a process for each, as clusterduck made them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from benchmarks.measure import interleaved, own_duckrow, seconds, table
 from benchmarks.slurm import JOBS, PARALLEL, cluster
 
 FEW, RUNS = 50, 200
+ROUNDS_ON_SLURM = int(os.environ.get("BENCH_ROUNDS", "1"))  # a round takes minutes
 BASIC, SLURM = "basic, one after the other", "duckrow_slurm, 4 jobs"
 SCRIPT = """
 import time
@@ -62,10 +63,12 @@ def on_slurm(folder: Path) -> None:
     ours = [f"hydra.launcher.{key}={value}" for key, value in keys.items()]
     contestants: dict[str, Callable[[], float]] = {SLURM: partial(multirun, folder, "duckrow_slurm", RUNS, 0.2, *ours)}
     if importlib.util.find_spec("hydra_plugins.hydra_submitit_launcher"):
+        os.environ["PYTHONPATH"] = str(Path(__file__).parent / "chunk_launcher")
         limit = "hydra.launcher.timeout_min=10"
+        contestants["clusterduck's way, 4 jobs"] = partial(multirun, folder, "chunks", RUNS, 0.2)
         contestants["submitit_slurm, a job each"] = partial(multirun, folder, "submitit_slurm", RUNS, 0.2, limit)
     title = f"{RUNS} runs of 0.2 s on {JOBS * PARALLEL} places of a cluster"
-    table(title, interleaved(contestants, 1), "s", 1, SLURM)
+    table(title, interleaved(contestants, ROUNDS_ON_SLURM), "s", 1, SLURM)
 
 
 def multirun(folder: Path, launcher: str, runs: int, nap_s: float, *words: str) -> float:

@@ -19,7 +19,7 @@ from duckrow.core.inventory import WHOLE, Ledger, parse_gpus, unbook
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.machine import Machine
 from duckrow.core.needs import Needs
-from duckrow.scheduler.loop import HEAD
+from duckrow.scheduler.queue_head import HEAD
 
 SEEDS = range(20)
 JOBS = 200

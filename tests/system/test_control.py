@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from duckrow.core.overtaking import MOST_OVERTAKERS
-from duckrow.scheduler.loop import HEAD
+from duckrow.scheduler.queue_head import HEAD
 from tests.conftest import Duckrow, until
 
 

@@ -14,7 +14,6 @@ from duckrow.core.needs import Needs, needs_from
 class Limits:
     def __init__(self) -> None:
         self.most: dict[str, int] = {}  # scope -> how many at a time
-        self.full: frozenset[str] = frozenset()  # those that could take no more when we last looked
         self.elsewhere: list[Needs] = []  # what other hosts have promised of this machine
 
     def of_machine(self, machine: Machine, live: Iterable[LiveAttempt], queue: Sequence[QueuedJob]) -> dict[str, int]:

@@ -12,11 +12,7 @@ from duckrow.core.inventory import CPU, Ledger, Seat, book, unbook
 from duckrow.core.job import JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.machine import BARE, Machine
-from duckrow.core.ports import (
-    Observer,
-    Report,
-    StartOrder,
-)
+from duckrow.core.ports import Observer, Report, StartOrder
 from duckrow.core.retry import Verdict
 from duckrow.engines.local.engine import LocalEngine
 from duckrow.engines.local.keeper import KeeperLink, keep_own_children
@@ -26,6 +22,7 @@ from duckrow.scheduler.endings import Endings
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.limits import Limits
 from duckrow.scheduler.lines import SLOW_S, Lines
+from duckrow.scheduler.queue_head import QueueHead
 from duckrow.scheduler.reactor import EpollReactor
 from duckrow.scheduler.recover import Recovery
 from duckrow.scheduler.sharing import Sharing
@@ -37,9 +34,6 @@ from duckrow.store.database import Database
 from duckrow.store.hosts import DAEMON
 from duckrow.store.jobs import JobStore
 from duckrow.store.tick import TickStore
-
-HEAD = 256
-"""How much of the queue a tick looks at."""
 
 _BATCH_S = 0.01  # how long the ends of short jobs may wait to be written together
 _TROUBLE_S = 2.0  # how long to wait before trying again when the disk is full or the database cannot be written
@@ -82,9 +76,7 @@ class Loop:
         self.stop_all = 0  # 1: end all that we started, 2: at once
         self.inbox: list[JobSpec] = []  # jobs of a run that have come since the last tick
         self.environment: dict[str, str] = {}  # of those
-        self._queue: list[QueuedJob] = []
-        self._queue_stale = True
-        self._whole_queue = False  # nothing eligible is behind what we hold of the queue
+        self._queue = QueueHead(self.store)
         self._reports: list[Report] = []  # seen, and not yet on disk
         self._next_delayed: float | None = None
         self._wake_at: float | None = None
@@ -128,8 +120,8 @@ class Loop:
             self._observe(now)
             starts, decision = self._decide(now)
             may_look_ahead = self.dispatching and not self.limits.most and not self.drains.devices
-            lined_up = self.lines.grow(self._queue, now) if may_look_ahead else []
-            self._drop_from_queue([attempt.job for attempt in lined_up])
+            lined_up = self.lines.grow(self._queue.jobs, now) if may_look_ahead else []
+            self._queue.drop([attempt.job for attempt in lined_up])
             reach("decided")
             self.store.start(starts)
             self.store.start(lined_up)
@@ -149,7 +141,7 @@ class Loop:
     def idle(self) -> bool:
         """Nothing runs here and nothing of ours is left to run. A paused or held job is left."""
         ours = any(attempt.job_host_id == self.host.id for attempt in self.live.values())
-        return not (ours or self.inbox or self._queue or self._reports or self._queue_stale) and (
+        return not (ours or self.inbox or self._queue or self._reports or self._queue.stale) and (
             not self.store.unfinished()
         )
 
@@ -180,7 +172,7 @@ class Loop:
 
     def comes_back(self, not_before: float | None) -> None:
         """A job is queued again, for now or for later."""
-        self._queue_stale = True
+        self._queue.stale = True
         if not_before is not None and (self._next_delayed is None or not_before < self._next_delayed):
             self._next_delayed = not_before
 
@@ -190,7 +182,7 @@ class Loop:
 
     def look_again(self) -> None:
         """The head of the queue that we hold is no longer the head of the queue."""
-        self._queue_stale = True
+        self._queue.stale = True
 
     # -- observe ----------------------------------------------------------------------------------------------
 
@@ -207,12 +199,11 @@ class Loop:
             self.store.look_for_dependencies()
             self.watch.learning.load()
             self.watch.look_until(self.store.looked_at_until())
-            self._queue_stale = True
+            self._queue.stale = True
             self._next_delayed = self.store.next_delayed()
         if self.inbox:
             self.jobs.add(self.host.id, self.inbox, self.environment)
-            self._queue_stale = self._queue_stale or not self._queue or self._whole_queue
-            self._whole_queue = False
+            self._queue.grew()
         self.watch.observe(now)
         self.endings.settle(self._reports, now)
         if self.host.id == DAEMON and (changed or (self.drains.devices and self.endings.freed)):
@@ -227,7 +218,7 @@ class Loop:
         if self._next_delayed is not None and now >= self._next_delayed:
             self.store.release_delayed(now)
             self._next_delayed = self.store.next_delayed()
-            self._queue_stale = True
+            self._queue.stale = True
 
     def _rebook(self) -> None:
         """What is held: by us, as we know it; by other hosts, as the database says. CPU slots are each host's own."""
@@ -266,30 +257,16 @@ class Loop:
     def _decide(self, now: float) -> tuple[list[LiveAttempt], Decision]:
         room = self.limits.room(self.live.values(), self.host.id)
         full = frozenset(scope for scope, left in room.items() if left <= 0)
-        self._queue_stale = self._queue_stale or full != self.limits.full
-        if self.dispatching and (self._queue_stale or (not self._queue and not self._whole_queue)):
-            self.limits.full = full
-            self._queue = self.store.eligible(HEAD, full)
-            self._whole_queue = len(self._queue) < HEAD
-            self._queue_stale = False
-        queue = self._queue if self.dispatching else []
+        queue = self._queue.read_if_needed(full) if self.dispatching else []
         machine = self.watch.machine(queue, now)
         room |= self.limits.of_machine(machine, self.live.values(), queue)
         seats = self.drains.usable(self.seats)
         decision = decide(now, self.live.values(), queue, seats, self.booked, room, machine, self.watch.ask_of)
         self._wake_at = decision.wake_at
         starts = [self.new_attempt(start.job, start.holds, now) for start in decision.starts]
-        self._drop_from_queue([start.job for start in decision.starts])
+        self._queue.drop([start.job for start in decision.starts])
         self.watch.started(starts, now)
         return starts, decision
-
-    def _drop_from_queue(self, started: list[QueuedJob]) -> None:
-        if self._queue[: len(started)] == started:  # nearly always it is the first who start
-            del self._queue[: len(started)]
-        else:
-            self._queue = [job for job in self._queue if job not in started]
-            # Those who overtook came from the midst. There may be more who fit, further behind.
-            self._queue_stale = self._queue_stale or (len(self._queue) < HEAD // 2 and not self._whole_queue)
 
     def new_attempt(self, job: QueuedJob, holds: tuple[tuple[str, int], ...], now: float) -> LiveAttempt:
         number = job.attempts + 1
@@ -366,7 +343,7 @@ class Loop:
         """How long nothing needs to be done, if nothing happens; None: for ever."""
         if self._in_trouble:
             return None
-        if self._woken or self.inbox or self.stop_all or (self._queue_stale and self.dispatching):
+        if self._woken or self.inbox or self.stop_all or (self._queue.stale and self.dispatching):
             return 0
         if self.lines and not self.dispatching:
             return 0

@@ -1,0 +1,43 @@
+"""The first jobs of the queue that may start, kept in memory as long as the queue on disk begins with the same."""
+
+from __future__ import annotations
+
+from duckrow.core.job import QueuedJob
+from duckrow.store.tick import TickStore
+
+HEAD = 256
+"""How much of the queue a tick looks at."""
+
+
+class QueueHead:
+    def __init__(self, store: TickStore) -> None:
+        self._store = store
+        self.jobs: list[QueuedJob] = []
+        self.stale = True  # it is to be read again
+        self._whole = False  # nothing eligible is behind these
+        self._full: frozenset[str] = frozenset()  # the scopes of which none may start, as it was read
+
+    def __bool__(self) -> bool:
+        return bool(self.jobs)
+
+    def read_if_needed(self, full: frozenset[str]) -> list[QueuedJob]:
+        """The jobs, none of them of a scope that is full."""
+        if self.stale or full != self._full or (not self.jobs and not self._whole):
+            self.jobs = self._store.eligible(HEAD, full)
+            self._full = full
+            self._whole = len(self.jobs) < HEAD
+            self.stale = False
+        return self.jobs
+
+    def grew(self) -> None:
+        """There are more jobs, at its end."""
+        self.stale = self.stale or not self.jobs or self._whole
+        self._whole = False
+
+    def drop(self, started: list[QueuedJob]) -> None:
+        if self.jobs[: len(started)] == started:  # nearly always it is the first who start
+            del self.jobs[: len(started)]
+        else:
+            self.jobs = [job for job in self.jobs if job not in started]
+            # Those who overtook came from the midst. There may be more who fit, further behind.
+            self.stale = self.stale or (len(self.jobs) < HEAD // 2 and not self._whole)
