@@ -129,3 +129,10 @@ def test_the_rest_is_left_to_hydra(loaders: Loaders) -> None:
     assert isinstance(loaders.quick, QuickLoader)
     assert loaders.quick.get_group_options("model") == loaders.own.get_group_options("model")
     assert quick_loader(loaders.quick) is loaders.quick
+
+
+def test_a_hydra_whose_insides_are_not_known_composes_for_itself(
+    loaders: Loaders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hydra_plugins.duckrow_launcher._quick_loader.hydra_version", "1.4.0")
+    assert quick_loader(loaders.own) is loaders.own

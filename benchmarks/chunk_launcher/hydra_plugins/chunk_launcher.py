@@ -8,27 +8,25 @@ configuration and runs it.
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
+import cloudpickle
 from hydra.core.config_store import ConfigStore
 from hydra.core.singleton import Singleton
 from hydra.core.utils import JobReturn, run_job, setup_globals
 from hydra.plugins.launcher import Launcher
 from omegaconf import open_dict
 
-
-@dataclass
-class ChunkConf:
-    _target_: str = "hydra_plugins.chunk_launcher.ChunkLauncher"
-    parallel_runs: int = 4
-    runs_per_job: int = 50
-    folder: str = "${hydra.sweep.dir}/.submitit"
-
-
-ConfigStore.instance().store(group="hydra/launcher", name="chunks", node=ChunkConf, provider="benchmark")
+CONFIG = {
+    "_target_": "hydra_plugins.chunk_launcher.ChunkLauncher",
+    "parallel_runs": 4,
+    "runs_per_job": 50,
+    "folder": "${hydra.sweep.dir}/.submitit",
+}
+ConfigStore.instance().store(group="hydra/launcher", name="chunks", node=CONFIG, provider="benchmark")
 
 
 class ChunkLauncher(Launcher):
@@ -60,11 +58,15 @@ class ChunkLauncher(Launcher):
     def _in_process(self, run: tuple[int, list[str]]) -> JobReturn:
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
-        process = context.Process(target=lambda: theirs.send(self._run(*run)))
+        process = context.Process(target=self._answer, args=(theirs, run))
         process.start()
-        result: JobReturn = ours.recv()
+        theirs.close()
+        result: JobReturn = pickle.loads(ours.recv_bytes())
         process.join()
         return result
+
+    def _answer(self, to: Any, run: tuple[int, list[str]]) -> None:
+        to.send_bytes(cloudpickle.dumps(self._run(*run)))
 
     def _run(self, number: int, overrides: list[str]) -> JobReturn:
         config = self._context.config_loader.load_sweep_config(self._config, overrides)

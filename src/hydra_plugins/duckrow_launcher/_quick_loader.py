@@ -11,6 +11,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any, cast
 
+from hydra import __version__ as hydra_version
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
@@ -21,13 +22,14 @@ try:
 except ImportError:  # a Hydra that has changed inside: nothing is quick, and all is right
     ConfigLoaderImpl = None  # type: ignore[assignment, misc]
 
+_KNOWN = "1.3."  # the versions of Hydra whose insides are known here; others compose for themselves
 _INSIDE = ("_apply_overrides_to_config", "compute_defaults_list", "validate_sweep_overrides_legal")
 
 
 def quick_loader(loader: Any) -> Any:
     """The same loader, quicker where it can be."""
-    knows_how = type(loader) is ConfigLoaderImpl and all(hasattr(loader, name) for name in _INSIDE)
-    return QuickLoader(loader) if knows_how else loader
+    known = hydra_version.startswith(_KNOWN) and type(loader) is ConfigLoaderImpl
+    return QuickLoader(loader) if known and all(hasattr(loader, name) for name in _INSIDE) else loader
 
 
 class QuickLoader:
