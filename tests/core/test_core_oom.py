@@ -416,6 +416,7 @@ def test_killed_counts_as_the_machines_memory_only_when_a_shell_or_the_kernel_te
     assert ran_out_of_memory([*PROGRESS, told], 1, None) is None
     assert ran_out_of_memory(PROGRESS, None, 9) is None
     assert ran_out_of_memory(PROGRESS, None, 9, oom_killed=True) == "host"
+    assert ran_out_of_memory([*PROGRESS, told], 137, None, oom_killed=False) is None
 
 
 def test_the_kernels_word_counts_unless_the_log_tells_of_the_gpu() -> None:

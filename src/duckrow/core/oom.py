@@ -85,18 +85,24 @@ class _Sign(NamedTuple):
 
 
 def ran_out_of_memory(
-    lines: Sequence[str], exit_code: int | None, signal: int | None, oom_killed: bool = False
+    lines: Sequence[str], exit_code: int | None, signal: int | None, oom_killed: bool | None = None
 ) -> Memory | None:
     """Which memory ran out; None if none did.
 
-    `lines`: the last 200 or so of the log, newest last. `oom_killed`: the kernel says that it killed one of the
-    attempt's processes for its memory. SIGKILL by itself says nothing; attempts that we stopped are not asked about.
+    `lines`: the last 200 or so of the log, newest last. `oom_killed`: whether the kernel has killed one of the
+    attempt's processes for its memory; None if nobody knows, and then it may have been so if a shell says "Killed".
+    SIGKILL by itself says nothing; attempts that we stopped are not asked about.
     """
     if exit_code == 0:
         return None
-    killed = signal == _SIGKILL or exit_code == _SHELL_SAW_SIGKILL
-    signs = [] if killed and oom_killed else _signs(_cleaned(lines), killed)
+    killed = was_killed(exit_code, signal)
+    signs = [] if killed and oom_killed else _signs(_cleaned(lines), killed and oom_killed is None)
     return signs[-1].memory if signs else "host" if oom_killed else None
+
+
+def was_killed(exit_code: int | None, signal: int | None) -> bool:
+    """By SIGKILL, itself or what its shell ran last."""
+    return signal == _SIGKILL or exit_code == _SHELL_SAW_SIGKILL
 
 
 def memory_wanted_mb(lines: Sequence[str]) -> int | None:

@@ -11,6 +11,7 @@ from duckrow.core.lifecycle import Outcome, State, outcome_of
 from duckrow.core.ports import Ended, Gone, NeverBegan, NotStarted, Report, Started, Vanished
 from duckrow.core.retry import Verdict, after_end
 from duckrow.core.use import Use
+from duckrow.engines.local.kernel_kills import KernelKills
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
@@ -23,6 +24,7 @@ class Endings:
         self._loop = loop
         self._store = loop.store
         self.told: list[tuple[LiveAttempt, Verdict, float]] = []  # the ends of this tick
+        self.kernel_kills = KernelKills()
         self.freed = False  # whether other hosts have something to gain from them
 
     def settle(self, reports: Sequence[Report], now: float) -> None:

@@ -10,7 +10,7 @@ from duckrow.core.lesson import Ending, next_host_needs, next_needs
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.mps_words import mps_failure
 from duckrow.core.needs import Needs, needs_from
-from duckrow.core.oom import memory_wanted_mb, ran_out_of_memory
+from duckrow.core.oom import memory_wanted_mb, ran_out_of_memory, was_killed
 from duckrow.core.retry import Verdict
 from duckrow.core.units import format_mb
 from duckrow.core.use import Use
@@ -29,10 +29,12 @@ class Lessons:
     def after(self, attempt: LiveAttempt, outcome: Outcome, use: Use | None) -> Verdict | None:
         """The verdict on an attempt that ran out of memory; None for every other."""
         asked_for = attempt.stopped_for is not None
-        if outcome not in (Outcome.FAILED, Outcome.KILLED) or asked_for or not attempt.log:
+        if outcome not in (Outcome.FAILED, Outcome.KILLED) or asked_for:
             return None
-        lines = last_lines(attempt.log, _LINES)
-        which = ran_out_of_memory(lines, attempt.exit_code, attempt.signal)
+        lines = last_lines(attempt.log, _LINES) if attempt.log else []
+        killed = was_killed(attempt.exit_code, attempt.signal)
+        by_kernel = self._loop.endings.kernel_kills.happened() if killed else None
+        which = ran_out_of_memory(lines, attempt.exit_code, attempt.signal, by_kernel)
         if which is None:
             return self._after_mps(attempt, outcome, lines)
         needs = needs_from(attempt.job.needs)

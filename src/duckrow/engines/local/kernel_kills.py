@@ -1,0 +1,33 @@
+"""Whether the kernel has killed processes of this machine because its memory, or that of a cgroup, had run out."""
+
+from __future__ import annotations
+
+import time
+
+_COUNTER = b"oom_kill "
+_TOGETHER_S = 2.0  # several that are killed at once are asked for one after the other
+
+
+class KernelKills:
+    """It counts them for the whole machine and does not say whom: who was killed otherwise must be asked first."""
+
+    def __init__(self) -> None:
+        self._seen = _counted()
+        self._rose_at = float("-inf")
+
+    def happened(self) -> bool | None:
+        """Whether there were any since this was last asked; None if this kernel does not count them."""
+        before, self._seen = self._seen, _counted()
+        if before is None or self._seen is None:
+            return None
+        if self._seen > before:
+            self._rose_at = time.monotonic()
+        return time.monotonic() - self._rose_at < _TOGETHER_S
+
+
+def _counted() -> int | None:
+    try:
+        with open("/proc/vmstat", "rb") as file:
+            return next((int(line[len(_COUNTER) :]) for line in file if line.startswith(_COUNTER)), None)
+    except OSError:
+        return None

@@ -1,0 +1,58 @@
+"""The machine's own memory: whom the kernel has killed for it, and who was killed by somebody."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Duckrow
+
+_LIMIT_FILES = {  # where cgroups may be mounted -> what limits their memory
+    "/sys/fs/cgroup/memory": "memory.limit_in_bytes",
+    "/sys/fs/cgroup": "memory.max",
+}
+
+
+@pytest.fixture
+def narrow_group() -> Iterator[Path]:
+    """A cgroup whose processes may take 40 MB."""
+    for mounted, limit in _LIMIT_FILES.items():
+        group = Path(mounted) / f"duckrow-test-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (group / limit).write_text("40M")
+        except OSError:
+            group.rmdir()
+            continue
+        yield group
+        group.rmdir()
+        return
+    pytest.skip("no cgroup can be made here (that takes root)")
+
+
+def outcomes(duckrow: Duckrow) -> list[str]:
+    return [row[0] for row in duckrow.sql("SELECT outcome FROM attempts ORDER BY job_id, number")]
+
+
+def test_a_job_that_somebody_killed_has_not_run_out_of_memory(duckrow: Duckrow) -> None:
+    """Though its shell says "Killed", as it would of one that the kernel has killed."""
+    (duckrow.work / "commands").write_text("sh -c 'kill -9 $$'; exit $?\n")
+    run = duckrow("run", "--slots", "1", "--shell", "/bin/bash", "commands", ok=False)
+    assert "Killed" in run.stderr
+    assert outcomes(duckrow) == ["failed"]
+
+
+def test_a_job_that_the_kernel_killed_for_its_memory_is_tried_again_with_more(
+    duckrow: Duckrow, narrow_group: Path
+) -> None:
+    command = f"echo $$ > {narrow_group}/cgroup.procs; exec python3 -c 'bytearray(200_000_000)'"
+    (duckrow.work / "commands").write_text(f"{command}\n")
+    run = duckrow("run", "--slots", "1", "commands", ok=False)
+    assert "ran out of the machine's memory; tried again with" in run.stderr
+    assert set(outcomes(duckrow)) == {"out-of-memory"}
