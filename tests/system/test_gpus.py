@@ -142,6 +142,15 @@ def test_a_gpu_that_is_added_by_its_uuid_has_its_number(machine: Duckrow, gpus: 
     assert as_json(machine)["1"]["total_mb"] == 102_400
 
 
+def test_a_gpu_is_drained_and_removed_by_the_beginning_of_its_uuid(machine: Duckrow, gpus: FakeGpus) -> None:
+    assert machine("gpus", "drain", gpus.uuid(1)[:14]).stderr == "duckrow: GPU 1: it gets no new job.\n"
+    assert as_json(machine)["1"]["drained"]
+    machine("gpus", "remove", gpus.uuid(1))
+    until(lambda: "1" not in as_json(machine), "GPU 1 to go")
+    refused = machine("gpus", "drain", "GPU-0000", ok=False)
+    assert refused.stderr == "duckrow: The daemon has no GPU GPU-0000. It has: 0.\n"
+
+
 def test_a_gpu_that_is_lost_says_so(machine: Duckrow, gpus: FakeGpus) -> None:
     machine("gpus")
     gpus.change(1, lost=True)

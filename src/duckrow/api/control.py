@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from duckrow.api.client import Client
+from duckrow.api.gpus import GpuView
 from duckrow.api.views import JobView
 from duckrow.core.editing import checked_change
 from duckrow.core.errors import ConflictError, UsageError
@@ -18,6 +19,8 @@ from duckrow.core.needs import Ask
 from duckrow.core.placement import refusal
 from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
+
+_UUIDS = ("GPU-", "MIG-")
 
 
 class Control:
@@ -127,6 +130,7 @@ class Control:
         """`add`, `drain`, `remove`, `undrain`; what will happen, in words."""
         self.client.ensure_daemon()
         offered = {name for seat in self.client.seats() for name in seat.devices if not name.startswith(CPU)}
+        device = self._gpu_meant(device, offered)
         if device not in offered and wish != "add":
             raise UsageError(f"The daemon has no GPU {device}. It has: {', '.join(sorted(offered)) or 'none'}.")
         self.store.wish_of_device(device, None if wish == "undrain" or (wish == "add" and device in offered) else wish)
@@ -142,6 +146,16 @@ class Control:
         return f"GPU {device}: {what}."
 
     # -- helpers ----------------------------------------------------------------------------------------------
+
+    def _gpu_meant(self, written: str, offered: set[str]) -> str:
+        """What the daemon calls the GPU that a person may have named by the beginning of its UUID."""
+        if written in offered or not written.startswith(_UUIDS):
+            return written
+        devices = GpuView(self.client).devices()
+        meant = [each["device"] for each in devices if (each.get("uuid") or "").startswith(written)]
+        if len(meant) > 1:
+            raise UsageError(f"GPUs {', '.join(meant)} begin with {written}: write more of the UUID.")
+        return meant[0] if meant else written
 
     def _changed(self, ids: list[int]) -> list[int]:
         if ids:
