@@ -276,6 +276,11 @@ def test_an_executor_gives_futures(slots: Duckrow) -> None:
             time.sleep(0.2 if x == 0 else 0)
             return x * x
 
+        def when_told(x):
+            while x == 0 and not os.path.exists("go"):
+                time.sleep(0.01)
+            return x
+
         def ratio(x, y):
             return x / y
 
@@ -283,8 +288,10 @@ def test_an_executor_gives_futures(slots: Duckrow) -> None:
             assert list(executor.map(late, range(4))) == [0, 1, 4, 9]
             assert list(executor.map(ratio, [2, 9, 8], [1, 3, 4], chunksize=2)) == [2, 3, 2]
             assert list(executor.map(late, [])) == []
-            futures = [executor.submit(late, x) for x in range(3)]
-            assert [future.result() for future in as_completed(futures)][-1] == 0
+            futures = as_completed([executor.submit(when_told, x) for x in range(3)])
+            assert {next(futures).result(), next(futures).result()} == {1, 2}
+            open("go", "w").close()
+            assert [future.result() for future in futures] == [0]
             broken = executor.submit(ratio, 1, y=0)
             done, _ = wait([broken], return_when=FIRST_EXCEPTION)
             assert isinstance(broken.exception(), ZeroDivisionError) and done == {broken}

@@ -125,6 +125,57 @@ def test_the_nest_ends_with_the_daemon(warm: Duckrow) -> None:
     until(lambda: not nest_processes(warm), "the end of the nest")
 
 
+SLOW = """
+import os, time
+with open("imports", "a") as file:
+    file.write("x")
+deadline = time.monotonic() + 60
+while not os.path.exists("go") and time.monotonic() < deadline:
+    time.sleep(0.01)
+"""
+
+
+def begin_slow_runs(duckrow: Duckrow, runs: int) -> None:
+    """Their module is imported by the first run, which starts cold, and by the nest: both wait for a file `go`."""
+    (duckrow.work / "slow.py").write_text(SLOW)
+    (duckrow.work / "run.py").write_text("import slow")
+    duckrow.up("--slots", "4")
+    for _ in range(runs):
+        duckrow.submit("--preload", "slow", "--", PYTHON, "run.py")
+    until(lambda: (duckrow.work / "imports").exists() and (duckrow.work / "imports").read_text() == "xx", "two imports")
+
+
+def test_runs_wait_for_their_nest_instead_of_importing_the_same_beside_it(duckrow: Duckrow) -> None:
+    begin_slow_runs(duckrow, 6)
+    (duckrow.work / "go").touch()
+    duckrow("wait", "1-6")
+    assert (duckrow.work / "imports").read_text() == "xx"
+
+
+def test_a_run_that_waits_for_its_nest_can_be_killed_and_loses_nothing_with_the_daemon(duckrow: Duckrow) -> None:
+    begin_slow_runs(duckrow, 3)
+    until(lambda: duckrow.job(2)["state"] == "starting", "the second run to be begun")
+    duckrow("kill", "2")
+    duckrow("wait", "2", ok=False)
+    assert duckrow.job(2)["outcome"] == "killed"
+    os.kill(duckrow.daemon_pid(), signal.SIGKILL)
+    (duckrow.work / "go").touch()
+    duckrow.up("--slots", "4")
+    duckrow("wait", "1,3")
+    assert [row[0] for row in duckrow.sql("SELECT count(*) FROM attempts GROUP BY job_id")] == [1, 1, 1]
+
+
+def test_a_job_behind_one_that_waits_for_its_nest_runs_in_its_own_folder(duckrow: Duckrow) -> None:
+    (duckrow.work / "elsewhere").mkdir()
+    begin_slow_runs(duckrow, 2)
+    first = duckrow.submit("pwd")
+    second = duckrow.submit("--cwd", str(duckrow.work / "elsewhere"), "pwd")
+    duckrow("wait", f"{first},{second}")
+    assert duckrow("logs", str(first)).stdout == f"{duckrow.work}\n"
+    assert duckrow("logs", str(second)).stdout == f"{duckrow.work}/elsewhere\n"
+    (duckrow.work / "go").touch()
+
+
 @pytest.mark.parametrize(
     ("source", "why"),
     [

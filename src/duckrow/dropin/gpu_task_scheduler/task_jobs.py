@@ -37,7 +37,7 @@ def jobs_of(tasks: Sequence[Task], task_class: type[GPUTask], calls: str, slots:
     warm = f"{_MODULE},cloudpickle" if carries_code else _MODULE
     alike = Counter(repr(job["env"]) for job in jobs)
     for job in jobs:
-        if alike[repr(job["env"])] > slots:  # the first ones start while the warm Python is made
+        if alike[repr(job["env"])] > slots:  # for as many as there are places, a warm Python is no gain
             job["preload"] = warm
     return jobs
 

@@ -63,6 +63,8 @@ class LocalEngine:
         self._reports: list[Report] = []
         self._lined_up: dict[int, StartOrder] = {}  # attempt -> its successor
         self._waiting: set[int] = set()  # those successors
+        self._for_nest: dict[int, StartOrder] = {}  # attempt -> its order, while the warm parent it waits for hatches
+        self._nests.on_hatched = self._hatched
         reactor.on_signal(signal.SIGCHLD, self._look_at_children)
         reactor.watch(link.fd, self._log_emptied)
 
@@ -76,6 +78,9 @@ class LocalEngine:
     def start(self, orders: Sequence[StartOrder]) -> None:
         for order in orders:
             self._watched[order.attempt.id] = order.attempt
+        orders = [order for order in orders if not self._set_aside(order)]
+        if not orders:
+            return
         try:
             self._journal.begin([order.attempt.id for order in orders])
         except OSError as error:
@@ -133,6 +138,9 @@ class LocalEngine:
                 processes.send(process.pid, number)
 
     def stop(self, attempt: LiveAttempt, step: int) -> None:
+        if self._for_nest.pop(attempt.id, None) is not None:
+            self._report(NeverBegan(attempt.id))
+            return
         number = signal.SIGTERM if step == 1 else signal.SIGKILL
         leader = attempt.pid
         leads_group = leader is not None and (found := processes.read_process(leader)) and found.session == leader
@@ -167,6 +175,22 @@ class LocalEngine:
                 remove_if_unkept(os.path.join(self._folder, name))
 
     # -- starting ---------------------------------------------------------------------------------------------
+
+    def _set_aside(self, order: StartOrder) -> bool:
+        """Whether it waits for its warm parent. In the journal it has not begun: if we die, it is queued again."""
+        try:
+            waits = self._spawner.waits_for_nest(order)
+        except OSError:
+            return False  # its start will tell what is wrong
+        if waits:
+            self._for_nest[order.attempt.id] = order
+        return waits
+
+    def _hatched(self) -> None:
+        orders, self._for_nest = list(self._for_nest.values()), {}
+        for order in orders:
+            order.attempt.started_at = time.time()
+        self.start(orders)
 
     def _start(self, order: StartOrder) -> None:
         attempt = order.attempt

@@ -47,6 +47,14 @@ class Spawner:
         if output != "terminal":
             _keep_our_files()
 
+    def waits_for_nest(self, order: StartOrder) -> bool:
+        """Whether it would soon start warm."""
+        job = order.attempt.job
+        if job.preload is None or self._output == "terminal":
+            return False
+        self._go_to(job.cwd)
+        return self._nests.is_hatching_for(job, self._shared_variables(job.environment_id))
+
     def start(self, order: StartOrder) -> int:
         """The PID. Raises OSError or ValueError where the machine or the job does not allow it."""
         job = order.attempt.job
@@ -62,10 +70,7 @@ class Spawner:
             argv = [job.shell, "-c", job.command]
             if len(job.command) > LONGEST_ARGUMENT:
                 argv = [job.shell, _write_script(order.folder, job.command)]
-            if self._cwd != job.cwd:
-                self._cwd = ""
-                os.chdir(job.cwd)
-                self._cwd = job.cwd
+            self._go_to(job.cwd)
             if job.preload is not None:
                 pid = self._start_warm(order, log)
                 if pid is not None:
@@ -82,6 +87,12 @@ class Spawner:
         finally:
             if log is not None:
                 os.close(log)
+
+    def _go_to(self, folder: str) -> None:
+        if self._cwd != folder:
+            self._cwd = ""
+            os.chdir(folder)
+            self._cwd = folder
 
     def _start_warm(self, order: StartOrder, log: int | None) -> int | None:
         """The PID of a run that was forked; None if it has to start cold, which is said in its log."""

@@ -12,7 +12,7 @@ import signal
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from duckrow.core.job import QueuedJob
@@ -22,6 +22,7 @@ from duckrow.engines.local.processes import TAG, environment_of
 
 MOST_NESTS = 4
 _IDLE_S = 300.0
+_HATCH_S = 60.0  # runs wait no longer for a nest that imports
 _ANSWER_S = 20.0  # a nest that takes longer to fork is not well
 _TAG_ROOM = 120
 _FEW, _BROOD = 3, 8
@@ -34,7 +35,7 @@ NEST_TAG = b"nest"
 _NEST_VARIABLE = TAG.encode() + b"=" + NEST_TAG + b"."
 
 Variables = Mapping[bytes, bytes]
-
+_Key = tuple[str, str, int, str]
 
 _PLAIN = re.compile(r"[\w@%+=:,./-]+( [\w@%+=:,./-]+)*", re.ASCII)  # nothing that a shell would touch
 
@@ -119,22 +120,32 @@ def _send(channel: socket.socket, message: bytes, files: list[int]) -> None:
 class Nests:
     def __init__(self, reactor: Reactor) -> None:
         self._reactor = reactor
-        self._nests: dict[tuple[str, str, int, str], _Nest] = {}
-        self._wanted: Counter[tuple[str, str, int, str]] = Counter()  # how many starts each would have served
+        self.on_hatched: Callable[[], None] = lambda: None
+        self._nests: dict[_Key, _Nest] = {}
+        self._wanted: Counter[_Key] = Counter()  # how many starts each would have served
         self._ended: set[int] = set()  # told to end, and not yet waited for
 
     @property
     def pids(self) -> set[int]:
         return {nest.pid for nest in self._nests.values()} | self._ended
 
+    def is_hatching_for(self, job: QueuedJob, base: Variables) -> bool:
+        """Whether a nest for this job is on its way, and it should wait; one that is worth it is begun.
+
+        To start cold meanwhile would be no quicker, and many that import the same at once are slow.
+        """
+        command = _command_of(job, base)
+        nest = None if command is None else self._nest_of(command, job, base)
+        return nest is not None and not nest.ready
+
     def start(self, job: QueuedJob, base: Variables, extra: Variables, out: int, err: int) -> tuple[int | None, str]:
         """(the PID of a run forked for this job, ""), or (None, why it has to start cold), if that is worth saying."""
-        command = python_command(job.command, os.fsdecode(base.get(b"PATH", b"")) or None)
+        command = _command_of(job, base)
         if command is None:
             return None, "the command is more than `python SCRIPT ARGUMENTS`"
-        nest = self._nest_of(command, job, base)
+        nest = self._nests.get(_key_of(command, job))
         if nest is None or not nest.ready:
-            return None, ""  # as quick as waiting for the nest, which imports the same
+            return None, ""
         if nest.why_cold:
             return None, nest.why_cold
         nest.used_at = time.monotonic()
@@ -158,22 +169,28 @@ class Nests:
     # -- nests ------------------------------------------------------------------------------------------------
 
     def _nest_of(self, command: PythonCommand, job: QueuedJob, base: Variables) -> _Nest | None:
-        key = (command.python, job.preload or "", job.environment_id, job.cwd)
+        key = _key_of(command, job)
         if key not in self._nests:
             self._wanted[key] += 1
             if self._wanted[key] < _WORTH_IT:
                 return None
-            if len(self._nests) >= MOST_NESTS:
-                self._end(min(self._nests, key=lambda other: self._nests[other].used_at))
-            nest = _hatch(command, job.preload or "", job.cwd, base)
+            if len(self._nests) >= MOST_NESTS and not self._end_oldest():
+                return None
+            nest = _hatch(command, job.preload or "", base)
             if nest is None:
                 return None
             self._nests[key] = nest
             self._reactor.watch(nest.channel.fileno(), lambda: self._heard(key))
             self._reactor.later(_IDLE_S, lambda: self._rest(key))
+            self._reactor.later(_HATCH_S, lambda: self._lose_patience(nest))
         return self._nests[key]
 
-    def _heard(self, key: tuple[str, str, int, str]) -> None:
+    def _lose_patience(self, nest: _Nest) -> None:
+        if not nest.ready:
+            nest.ready, nest.why_cold = True, f"the imports have taken more than {_HATCH_S:.0f} s so far"
+            self.on_hatched()
+
+    def _heard(self, key: _Key) -> None:
         nest = self._nests[key]
         try:
             message = nest.channel.recv(1 << 16)
@@ -188,8 +205,9 @@ class Nests:
         else:  # one that died of its imports would die again
             nest.ready, nest.why_cold = True, "Python died of the imports"
             self._reactor.unwatch(nest.channel.fileno())
+        self.on_hatched()
 
-    def _rest(self, key: tuple[str, str, int, str]) -> None:
+    def _rest(self, key: _Key) -> None:
         """A nest that nobody needs gives its memory back."""
         nest = self._nests.get(key)
         if nest is None:
@@ -200,7 +218,14 @@ class Nests:
         else:
             self._reactor.later(_IDLE_S - idle_s, lambda: self._rest(key))
 
-    def _end(self, key: tuple[str, str, int, str]) -> None:
+    def _end_oldest(self) -> bool:
+        """Make room for another; False while runs wait for all that there are."""
+        ready = [key for key, nest in self._nests.items() if nest.ready]
+        if ready:
+            self._end(min(ready, key=lambda key: self._nests[key].used_at))
+        return bool(ready)
+
+    def _end(self, key: _Key) -> None:
         nest = self._nests.pop(key)
         self._reactor.unwatch(nest.channel.fileno())
         nest.close()
@@ -208,18 +233,27 @@ class Nests:
         self.reap()
 
 
+def _command_of(job: QueuedJob, base: Variables) -> PythonCommand | None:
+    return python_command(job.command, os.fsdecode(base.get(b"PATH", b"")) or None)
+
+
+def _key_of(command: PythonCommand, job: QueuedJob) -> _Key:
+    """Runs with the same one can be forked from the same nest."""
+    return command.python, job.preload or "", job.environment_id, job.cwd
+
+
 def is_of_nest(pid: int) -> bool:
     """Whether the process is a nest's child that has not become a run."""
     return any(variable.startswith(_NEST_VARIABLE) for variable in environment_of(pid))
 
 
-def _hatch(command: PythonCommand, modules: str, cwd: str, base: Variables) -> _Nest | None:
+def _hatch(command: PythonCommand, modules: str, base: Variables) -> _Nest | None:
+    """In the folder where we are."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     null = os.open(os.devnull, os.O_RDWR)
     environment = {**base, TAG.encode(): NEST_TAG.ljust(_TAG_ROOM, b".")}
     theirs.set_inheritable(True)
     try:
-        os.chdir(cwd)
         pid = os.posix_spawn(
             command.python,
             [command.python, _SCRIPT, str(theirs.fileno()), modules, *command.argv],
