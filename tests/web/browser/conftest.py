@@ -18,13 +18,6 @@ PATIENCE_MS = 30_000
 Open = Callable[..., Page]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A browser has moods of its own: what fails there once is tried again, and what fails twice has failed."""
-    for item in items:
-        if Path(item.path).is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.flaky(reruns=2))
-
-
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
@@ -84,7 +77,7 @@ def complaints() -> Iterator[Complaints]:
 
 
 @pytest.fixture
-def open_page(browser: Browser, desk: Desk, signed_in: dict[str, Any], complaints: Complaints) -> Iterator[Open]:
+def open_page(browser: Browser, shared_desk: Desk, signed_in: dict[str, Any], complaints: Complaints) -> Iterator[Open]:
     """Opens a view: `open_page("/machine", width=400, dark=True)`."""
     contexts = []
 
@@ -96,7 +89,7 @@ def open_page(browser: Browser, desk: Desk, signed_in: dict[str, Any], complaint
         contexts.append(context)
         page = context.new_page()
         complaints.listen(page)
-        page.goto(desk.url + path)
+        page.goto(shared_desk.url + path)
         return page
 
     yield opened

@@ -39,10 +39,24 @@ for step in range(steps):
 print("\x1b[33mdone\x1b[0m", flush=True)
 """
 
-# Takes memory of the fake GPU that it was given: `python pretrain.py 30000 80` for 30,000 MB and 80 % busy.
+# Prints what nested bars of tqdm print (position=0 and 1): a line feed and the bar, then up again.
+NESTED = r"""
+import sys
+epochs, steps = int(sys.argv[1]), int(sys.argv[2])
+print("begin", flush=True)
+for epoch in range(epochs + 1):
+    print("\r\x1b[32mepochs\x1b[0m %3d%%" % (100 * epoch // epochs), end="", flush=True)
+    for step in range(steps + 1 if epoch < epochs else 0):
+        print("\n\r  steps %3d%% |%-20s|\x1b[A" % (100 * step // steps, "#" * (20 * step // steps)), end="", flush=True)
+print("\n\nthe end", flush=True)
+"""
+
+# Takes memory of the fake GPU that it was given: `python pretrain.py 30000 80` for 30,000 MB and 80 % busy, and
+# `python pretrain.py 30000 80 3` for so many seconds.
 PRETRAINING = f"""
 import os, sys
-words = ["--ramp", "0:1000", "1:" + sys.argv[1], "--hold", "600", "--util", sys.argv[2]]
+hold = (sys.argv + ["600"])[3]
+words = ["--ramp", "0:1000", "1:" + sys.argv[1], "--hold", hold, "--util", sys.argv[2]]
 os.execv(sys.executable, [sys.executable, "-IS", {fakegpu.__file__!r}, *words])
 """
 
@@ -60,6 +74,7 @@ class Desk:
         self.duckrow.env.update(self.gpus.env(), **own)
         (work / "train.py").write_text(TRAINING)
         (work / "pretrain.py").write_text(PRETRAINING)
+        (work / "nested.py").write_text(NESTED)
         self.url = ""
         self._token = ""
 

@@ -18,7 +18,7 @@ class Scenery(NamedTuple):
     sweep: int
 
 
-def _spread(desk: Desk) -> None:
+def spread_out(desk: Desk) -> None:
     """Lets what has just run have run over the last minutes, so that there is something to see of it."""
     rows = desk.duckrow.sql("SELECT job_id, ended_at FROM attempts WHERE ended_at IS NOT NULL ORDER BY job_id")
     for place, (job, ended) in enumerate(rows):
@@ -31,7 +31,7 @@ def _spread(desk: Desk) -> None:
 def busy_day(desk: Desk) -> Iterator[Scenery]:
     desk.duckrow.sql("DELETE FROM sweeps")
     sweep = desk.sweep("rates", lr="0.05 0.1 0.2 0.5 10", seed="0..3")
-    _spread(desk)
+    spread_out(desk)
     desk.pretraining(30_000, 83, "40G", name="resnet-large", project="vision")
     desk.pretraining(46_000, 64, "60G", name="bert-base", project="nlp")
     desk.pretraining(11_000, 35, "30G", name="vit-small", project="vision")

@@ -29,6 +29,17 @@ def test_ten_commands_are_previewed_and_added(desk: Desk, open_page: Open) -> No
     until(lambda: desk.api("/jobs?project=ten")["counts"] == {"succeeded": 10}, "ten jobs to succeed")
 
 
+def test_jobs_are_added_by_keys_alone(desk: Desk, open_page: Open) -> None:
+    page = open_page()
+    expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
+    page.keyboard.type("ga")
+    expect(page.get_by_role("textbox", name="Commands")).to_be_focused()
+    page.keyboard.type("echo by keys")
+    expect(page.get_by_role("button", name="Add 1 job")).to_be_enabled()
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("tbody .job-command")).to_have_text("echo by keys")
+
+
 def test_blocks_of_gpupeasy_are_understood(desk: Desk, open_page: Open) -> None:
     page = open_page("/add")
     page.get_by_role("textbox", name="Commands").fill("first;;out1.txt;;echo one;;;\nsecond;;out2.txt;;echo two;;;")

@@ -38,6 +38,18 @@ def test_a_lost_connection_is_shown_and_heals_by_itself(desk: Desk, open_page: O
     complaints.clear()  # of the requests that found nobody
 
 
+def test_a_view_that_cannot_be_loaded_says_so(desk: Desk, open_page: Open, complaints: list[str]) -> None:
+    page = open_page()
+    expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
+    page.route("**/timeline/view.js", lambda route: route.abort())
+    page.get_by_role("link", name="Timeline").click()
+    expect(page.get_by_role("heading", name="This view could not be loaded")).to_be_visible()
+    page.unroute("**/timeline/view.js")
+    page.get_by_role("button", name="Reload").click()
+    expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
+    complaints.clear()  # of the file that did not come
+
+
 HIDDEN = """(isHidden) => {
   Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
   document.dispatchEvent(new Event("visibilitychange"));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from tests.conftest import until
 from tests.web.browser.conftest import Open
@@ -94,6 +95,22 @@ def test_a_job_that_is_removed_leaves_a_sentence(desk: Desk, open_page: Open, co
     complaints.clear()
 
 
+def test_the_curves_of_a_job_show_its_memory_and_how_busy_its_gpu_was(
+    desk: Desk, open_page: Open, pictures: Path
+) -> None:
+    page = open_page("/machine")  # while somebody looks, the GPUs are read often
+    job = desk.done("python pretrain.py 30000 70 4", gpus=1, gpu_mem="40G", name="curved")
+    page.goto(f"{desk.url}/jobs/{job}")
+    curves = page.get_by_role("region", name="Curves")
+    for line in (0, 1):  # memory, busy
+        expect(curves.locator(".chart-line").nth(line)).to_have_attribute("d", re.compile("^M[^L]+(L[^L]+){3}"))
+    expect(curves.locator(".chart-top").first).to_have_text("40 GB")
+    expect(curves.locator(".chart-mark").first).to_have_attribute("visibility", "visible")
+    curves.locator(".chart-plot").first.hover()
+    expect(curves.locator(".chart-tip").first).to_have_text(re.compile(r"^(1000 MB|29 GB) · \ds$"))
+    curves.screenshot(path=pictures / "curves.png")
+
+
 # -- its log ---------------------------------------------------------------------------------------------------------
 
 
@@ -111,6 +128,52 @@ def test_a_log_is_followed_with_colours_and_folded_progress_bars(desk: Desk, ope
     stopped = lines.count()
     page.get_by_role("button", name="End").click()
     until(lambda: lines.count() > stopped, "more lines")
+
+
+# What is printed, and what a terminal shows in the end.
+SCREENS = {
+    "one\ntwo": ["one", "two"],
+    "windows\r\nlines\r\n": ["windows", "lines"],
+    "10%\r20%\r30%\ndone": ["30%", "done"],
+    "bar\r\x1b[Kdone\n": ["done"],
+    "bar\r   \r": [],
+    "outer\n\rinner 1\x1b[A\n\rinner 2\x1b[A\router 2": ["outer 2", "inner 2"],
+    "inner 1\x1b[A\n\rinner 2\x1b[A\router": ["outer", "inner 2"],
+    "one\ntwo\n\x1b[1Anew\n": ["one", "new"],
+    "one\ntwo\nthree\n\x1b[3F\x1b[Jall\n": ["all"],
+    "\x1b[1;3": [],
+}
+SHOWN = """async ([screens, size]) => {
+  const { Screen } = await import("/static/js/job/screen.js");
+  return screens.map((text) => {
+    const screen = new Screen();
+    for (let at = 0; at < text.length; at += size) screen.write(text.slice(at, at + size));
+    return screen.rows.map((row) => row.text.trimEnd()).filter(Boolean);
+  });
+}"""
+
+
+def test_a_log_looks_as_on_a_terminal_however_it_is_cut(desk: Desk, open_page: Open) -> None:
+    page = open_page()
+    for size in (1, 2, 5, 100):
+        assert page.evaluate(SHOWN, [list(SCREENS), size]) == list(SCREENS.values())
+
+
+def test_nested_progress_bars_are_folded_to_the_last_state_of_each(desk: Desk, open_page: Open) -> None:
+    job = desk.running("until [ -e go ]; do sleep 0.05; done; python nested.py 2 3000")
+    page = open_page(f"/jobs/{job}")
+    expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "true")
+    (desk.duckrow.work / "go").touch()
+    lines = log(page).locator(".line")
+    last = ["epochs 100%", f"  steps 100% |{'#' * 20}|", "the end"]
+    expect(lines).to_have_text(["begin", *last])
+    expect(log(page).locator(".ink-2")).to_have_text("epochs")
+    expect(page.locator(".log-position")).to_have_text("235 KB of 235 KB")
+    page.reload()  # now it is read in blocks, each of which begins somewhere among the bars
+    expect(lines.last).to_have_text("the end")
+    shown = [line for line in lines.all_inner_texts() if line]
+    assert shown[-3:] == last
+    assert len(shown) < 12, "each block is folded"
 
 
 def test_a_long_log_is_a_window_that_moves(desk: Desk, open_page: Open) -> None:

@@ -242,7 +242,7 @@ def test_the_queue_and_a_project_are_paused_and_resumed(desk: Desk, open_page: O
     desk.waiting(project="vision")
     page = open_page("/?project=vision")
     page.get_by_role("button", name="Pause", exact=True).click()
-    expect(page.locator(".is-paused")).to_have_text("paused")
+    expect(page.locator(".is-paused")).to_be_visible()
     (job,) = desk.add("true")
     assert desk.api("/status")["paused"]
     page.get_by_role("button", name="Resume", exact=True).click()
@@ -280,4 +280,51 @@ def test_the_queue_is_worked_by_keys_alone(desk: Desk, open_page: Open) -> None:
     for keys, path in (("gm", "/machine"), ("gt", "/timeline"), ("gs", "/sweeps"), ("ga", "/add"), ("gq", "/")):
         page.keyboard.type(keys)
         expect(page).to_have_url(f"{desk.url}{path}")
-        page.get_by_role("heading", level=1).first.wait_for(state="attached")
+        expect(page.locator("#view[inert]")).to_have_count(0)
+        page.keyboard.press("Escape")  # leaves the field of those that begin with one
+
+
+def test_keys_in_an_open_menu_belong_to_its_job(desk: Desk, open_page: Open) -> None:
+    chosen, other = desk.waiting(2)
+    page = open_page()
+    choose(page, chosen)
+    menu = row(page, other).get_by_role("button", name=f"Actions for job {other}")
+    menu.click()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("menu")).to_have_count(0)
+    expect(menu).to_be_focused()
+    expect(row(page, chosen)).to_have_class(re.compile("is-chosen"))
+    menu.click()
+    page.keyboard.press("h")
+    expect(state_of(page, other)).to_have_text("queued, held")
+    assert not desk.api(f"/jobs/{chosen}")["held"]
+
+
+def test_the_focus_stays_where_it_is_while_the_list_changes(desk: Desk, open_page: Open) -> None:
+    first, second, third = desk.waiting(3)
+    page = open_page()
+    menu = row(page, third).get_by_role("button", name=f"Actions for job {third}")
+    menu.focus()
+    desk.api("/jobs/actions", {"action": "remove", "ids": [first]})
+    expect(row(page, first)).to_have_count(0)
+    expect(menu).to_be_focused()
+    desk.api("/jobs/actions", {"action": "first", "ids": [third]})
+    expect(page.locator("tbody .col-id")).to_have_text([str(third), str(second)])
+    expect(menu).to_be_focused()
+    choose(page, third)
+    buttons = page.get_by_role("toolbar")
+    buttons.get_by_role("button", name="Priority").focus()
+    desk.api("/jobs/actions", {"action": "hold", "ids": [third]})
+    expect(buttons.get_by_role("button", name="Release")).to_be_visible()
+    expect(buttons.get_by_role("button", name="Priority")).to_be_focused()
+
+
+def test_what_was_being_typed_does_not_follow_to_another_view(desk: Desk, open_page: Open) -> None:
+    page = open_page()
+    expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
+    page.clock.install()
+    page.get_by_label("Search jobs").fill("alph")
+    page.get_by_role("link", name="Timeline").click()
+    expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
+    page.clock.run_for(2000)
+    expect(page).to_have_url(f"{desk.url}/timeline")

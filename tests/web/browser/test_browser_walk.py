@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
-from tests.conftest import until
+from tests.web.browser.album import HEIGHT, WIDTH, Album
 from tests.web.browser.conftest import Open
 from tests.web.browser.desk import Desk
-from tests.web.browser.needs import Page, expect
-from tests.web.browser.scenery import busy_day
-
-WIDTH, HEIGHT = 1240, 680
-CURVE_MS = 45_000  # until there is a curve worth a picture that is kept
-
-
-class Album:
-    """The pictures of the walk."""
-
-    def __init__(self, page: Page, folder: Path) -> None:
-        self.page = page
-        self.folder = folder
-
-    def __call__(self, name: str, width: int = WIDTH, height: int = HEIGHT) -> None:
-        self.page.screenshot(path=self.folder / f"{name}.png", clip={"x": 0, "y": 0, "width": width, "height": height})
+from tests.web.browser.needs import expect
 
 
 def test_a_newcomer_does_it_all_from_the_page(desk: Desk, open_page: Open, pictures: Path) -> None:
@@ -38,11 +22,12 @@ def test_a_newcomer_does_it_all_from_the_page(desk: Desk, open_page: Open, pictu
     page.get_by_role("textbox", name="Project").fill("first-steps")
     page.get_by_role("textbox", name="GPU memory").fill("10G")
     expect(page.locator(".draft")).to_have_count(10)
+    page.get_by_label("Folder").evaluate("field => (field.placeholder = '/home/ada/thesis')")  # for the picture
     album("add")
     page.get_by_role("button", name="Add 10 jobs").click()
 
     # See them run on GPUs.
-    expect(page.locator("tbody .is-active")).to_have_count(10)
+    expect(page.locator("tbody .col-state")).to_have_text(["running"] * 10)
     expect(page.locator("tbody .col-devices").first).to_have_text(re.compile("^[01]$"))
     album("queue")
 
@@ -60,40 +45,38 @@ def test_a_newcomer_does_it_all_from_the_page(desk: Desk, open_page: Open, pictu
     expect(page.locator(".job-title .is-state")).to_have_text("running")
     assert desk.api(f"/jobs/{job}")["attempts"] == 2
 
+    # Find the best run of a sweep.
+    page.get_by_role("link", name="Add jobs").click()
+    page.get_by_role("button", name="A sweep").click()
+    page.get_by_role("textbox", name="Command with placeholders").fill("python train.py {lr} 6 0")
+    page.get_by_role("textbox", name="Values of lr").fill("0.1 0.5 0.2")
+    page.get_by_role("textbox", name="GPU memory").fill("1G")
+    page.get_by_role("button", name="Add 3 runs").click()
+    expect(page.locator(".progress").first).to_contain_text("3 succeeded")
+    page.get_by_label("Metric", exact=True).select_option("accuracy")
+    expect(page.get_by_label("Which is best")).to_have_value("high")
+    expect(page.get_by_role("region", name="Best run")).to_contain_text("lr=0.5")
+
     # Pause the queue; what is added waits, and says why.
     page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.locator(".is-paused")).to_be_visible()
-    (waiting,) = desk.add("python pretrain.py 90000 90", gpus=2, gpu_mem="95G", name="big-one")
-    page.get_by_role("link", name="Queue").click()
+    page.get_by_role("link", name="Add jobs").click()
+    page.get_by_role("textbox", name="Commands").fill("python pretrain.py 90000 90")
+    page.get_by_role("textbox", name="Name").fill("big-one")
+    page.get_by_role("spinbutton", name="GPUs").fill("2")
+    page.get_by_role("textbox", name="GPU memory").fill("95G")
+    expect(page.get_by_role("button", name="Add 1 job")).to_be_enabled()
+    page.keyboard.press("Control+Enter")
     page.get_by_role("link", name="big-one").click()
-    expect(page.get_by_label("Why it waits")).to_contain_text("paused")
+    why = page.get_by_label("Why it waits")
+    expect(why).to_contain_text("paused")
     page.get_by_role("button", name="Resume", exact=True).click()
-    expect(page.get_by_label("Why it waits")).to_contain_text("95G")
-    album("why", width=830, height=490)
+    expect(why).to_contain_text("95G")
+    expect(why.get_by_role("link").first).to_have_text(re.compile(r"^job \d+$"))
+    album("why", width=830, height=520)
 
     # Change its priority.
     page.get_by_role("button", name="Priority").click()
     page.get_by_role("spinbutton", name="Priority").fill("90")
     page.get_by_role("dialog").get_by_role("button", name="Change").click()
-    until(lambda: desk.api(f"/jobs/{waiting}")["priority"] == 90, "the new priority")
-
-
-def test_the_best_run_is_seen_at_a_glance(desk: Desk, open_page: Open, pictures: Path) -> None:
-    with busy_day(desk) as scenery:
-        page = open_page("/machine", width=WIDTH, height=HEIGHT)
-        album = Album(page, pictures)
-        expect(page.locator(".residents li")).to_have_count(4)
-        expect(page.locator(".gpu .chart-line").first).to_have_attribute("d", re.compile("^M.*L"))
-        if os.environ.get("DUCKROW_PICTURES"):
-            page.wait_for_timeout(CURVE_MS)
-        album("machine", height=520)
-        page.get_by_role("link", name="Timeline").click()
-        page.get_by_role("button", name="10 min").click()
-        expect(page.get_by_role("button", name="10 min")).to_have_attribute("aria-pressed", "true")
-        expect(page.locator(".bar").first).to_be_visible()
-        album("timeline", height=330)
-        page.goto(f"{desk.url}/sweeps/{scenery.sweep}?metric=loss")
-        page.get_by_label("Coloured by").select_option("metric")
-        expect(page.get_by_role("region", name="Best run")).to_contain_text("lr=0.5")
-        expect(page.locator(".sweep-curves .chart-line")).to_have_count(16)
-        album("sweep")
+    expect(page.locator(".fact", has_text="Priority").locator("dd")).to_have_text("90")

@@ -48,6 +48,14 @@ def test_modules_are_short_and_say_what_they_are_for() -> None:
         assert max(map(len, lines)) <= 120, f"{path.name} has a long line"
 
 
+def test_every_export_is_used() -> None:
+    texts = {path: path.read_text() for path in SCRIPTS}
+    for path, text in texts.items():
+        for name in re.findall(r"^export (?:async )?(?:function|class|const) (\w+)", text, re.MULTILINE):
+            used = any(re.search(rf"\b{name}\b", other) for place, other in texts.items() if place != path)
+            assert used, f"nobody uses {name} of {path.name}"
+
+
 def test_every_sheet_is_used_and_every_import_exists() -> None:
     page = (WEB / "templates" / "page.html").read_text()
     assert not [path.stem for path in SHEETS if not re.search(rf"\b{path.stem}\b", page)]

@@ -2,7 +2,7 @@
 
 import { get } from "./js/api.js";
 import { setClock, startClock } from "./js/clock.js";
-import { fill, h } from "./js/dom.js";
+import { button, fill, h } from "./js/dom.js";
 import { News } from "./js/events.js";
 import { Keyboard } from "./js/keyboard.js";
 import { Refreshing } from "./js/refreshing.js";
@@ -37,24 +37,31 @@ async function open(route, place) {
   const mine = ++opening;
   leave();
   shell.mark(route?.section ?? "");
-  const next = route ? await load(route, place) : null;
-  if (mine !== opening) return;
-  enter(next ?? lost(place), place);
+  const next = route ? await load(route, place) : lost(place);
+  if (mine === opening) enter(next, place);
 }
 
 async function load(route, place) {
-  const module = await route.load();
-  return module.open(place);
+  try {
+    const module = await route.load();
+    return await module.open(place);
+  } catch (error) {
+    console.error(error);
+    return broken();
+  }
 }
 
 function enter(next, place) {
   view = next;
   view.path = place.path;
   fill(main, problem, view.element);
+  main.inert = false;
   problem.hidden = true;
   retitle();
   scrollTo(0, 0);
   keyboard.use(view.keys ?? {});
+  if (document.activeElement === document.body) main.focus({ preventScroll: true }); // it was on what is gone
+  view.opened?.();
   view.refreshing = new Refreshing(() => view.refresh(), tell);
   current.refresh = () => {
     view?.refreshing.want();
@@ -69,6 +76,8 @@ function leave() {
   view?.refreshing.close();
   view?.close?.();
   view = null;
+  keyboard.use({});
+  main.inert = true; // what is still seen until the next view is there does nothing any more
 }
 
 function tell(error) {
@@ -85,6 +94,13 @@ function retitle() {
 function lost(place) {
   const element = h("div", { class: "empty" }, h("h2", {}, "There is no such page"), h("p", {}, place.path));
   return { title: "Not found", element, refresh: async () => {} };
+}
+
+function broken() {
+  const again = button("Reload", () => location.reload(), { class: "button is-main" });
+  const told = h("p", {}, "Is `duckrow web` still running, and the ssh tunnel open?");
+  const element = h("div", { class: "empty" }, h("h2", {}, "This view could not be loaded"), told, again);
+  return { title: "Not loaded", element, refresh: async () => {} };
 }
 
 const news = new News(

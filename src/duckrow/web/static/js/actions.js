@@ -5,8 +5,9 @@ import { edit } from "./changing.js";
 import { current } from "./current.js";
 import { ask } from "./dialog.js";
 import { counted } from "./format.js";
+import { act } from "./in_parts.js";
 import { LIVE, MAY } from "./states.js";
-import { failed, toast } from "./toast.js";
+import { Progress, failed, toast } from "./toast.js";
 
 /**
  * @typedef {object} Targets which jobs: those that are known here, or all that a filter finds
@@ -37,7 +38,7 @@ export function allowed(jobs) {
 export async function perform(action, targets) {
   if (action === "edit") return edit(targets.jobs[0]);
   const body = await prepared(action, targets);
-  return body ? run(body) : undefined;
+  return body ? run(body, targets.count) : undefined;
 }
 
 /** The request, with what the person had to be asked for; null if the answer was no. */
@@ -116,10 +117,11 @@ async function withAnswer(body, asked, name) {
   return answers && { ...body, [name]: Number(answers[name]) };
 }
 
-/** Sends a request, tells what came of it, and offers the way back. */
-export async function run(body) {
+/** Sends a request, tells what came of it, and offers the way back. @param {number} [count] if it has a `select` */
+export async function run(body, count = 0) {
+  const progress = new Progress((done) => `${ACTIONS[body.action].title}: ${done} of ${counted(count, "job")} …`);
   try {
-    const { done, refused, undo } = await post("/jobs/actions", body);
+    const { done, refused, undo } = await act(body, count, (number) => progress.tell(number));
     if (done.length)
       toast(
         `${ACTIONS[body.action].past} ${done.length === 1 ? `job ${done[0]}` : counted(done.length, "job")}.`,
@@ -129,6 +131,7 @@ export async function run(body) {
   } catch (error) {
     failed(error);
   }
+  progress.close();
   current.refresh();
 }
 

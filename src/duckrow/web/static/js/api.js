@@ -5,7 +5,7 @@ import { address } from "./site.js";
 const LIMIT_MS = 30_000;
 
 /** What the server, or the way to it, said against a request: a sentence, and what to do about it. */
-export class ApiError extends Error {
+class ApiError extends Error {
   /** @param {number} status 0: nobody answered @param {string} sentence @param {string | null} hint */
   constructor(status, sentence, hint = null) {
     super(sentence);

@@ -60,6 +60,19 @@ export function fill(element, ...children) {
   return element;
 }
 
+/**
+ * Fills an element only if what it shows has changed: focus and selection in it survive a refresh.
+ * @param {HTMLElement} element
+ * @param {any} shown what decides how it looks
+ * @param {() => (Child | Child[])} make
+ */
+export function refill(element, shown, make) {
+  const signature = JSON.stringify(shown);
+  if (element.shown === signature) return;
+  element.shown = signature;
+  fill(element, make());
+}
+
 /** Sets a text only where it differs: a selection or a tooltip on it survives. */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;

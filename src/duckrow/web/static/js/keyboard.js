@@ -54,6 +54,7 @@ const HELP = [
       ["Delete", "remove"],
     ],
   ],
+  ["Add", [["Ctrl Enter", "add what is shown"]]],
   [
     "Log",
     [

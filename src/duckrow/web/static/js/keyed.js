@@ -9,12 +9,14 @@
  * @param {(child: Element, item: T) => void} update brings a child up to date
  */
 export function keyed(parent, items, keyOf, make, update) {
+  const focused = document.activeElement;
   const before = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+  const wanted = new Set(items.map((item) => String(keyOf(item))));
+  for (const [key, child] of before) if (!wanted.has(key)) child.remove(); // first, so that the others need not move
   let place = parent.firstElementChild;
   for (const item of items) {
     const key = String(keyOf(item));
     let child = before.get(key);
-    before.delete(key);
     if (!child) {
       child = make(item);
       child.dataset.key = key;
@@ -23,5 +25,6 @@ export function keyed(parent, items, keyOf, make, update) {
     if (child === place) place = place.nextElementSibling;
     else parent.insertBefore(child, place);
   }
-  for (const child of before.values()) child.remove();
+  // A child that moves loses the focus on the way.
+  if (focused !== document.activeElement && parent.contains(focused)) focused.focus({ preventScroll: true });
 }

@@ -29,7 +29,7 @@ export function showMenu(anchor, entries) {
   );
   document.body.append(menu);
   place(menu, anchor);
-  menu.addEventListener("keydown", (event) => moved(event, menu));
+  menu.addEventListener("keydown", (event) => pressed(event, menu, entries));
   open = { menu, anchor };
   menu.firstElementChild?.focus();
 }
@@ -52,13 +52,22 @@ function place(menu, anchor) {
   menu.style.left = `${scrollX + Math.max(8, left)}px`;
 }
 
-function moved(event, menu) {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+/** The keys are the menu's while it is open: those of the view would act on other jobs. */
+function pressed(event, menu, entries) {
+  event.stopPropagation();
   if (event.key === "Escape" || event.key === "Tab") closeMenu();
-  if (!step) return;
-  event.preventDefault();
-  const entries = [...menu.children];
-  entries[(entries.indexOf(document.activeElement) + step + entries.length) % entries.length].focus();
+  const entry = entries.find(({ key }) => key === event.key);
+  if (entry) {
+    closeMenu();
+    entry.choose();
+  }
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step) moveFocus([...menu.children], step);
+  if (entry || step) event.preventDefault();
+}
+
+function moveFocus(buttons, step) {
+  buttons[(buttons.indexOf(document.activeElement) + step + buttons.length) % buttons.length].focus();
 }
 
 document.addEventListener("pointerdown", (event) => {

@@ -15,6 +15,7 @@ import { BASE, address } from "./site.js";
  * @property {number} [every_ms] refresh so often even without news
  * @property {Record<string, () => void>} [keys] keys of this view
  * @property {(query: URLSearchParams) => void} [moved] the address changed within the view
+ * @property {() => void} [opened] it is on the page now
  * @property {() => void} [close]
  */
 

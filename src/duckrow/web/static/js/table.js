@@ -7,7 +7,7 @@ import { keyed } from "./keyed.js";
  * @template T
  * @typedef {object} Column
  * @property {string} id
- * @property {string} title
+ * @property {string | HTMLElement} title
  * @property {string} [hint] what the heading means
  * @property {string} [sort] the word that sorts by it
  * @property {string} [kind] the class, where the id is somebody's text

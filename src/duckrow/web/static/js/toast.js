@@ -1,6 +1,6 @@
 /** Short messages in the corner, some of them with a way back. */
 
-import { h } from "./dom.js";
+import { h, say } from "./dom.js";
 
 const SHOWN_MS = 9000;
 const MOST = 4;
@@ -9,6 +9,7 @@ const MOST = 4;
  * @param {string} text
  * @param {(() => any) | null} [undo] what takes it back
  * @param {"" | "is-problem"} [kind]
+ * @returns {HTMLElement}
  */
 export function toast(text, undo = null, kind = "") {
   const place = document.getElementById("toasts");
@@ -20,6 +21,26 @@ export function toast(text, undo = null, kind = "") {
   place.append(card);
   while (place.children.length > MOST) place.firstElementChild.remove();
   setTimeout(close, kind ? SHOWN_MS * 2 : SHOWN_MS);
+  return card;
+}
+
+/** One message that tells how far something is that takes a while. */
+export class Progress {
+  /** @param {(done: string) => string} text */
+  constructor(text) {
+    this.text = text;
+    this.card = null;
+  }
+
+  /** @param {number} done */
+  tell(done) {
+    if (!this.card?.isConnected) this.card = toast("");
+    say(this.card.firstElementChild, this.text(done.toLocaleString("en")));
+  }
+
+  close() {
+    this.card?.remove();
+  }
 }
 
 /** @param {Error & {hint?: string | null}} error */

@@ -3,8 +3,8 @@
 import { button, fill, h } from "../dom.js";
 import { rewrite } from "../router.js";
 import { READ_ONLY } from "../site.js";
-import { JobsForm } from "./jobs_form.js";
-import { SweepForm } from "./sweep_form.js";
+import { jobsForm } from "./jobs_form.js";
+import { sweepForm } from "./sweep_form.js";
 
 /** @param {import("../router.js").Place} place */
 export function open(place) {
@@ -25,7 +25,7 @@ class Add {
   title = "Add";
 
   constructor(place) {
-    this.forms = { jobs: new JobsForm(), sweep: new SweepForm() };
+    this.forms = { jobs: jobsForm(), sweep: sweepForm() };
     this.tabs = [
       ["jobs", "Commands"],
       ["sweep", "A sweep"],
@@ -42,6 +42,12 @@ class Add {
     for (const tab of this.tabs) tab.setAttribute("aria-pressed", String(tab.dataset.kind === kind));
     fill(this.body, this.forms[kind].element);
     this.forms[kind].preview.want();
+    this.opened();
+  }
+
+  /** One has come to type. */
+  opened() {
+    this.forms[this.kind].text.focus();
   }
 
   async refresh() {

@@ -17,8 +17,9 @@ const PLAIN = Object.freeze({
 
 /** Turns lines into nodes, one after the other: a colour lasts until it is taken back. */
 export class Ansi {
-  constructor() {
-    this.style = { ...PLAIN };
+  /** @param {object | null} style that of the text before */
+  constructor(style = null) {
+    this.style = { ...PLAIN, ...style };
   }
 
   /** @param {string} line @returns {(Node | string)[]} */
@@ -32,6 +33,12 @@ export class Ansi {
     }
     this.add(found, line.slice(from));
     return found;
+  }
+
+  /** Only remembers the colours of a text. @param {string} text */
+  pass(text) {
+    if (!text.includes("\x1b")) return;
+    for (const code of text.matchAll(CODES)) if (code[2] === "m") this.apply(code[1].split(/[;:]/).map(Number));
   }
 
   add(found, text) {

@@ -1,7 +1,7 @@
 /** The facts of a job, each with its word; those that are not known are left out. */
 
 import { countFrom } from "../clock.js";
-import { button, fill, h } from "../dom.js";
+import { button, h, refill } from "../dom.js";
 import { duration, exactMoment, memory, moment, took, value } from "../format.js";
 import { LIVE } from "../states.js";
 import { failed, toast } from "../toast.js";
@@ -11,11 +11,10 @@ const NEEDS = { gpu_mem_mb: "GPU memory", total_gpu_mem_mb: "GPU memory in all",
 /** @param {HTMLElement} list @param {any} job */
 export function showFacts(list, job) {
   const facts = factsOf(job).filter(([, told]) => told !== "" && told !== null && told !== undefined);
-  const signature = JSON.stringify(facts.map(([word, told]) => [word, told instanceof Node ? told.textContent : told]));
-  if (list.dataset.shown === signature) return; // a text that is being selected stays
-  list.dataset.shown = signature;
-  fill(
-    list,
+  // A text that only counts on has not changed.
+  const text = (told) => (told instanceof Node ? (told.dataset.since ?? told.textContent) : told);
+  const shown = facts.map(([word, told]) => [word, text(told)]);
+  refill(list, shown, () =>
     facts.map(([word, told]) => h("div", { class: "fact" }, h("dt", {}, word), h("dd", {}, told))),
   );
 }
@@ -28,7 +27,7 @@ function factsOf(job) {
     ["Needs", needs(job)],
     ["PID", job.pid],
     ["Exit", job.signal ? `signal ${job.signal}` : job.exit_code],
-    ["Runs for", runs(job)],
+    [LIVE.includes(job.state) ? "Runs for" : "Ran for", runs(job)],
     ["Done in about", job.eta_s ? duration(job.eta_s) : ""],
     ["Peak memory", memory(job.peak_memory_mb)],
     ["GPU busy", typeof job.utilization === "number" ? `${Math.round(job.utilization)} %` : ""],

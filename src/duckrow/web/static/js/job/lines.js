@@ -3,59 +3,45 @@
 import { fill, h } from "../dom.js";
 import { counted } from "../format.js";
 import { Ansi } from "./ansi.js";
+import { Screen } from "./screen.js";
 
-const LONGEST = 4000;
-
-/** What a terminal shows in the end of a line that went back with carriage returns. @param {string} line */
-function folded(line) {
-  const shown = line.replace(/[\r\s]+$/, "");
-  return shown.slice(shown.lastIndexOf("\r") + 1);
-}
-
-/** A block of lines that can grow: complete lines, and one that is still being written. */
+/** A block of lines that can grow. */
 export class Lines {
   constructor() {
     this.element = h("div", { class: "log-block" });
-    this.ansi = new Ansi();
-    this.unfinished = "";
-    this.open = null; // the element of the unfinished line
+    this.screen = new Screen();
   }
 
   /** @param {string} text what was written since */
   push(text) {
-    const parts = (this.unfinished + text).split("\n");
-    this.unfinished = kept(parts.pop());
-    const made = parts.map((line) => this.line(line));
-    if (made.length && this.open) {
-      this.open.remove();
-      this.open = null;
+    this.screen.write(text);
+    this.draw();
+    this.screen.forget();
+  }
+
+  /** From the last row to the first: each new one is put before the one that was drawn last. */
+  draw() {
+    let next = null;
+    for (const row of this.screen.rows.toReversed()) {
+      if (!row.element && (row.text || row.isEnded)) {
+        row.element = h("div", { class: "line" });
+        this.element.insertBefore(row.element, next);
+      }
+      if (row.isChanged) drawRow(row);
+      row.isChanged = false;
+      next = row.element ?? next;
     }
-    this.element.append(...made);
-    this.showUnfinished();
   }
 
-  line(text) {
-    return show(h("div", { class: "line" }), text, this.ansi);
-  }
-
-  showUnfinished() {
-    if (!this.unfinished) return;
-    if (!this.open) this.element.append((this.open = h("div", { class: "line" })));
-    const ansi = new Ansi(); // it is drawn again and again: its colours must not count twice
-    ansi.style = { ...this.ansi.style };
-    show(this.open, this.unfinished, ansi);
+  /** Goes on with what another block had not finished. @param {Lines} before */
+  takeOver(before) {
+    this.screen = before.screen.handOver();
+    this.element.append(...this.screen.rows.flatMap((row) => row.element ?? []));
   }
 }
 
-function show(element, text, ansi) {
-  const line = folded(text);
-  const rest = line.length - LONGEST;
-  const more = rest > 0 ? h("span", { class: "soft" }, ` … ${counted(rest, "character")} more in the file`) : null;
-  return fill(element, ansi.nodes(rest > 0 ? line.slice(0, LONGEST) : line), more);
-}
-
-/** Of a progress bar that is drawn for days only the last states are kept. */
-function kept(unfinished) {
-  const last = unfinished.lastIndexOf("\r", unfinished.length - 2);
-  return last > 0 ? unfinished.slice(unfinished.lastIndexOf("\r", last - 1) + 1) : unfinished;
+function drawRow({ element, text, rest, style }) {
+  if (!element) return;
+  const more = rest ? h("span", { class: "soft" }, ` … ${counted(rest, "character")} more in the file`) : null;
+  fill(element, new Ansi(style).nodes(text.trimEnd()), more);
 }

@@ -31,6 +31,7 @@ export class LogWindow {
       tabindex: 0,
       role: "log",
       "aria-label": "Log",
+      "aria-live": "off", // a training would talk all day
       on: { scroll: () => this.scrolled() },
     });
   }
@@ -52,7 +53,15 @@ export class LogWindow {
       this.isFollowing = true;
       this.toEnd();
       this.stream.begin(this.to);
+      await this.fillScreen();
     });
+  }
+
+  /** Folded bars may leave so few lines that there is nothing to scroll: then what is before them is read, too. */
+  async fillScreen() {
+    const { element } = this;
+    while (this.from > 0 && this.blocks.length < MOST_BLOCKS && element.scrollHeight <= element.clientHeight)
+      if (!(await this.more("before"))) return;
   }
 
   async toStart() {
@@ -125,17 +134,11 @@ export class LogWindow {
     this.onChange();
   }
 
-  /** A new block takes over the line that the last one had not finished. */
+  /** A new block takes over what the last one had not finished. */
   newTail(part) {
     const before = this.blocks.at(-1)?.lines;
     const tail = this.block({ from: part.from, to: part.from, text: "" });
-    if (before) tail.lines.ansi = before.ansi;
-    if (before?.open) {
-      tail.lines.unfinished = before.unfinished;
-      before.open.remove();
-      before.open = null;
-      before.unfinished = "";
-    }
+    if (before) tail.lines.takeOver(before);
     this.element.append(tail.lines.element);
     return tail;
   }

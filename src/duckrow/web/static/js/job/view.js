@@ -1,7 +1,7 @@
 /** One job: everything known of it, why it waits, its attempts, its log, its curves. */
 
 import { get } from "../api.js";
-import { fill, h, say, show } from "../dom.js";
+import { h, refill, say, show } from "../dom.js";
 import { showState } from "../queue/columns.js";
 import { READ_ONLY, address } from "../site.js";
 import { Attempts } from "./attempts.js";
@@ -11,6 +11,7 @@ import { Environment } from "./environment.js";
 import { showFacts } from "./facts.js";
 import { Log } from "./log.js";
 import { showStory } from "./story.js";
+import { showWhy } from "./why.js";
 
 /** @param {import("../router.js").Place} place */
 export function open(place) {
@@ -74,16 +75,7 @@ class JobPage {
     showState(this.state, job);
     this.showOrigin(job);
     if (!READ_ONLY) actionButtons(this.buttons, job);
-    show(this.why, reasons.length);
-    fill(
-      this.why,
-      h("h2", {}, "Why it waits"),
-      h(
-        "ul",
-        {},
-        reasons.map((reason) => h("li", {}, reason)),
-      ),
-    );
+    showWhy(this.why, reasons);
     showFacts(this.facts, job);
     this.attempts.show(job.attempts_list ?? [], this.attempt ?? job.attempts);
     show(this.storyPanel, job.events.length);
@@ -93,11 +85,14 @@ class JobPage {
   }
 
   showOrigin(job) {
-    const sweep = job.sweep
-      ? [" · sweep ", h("a", { href: address(`/sweeps/${encodeURIComponent(job.sweep_id ?? job.sweep)}`) }, job.sweep)]
-      : [];
-    const project = h("a", { href: address(`/?project=${encodeURIComponent(job.project)}`) }, job.project);
-    fill(this.origin, `job ${job.id} · project `, project, sweep, job.detail ? ` · ${job.detail}` : "");
+    const link = (path, word) => h("a", { href: address(path) }, word);
+    refill(this.origin, [job.project, job.sweep, job.detail], () => [
+      `job ${job.id} · project `,
+      link(`/?project=${encodeURIComponent(job.project)}`, job.project),
+      job.sweep ? " · sweep " : "",
+      job.sweep ? link(`/sweeps/${encodeURIComponent(job.sweep_id ?? job.sweep)}`, job.sweep) : "",
+      job.detail ? ` · ${job.detail}` : "",
+    ]);
   }
 
   choose(number) {

@@ -2,7 +2,7 @@
 
 import { serverNow } from "../clock.js";
 import { Chart } from "../chart.js";
-import { button, fill, h, say, show } from "../dom.js";
+import { button, h, refill, say, show } from "../dom.js";
 import { memory, shortTime } from "../format.js";
 import { READ_ONLY } from "../site.js";
 import { jobShares, foreignShare, MemoryBar } from "./memory_bar.js";
@@ -57,7 +57,9 @@ export class GpuCard {
     this.state.dataset.state = gpu.state;
     show(this.why, gpu.why);
     say(this.why, gpu.why ?? "");
-    fill(this.figures, figures(gpu));
+    refill(this.figures, figures(gpu), () =>
+      figures(gpu).map(([figure, word]) => h("span", {}, h("b", {}, figure), word ? ` ${word}` : "")),
+    );
     this.bar.show(gpu.total_mb, [...jobShares(gpu.jobs), ...foreignShare(gpu)]);
     this.residents.show(gpu);
     this.showCurves(gpu, points, minutes);
@@ -82,16 +84,13 @@ export class GpuCard {
 
   showButtons(gpu) {
     const actions = gpu.state === "draining" ? ["undrain", "remove"] : ["drain", "remove"];
-    if (this.buttons.dataset.shown === actions.join()) return;
-    this.buttons.dataset.shown = actions.join();
     const titles = { drain: "Drain", undrain: "Use again", remove: "Remove…" };
     const hints = {
       drain: "Start nothing more on it",
       undrain: "Let jobs start on it",
       remove: "Take it away from duckrow",
     };
-    fill(
-      this.buttons,
+    refill(this.buttons, actions, () =>
       actions.map((action) =>
         button(titles[action], () => this.onAction(action), {
           class: "button is-quiet",
@@ -113,5 +112,5 @@ function figures(gpu) {
   if (gpu.reserved_mb) parts.push([memory(gpu.reserved_mb), "reserved"]);
   if (gpu.utilization !== null) parts.push([`${Math.round(gpu.utilization)} %`, "busy"]);
   if (gpu.temperature !== null) parts.push([`${gpu.temperature} °C`, ""]);
-  return parts.map(([figure, word]) => h("span", {}, h("b", {}, figure), word ? ` ${word}` : ""));
+  return parts;
 }

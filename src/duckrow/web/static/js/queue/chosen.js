@@ -1,8 +1,9 @@
 /** The jobs that are selected, and the bar that acts on them. */
 
 import { ACTIONS, allowed, perform } from "../actions.js";
-import { button, fill, h, say, show } from "../dom.js";
+import { button, h, say, show } from "../dom.js";
 import { counted } from "../format.js";
+import { keyed } from "../keyed.js";
 
 export class Chosen {
   /** @param {() => void} onChange the rows must be drawn again */
@@ -77,16 +78,17 @@ export class Chosen {
     const actions = this.isAll
       ? ["kill", "rerun", "hold", "release", "priority", "remove"]
       : allowed([...this.jobs.values()]);
-    if (this.shown === actions.join()) return;
-    this.shown = actions.join();
-    fill(
+    const make = (action) =>
+      button(ACTIONS[action].title, () => this.act(action), {
+        class: `button${ACTIONS[action].destroys ? " is-danger-quiet" : ""}`,
+        data: { action },
+      });
+    keyed(
       this.buttons,
-      actions.map((action) =>
-        button(ACTIONS[action].title, () => this.act(action), {
-          class: `button${ACTIONS[action].destroys ? " is-danger-quiet" : ""}`,
-          data: { action },
-        }),
-      ),
+      actions,
+      (action) => action,
+      make,
+      () => {},
     );
   }
 

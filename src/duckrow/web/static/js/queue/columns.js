@@ -12,17 +12,18 @@ const USUAL_PRIORITY = 30;
  * @param {object} parts
  * @param {(job: any) => boolean} parts.isChosen
  * @param {(job: any, isChosen: boolean, event: MouseEvent) => void} parts.choose
+ * @param {HTMLElement} parts.chooseAll what stands above the checkboxes
  * @param {(button: HTMLElement, job: any) => void} parts.menu
  */
-export function columns({ isChosen, choose, menu }) {
-  const acting = READ_ONLY ? [] : [checkbox(isChosen, choose)];
+export function columns({ isChosen, choose, chooseAll, menu }) {
+  const acting = READ_ONLY ? [] : [checkbox(isChosen, choose, chooseAll)];
   const ending = READ_ONLY ? [] : [more(menu)];
   return [...acting, ...FACTS, ...ending];
 }
 
-const checkbox = (isChosen, choose) => ({
+const checkbox = (isChosen, choose, chooseAll) => ({
   id: "choose",
-  title: "",
+  title: chooseAll,
   show(cell, job) {
     if (!cell.firstChild) {
       const click = (event) => choose(cell.parentElement.item, cell.firstChild.checked, event);

@@ -1,7 +1,7 @@
 /** The filters above the queue: groups of states, a search, project, sweep, state; kept in the address. */
 
 import { current } from "../current.js";
-import { button, fill, h, say, show } from "../dom.js";
+import { button, fill, h, refill, say, show } from "../dom.js";
 import { READ_ONLY } from "../site.js";
 import { setPause } from "../shell.js";
 import { GROUPS } from "../states.js";
@@ -40,6 +40,7 @@ export class Filters {
   /** @param {(change: Partial<Filter>) => void} onChange */
   constructor(onChange) {
     this.onChange = onChange;
+    this.typing = 0;
     this.tabs = GROUPS.map((group) => this.tab(group));
     this.search = this.searchBox();
     this.project = select("Project", (value) => onChange({ project: value }));
@@ -69,12 +70,16 @@ export class Filters {
   }
 
   searchBox() {
-    let timer = 0;
     const typed = () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => this.onChange({ q: this.search.value.trim() }), TYPING_MS);
+      clearTimeout(this.typing);
+      this.typing = setTimeout(() => this.onChange({ q: this.search.value.trim() }), TYPING_MS);
     };
     return h("input", { type: "search", placeholder: "Search  /", "aria-label": "Search jobs", on: { input: typed } });
+  }
+
+  /** What was being typed must not change the address of another view. */
+  close() {
+    clearTimeout(this.typing);
   }
 
   /** @param {Filter} filter @param {Record<string, number>} counts of each state and outcome */
@@ -98,13 +103,7 @@ export class Filters {
   showProjects(projects) {
     const names = projects.map((project) => project.name);
     if (this.filter.project && !names.includes(this.filter.project)) names.push(this.filter.project);
-    if (this.shown !== names.join("\n"))
-      fill(
-        this.project,
-        option("", "all projects"),
-        names.map((name) => option(name, name)),
-      );
-    this.shown = names.join("\n");
+    refill(this.project, names, () => [option("", "all projects"), ...names.map((name) => option(name, name))]);
     this.project.value = this.filter.project;
     show(this.pause, this.filter.project && !READ_ONLY);
     say(this.pause, `${this.isPaused() ? "Resume" : "Pause"} ${this.filter.project}`);

@@ -30,6 +30,12 @@ class Queue {
     this.chosen = new Chosen(() => this.draw());
     this.filters = new Filters((change) => this.refine({ ...change, page: 1 }));
     this.pager = new Pager((page) => this.refine({ page }));
+    this.pageBox = h("input", {
+      type: "checkbox",
+      "aria-label": "Select all on this page",
+      title: "Select all on this page (X)",
+      on: { click: () => this.choosePage() },
+    });
     this.table = this.makeTable();
     this.cursor = new Cursor(this.table);
     this.empty = h("div", { class: "empty", hidden: true });
@@ -55,6 +61,7 @@ class Queue {
       columns: columns({
         isChosen: (job) => this.chosen.has(job),
         choose: (job, isChosen, event) => this.choose(job, isChosen, event),
+        chooseAll: this.pageBox,
         menu: (button, job) => this.menu(button, job),
       }),
       onSort: (word) => this.refine({ sort: nextSort(this.filter.sort, word), page: 1 }),
@@ -80,9 +87,16 @@ class Queue {
     this.filters.show(this.filter, counts);
     this.chosen.show(items, total, queryFrom({ ...this.filter, sort: "", page: 1 }).toString());
     this.table.show(items, this.filter.sort);
+    this.showPageBox(items);
     this.pager.show(this.filter.page, PER_PAGE, total);
     show(this.empty, !items.length);
     if (!items.length) fill(this.empty, this.isFiltered() ? nothingFound() : welcome());
+  }
+
+  showPageBox(items) {
+    const chosen = items.filter((job) => this.chosen.has(job)).length;
+    this.pageBox.checked = chosen > 0 && chosen === items.length;
+    this.pageBox.indeterminate = chosen > 0 && chosen < items.length;
   }
 
   isFiltered() {
@@ -104,6 +118,10 @@ class Queue {
 
   moved(query) {
     this.refine(filterFrom(query));
+  }
+
+  close() {
+    this.filters.close();
   }
 
   /** With the shift key: all rows from the last one that was clicked. */

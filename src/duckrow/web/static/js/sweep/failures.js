@@ -2,7 +2,7 @@
 
 import { post } from "../api.js";
 import { current } from "../current.js";
-import { button, fill, h, show } from "../dom.js";
+import { button, h, refill, show } from "../dom.js";
 import { counted } from "../format.js";
 import { READ_ONLY, address } from "../site.js";
 import { failed, toast } from "../toast.js";
@@ -19,19 +19,17 @@ export class Failures {
   /** @param {{text: string, count: number, ids: number[]}[]} failures */
   show(failures) {
     show(this.element, failures.length);
-    const signature = JSON.stringify(failures);
-    if (signature === this.shown) return;
-    this.shown = signature;
     const total = failures.reduce((sum, failure) => sum + failure.count, 0);
     const all =
       READ_ONLY || failures.length < 2
         ? null
         : button(`Rerun all ${total}`, () => this.rerun({ failed: true }), { data: { action: "rerun-failed" } });
-    fill(this.head, h("h2", {}, `${counted(total, "run")} failed`), h("span", { class: "spread" }), all);
-    fill(
-      this.list,
-      failures.map((failure) => this.row(failure)),
-    );
+    refill(this.head, failures, () => [
+      h("h2", {}, `${counted(total, "run")} failed`),
+      h("span", { class: "spread" }),
+      all,
+    ]);
+    refill(this.list, failures, () => failures.map((failure) => this.row(failure)));
   }
 
   row(failure) {

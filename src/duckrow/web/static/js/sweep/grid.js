@@ -1,6 +1,6 @@
 /** The runs as a grid of two parameters, coloured by state or by a metric. */
 
-import { fill, h, show } from "../dom.js";
+import { fill, h, refill, show } from "../dom.js";
 import { value } from "../format.js";
 import { address } from "../site.js";
 import { colour, status } from "../states.js";
@@ -41,17 +41,15 @@ export class Grid {
     this.showAxes(sweep.varying);
     const scale = this.by.value === "metric" ? metricScale(sweep.rows, best.metric) : null;
     this.showLegend(scale, best.metric);
-    const signature = JSON.stringify([
+    const shown = [
       this.across.value,
       this.down.value,
       this.by.value,
       best.metric,
       best.run?.job,
       sweep.rows.map((row) => [row.job, status(row), scale && row.metrics?.[best.metric]]),
-    ]);
-    if (signature === this.shown) return;
-    this.shown = signature;
-    fill(this.table, this.drawn(sweep, scale));
+    ];
+    refill(this.table, shown, () => this.drawn(sweep, scale));
   }
 
   showAxes(varying) {

@@ -33,7 +33,7 @@ class SweepPage {
     this.failures = new Failures(this.id);
     this.best = new Best((choice) => this.choose(choice), {
       metric: place.query.get("metric") ?? "",
-      best: place.query.get("best") ?? "low",
+      best: place.query.get("best") ?? "",
     });
     this.grid = new Grid();
     this.curves = new Curves(this.id);
@@ -86,7 +86,7 @@ class SweepPage {
   choose({ metric, best }) {
     const query = new URLSearchParams();
     if (metric) query.set("metric", metric);
-    if (best !== "low") query.set("best", best);
+    if (best) query.set("best", best);
     rewrite(query);
     this.refreshing.want();
   }

@@ -1,0 +1,125 @@
+/**
+ * What a terminal would show of a log: rows that are written over by carriage returns and by moving up again, as
+ * progress bars do, nested ones too. Of a bar that is drawn for days only its last state is kept.
+ */
+
+import { Ansi } from "./ansi.js";
+
+const REACH = 50; // rows above the last one that can still be written over: about a terminal's height
+const LONGEST = 4000;
+
+// A line feed, a carriage return, a cursor that moves (A B E F G), all below (J) or a row (K) that is cleared.
+const MOVES = /\n|\r|\x1b\[(\d*)([ABEFGJK])/g;
+const CUT = /\x1b(\[[\d;:]*)?$/; // a command whose end is still to come
+
+/**
+ * @typedef {object} Row
+ * @property {string} text with its colours; what is longer than a person reads is only counted
+ * @property {number} rest so many characters more
+ * @property {object | null} style that of the text before
+ * @property {boolean} isEnded a line feed made the next row: it is a line, if an empty one
+ * @property {boolean} isChanged since somebody looked
+ */
+
+/** @returns {Row} */
+const newRow = () => ({ text: "", rest: 0, style: null, isEnded: false, isChanged: false });
+
+export class Screen {
+  rows = [newRow()];
+
+  at = 0; // the row of the cursor
+
+  isAtStart = true; // of its row: what is printed next takes the place of what is there
+
+  turn = null; // the row that was last gone back to
+
+  ink = new Ansi();
+
+  cut = "";
+
+  /** @param {string} text what was printed */
+  write(text) {
+    const all = this.cut + text;
+    this.cut = CUT.exec(all)?.[0] ?? "";
+    const whole = all.slice(0, all.length - this.cut.length);
+    let from = 0;
+    for (const move of whole.matchAll(MOVES)) {
+      this.print(whole.slice(from, move.index));
+      from = move.index + move[0].length;
+      this.move(move[2] ?? move[0], Number(move[1] || 0));
+    }
+    this.print(whole.slice(from));
+  }
+
+  get row() {
+    return this.rows[this.at];
+  }
+
+  print(text) {
+    if (!text) return;
+    const { row } = this;
+    if (this.isAtStart) Object.assign(row, { text: "", rest: 0, style: { ...this.ink.style } });
+    this.isAtStart = false;
+    const room = LONGEST - row.text.length;
+    row.text += text.slice(0, room);
+    row.rest += Math.max(0, text.length - room);
+    row.isChanged = true;
+    this.ink.pass(text);
+  }
+
+  move(how, count) {
+    if (how === "\n" || how === "E") this.down(count || 1);
+    else if (how === "A" || how === "F") this.up(count || 1);
+    else if (how === "B") this.at = Math.min(this.rows.length - 1, this.at + (count || 1));
+    else if (how === "J" && count === 0) this.clear(this.rows.slice(this.isAtStart ? this.at : this.at + 1));
+    else if (how === "K" && (count === 2 || this.isAtStart)) this.clear([this.row]);
+    if ("\n\rEF".includes(how) || (how === "G" && count < 2)) this.isAtStart = true;
+  }
+
+  down(count) {
+    for (let step = 0; step < Math.min(count, REACH); step += 1) {
+      if (this.at === this.rows.length - 1) {
+        this.row.isEnded = true;
+        this.rows.push(newRow());
+      }
+      this.at += 1;
+    }
+  }
+
+  /** Above the first row are those of a part of the log that was not read: they come when they are written. */
+  up(count) {
+    const steps = Math.min(count, REACH);
+    while (this.at < steps) {
+      this.rows.unshift(newRow());
+      this.at += 1;
+    }
+    this.at -= steps;
+    this.turn = this.row;
+  }
+
+  clear(rows) {
+    for (const row of rows) if (row.text) Object.assign(row, { text: "", rest: 0, isChanged: true });
+  }
+
+  /** Rows that are too far up stay as they are. */
+  forget() {
+    const count = Math.max(0, Math.min(this.at, this.rows.length - REACH));
+    this.rows.splice(0, count);
+    this.at -= count;
+  }
+
+  /** The rows that may still be written over go on in a screen of their own; those before them stay here. */
+  handOver() {
+    const turn = this.rows.indexOf(this.turn);
+    const first = turn < 0 ? this.at : Math.min(turn, this.at);
+    const { at, isAtStart, ink, cut } = this;
+    return Object.assign(new Screen(), {
+      rows: this.rows.splice(first),
+      at: at - first,
+      isAtStart,
+      turn: this.turn,
+      ink,
+      cut,
+    });
+  }
+}

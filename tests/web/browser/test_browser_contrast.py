@@ -1,0 +1,63 @@
+"""Whatever comes up can be read: its contrast is measured, light and dark."""
+
+from __future__ import annotations
+
+from tests.conftest import until
+from tests.web.browser.conftest import Complaints, Open
+from tests.web.browser.contrast import THEMES, too_faint, turn
+from tests.web.browser.desk import Desk
+from tests.web.browser.needs import expect
+from tests.web.browser.scenery import spread_out
+
+OUTCOMES = "succeeded failed out-of-memory timed-out killed lost skipped".split()
+COLOURS = [*range(30, 38), *range(90, 98), 2, 7, "37;41", "30;42", "30;43", "37;44", "97;45", "30;46"]
+
+
+def test_all_outcomes_colours_menus_and_messages_can_be_read(
+    desk: Desk, open_page: Open, complaints: Complaints
+) -> None:
+    jobs = desk.add(*["true"] * len(OUTCOMES), name="ended")
+    words = "".join(rf"\033[{colour}m ink {colour} \033[0m\n" for colour in COLOURS)
+    coloured = desk.done(f"printf '{words}'", name="coloured")
+    until(lambda: all(desk.status(job) == "succeeded" for job in jobs), "the end of all jobs")
+    for job, outcome in zip(jobs, OUTCOMES, strict=True):
+        desk.duckrow.sql("UPDATE jobs SET outcome = ? WHERE id = ?", outcome, job)
+        desk.duckrow.sql("UPDATE attempts SET outcome = ? WHERE job_id = ?", outcome, job)
+    spread_out(desk)
+    live = desk.running(name="live")
+    page = open_page()
+    faint: list[str] = []
+
+    def look(at: str) -> None:
+        for theme in THEMES:
+            turn(page, theme)
+            faint.extend(f"{at}, {theme}: {text}" for text in too_faint(page))
+
+    page.get_by_label(f"Select job {live}").check()
+    page.get_by_label("Select job").nth(2).hover()
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.locator(".is-paused")).to_be_visible()
+    look("bar and message")
+    page.get_by_role("button", name=f"Actions for job {live}").click()
+    look("menu")
+    page.get_by_role("menuitem", name="Kill").click()
+    look("dialog")
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    look("keys")
+    page.goto(f"{desk.url}/timeline?span=10m")
+    expect(page.locator(".bar")).to_have_count(len(OUTCOMES) + 2)
+    look("timeline")
+    page.goto(f"{desk.url}/jobs/{coloured}")
+    expect(page.locator(".line")).to_have_count(len(COLOURS))
+    page.get_by_label("Search the log").fill("ink")
+    expect(page.locator(".log-hit")).to_have_count(len(COLOURS))
+    page.locator(".log-hit").nth(3).click()
+    expect(page.locator(".is-hit")).to_be_visible()
+    look("log")
+    page.context.clear_cookies()
+    page.reload()
+    look("sign in")
+    assert all("401" in complaint for complaint in complaints)
+    complaints.clear()
+    assert not faint, "\n".join(faint)
