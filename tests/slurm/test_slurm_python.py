@@ -48,7 +48,7 @@ def test_a_command_is_submitted_and_its_log_read(duckrow: SlurmDuckrow) -> None:
 def test_what_makes_no_sense_on_a_cluster_is_refused() -> None:
     with pytest.raises(package.UsageError, match="max_workers is for this machine"):
         package.Executor(2, engine="slurm")
-    with pytest.raises(package.UsageError, match="hold= does not go with on="):
-        package.submit("true", on="slurm", hold=True)
+    with pytest.raises(package.UsageError, match="begin= does not go with on="):
+        package.submit("true", on="slurm", begin="+1h")
     with pytest.raises(package.UsageError, match="there is no such cluster"):
         package.submit("true", on="horeka")

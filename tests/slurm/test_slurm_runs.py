@@ -173,10 +173,10 @@ def test_slurm_jobs_that_cannot_begin_are_told_and_not_submitted_for_ever(duckro
 
 def test_runs_on_a_cluster_cannot_be_changed_and_that_is_said(duckrow: SlurmDuckrow) -> None:
     duckrow("submit", "--on", "slurm", "--partition", "main", "--sbatch=--begin=now+1hour", "--", "true")
-    for words in (["hold", "1"], ["priority", "50", "1"], ["rm", "1"]):
+    for words in (["move", "1", "--first"], ["edit", "1", "--gpus", "2"], ["rm", "1"]):
         refused = duckrow(*words, ok=False)
         assert refused.returncode == 2
-        assert "it can be killed, but not changed" in refused.stderr
+        assert "killed, but not changed otherwise" in refused.stderr
     assert "waits for a SLURM job" in duckrow("why", "1").stdout
     duckrow("kill", "1")
     assert duckrow.states() == ["killed"]

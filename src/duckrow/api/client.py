@@ -45,6 +45,11 @@ class Client:
         self._refreshed_at = -math.inf
         self.refresh()
 
+    def close(self) -> None:
+        if self._batches is not None:
+            self._batches.close()
+        self.database.close()
+
     # -- clusters ---------------------------------------------------------------------------------------------
 
     @property
@@ -235,7 +240,7 @@ class Client:
         """Write the wish down and wake those who can fulfil it."""
         on_clusters = BatchStore(self.database).of_jobs(ids)
         if on_clusters and wish.startswith("kill"):
-            self.batches.kill(list(on_clusters), at_once=wish == "kill-now")
+            self.batches.wishes.kill(list(on_clusters), at_once=wish == "kill-now")
         ids = [job_id for job_id in ids if job_id not in on_clusters]
         if not ids:
             return
@@ -252,7 +257,7 @@ class Client:
         """Put jobs that are done back; those of a run that is over go to the daemon, if it could hold them."""
         on_clusters = BatchStore(self.database).of_jobs(ids)
         if on_clusters:
-            self.batches.rerun(list(on_clusters))
+            self.batches.wishes.rerun(list(on_clusters))
         ids = [job_id for job_id in ids if job_id not in on_clusters]
         if not ids:
             return

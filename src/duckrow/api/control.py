@@ -30,12 +30,18 @@ class Control:
 
     def hold(self, ids: Sequence[int], held: bool) -> list[int]:
         """The jobs that waited, and so could be held or released."""
-        self._must_be_here(ids)
-        return self._changed(self.store.set_held(ids, held))
+        here, away = self._apart(ids)
+        changed = self._hold_away(away, held) if away else []
+        return self._changed(self.store.set_held(here, held) + changed)
+
+    def _hold_away(self, ids: Sequence[int], held: bool) -> list[int]:
+        wishes = self.client.batches.wishes
+        return wishes.hold(ids) if held else wishes.release(ids)
 
     def prioritise(self, ids: Sequence[int], priority: int) -> list[int]:
-        self._must_be_here(ids)
-        return self._changed(self.store.set_priority(ids, priority))
+        here, away = self._apart(ids)
+        changed = self.client.batches.wishes.prioritise(away, priority) if away else []
+        return self._changed(self.store.set_priority(here, priority) + changed)
 
     def move(self, job_id: int, before: int | None, first: bool) -> None:
         self._must_wait(job_id)
@@ -162,10 +168,18 @@ class Control:
             self.client.ring_all()
         return ids
 
+    def _apart(self, ids: Sequence[int]) -> tuple[list[int], list[int]]:
+        """(jobs of this machine, runs on clusters)."""
+        away = BatchStore(self.client.database).of_jobs(ids)
+        return [job_id for job_id in ids if job_id not in away], list(away)
+
     def _must_be_here(self, ids: Sequence[int]) -> None:
         for job_id, (host_id, _) in BatchStore(self.client.database).of_jobs(ids).items():
             batch = self.client.hosts.get(host_id).name
-            raise UsageError(f"Job {job_id} waits on a cluster, in batch {batch}: it can be killed, but not changed.")
+            raise UsageError(
+                f"Job {job_id} waits on a cluster, in batch {batch}: it can be held, released, given a priority or "
+                "killed, but not changed otherwise."
+            )
 
     def _must_wait(self, job_id: int) -> None:
         self._must_be_here([job_id])

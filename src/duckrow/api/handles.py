@@ -162,7 +162,7 @@ def open_client(home: str | None = None) -> Iterator[Client]:
     try:
         yield client
     finally:
-        client.database.close()
+        client.close()
 
 
 def client_of(home: str | None = None) -> Client:

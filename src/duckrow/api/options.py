@@ -121,7 +121,7 @@ def _cluster(given: Mapping[str, Any]) -> SlurmRequest | None:
         if "slurm" in given:
             raise UsageError('slurm= says what is asked of a cluster. Say which: on="slurm".')
         return None
-    for key in ("after", "begin", "hold"):
+    for key in ("after", "begin"):
         if given.get(key):
             raise UsageError(f'{key}= does not go with on=. SLURM has it itself: slurm={{"sbatch": [...]}}.')
     from duckrow.api.slurm import read_request

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from duckrow.api.environment import inherited_environment
 from duckrow.api.settings import Settings
+from duckrow.api.slurm_earlier import EarlierJobs
+from duckrow.api.slurm_memory import take_peaks_along
 from duckrow.core.errors import DuckrowError, UsageError
+from duckrow.core.failure import compact_ids
 from duckrow.core.job import JobSpec, check_name
 from duckrow.core.slurm_request import SlurmRequest, request_from
 from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch, create_batch
+from duckrow.engines.slurm.holds import Holds
 from duckrow.engines.slurm.script import array_of, script_of
 from duckrow.engines.slurm.tending import Tending
 from duckrow.store.batches import BatchStore
@@ -53,38 +57,50 @@ def submit_batch(
     request: SlurmRequest,
     environment: Mapping[str, str] | None = None,
     name: str = "",
-) -> range:
+    again: Sequence[int] = (),
+) -> list[int]:
     """All of them or none: on disk, and SLURM has jobs for them, when this returns. The ids of the runs.
 
-    When SLURM does not answer the runs are noted all the same, and the next command submits them.
+    When SLURM does not answer the runs are noted all the same, and the next command submits them. `again`: jobs that
+    are done, or wait for a host that is dead; they become runs of this batch.
     """
-    if not specs:
-        return range(0)
+    if not specs and not again:
+        return []
     variables = inherited_environment(environment)
     folder = _new_folder(request, name)
     store = BatchStore(client.database)
+    earlier = EarlierJobs(client, again, variables)
     with client.database.transaction():
         host_id = store.add(os.path.basename(folder), folder)
         in_folders = [replace(s, folder=s.folder or f"{folder}/runs/{number}") for number, s in enumerate(specs)]
-        ids = store.add_runs(host_id, in_folders, variables)
-        _create(folder, specs, ids, request, variables)
+        new_ids = store.add_runs(host_id, in_folders, variables) if specs else range(0)
+        earlier.join(host_id, first=len(specs))
+        ids = [*new_ids, *earlier.ids]
+        _create(folder, [*specs, *earlier.specs], ids, request, variables, earlier.attempts)
     try:
         tending = Tending(Batch(folder))
         tending.look({})
+        take_peaks_along(client.database, tending.batch, [*specs, *earlier.specs])
+        held = [number for number, spec in enumerate(specs) if spec.held]
+        if held:
+            Holds(tending.claims).hold(held)
         tending.submit_missing()
     except commands.NoAnswer as error:
-        told = f"{error} The runs {ids[0]}-{ids[-1]} are noted; the next duckrow command submits them."
+        told = f"{error} The runs {compact_ids(ids)} are noted; the next duckrow command submits them."
         raise NotYetSubmitted(told) from None
     except DuckrowError as error:
         with client.database.transaction():
+            earlier.put_back()
             store.forget(host_id)
-        ControlStore(client.database).remove(ids)
+        ControlStore(client.database).remove(new_ids)
         shutil.rmtree(folder, ignore_errors=True)
         asked = " ".join(request.options())
         said = str(error).rstrip(".")
         raise type(error)(f"{said}. The request was: sbatch {asked}. Nothing was submitted.") from None
     with client.database.transaction():
         store.note_asked(0.0)
+    if again:
+        client.batches.refresh()  # those that were done wait from now on
     return ids
 
 
@@ -93,10 +109,15 @@ class NotYetSubmitted(DuckrowError):
 
 
 def _create(
-    folder: str, specs: Sequence[JobSpec], ids: range, request: SlurmRequest, variables: Mapping[str, str]
+    folder: str,
+    specs: Sequence[JobSpec],
+    ids: Sequence[int],
+    request: SlurmRequest,
+    variables: Mapping[str, str],
+    attempts: Mapping[int, int],
 ) -> None:
     try:
-        create_batch(folder, specs, ids, request, variables, sys.executable)
+        create_batch(folder, specs, ids, request, variables, sys.executable, attempts)
         ignored = f"{os.path.dirname(folder)}/.gitignore"
         if not os.path.exists(ignored):
             with open(ignored, "w") as file:

@@ -1,20 +1,17 @@
-"""The batches that a login node knows: looked at by every command, tended now and then; wishes for their runs."""
+"""The batches that a login node knows: looked at by every command, tended now and then."""
 
 from __future__ import annotations
 
 import os
-import socket
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.api.slurm_copy import BatchCopy
+from duckrow.api.slurm_wishes import BatchWishes
 from duckrow.core.errors import UsageError
-from duckrow.core.lifecycle import Outcome
 from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch
-from duckrow.engines.slurm.claims import Claims
-from duckrow.engines.slurm.files import put
 from duckrow.engines.slurm.tending import Tending
 from duckrow.store.batches import BatchStore
 
@@ -23,6 +20,8 @@ if TYPE_CHECKING:
 
 NOW_AND_THEN_S = 30.0  # how often a command that only looks asks SLURM
 PATIENCE_S = 5.0  # and how long it then waits for the answer
+_LOOK_S = 0.05
+_ANSWER_S = 10.0  # for so long SLURM may think about what it still has, where that has to be known
 _LONGEST_PAUSE_S = 300.0  # between two questions to a SLURM that does not answer
 
 
@@ -30,12 +29,19 @@ class Batches:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.store = BatchStore(client.database)
+        self.wishes = BatchWishes(self)
         self.copies: dict[int, BatchCopy] = {}
         self.news: dict[int, None] = {}  # jobs that have changed, until somebody has taken note of it
         self.notes: list[str] = []  # what happened that a person who waits should hear
         self._question: commands.StatesQuestion | None = None  # asked, and not yet answered
         self.still: set[int] = set()  # batches for which nothing more is submitted
         self.why_still: dict[int, str] = {}
+
+    def close(self) -> None:
+        """Nobody waits for SLURM's answer any more."""
+        if self._question is not None:
+            self._question.withdraw()
+            self._question = None
 
     # -- looking ----------------------------------------------------------------------------------------------
 
@@ -117,48 +123,6 @@ class Batches:
         except (commands.NoAnswer, UsageError):
             pass  # they find nothing to take, and end
 
-    # -- wishes -----------------------------------------------------------------------------------------------
-
-    def of_jobs(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """Job -> (batch, run), of those that are runs of batches."""
-        return self.store.of_jobs(ids)
-
-    def kill(self, ids: Sequence[int], at_once: bool) -> None:
-        """Runs that nobody has taken are taken by us, and so never begin; of the others their pilots are told."""
-        for batch, runs in self._by_batch(ids):
-            claims = Claims(batch)
-            claims.look()
-            card = f"{batch.wishes}/.{socket.gethostname()}.{os.getpid()}"
-            put(card, {"pilot": "login"})
-            for run in runs:
-                number = claims.take(card, run) if claims.is_free(run) else None
-                if number is not None:
-                    how = {"outcome": Outcome.KILLED, "detail": "killed before it began", "ended_at": time.time()}
-                    claims.finish(run, number, {**how, "attempts": []})
-                elif run not in claims.done:
-                    put(f"{batch.wishes}/{run}.{'kill-now' if at_once else 'kill'}", {"at": time.time()})
-            os.unlink(card)
-        self.refresh()
-
-    def rerun(self, ids: Sequence[int]) -> None:
-        """Runs that are done go back into their batch."""
-        for batch, runs in self._by_batch(ids):
-            claims = Claims(batch)
-            claims.look()
-            for run in runs:
-                if run in claims.done:
-                    claims.reopen(run)
-        with self.client.database.transaction():
-            for host_id in {host_id for host_id, _ in self.of_jobs(ids).values()}:
-                self.store.reopen(host_id)
-        self.refresh(every_s=0.0)
-
-    def _by_batch(self, ids: Sequence[int]) -> list[tuple[Batch, list[int]]]:
-        runs: dict[int, list[int]] = {}
-        for host_id, run in self.of_jobs(ids).values():
-            runs.setdefault(host_id, []).append(run)
-        return [(Batch(self.client.hosts.get(host_id).source), numbers) for host_id, numbers in runs.items()]
-
     def start(self, host_id: int) -> list[str]:
         """Submit what is missing, also where somebody has cancelled everything."""
         tending = Tending(Batch(self.client.hosts.get(host_id).source))
@@ -166,3 +130,16 @@ class Batches:
         tending.lapse()
         tending.claims.look()
         return tending.submit_missing()
+
+    def abandoned(self, ids: Sequence[int]) -> list[int]:
+        """Those that wait in a batch for which nothing more is submitted, by what SLURM says now."""
+        batch_of = {job_id: batch for job_id, (batch, _) in self.of_jobs(ids).items()}
+        began = time.time()
+        while batch_of and self.store.last_asked()[0] < began and time.time() < began + _ANSWER_S:
+            self.refresh(every_s=0.0)
+            time.sleep(_LOOK_S)
+        return [job_id for job_id, batch in batch_of.items() if batch in self.still]
+
+    def of_jobs(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """Job -> (batch, run), of those that are runs of batches."""
+        return self.store.of_jobs(ids)

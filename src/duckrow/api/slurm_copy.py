@@ -6,10 +6,13 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.slurm_memory import PeaksFromBatch
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.claims import Claims
+from duckrow.engines.slurm.holds import Holds
 from duckrow.engines.slurm.pilots import Pilot, read_pilots
+from duckrow.engines.slurm.priorities import Priorities
 from duckrow.store.batches import BatchStore, RunRow
 
 if TYPE_CHECKING:
@@ -23,6 +26,9 @@ class BatchCopy:
         self.host = host
         self.batch = Batch(host.source)
         self.claims = Claims(self.batch)
+        self._holds = Holds(self.claims)
+        self._priorities = Priorities(self.batch)
+        self._peaks = PeaksFromBatch(client.database, self.batch)
         self.pilots: list[Pilot] = []
         self._store = BatchStore(client.database)
         self._running: dict[int, tuple[Pilot, dict[str, Any]]] = {}
@@ -33,6 +39,9 @@ class BatchCopy:
         if not os.path.exists(self.batch.folder):
             return self._all_lost()
         self.claims.look()
+        self._holds.look()
+        self._priorities.look()
+        self._peaks.bring_home()
         self.pilots = [pilot for pilot in read_pilots(self.batch) if pilot.running]
         self._running = {run: (pilot, facts) for pilot in self.pilots for run, facts in pilot.running.items()}
         if not any(self._news(run) for run in self._store.runs(self.host.id)):
@@ -53,11 +62,21 @@ class BatchCopy:
         self.client.hosts.close(self.host.id)
 
     def _news(self, run: RunRow) -> str:
-        """What has to be written down of a run: done, again, running, released; empty: nothing."""
+        """What has to be written down of a run: done, again, running, released, order; empty: nothing."""
         if run.number in self.claims.done:
             return "" if run.state is State.DONE else "done"
         if run.state is State.DONE:
             return "" if os.path.exists(f"{self.batch.results}/{run.number}.json") else "again"
+        news = self._news_of_claim(run)
+        if not news and run.state is State.QUEUED and self._order(run) != (run.held, run.priority):
+            return "order"
+        return news
+
+    def _order(self, run: RunRow) -> tuple[bool, int]:
+        """Whether it is held, and its priority."""
+        return self._holds.is_marked(run.number), self._priorities.given.get(run.number, run.priority)
+
+    def _news_of_claim(self, run: RunRow) -> str:
         claim = self.claims.latest.get(run.number)
         if claim is None:
             return ""
@@ -87,6 +106,9 @@ class BatchCopy:
             claim = self.claims.latest[run.number]
             self._known_releases.add((run.number, claim))
             self._store.saw_release(self.host.id, run, self.claims.release_of(run.number, claim))
+            self._store.saw_order(run, *self._order(run))
+        elif news == "order":
+            self._store.saw_order(run, *self._order(run))
         elif news == "running":
             pilot, facts = self._running[run.number]
             self._store.saw_running(self.host.id, run, facts, f"in SLURM job {pilot.slurm_job}")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.settings import Settings
+from duckrow.api.slurm import read_request, root_of
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.engines.slurm.batch import Batch
+from duckrow.engines.slurm.files import names
 from duckrow.engines.slurm.pilots import read_pilots
 from duckrow.store.batches import BatchStore
 
@@ -37,6 +40,16 @@ def adopt_batch(client: Client, folder: str) -> str:
             store.add_runs(host_id, [run.spec for run in batch.runs], batch.environment())
         client.batches.refresh()
     return batch.name
+
+
+def unknown_batches(client: Client) -> list[str]:
+    """The folders of batches that another login node has submitted, where batches of ours are kept."""
+    batches = BatchStore(client.database).batches()
+    known = {host.source for host in batches}
+    requests = [read_request("slurm", {}), *(read_request(name, {}) for name in Settings().slurm_profiles())]
+    roots = dict.fromkeys([*map(root_of, requests), *(os.path.dirname(host.source) for host in batches)])
+    folders = [f"{root}/{name}" for root in roots for name in names(root)]
+    return [folder for folder in folders if folder not in known and os.path.exists(f"{folder}/batch.json")]
 
 
 def batch_rows(client: Client, only: HostRow | None = None) -> list[dict[str, Any]]:

@@ -78,7 +78,7 @@ def submit_calls(
         return [Job(job_id, spec.name, client.folder.root) for job_id, spec in zip(ids, specs, strict=True)]
 
 
-def _submit(client: Client, specs: Sequence[JobSpec], request: Request) -> range:
+def _submit(client: Client, specs: Sequence[JobSpec], request: Request) -> Sequence[int]:
     """To the daemon, or to a cluster."""
     if request.cluster is None:
         return client.submit(specs, request.environment, request.after)

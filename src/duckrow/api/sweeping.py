@@ -67,7 +67,7 @@ def sweep(
         sweep(train, {"lr": "log:1e-5..1e-1"}, n_samples=20)      # train(lr=...) in each run
 
     `parameters` may be a list of such grids, whose points are united. `mode`: grid, shuffled or random. Options are
-    those of `submit`; `name` is that of the sweep.
+    those of `submit`, on="slurm" too; `name` is that of the sweep.
     """
     grids = [parameters] if isinstance(parameters, Mapping) else list(parameters)
     points = expand([read_grid(grid) for grid in grids], mode, n_samples, seed)
@@ -80,13 +80,31 @@ def sweep(
         sweeps = Sweeps(client)
         place = os.path.abspath(root or DEFAULT_ROOT)
         opened = sweeps.open(pattern, request.project, request.name, place, name_of(task) if callable(task) else "")
-        todo = sweeps.todo(opened, points)
+        todo = _todo(sweeps, opened, points, request)
         cwd = request.spec(command="true").cwd
         specs = sweeps.prepare(opened, todo, lambda p, f: _spec_of(task, p, f, request), cwd, snapshot)
         if callable(task):
             _renew_calls(sweeps, opened, todo, task)
-        sweeps.submit(specs, todo, request.environment, request.after)
+        _submit(sweeps, opened, specs, todo, request)
         return _handle_of(sweeps, opened, todo, client.folder.root, points)
+
+
+def _todo(sweeps: Sweeps, opened: SweepRow, points: Sequence[Point], request: Request) -> Todo:
+    if request.cluster is None:
+        return sweeps.todo(opened, points)
+    from duckrow.api.slurm_sweeps import todo_on_cluster
+
+    return todo_on_cluster(sweeps, opened, points)
+
+
+def _submit(sweeps: Sweeps, opened: SweepRow, specs: Sequence[JobSpec], todo: Todo, request: Request) -> None:
+    """To the daemon, or to a cluster."""
+    if request.cluster is None:
+        sweeps.submit(specs, todo, request.environment, request.after)
+    elif todo.count:
+        from duckrow.api.slurm_sweeps import submit_sweep
+
+        submit_sweep(sweeps, opened, specs, todo, request.cluster, request.environment)
 
 
 def _pattern_of(task: Any) -> str:

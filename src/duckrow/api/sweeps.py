@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ from duckrow.core.job import JobSpec, PointOfSweep, check_name, name_of_command,
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.point_name import point_name
 from duckrow.core.sweep import Point, key_of, plain_value
+from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
 from duckrow.store.hosts import DAEMON, is_alive
 from duckrow.store.sweeps import SweepRow, SweepStore
@@ -145,6 +147,11 @@ class Sweeps:
         hosts = {row["host_id"] for row in self.store.points(sweep.id) if row["outcome"] != Outcome.SUCCEEDED}
         return DAEMON in hosts
 
+    def on_cluster(self, sweep: SweepRow) -> bool:
+        """Whether some of its runs that have not succeeded were on a cluster."""
+        left = [row["job_id"] for row in self.store.points(sweep.id) if row["outcome"] != Outcome.SUCCEEDED]
+        return bool(BatchStore(self.client.database).of_jobs(left))
+
     # -- preparing --------------------------------------------------------------------------------------------
 
     def prepare(
@@ -197,6 +204,7 @@ class Sweeps:
     ) -> list[int]:
         """Into the daemon's queue; the ids of the jobs that will run. `after`: what the new ones wait for."""
         self.client.ensure_daemon()
+        self.leave_clusters(todo)
         if todo.stranded:
             ControlStore(self.client.database).rehost(todo.stranded, DAEMON)
         ids = list(self.client.submit(specs, environment, after)) if specs else []
@@ -204,6 +212,33 @@ class Sweeps:
             self.client.rerun(todo.again)
         self.client.ring_all()
         return sorted([*ids, *todo.again, *todo.stranded])
+
+    def leave_clusters(self, todo: Todo) -> None:
+        """What is run again on this machine is no run of a batch any more."""
+        with self.client.database.transaction():
+            BatchStore(self.client.database).leave(todo.again)
+
+    def take_back(self, sweep: SweepRow, specs: Sequence[JobSpec]) -> None:
+        """Nothing came of these: their folders go, and so does the sweep, if it has no other runs."""
+        for spec in specs:
+            shutil.rmtree(spec.folder or "", ignore_errors=True)
+        if self.store.forget_empty(sweep.id):
+            _remove_empty(sweep)
+
+
+def _remove_empty(sweep: SweepRow) -> None:
+    """The folders of a sweep that never was; what else lies there stays."""
+    for folder, ours in (
+        (sweep.folder, {".code"}),
+        (os.path.dirname(sweep.folder), set()),
+        (sweep.root, {".gitignore"}),
+    ):
+        try:
+            if not set(os.listdir(folder)) <= ours:
+                return
+        except OSError:
+            return  # it is not there
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _name_of(pattern: str) -> str:

@@ -32,6 +32,8 @@ def why(client: Client, job_id: int) -> list[str]:
     now = time.time()
     host = client.hosts.get(facts["host_id"])
     if host.kind == "slurm":
+        if facts["held"]:
+            return ["it is held: duckrow release"]
         note = f" ({facts['detail']})" if facts["detail"] else ""
         return [f"it waits for a SLURM job of batch {host.name} to take it{note}; `duckrow batches` shows which run"]
     alive = is_alive(client.folder, host.id)

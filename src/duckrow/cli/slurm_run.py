@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from duckrow.cli.console import say
-from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
+from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
+from duckrow.core.failure import compact_ids
 from duckrow.core.inventory import WHOLE
 from duckrow.core.job import JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome, State
@@ -46,8 +47,14 @@ def run_batch(
     from duckrow.api.slurm import submit_batch
 
     ids = submit_batch(client, specs, request, variables, name)
+    return watch_runs(client, ids, view, max_failures, f"duckrow rerun {compact_ids(ids)}")
+
+
+def watch_runs(client: Client, ids: Sequence[int], view: RunView, max_failures: int | None, again: str) -> int:
+    """See the runs of a batch through; the exit code. `again`: what runs those that have not succeeded."""
+    named = compact_ids(ids)
     watch = BatchWatch(client, ids, view, max_failures)
-    view.tell(f"{plural(len(ids), 'run')} ({ids[0]}-{ids[-1]}) in batch {client.job(ids[0]).host}.")
+    view.tell(f"{plural(len(ids), 'run')} ({named}) in batch {client.job(ids[0]).host}.")
     view.open()
     try:
         watch.see_through()
@@ -56,7 +63,7 @@ def run_batch(
         left = len(ids) - view.report.finished
         say(
             f"duckrow: {plural(left, 'run')} left to SLURM: they go on. See `duckrow ls`, end them: `duckrow kill "
-            f"{ids[0]}-{ids[-1]}`."
+            f"{named}`."
         )
         return EXIT_INTERRUPTED
     finally:
@@ -66,7 +73,7 @@ def run_batch(
     for line in view.report.failure_lines():
         say(line)
     if view.report.failed:
-        say(f"duckrow: what has not succeeded runs again with: duckrow rerun {ids[0]}-{ids[-1]}")
+        say(f"duckrow: what has not succeeded runs again with: {again}")
     return EXIT_FAILED if view.report.failed or left else EXIT_OK
 
 
@@ -77,9 +84,9 @@ class BatchWatch:
     interrupts = 0
     hung_up = False
 
-    def __init__(self, client: Client, ids: range, view: RunView, max_failures: int | None) -> None:
+    def __init__(self, client: Client, ids: Sequence[int], view: RunView, max_failures: int | None) -> None:
         self._client = client
-        self._ids = ids
+        self._ids = dict.fromkeys(ids)
         self._view = view
         self._max_failures = max_failures
         self._live: dict[int, LiveAttempt] = {}
@@ -142,7 +149,7 @@ class BatchWatch:
     def _give_up_if_due(self) -> None:
         if self._max_failures is not None and self._view.report.failed >= self._max_failures:
             self._max_failures = None
-            waiting = [view.id for view in self._client.views(self._ids) if view.state == State.QUEUED]
+            waiting = [view.id for view in self._client.views(list(self._ids)) if view.state == State.QUEUED]
             self._client.wish(waiting, "kill")
             self._view.tell(f"{plural(self._view.report.failed, 'failure')}: starting nothing more.")
 
@@ -200,5 +207,3 @@ def check_options(values: dict[str, Any]) -> None:
         once="Nothing is kept but the batch.",
         lifo="SLURM chooses the devices.",
     )
-    if values["form"] != "commands":
-        raise UsageError("--format json does not go with --on yet.")

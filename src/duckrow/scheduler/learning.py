@@ -22,10 +22,10 @@ class Learning:
         self._loop = loop
         self._gpus = gpus
         self._observation = observation
-        self._peaks: dict[tuple[str, str], int] = {}  # (recipe, model of GPU) -> MB
+        self.peaks: dict[tuple[str, str], int] = {}  # (recipe, model of GPU) -> MB
 
     def load(self) -> None:
-        self._peaks = self._loop.store.peaks()
+        self.peaks = self._loop.store.peaks()
 
     # -- what is known ----------------------------------------------------------------------------------------
 
@@ -46,7 +46,7 @@ class Learning:
 
     def _peak_of(self, recipe: str) -> int | None:
         """The most that it has taken on any of the models that are here."""
-        peaks = (self._peaks.get((recipe, model)) for model in self._gpus.models())
+        peaks = (self.peaks.get((recipe, model)) for model in self._gpus.models())
         return max((peak for peak in peaks if peak is not None), default=None)
 
     # -- what is learned --------------------------------------------------------------------------------------
@@ -89,5 +89,5 @@ class Learning:
             return
         for model in {self._gpus.model(device) for device, _ in attempt.holds}:
             self._loop.store.learn(recipe, model, peak_mb)
-            if peak_mb > self._peaks.get((recipe, model), 0):
+            if peak_mb > self.peaks.get((recipe, model), 0):
                 self.load()  # what a person has set stays as it is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
@@ -21,10 +22,12 @@ from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.claims import Claims, Taker
 from duckrow.engines.slurm.files import names
 from duckrow.engines.slurm.lease import Lease
+from duckrow.engines.slurm.peaks import SharedPeaks
 from duckrow.engines.slurm.pilots import PilotFolder, read_pilots, silent_s
 from duckrow.engines.slurm.tending import Tending
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.pilot_memory import PilotMemory
 from duckrow.scheduler.pilot_runs import PilotRuns
 from duckrow.store.database import Database
 from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, file_system_of
@@ -51,6 +54,7 @@ class PilotHost(Observer):
         self.runs = PilotRuns(claims, taker, self.loop, environment, us.facts, batch.request.runs_per_job)
         self.lease = Lease(us.renew, batch.request.lease, self._lost_lease)
         self._by_memory = any(run.spec.needs.gpu_mem_mb or run.spec.needs.auto for run in batch.runs)
+        self._memory = PilotMemory(self.loop, SharedPeaks(batch, us.name)) if self._by_memory else None
         self._kill_at: float | None = None
         self._kill_step = 0
         self._hurry = False
@@ -69,6 +73,7 @@ class PilotHost(Observer):
         while not self._over():
             self.loop.turn(_PULSE_S if self._kill_at is None else 0.2)
             self.runs.write_ends()
+            self._tell_of_memory()
             self._look_for_wishes()
             self._kill_if_due()
         if self.runs.interrupted:
@@ -97,6 +102,8 @@ class PilotHost(Observer):
         room = self._places() - self.runs.busy
         if room <= 0:
             return False
+        if self._memory is not None:
+            self._memory.hear()
         took = self.runs.take(room)
         if took:
             self.runs.refuse_impossible(self.loop.seats, self._offer.machine)
@@ -111,7 +118,7 @@ class PilotHost(Observer):
             most = self.runs.busy + (0 if waits else 1)
             most = min(most, request.parallel_runs or most)
         if request.stagger:
-            most = min(most, int((time.time() - self._began) / request.stagger) + 1)
+            most = min(most, math.floor((time.time() - self._began) / request.stagger) + 1)
         return most
 
     def _first_start(self) -> float:
@@ -146,8 +153,17 @@ class PilotHost(Observer):
         self.lease.tell(self._status())
 
     def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None:
+        self._tell_of_memory()
         self.runs.ended(attempt, verdict, at)
         self.lease.tell(self._status())
+
+    def _tell_of_memory(self) -> None:
+        if self._memory is None:
+            return
+        try:
+            self._memory.tell()
+        except OSError as error:  # the others learn it themselves
+            self.trouble(f"What was learned of memory cannot be told: {error.strerror}.")
 
     def trouble(self, sentence: str) -> None:
         print(sentence, file=sys.stderr, flush=True)

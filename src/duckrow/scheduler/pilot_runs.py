@@ -101,7 +101,7 @@ class PilotRuns:
                 retries_used = int(history[-1].get("retries_used", 0)) if history else 0
                 spec = replace(run.spec, folder=self.batch.run_folder(run), held=False, not_before=None)
                 self._loop.jobs.add(self._loop.host.id, [replace(spec, point=None)], self._environment, run.job_id)
-                self._loop.jobs.continue_from(run.job_id, max(made, default=0), retries_used)
+                self._loop.jobs.continue_from(run.job_id, max(made, default=run.attempts), retries_used)
                 self.taken[run.job_id] = Taken(run, claim, retries_used)
         self._loop.look_again()
 

@@ -12,7 +12,7 @@ from duckrow.core.job import JobSpec
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
-from duckrow.store.hosts import HostRow
+from duckrow.store.hosts import DAEMON, HostRow
 from duckrow.store.jobs import JobStore
 from duckrow.store.tick import TickStore
 
@@ -27,6 +27,8 @@ class RunRow(NamedTuple):
     state: State
     attempts: int
     outcome: str | None
+    held: bool
+    priority: int
 
 
 class BatchStore:
@@ -48,6 +50,25 @@ class BatchStore:
         rows = [{"job_id": job_id, "host_id": host_id, "number": number} for number, job_id in enumerate(ids)]
         self.database.execute_many(_SQL["add_run"], rows)
         return ids
+
+    def join(self, host_id: int, job_ids: Iterable[int], first: int) -> None:
+        """Jobs that there are already become the runs from `first` on. Those that are done wait at the next look."""
+        for number, job_id in enumerate(job_ids, start=first):
+            values = {"job_id": job_id, "host_id": host_id, "number": number}
+            self.database.execute(_SQL["join"], values)
+            self.database.execute(_SQL["rehost_waiting"], values)
+
+    def leave(self, job_ids: Iterable[int]) -> None:
+        """They are no runs of a batch any more."""
+        self.database.execute_many(_SQL["leave"], [{"job_id": job_id} for job_id in job_ids])
+
+    def put_back(self, hosts: Mapping[int, int], runs: Mapping[int, tuple[int, int]]) -> None:
+        """Undo `join`: each job belongs to this host again, and is this run of a batch, or none."""
+        self.leave(hosts)
+        for job_id, host_id in hosts.items():
+            self.database.execute(_SQL["rehost"], {"job_id": job_id, "host_id": host_id})
+        rows = [{"job_id": job_id, "host_id": host, "number": number} for job_id, (host, number) in runs.items()]
+        self.database.execute_many(_SQL["join"], rows)
 
     def any_open(self) -> bool:
         return bool(self.database.one(_SQL["any_open"]))
@@ -76,7 +97,7 @@ class BatchStore:
 
     def runs(self, host_id: int) -> list[RunRow]:
         rows = self.database.all(_SQL["runs"], {"host_id": host_id})
-        return [RunRow(row[0], row[1], State(row[2]), row[3], row[4]) for row in rows]
+        return [RunRow(row[0], row[1], State(row[2]), row[3], row[4], bool(row[5]), row[6]) for row in rows]
 
     def of_jobs(self, job_ids: Iterable[int]) -> dict[int, tuple[int, int]]:
         """Job -> (batch, number of the run), of those that are runs of batches."""
@@ -114,7 +135,12 @@ class BatchStore:
         TickStore(self.database, host_id).finish_job(run.job_id, before, outcome, at, result.get("detail", ""))
 
     def saw_rerun(self, host_id: int, run: RunRow) -> None:
-        TickStore(self.database, host_id).rerun(run.job_id, time.time(), host_id)
+        """Jobs of the daemon that were skipped because of how it had ended stay with the daemon."""
+        TickStore(self.database, host_id).rerun(run.job_id, time.time(), DAEMON)
+        self.database.execute(_SQL["rehost"], {"job_id": run.job_id, "host_id": host_id})
+
+    def saw_order(self, run: RunRow, held: bool, priority: int) -> None:
+        self.database.execute(_SQL["note_order"], {"job_id": run.job_id, "held": held, "priority": priority})
 
     def _begin(self, run: RunRow, attempt: Mapping[str, Any]) -> None:
         values = {"job_id": run.job_id, "attempts": attempt["number"], "at": attempt["started_at"]}

@@ -6,16 +6,26 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from duckrow.core.job import JobSpec
+from duckrow.core.needs import needs_from
 from duckrow.core.selection import Selection
 from duckrow.store.connection import load_queries
-from duckrow.store.database import Database, to_sql
+from duckrow.store.database import Database, from_sql, to_sql
 
 _SQL = load_queries("jobs")
 
 BY_ID = "j.id"
+
+
+class EarlierJob(NamedTuple):
+    """A job that there is already, as it could be asked for again."""
+
+    id: int
+    host_id: int
+    attempts: int  # how many there have been
+    spec: JobSpec  # its variables are all that it has
 
 
 class JobStore:
@@ -82,6 +92,11 @@ class JobStore:
         points = [(row[0], *spec.point) for row, spec in zip(rows, specs, strict=True) if spec.point is not None]
         self.database.execute_many(_SQL["insert_point"], points)
         return range(first, first + len(rows))
+
+    def asked_for(self, ids: Iterable[int]) -> list[EarlierJob]:
+        """Jobs as they were asked for, in the order of their ids."""
+        rows = self.database.all(_SQL["asked_for"], {"ids": json.dumps(list(ids))})
+        return [_earlier_job(row) for row in rows]
 
     def continue_from(self, job_id: int, attempts: int, retries_used: int) -> None:
         """Within the caller's transaction: attempts that were made elsewhere count."""
@@ -178,3 +193,12 @@ class JobStore:
                 self.database.execute(_SQL["remove_pauses"])
             else:
                 self.database.execute(_SQL["remove_pause"], {"project": project})
+
+
+def _earlier_job(row: sqlite3.Row) -> EarlierJob:
+    values: dict[str, Any] = {
+        key: from_sql(value) if isinstance(value, bytes) else value for key, value in dict(row).items()
+    }
+    job_id, host_id, attempts = (values.pop(key) for key in ("id", "host_id", "attempts"))
+    values |= {"needs": needs_from(values["needs"]), "variables": json.loads(values["variables"])}
+    return EarlierJob(job_id, host_id, attempts, JobSpec(**values))

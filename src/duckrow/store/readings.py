@@ -60,6 +60,11 @@ class ReadingStore:
                 values = {"recipe": to_sql(recipe), "model": model, "peak_mb": peak_mb, "at": time.time()}
                 self.database.execute(_SQL["correct"], values)
 
+    def hear(self, recipe: str, model: str, peak_mb: int, corrected: bool = False, runs: int = 0) -> None:
+        """Within the caller's transaction: others have learned this, from so many runs."""
+        values = {"recipe": to_sql(recipe), "model": model, "peak_mb": peak_mb, "runs": runs, "corrected": corrected}
+        self.database.execute(_SQL["hear"], {**values, "at": time.time()})
+
     def forget(self, keys: Iterable[tuple[str, str]]) -> None:
         with self.database.transaction():
             for recipe, model in keys:

@@ -36,6 +36,11 @@ class SweepStore:
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
+    def forget_empty(self, sweep_id: int) -> bool:
+        """Forget a sweep, unless it has runs; whether it had none."""
+        with self.database.transaction():
+            return self.database.execute(_SQL["forget_empty"], {"id": sweep_id}).rowcount == 1
+
     def at_place(self, root: str, project: str, name: str) -> SweepRow | None:
         return self._one("at_place", {"root": to_sql(root), "project": project, "name": name})
 

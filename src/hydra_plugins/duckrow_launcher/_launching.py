@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import shutil
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hydra.core.utils import JobReturn, JobStatus, configure_log, filter_overrides, setup_globals
@@ -101,8 +103,12 @@ class Session:
         with open_client() as client:
             returns = self._succeeded(runs)
             missing = [run for run in runs if run.key not in returns]
-            self._open(client, missing)
-            self._submit(client, missing)
+            try:
+                self._open(client, missing)
+                self._submit(client, missing)
+            except BaseException:
+                self._leave_nothing(client, missing)
+                raise
             if not self._wanted.wait:
                 return []
             self._await(client, missing, returns)
@@ -175,6 +181,20 @@ class Session:
         self._place.submit(client, specs, {**request.environment, VARIABLE: self._launch_file})
         word = self._sweep.name if self._wanted.wait else f"{self._sweep.name}: `duckrow results {self._sweep.name}`"
         log.info(f"{len(free)} runs submitted, as the sweep {word}")
+
+    def _leave_nothing(self, client: Client, runs: Sequence[Run]) -> None:
+        """If nothing was submitted, there is no sweep either, and no folders of runs that are empty."""
+        from duckrow.api.call import CALL
+        from duckrow.api.sweeps import Sweeps
+
+        if self._sweep is None or not Sweeps(client).store.forget_empty(self._sweep.id):
+            return
+        shutil.rmtree(self._sweep.folder, ignore_errors=True)
+        self._sweep = None
+        for run in runs:
+            with suppress(OSError):  # it was never made, or has something of the user's in it
+                os.unlink(f"{run.folder}/{CALL}")
+                os.rmdir(run.folder)
 
     # -- after ------------------------------------------------------------------------------------------------
 

@@ -17,8 +17,9 @@ _NUMBERS = ("running", "failed", "jobs")
 @click.command(short_help="Show the batches of runs on clusters.")
 @click.argument("name", required=False)
 @click.option("--start", is_flag=True, help="Submit SLURM jobs for runs that wait, also after a scancel of all.")
+@click.option("--add", "adds", is_flag=True, help="Take up all that other login nodes have submitted.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
-def command(name: str | None, start: bool, as_json: bool) -> int:
+def command(name: str | None, start: bool, adds: bool, as_json: bool) -> int:
     """Show what was submitted with --on: each batch, where it lies, how far it is, its SLURM jobs.
 
     \b
@@ -26,15 +27,20 @@ def command(name: str | None, start: bool, as_json: bool) -> int:
     duckrow batches slurm-1115-153636       one of them
     duckrow batches slurm-1115-153636 --start
     duckrow batches .duckrow-slurm/thesis   take up one that was submitted elsewhere, by its folder
+    duckrow batches --add                   take up all that lie where batches are kept
 
-    NAME may be the folder of a batch that another login node has submitted: from then on its runs are in `duckrow ls`
-    here too.
+    Those that another login node has submitted are found in .duckrow-slurm, in the folder that the settings name, and
+    beside those that are known here. Once one is taken up, its runs are in `duckrow ls` here too.
     """
     from duckrow.api.slurm_list import adopt_batch, batch_rows, find_batch
 
     client = Client()
     if name is not None and os.path.exists(f"{name}/batch.json"):
         name = adopt_batch(client, os.path.abspath(name))
+    if name is None:
+        _look_for_others(client, adds)
+    elif adds:
+        raise UsageError("--add takes up all that are found. To take up one, name its folder, without --add.")
     found = None if name is None else find_batch(client, name)
     if start:
         if found is None:
@@ -53,3 +59,20 @@ def command(name: str | None, start: bool, as_json: bool) -> int:
     else:
         say("duckrow: there is no batch. `duckrow run --on slurm` makes one.")
     return EXIT_OK
+
+
+def _look_for_others(client: Client, adds: bool) -> None:
+    """Batches that other login nodes have submitted: take them up, or say where they are."""
+    from duckrow.api.slurm_list import adopt_batch, unknown_batches
+
+    unknown = unknown_batches(client)
+    if adds:
+        for folder in unknown:
+            adopt_batch(client, folder)
+        say(f"duckrow: taken up: {', '.join(map(os.path.relpath, unknown)) or 'none, for all are known'}.")
+    elif unknown:
+        more = ", ..." if len(unknown) > 5 else ""
+        say(
+            f"duckrow: submitted by another login node: {', '.join(map(os.path.relpath, unknown[:5]))}{more}. "
+            "`duckrow batches --add` takes up all, `duckrow batches FOLDER` one."
+        )

@@ -149,7 +149,7 @@ def _fill_from_settings(values: dict[str, Any]) -> None:
 
 
 def _run_list(file: str | None, offer: Offer, values: dict[str, Any], options: JobOptions) -> int:
-    view = _make_view(values)
+    view = make_view(values)
     watchers: list[Observer] = [view]
     if values["announce"]:
         watchers.append(Announcer(values["announce"]))
@@ -212,15 +212,17 @@ def _see_through(run: Run, view: RunView, wants_table: bool | None, again: str, 
     return EXIT_FAILED if view.report.failed or run.refused or _left(run, view) else EXIT_OK
 
 
-def _spec_of(line: str, values: dict[str, Any], options: JobOptions, offer: Offer) -> JobSpec:
+def _spec_of(line: str, values: dict[str, Any], options: JobOptions, offer: Offer | None) -> JobSpec:
+    """`offer`: the devices that it must fit on; None: those of a cluster, which nobody knows yet."""
     if values["form"] == "json":
         from duckrow.cli.json_jobs import spec_of_line
 
-        return spec_of_line(line, options, values["gpus_per_job"], offer.seats, offer.machine)
+        devices = () if offer is None else (offer.seats, offer.machine)
+        return spec_of_line(line, options, values["gpus_per_job"], *devices)
     return options.spec(line, values["gpus_per_job"])
 
 
-def _make_view(values: dict[str, Any]) -> RunView:
+def make_view(values: dict[str, Any]) -> RunView:
     if values["follow"]:
         return FollowView()
     if sys.stderr.isatty() and not values["passthrough"] and os.environ.get("TERM") != "dumb":
@@ -239,7 +241,7 @@ def run_sweep(
     again: str,
 ) -> int:
     """The runs of a sweep, here and now."""
-    view = _make_view({**values, "passthrough": False})
+    view = make_view({**values, "passthrough": False})
     run = open_sweep(
         offer,
         view,
@@ -337,14 +339,15 @@ def _run_on(
     from duckrow.cli.slurm_run import check_options, print_script, run_batch
 
     check_options(values)
+    values["form"] = values["form"] if words is None else "commands"
     request = read_request(on, asked)
     commands = _all_commands(file, values["delimiter"]) if words is None else [command_of(words)]
-    specs = [options.spec(line, values["gpus_per_job"]) for line in commands]
+    specs = [_spec_of(line, values, options, None) for line in commands]
     if values["dry_run"]:
         return print_script(request, len(specs), options.name)
     if not specs:
         raise UsageError(f"There is no command in {file or 'standard input'}.")
-    view = _make_view(values)
+    view = make_view(values)
     variables = dict(options.variables)
     return run_batch(Client(), specs, request, variables, options.name, view, values["max_failures"])
 

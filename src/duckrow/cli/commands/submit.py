@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -157,7 +158,7 @@ def _submit_on(
     from duckrow.cli.slurm_options import refuse_with_cluster
 
     in_slurm = "SLURM has it itself: --sbatch="
-    refuse_with_cluster(values, after=f"{in_slurm}--dependency=...", begin=f"{in_slurm}--begin=...", hold=in_slurm)
+    refuse_with_cluster(values, after=f"{in_slurm}--dependency=...", begin=f"{in_slurm}--begin=...")
     if values["root"] or values["snapshot"]:
         from duckrow.api.run_folders import give_folders
 
@@ -180,7 +181,7 @@ def _arrayed(specs: list[JobSpec], array: Array) -> list[JobSpec]:
     return [replace(specs[0], array_index=index) for index in array.indices]
 
 
-def _wait(client: Client, ids: range) -> int:
+def _wait(client: Client, ids: Sequence[int]) -> int:
     """The exit code of one job, as a shell would tell it; of several, whether all succeeded."""
     views = client.wait(ids)
     if len(views) > 1:
@@ -225,7 +226,7 @@ def _read_commands(file: str, delimiter: str | None) -> list[str]:
     return commands
 
 
-def _print_ids(ids: range, specs: list[JobSpec], as_json: bool) -> None:
+def _print_ids(ids: Sequence[int], specs: list[JobSpec], as_json: bool) -> None:
     if as_json:
         print_json([{"id": job_id, "name": spec.name} for job_id, spec in zip(ids, specs, strict=True)])
     elif len(ids) == 1:

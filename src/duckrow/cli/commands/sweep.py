@@ -1,4 +1,4 @@
-"""`duckrow sweep`: one command over the points of a grid: printed, run here, or queued."""
+"""`duckrow sweep`: one command over the points of a grid: printed, run here, queued, or sent to a cluster."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,12 +19,17 @@ from duckrow.api.sweeps import DEFAULT_ROOT, SweepRow, Sweeps, Todo, parameters_
 from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say
 from duckrow.cli.job_options import DeviceCommand, JobOptions, device_options, run_options, take_job_options
+from duckrow.cli.slurm_options import slurm_options, take_slurm_options
+from duckrow.cli.slurm_sweep import read_cluster, watch_sweep
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.failure import compact_ids
 from duckrow.core.job import JobSpec
 from duckrow.core.sweep import MODES, Grid, Point, expand, parse_axis
 from duckrow.core.template import placeholders, render
 from duckrow.core.units import plural
+
+if TYPE_CHECKING:
+    from duckrow.api.slurm import SlurmRequest
 
 _PARAMETER = ("-p", "--param")
 _OR = "--or"
@@ -84,6 +89,7 @@ def _is_option(word: str) -> bool:
 @click.option("--root", type=click.Path(), help=f"Where the runs' folders are made.  [default: ./{DEFAULT_ROOT}]")
 @click.option("--snapshot", is_flag=True, help="Copy the code first: later edits do not change what waits.")
 @device_options
+@slurm_options
 @click.option("--gpus-per-job", type=click.IntRange(1), help="How many GPUs each run gets.")
 @click.option("--follow/--no-follow", "-f", default=None, help="With --run: print all output.")
 @click.option("--max-failures", type=click.IntRange(1), help="With --run: start nothing more after so many failures.")
@@ -98,6 +104,7 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
     duckrow sweep 'python train.py --lr {lr} --seed {seed}' -p lr 0.1 0.01 -p seed 0..4
     duckrow sweep ... --run --gpus 0,1               run them here, one per GPU at a time
     duckrow sweep ... --submit                       queue them as one sweep
+    duckrow sweep ... --submit --on slurm --gres gpu:4 --time 2h      as runs of SLURM jobs
     duckrow sweep ... | duckrow run --gpus 0,1       or pipe them to whatever runs commands
     duckrow sweep 'train --lr {lr}' -p lr log:1e-5..1e-1 --n-samples 20 --run
     duckrow sweep --from sweep.yaml --submit         grids, command and mode from a file
@@ -114,6 +121,8 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
         raise UsageError(
             "--submit uses the GPUs of the daemon (`duckrow gpus`). How many each run gets is --gpus-per-job."
         )
+    on, asked = take_slurm_options(values)
+    cluster = read_cluster(on, asked, values)
     wish = None if _continues_last(values) else _wish(values)
     if wish is not None and not (values["here"] or values["queue"] or values["resume"]):
         return _print_commands(wish, values["as_json"])
@@ -127,14 +136,35 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
         sweep = sweeps.resumable(name, project, root)
     else:
         sweep = sweeps.open(wish.pattern, options.project, name, root)
-    todo = sweeps.todo(sweep, wish.points if wish else None)
+    if cluster is None and values["resume"] and not (values["here"] or values["queue"]):
+        cluster = _earlier_cluster(sweeps, sweep)
+    todo = _todo(sweeps, sweep, wish.points if wish else None, cluster)
     say(f"duckrow: sweep {sweep.name}: {todo.in_words()}.")
     if not todo.count:
         if values["as_json"]:
             _print_queued(sweep, [])
         return EXIT_OK
+    if cluster is not None:
+        return _send(sweeps, sweep, todo, options, values, cluster)
     queues = values["queue"] or (values["resume"] and not values["here"] and sweeps.hosted_by_daemon(sweep))
     return (_submit if queues else _run)(sweeps, sweep, todo, options, values)
+
+
+def _earlier_cluster(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
+    """A sweep goes on where it was, with what was asked for."""
+    if not sweeps.on_cluster(sweep):
+        return None
+    from duckrow.api.slurm_sweeps import earlier_request
+
+    return earlier_request(sweeps, sweep)
+
+
+def _todo(sweeps: Sweeps, sweep: SweepRow, points: Sequence[Point] | None, cluster: SlurmRequest | None) -> Todo:
+    if cluster is None:
+        return sweeps.todo(sweep, points)
+    from duckrow.api.slurm_sweeps import todo_on_cluster
+
+    return todo_on_cluster(sweeps, sweep, points)
 
 
 @dataclass(slots=True)
@@ -208,6 +238,7 @@ def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, value
     from duckrow.cli.commands.run import check_devices, run_sweep
 
     offer = check_devices(values, options)
+    sweeps.leave_clusters(todo)
     specs = _prepare(sweeps, sweep, todo, options, values)
     handle = shlex.quote(handle_of(sweeps.client, sweep))
     sweeps.client.database.close()  # before there are two of us
@@ -217,10 +248,25 @@ def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, value
     return code
 
 
+def _send(
+    sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, values: dict[str, Any], cluster: SlurmRequest
+) -> int:
+    from duckrow.api.slurm_sweeps import submit_sweep
+
+    specs = _prepare(sweeps, sweep, todo, options, values)
+    variables = dict(options.variables)
+    if values["here"]:
+        return watch_sweep(sweeps, sweep, todo, specs, cluster, variables, values)
+    return _tell_of(sweep, submit_sweep(sweeps, sweep, specs, todo, cluster, variables), values["as_json"])
+
+
 def _submit(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, values: dict[str, Any]) -> int:
     specs = _prepare(sweeps, sweep, todo, options, values)
-    ids = sweeps.submit(specs, todo, dict(options.variables))
-    if values["as_json"]:
+    return _tell_of(sweep, sweeps.submit(specs, todo, dict(options.variables)), values["as_json"])
+
+
+def _tell_of(sweep: SweepRow, ids: list[int], as_json: bool) -> int:
+    if as_json:
         _print_queued(sweep, ids)
     else:
         print(compact_ids(ids))

@@ -26,6 +26,7 @@ class Run(NamedTuple):
     number: int  # in its batch, from 0
     job_id: int  # of the login node that submitted it
     spec: JobSpec
+    attempts: int = 0  # that were made of it before it came here
 
 
 class Batch:
@@ -83,8 +84,9 @@ def create_batch(
     request: SlurmRequest,
     environment: Mapping[str, str],
     python: str,
+    attempts: Mapping[int, int] | None = None,
 ) -> Batch:
-    """The folder of a new batch, whole or not at all."""
+    """The folder of a new batch, whole or not at all. `attempts`: that were made before, of those jobs that had any."""
     draft = f"{folder}.new"
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     os.mkdir(draft, 0o700)
@@ -93,7 +95,8 @@ def create_batch(
             os.mkdir(f"{draft}/{name}", 0o700)
         with open(f"{draft}/runs.jsonl", "w") as file:
             for job_id, spec in zip(ids, specs, strict=True):
-                file.write(json.dumps({"id": job_id, **_as_json(spec)}) + "\n")
+                made = {"attempts": attempts[job_id]} if attempts and job_id in attempts else {}
+                file.write(json.dumps({"id": job_id, **made, **_as_json(spec)}) + "\n")
         put(f"{draft}/environment.json", dict(environment))
         facts = {"runs": len(specs), "created_at": time.time(), "python": python}
         put(f"{draft}/batch.json", {**facts, "request": json.loads(request.as_text())})
@@ -119,8 +122,8 @@ def _as_json(spec: JobSpec) -> dict[str, Any]:
 
 
 def _run_from(number: int, values: dict[str, Any]) -> Run:
-    job_id = values.pop("id")
+    job_id, attempts = values.pop("id"), values.pop("attempts", 0)
     values["needs"] = needs_from(values.get("needs"))
     if "point" in values:
         values["point"] = PointOfSweep(*values["point"])
-    return Run(number, job_id, JobSpec(**values))
+    return Run(number, job_id, JobSpec(**values), attempts)

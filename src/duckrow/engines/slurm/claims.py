@@ -9,6 +9,7 @@ from typing import Any
 
 from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.files import get, names, put, take
+from duckrow.engines.slurm.priorities import Priorities
 
 _COLLISIONS = 16  # so many runs in a row that others were quicker to take, and we look anew which are free
 
@@ -24,9 +25,9 @@ class Claims:
 
     def look(self) -> None:
         """Read the folders: releases before claims, so that a claim is never seen without its predecessor's release."""
-        self.released = {_claim_from(name) for name in names(self.batch.releases)}
+        self.released = {claim_from(name) for name in names(self.batch.releases)}
         self.latest = {}
-        for run, number in map(_claim_from, names(self.batch.claims)):
+        for run, number in map(claim_from, names(self.batch.claims)):
             self.latest[run] = max(number, self.latest.get(run, 0))
         self.done = {int(name.partition(".")[0]) for name in names(self.batch.results)}
 
@@ -99,9 +100,12 @@ class Taker:
         self._card = card
         self._chunk = chunk
         self._free: list[int] | None = None  # last first
+        self._priorities = Priorities(claims.batch)
 
     def next(self) -> tuple[int, int] | None:
         """(run, claim); None if there is none to take at this moment."""
+        if self._priorities.look() and self._free is not None:
+            self._sort(self._free)
         looked = self._free is None
         if self._free is None:
             self._look()
@@ -122,13 +126,17 @@ class Taker:
 
     def _look(self) -> None:
         self._claims.look()
-        runs = self._claims.batch.runs
         free = self._claims.free()
         if self._chunk is not None:
             free = [run for run in free if run in self._chunk]
-        self._free = sorted(free, key=lambda run: (-runs[run].spec.priority, run), reverse=True)
+        self._sort(free)
+        self._free = free
+
+    def _sort(self, free: list[int]) -> None:
+        free.sort(key=lambda run: (-self._priorities.of(run), run), reverse=True)
 
 
-def _claim_from(name: str) -> tuple[int, int]:
+def claim_from(name: str) -> tuple[int, int]:
+    """(run, claim) of a file's name."""
     run, _, number = name.partition(".")
     return int(run), int(number)

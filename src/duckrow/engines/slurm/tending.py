@@ -35,7 +35,8 @@ class Tending:
         """`states`: of all SLURM jobs of the user."""
         self.claims.look()
         self.pilots = read_pilots(self.batch)
-        self.states = {job: states.get(job, GONE) for job in self._jobs()}
+        # Of an array that was cancelled before it began, SLURM keeps one line for all.
+        self.states = {job: states.get(job) or states.get(job.partition("_")[0], GONE) for job in self._jobs()}
 
     def _jobs(self) -> list[str]:
         """Every SLURM job of this batch, as squeue names it."""

@@ -30,8 +30,21 @@ INSERT OR REPLACE INTO meta VALUES ('slurm asked', :value)
 UPDATE hosts SET ended_at = NULL WHERE id = :id
 
 -- name: runs
-SELECT b.number, b.job_id, j.state, j.attempts, j.outcome FROM batch_runs b JOIN jobs j ON j.id = b.job_id
+SELECT b.number, b.job_id, j.state, j.attempts, j.outcome, j.held, j.priority
+FROM batch_runs b JOIN jobs j ON j.id = b.job_id
 WHERE b.host_id = :host_id
+
+-- name: join
+INSERT OR REPLACE INTO batch_runs (job_id, host_id, number) VALUES (:job_id, :host_id, :number)
+
+-- name: leave
+DELETE FROM batch_runs WHERE job_id = :job_id
+
+-- name: rehost
+UPDATE jobs SET host_id = :host_id WHERE id = :job_id
+
+-- name: rehost_waiting
+UPDATE jobs SET host_id = :host_id WHERE id = :job_id AND state = 'queued'
 
 -- name: of_jobs
 SELECT b.job_id, b.host_id, b.number FROM batch_runs b JOIN json_each(:ids) wanted ON wanted.value = b.job_id
@@ -45,6 +58,9 @@ UPDATE jobs SET attempts = max(attempts, :attempts) WHERE id = :job_id
 
 -- name: note_detail
 UPDATE jobs SET detail = :detail WHERE id = :job_id AND detail <> :detail
+
+-- name: note_order
+UPDATE jobs SET held = :held, priority = :priority WHERE id = :job_id AND state = 'queued'
 
 -- name: put_attempt
 INSERT INTO attempts (job_id, number, host_id, keeper, holds, log, started_at, pid, ended_at, exit_code, signal, outcome,

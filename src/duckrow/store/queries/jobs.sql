@@ -12,6 +12,13 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
 -- name: insert_point
 INSERT INTO points (job_id, sweep_id, key, parameters) VALUES (?, ?, ?, ?)
 
+-- name: asked_for
+SELECT j.id, j.host_id, j.attempts, j.command, j.cwd, j.name, j.project, j.gpus, j.shell, j.retries, j.backoff_s,
+       j.timeout_s, j.notice_signal, j.notice_s, j.grace_s, j.outfile, j.max_log_bytes, j.priority, j.folder, j.preload,
+       j.needs, e.variables
+FROM jobs j JOIN environments e ON e.id = j.environment_id JOIN json_each(:ids) wanted ON wanted.value = j.id
+ORDER BY j.id
+
 -- name: continue_from
 UPDATE jobs SET attempts = :attempts, retries_used = :retries_used WHERE id = :job_id
 

@@ -16,5 +16,11 @@ SELECT recipe, model, peak_mb, runs, corrected, at FROM peaks ORDER BY recipe, m
 INSERT INTO peaks (recipe, model, peak_mb, runs, corrected, at) VALUES (:recipe, :model, :peak_mb, 0, 1, :at)
 ON CONFLICT (recipe, model) DO UPDATE SET peak_mb = excluded.peak_mb, corrected = 1, at = excluded.at
 
+-- name: hear
+INSERT INTO peaks (recipe, model, peak_mb, runs, corrected, at) VALUES (:recipe, :model, :peak_mb, :runs, :corrected, :at)
+ON CONFLICT (recipe, model) DO UPDATE SET
+    peak_mb = CASE WHEN peaks.corrected THEN peak_mb ELSE max(peak_mb, excluded.peak_mb) END,
+    runs = max(runs, excluded.runs)
+
 -- name: forget
 DELETE FROM peaks WHERE recipe = :recipe AND model = :model

@@ -15,6 +15,9 @@ WHERE root = :root AND project = :project AND pattern = :pattern ORDER BY id DES
 SELECT id, project, name, root, pattern, created_at FROM sweeps
 WHERE name = :name OR CAST(id AS TEXT) = :name ORDER BY id DESC LIMIT 1
 
+-- name: forget_empty
+DELETE FROM sweeps WHERE id = :id AND NOT EXISTS (SELECT 1 FROM points WHERE sweep_id = :id)
+
 -- name: all
 SELECT s.id, s.project, s.name, s.root, s.pattern, s.created_at,
        count(p.job_id) AS runs, coalesce(sum(j.outcome = 'succeeded'), 0) AS succeeded,

@@ -1,0 +1,62 @@
+"""Sweeps on a cluster: what is to be run there, and all of it as one batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from duckrow.api.slurm import NotYetSubmitted, submit_batch
+from duckrow.core.errors import DuckrowError
+from duckrow.core.lifecycle import Outcome
+from duckrow.engines.slurm.batch import Batch
+
+if TYPE_CHECKING:
+    from duckrow.api.sweeps import SweepRow, Sweeps, Todo
+    from duckrow.core.job import JobSpec
+    from duckrow.core.slurm_request import SlurmRequest
+    from duckrow.core.sweep import Point
+
+
+def earlier_request(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
+    """What was asked of the cluster for those of its runs that have not succeeded; None: they were not on one.
+
+    The next batch lies beside the last, wherever this is typed.
+    """
+    points = sweeps.store.points(sweep.id)
+    hosts = {point["host_id"] for point in points if point["outcome"] != Outcome.SUCCEEDED}
+    batches = [host for host in map(sweeps.client.hosts.get, sorted(hosts)) if host.kind == "slurm"]
+    if not batches:
+        return None
+    try:
+        batch = Batch(batches[-1].source)
+        return replace(batch.request, folder=os.path.dirname(batch.folder))
+    except DuckrowError:
+        return None  # somebody has removed it
+
+
+def todo_on_cluster(sweeps: Sweeps, sweep: SweepRow, points: Sequence[Point] | None) -> Todo:
+    """As on one machine; and runs of a batch whose SLURM jobs somebody has cancelled do not wait for ever."""
+    todo = sweeps.todo(sweep, points)
+    ended = sweeps.client.batches.wishes.end_abandoned(todo.busy)
+    return sweeps.todo(sweep, points) if ended else todo
+
+
+def submit_sweep(
+    sweeps: Sweeps,
+    sweep: SweepRow,
+    specs: Sequence[JobSpec],
+    todo: Todo,
+    request: SlurmRequest,
+    environment: Mapping[str, str] | None = None,
+) -> list[int]:
+    """What is new, and what had not succeeded, as one batch; the ids. If SLURM refuses it, nothing is left."""
+    again = [*todo.again, *todo.stranded]
+    try:
+        return submit_batch(sweeps.client, specs, request, environment, sweep.name, again)
+    except NotYetSubmitted:
+        raise
+    except DuckrowError:
+        sweeps.take_back(sweep, specs)
+        raise

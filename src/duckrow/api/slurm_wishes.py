@@ -1,0 +1,105 @@
+"""What people want of runs on clusters: kill, hold, release, a priority, run again.
+
+The truth is the folder of their batch. Where a pilot may want the same run at the same moment, the claim decides, and
+the answer says of which runs the wish came true.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.core.lifecycle import Outcome, State
+from duckrow.engines.slurm.batch import Batch
+from duckrow.engines.slurm.claims import Claims
+from duckrow.engines.slurm.files import put
+from duckrow.engines.slurm.holds import Holds
+from duckrow.engines.slurm.priorities import Priorities
+
+if TYPE_CHECKING:
+    from duckrow.api.slurm_batches import Batches
+
+
+class BatchWishes:
+    def __init__(self, batches: Batches) -> None:
+        self._batches = batches
+
+    def kill(self, ids: Sequence[int], at_once: bool) -> None:
+        """Runs that nobody has taken are taken by us, and so never begin; of the others their pilots are told."""
+        for claims, job_of in self._by_batch(ids):
+            batch = claims.batch
+            Holds(claims).release(job_of)
+            card = f"{batch.wishes}/.{socket.gethostname()}.{os.getpid()}"
+            put(card, {"pilot": "login"})
+            for run in job_of:
+                number = claims.take(card, run) if claims.is_free(run) else None
+                if number is not None:
+                    how = {"outcome": Outcome.KILLED, "detail": "killed before it began", "ended_at": time.time()}
+                    claims.finish(run, number, {**how, "attempts": []})
+                elif run not in claims.done:
+                    put(f"{batch.wishes}/{run}.{'kill-now' if at_once else 'kill'}", {"at": time.time()})
+            os.unlink(card)
+        self._batches.refresh()
+
+    def end_abandoned(self, ids: Sequence[int]) -> list[int]:
+        """Kill those that would wait for ever, since nothing more is submitted for their batch."""
+        queued = [view.id for view in self._batches.client.views(ids) if view.state == State.QUEUED]
+        abandoned = self._batches.abandoned(queued)
+        if abandoned:
+            self.kill(abandoned, at_once=False)
+        return abandoned
+
+    def hold(self, ids: Sequence[int]) -> list[int]:
+        """Set runs aside that nobody has taken; those that are held now."""
+        held = [job_of[run] for claims, job_of in self._by_batch(ids) for run in Holds(claims).hold(job_of)]
+        self._batches.refresh()
+        return held
+
+    def release(self, ids: Sequence[int]) -> list[int]:
+        """Let runs be taken again; those that nobody has taken."""
+        free: list[int] = []
+        for claims, job_of in self._by_batch(ids):
+            Holds(claims).release(job_of)
+            free += _jobs(job_of, claims.free())
+        self._batches.refresh(every_s=0.0)  # they may need another SLURM job
+        return free
+
+    def prioritise(self, ids: Sequence[int], priority: int) -> list[int]:
+        """Give a priority to runs that nobody has taken; those that have it."""
+        given: list[int] = []
+        for claims, job_of in self._by_batch(ids):
+            holds = Holds(claims)
+            waiting = [run for run in job_of if claims.is_free(run) or holds.is_held(run)]
+            if waiting:
+                Priorities(claims.batch).give(waiting, priority)
+            given += _jobs(job_of, waiting)
+        self._batches.refresh()
+        return given
+
+    def rerun(self, ids: Sequence[int]) -> None:
+        """Runs that are done go back into their batch."""
+        for claims, job_of in self._by_batch(ids):
+            for run in claims.done.intersection(job_of):
+                claims.reopen(run)
+        store = self._batches.store
+        with store.database.transaction():
+            for host_id in {host_id for host_id, _ in store.of_jobs(ids).values()}:
+                store.reopen(host_id)
+        self._batches.refresh(every_s=0.0)
+
+    def _by_batch(self, ids: Sequence[int]) -> Iterator[tuple[Claims, dict[int, int]]]:
+        """The claims of each batch as they are now, and run -> job of those that are meant."""
+        of_batch: dict[int, dict[int, int]] = {}
+        for job_id, (host_id, run) in self._batches.of_jobs(ids).items():
+            of_batch.setdefault(host_id, {})[run] = job_id
+        for host_id, job_of in of_batch.items():
+            claims = Claims(Batch(self._batches.client.hosts.get(host_id).source))
+            claims.look()
+            yield claims, job_of
+
+
+def _jobs(job_of: dict[int, int], runs: Iterable[int]) -> list[int]:
+    return [job_of[run] for run in runs if run in job_of]

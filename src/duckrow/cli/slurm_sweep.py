@@ -1,0 +1,52 @@
+"""`duckrow sweep --on`: the runs of a sweep as a batch on a cluster, submitted, or watched until they are done."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from duckrow.cli.console import say
+from duckrow.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duckrow.api.slurm import SlurmRequest
+    from duckrow.api.sweeps import SweepRow, Sweeps, Todo
+    from duckrow.core.job import JobSpec
+
+
+def read_cluster(on: str | None, asked: dict[str, Any], values: dict[str, Any]) -> SlurmRequest | None:
+    """What is asked of the cluster, if one was named."""
+    if on is None:
+        return None
+    from duckrow.api.slurm import read_request
+    from duckrow.cli.slurm_run import check_options
+
+    check_options(values)
+    if not (values["here"] or values["queue"] or values["resume"]):
+        raise UsageError(f"--on {on} says where they run. Add --submit, or --run to see them through.")
+    return read_request(on, asked)
+
+
+def watch_sweep(
+    sweeps: Sweeps,
+    sweep: SweepRow,
+    todo: Todo,
+    specs: Sequence[JobSpec],
+    request: SlurmRequest,
+    variables: dict[str, str],
+    values: dict[str, Any],
+) -> int:
+    """Submit them and see them through; the exit code."""
+    from duckrow.api.slurm_sweeps import submit_sweep
+    from duckrow.api.sweep_list import handle_of
+    from duckrow.cli.commands.run import make_view
+    from duckrow.cli.slurm_run import watch_runs
+
+    ids = submit_sweep(sweeps, sweep, specs, todo, request, variables)
+    handle = shlex.quote(handle_of(sweeps.client, sweep))
+    view = make_view({**values, "passthrough": False})
+    code = watch_runs(sweeps.client, ids, view, values["max_failures"], f"duckrow sweep --resume --name {handle}")
+    say(f"duckrow: `duckrow results {handle}` shows the results.")
+    return code
