@@ -53,7 +53,9 @@ class PilotHost(Observer):
         taker = Taker(claims, us.card, chunk)
         self.runs = PilotRuns(claims, taker, self.loop, environment, us.facts, batch.request.runs_per_job)
         self.lease = Lease(us.renew, batch.request.lease, self._lost_lease)
-        self._by_memory = any(run.spec.needs.gpu_mem_mb or run.spec.needs.auto for run in batch.runs)
+        self._by_memory = any(
+            run.spec.needs.gpu_mem_mb or run.spec.needs.total_gpu_mem_mb or run.spec.needs.auto for run in batch.runs
+        )
         self._memory = PilotMemory(self.loop, SharedPeaks(batch, us.name)) if self._by_memory else None
         self._kill_at: float | None = None
         self._kill_step = 0
@@ -260,7 +262,9 @@ def main() -> None:
     us = PilotFolder(batch, slurm_job())
     folder = local_folder(us.name)
     gpus = {run.spec.gpus for run in batch.runs}
-    by_memory = any(run.spec.needs.gpu_mem_mb or run.spec.needs.auto for run in batch.runs)
+    by_memory = any(
+        run.spec.needs.gpu_mem_mb or run.spec.needs.total_gpu_mem_mb or run.spec.needs.auto for run in batch.runs
+    )
     offer = allocated_offer(batch.request.parallel_runs, by_memory, gpus.pop() if len(gpus) == 1 else None)
     host = PilotHost(batch, us, folder, offer, fork_host(folder.keepers, speaks=False))
     try:

@@ -70,7 +70,7 @@ def test_what_is_given_back_is_taken_again_with_the_next_number(make_batch: Make
     again = looked(batch)
     assert again.free() == [0]
     assert again.take(us.card, 0) == 2
-    assert again.held() == {0: 2}
+    assert again.claimed() == {0: 2}
     assert again.holder(0, 2) == "1_0.0"
     assert again.interruptions(0) == 1
 
@@ -184,7 +184,7 @@ def test_of_many_pilots_that_race_and_some_that_die_each_run_succeeds_once(make_
             tending.look({})
             tending.lapse()
             tending.claims.look()
-            if not tending.claims.held():
+            if not tending.claims.claimed():
                 break
     assert looked(batch).done == set(range(120))
     ran = Path(f"{batch.folder}/ran").read_text().split()

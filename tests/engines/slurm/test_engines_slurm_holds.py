@@ -40,7 +40,7 @@ def test_a_run_that_a_pilot_has_cannot_be_held_and_its_claim_is_not_released(mak
     holds = Holds(before)
     assert holds.hold([0]) == []
     assert Holds(looked(batch)).release([0]) == []
-    assert looked(batch).held() == {0: 1}
+    assert looked(batch).claimed() == {0: 1}
 
 
 def test_a_mark_that_was_left_by_somebody_who_died_releases_nobody_elses_claim(make_batch: MakeBatch) -> None:

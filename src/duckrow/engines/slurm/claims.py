@@ -37,7 +37,7 @@ class Claims:
     def free(self) -> list[int]:
         return [run for run in range(self.batch.count) if self.is_free(run)]
 
-    def held(self) -> dict[int, int]:
+    def claimed(self) -> dict[int, int]:
         """Run -> claim, of those that somebody has taken and neither finished nor released."""
         return {r: n for r, n in self.latest.items() if r not in self.done and (r, n) not in self.released}
 

@@ -81,7 +81,7 @@ class Tending:
         lapsed: list[int] = []
         pilots: dict[str | None, Pilot] = {pilot.name: pilot for pilot in self.pilots}
         over: dict[str | None, bool] = {}
-        for run, number in self.claims.held().items():
+        for run, number in self.claims.claimed().items():
             holder = self.claims.holder(run, number)
             if holder not in pilots:
                 continue
