@@ -13,8 +13,7 @@ import httpx
 import pytest
 
 from tests.conftest import DEADLINE_S, Duckrow, until
-
-API = "/api/v1"
+from tests.web.described import API, check_answer
 
 
 class Server:
@@ -54,16 +53,19 @@ class Server:
             return self.stranger(cookies=dict(newcomer.cookies), headers=headers)
 
     def get(self, path: str, **query: Any) -> Any:
-        """The answer of the interface to somebody who may ask."""
+        """The answer of the interface to somebody who may ask. It must be as the description says, here and below."""
         with self.script() as script:
             answer = script.get(f"{API}{path}", params=query)
             assert answer.status_code == 200, answer.text
+            if path != "/openapi.json":
+                check_answer("GET", f"{API}{path}", 200, answer.json())
             return answer.json()
 
     def post(self, path: str, body: Any = None, status: int = 200, method: str = "POST") -> Any:
         with self.script() as script:
             answer = script.request(method, f"{API}{path}", json={} if body is None else body)
             assert answer.status_code == status, f"{answer.status_code} {answer.text}"
+            check_answer(method, f"{API}{path}", status, answer.json())
             return answer.json()
 
     def add(self, text: str, **options: Any) -> list[int]:

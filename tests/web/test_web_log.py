@@ -11,7 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from duckrow.api.log_reading import read_piece, search_backwards, search_forwards
+from duckrow.api.log_reading import read_piece
+from duckrow.api.log_search import search_backwards, search_forwards
 from tests.conftest import Duckrow
 from tests.web.conftest import API, Server
 
@@ -43,6 +44,13 @@ def test_pieces_are_read_from_either_end(queue: Server, duckrow: Duckrow) -> Non
         assert script.get(f"{API}/jobs/{job_id}/log?attempt=2").status_code == 404
 
 
+def test_whole_lines_are_had_for_the_asking(queue: Server, duckrow: Duckrow) -> None:
+    [job_id] = queue.add("echo first; echo second")
+    duckrow.wait_for(job_id, "succeeded")
+    assert queue.get(f"/jobs/{job_id}/log", **{"from": -10})["text"] == "st\nsecond\n"
+    assert queue.get(f"/jobs/{job_id}/log", **{"from": -10}, lines=True)["text"] == "second\n"
+
+
 def test_every_attempt_has_its_log(queue: Server, duckrow: Duckrow) -> None:
     [job_id] = queue.add("echo attempt $DUCKROW_ATTEMPT; exit 1", retries=1, backoff="0s")
     duckrow.wait_for(job_id, "failed")
@@ -68,6 +76,29 @@ def test_a_log_is_followed_from_before_its_first_line(queue: Server, duckrow: Du
         queue.post("/jobs/actions", {"action": "release", "ids": [job_id]})
         assert [kind for kind, _ in events_of(stream.iter_lines())][-1] == "end"
     duckrow.wait_for(job_id, "succeeded")
+
+
+@pytest.mark.parametrize(
+    ("begin", "count", "text"),
+    [
+        (0, 5, "one\n"),
+        (0, 4, "one\n"),
+        (0, 100, "one\ntwo\nlong line\nend"),
+        (1, 100, "two\nlong line\nend"),
+        (4, 100, "two\nlong line\nend"),  # just where a line begins
+        (5, 5, "wo\n"),  # no whole line is in there
+        (8, 5, "long "),  # nor here: there is always something, so that a reader gets on
+        (-5, 100, "end"),
+        (-3, 100, "end"),
+        (100, 100, ""),
+    ],
+)
+def test_a_piece_of_whole_lines_has_no_half_line_at_its_ends(tmp_path: Path, begin: int, count: int, text: str) -> None:
+    log = tmp_path / "log"
+    log.write_text("one\ntwo\nlong line\nend")
+    piece = read_piece(str(log), begin, count, whole_lines=True)
+    assert piece["text"] == text
+    assert log.read_text()[piece["from"] : piece["to"]] == text
 
 
 def test_characters_are_never_cut(tmp_path: Path) -> None:

@@ -7,17 +7,27 @@ import socket
 import stat
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from threading import Thread
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+import uvicorn
 
+from duckrow.api.handles import client_of
+from duckrow.api.listing import Filter, matching_ids
+from duckrow.core.errors import NotFoundError
 from duckrow.web.app import build
 from duckrow.web.credentials import Credentials
+from duckrow.web.patience import PatientProtocol
+from duckrow.web.server import listen
 from duckrow.web.serving import Serving
 from tests.conftest import Duckrow
 from tests.web.conftest import API, Server
+from tests.web.inside import Inside
 
 ALL_PAGES = ["/", "/machine", "/jobs/1", "/sweeps", "/sweeps/1", "/timeline", "/add", "/static/duck.svg", "/metrics"]
 
@@ -107,6 +117,16 @@ def test_of_many_links_only_the_newest_are_kept(tmp_path: Path) -> None:
     assert not credentials.use_link(links[-1])
 
 
+def test_a_token_that_was_never_written_lets_nobody_in(tmp_path: Path) -> None:
+    """As a full disk may leave it: an empty file, to which no token at all would be equal."""
+    credentials = Credentials(str(tmp_path))
+    (tmp_path / "web" / "token").touch()
+    assert not credentials.is_token("")
+    assert len(credentials.token()) > 30
+    assert credentials.is_token(credentials.token())
+    assert [path.name for path in (tmp_path / "web").iterdir() if path.is_file()] == ["token"]
+
+
 def test_a_restart_of_the_server_keeps_people_logged_in(serve: Callable[..., Server]) -> None:
     first = serve()
     with first.browser() as browser:
@@ -176,6 +196,41 @@ def test_a_proxy_is_known_by_the_name_that_was_given(serve: Callable[..., Server
         assert "Path=/duckrow/" in answer.headers["set-cookie"]
 
 
+def test_the_base_path_itself_leads_to_the_page_below_it(serve: Callable[..., Server]) -> None:
+    """No browser sends the cookie to /duckrow: it is for what lies below."""
+    server = serve("--base-path", "/duckrow")
+    with server.stranger(follow_redirects=False) as browser:
+        answer = browser.get("/duckrow?next=//evil.example")
+        assert (answer.status_code, answer.headers["location"]) == (307, "/duckrow/")
+        assert browser.get("/duckrow", headers={"Host": "evil.example"}).status_code == 403
+        assert browser.get("/duckrow/").status_code == 401
+        assert browser.post("/duckrow").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("host", "proto", "is_secure"),
+    [("gpu.example.org", "https", True), ("gpu.example.org", "http", False), ("localhost", "https", False)],
+)
+def test_a_cookie_that_came_through_a_proxy_with_tls_goes_no_other_way(
+    tmp_path: Path, host: str, proto: str, is_secure: bool
+) -> None:
+    """Only the proxy that was named is believed."""
+    with Inside(Serving(str(tmp_path), proxy_names=("gpu.example.org",))) as inside:
+        link = inside.parts.credentials.new_link()
+        answer = inside.ask("GET", f"/login?token={link}", host, headers={"X-Forwarded-Proto": proto})
+        cookie = answer.headers["set-cookie"]
+    assert ("Secure" in cookie) == is_secure
+
+
+def test_cookies_of_other_servers_on_this_machine_keep_nobody_out(idle: Server) -> None:
+    with idle.browser() as browser:
+        [(name, session)] = browser.cookies.items()
+    with idle.stranger() as stranger:
+        for others in ('a={"b": "c d"}; ', "jupyter=2|1:0|10:x; ", "=; ;; x; ", f"x{name}=1; "):
+            answer = stranger.get(f"{API}/status", headers={"Cookie": f"{others}{name}={session}"})
+            assert answer.status_code == 200, others
+
+
 def test_what_changes_something_needs_our_header_from_a_browser(queue: Server) -> None:
     with queue.browser() as browser:
         del browser.headers["X-Duckrow"]
@@ -190,6 +245,7 @@ def test_what_changes_something_needs_our_header_from_a_browser(queue: Server) -
     [
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
+        {"Origin": "http://[::1"},  # cannot be read
         {"Origin": "http://localhost:1"},  # another server on this machine is another website, too
         {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
         {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
@@ -265,6 +321,27 @@ def test_a_length_that_is_none_is_refused(idle: Server) -> None:
         assert connection.recv(100).startswith((b"HTTP/1.1 413", b"HTTP/1.1 400"))
 
 
+def test_who_never_ends_the_head_of_a_request_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duckrow.web.patience.HEAD_S", 0.3)
+    listening, serving = listen(Serving(str(tmp_path), port=0), exact=True)
+    server = uvicorn.Server(uvicorn.Config(build(serving)[0], http=PatientProtocol, log_level="error"))
+    monkeypatch.setattr(server, "capture_signals", nullcontext)  # it is not in the main thread
+    thread = Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        for began in (b"", b"GET /healthz HTTP/1.1\r\nHost: local", _WHOLE_HEAD + b"GET /"):
+            with socket.create_connection(("127.0.0.1", serving.port), timeout=30) as slow:
+                slow.sendall(began)
+                received = b"".join(iter(partial(slow.recv, 1000), b""))  # until it is closed
+                assert (b"200 OK" in received) == (_WHOLE_HEAD in began)
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+_WHOLE_HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
 def test_more_jobs_than_a_request_may_have_are_refused(queue: Server) -> None:
     answer = queue.post("/jobs", {"text": "true\n" * 10_001}, 400)
     assert "10000" in answer["error"]["sentence"]
@@ -281,6 +358,7 @@ def test_more_jobs_than_a_request_may_have_are_refused(queue: Server) -> None:
         "/jobs?page=99999999999",
         "/jobs/1/log?bytes=2000000",
         "/jobs?q=" + "x" * 201,
+        "/jobs?page=" + "9" * 5000,
     ],
 )
 def test_numbers_out_of_bounds_are_told_in_a_sentence(idle: Server, path: str) -> None:
@@ -288,6 +366,45 @@ def test_numbers_out_of_bounds_are_told_in_a_sentence(idle: Server, path: str) -
         answer = script.get(f"{API}{path}")
         assert answer.status_code == 422
         assert answer.json()["error"]["sentence"]
+
+
+def test_an_address_longer_than_any_is_refused(idle: Server) -> None:
+    with idle.script() as script:
+        for path in ("/jobs/" + "9" * 5000, "/sweeps/" + "9" * 5000, "/" + "x" * 5000):
+            answer = script.get(f"{API}{path}")
+            assert (answer.status_code, "longer than" in answer.json()["error"]["sentence"]) == (414, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/jobs", rb'{"text": "echo \ud800"}', 400),
+        ("/jobs", rb'{"text": "true", "options": {"cwd": "/\uDfff"}}', 400),
+        ("/jobs", rb'{"text": "true", "root": "a\u0000b"}', 422),
+        ("/sweeps", rb'{"pattern": "echo {x}", "parameters": {"x": ["\ud800"]}}', 400),
+        ("/sweeps", rb'{"pattern": "true", "root": "a\u0000b"}', 422),
+        ("/jobs/actions", rb'{"action": "hold", "select": "q=\ud800"}', 400),
+        ("/jobs/actions", rb'{"action": "place", "ids": [1], "places": [[1, 30, NaN]]}', 422),
+        ("/queue/limit", b"[" * 100_000, 400),
+        ("/queue/limit", b"9" * 5000, 400),
+    ],
+)
+def test_what_no_file_and_no_number_can_be_is_refused_in_a_sentence(
+    idle: Server, path: str, body: bytes, status: int
+) -> None:
+    with idle.script(**{"Content-Type": "application/json"}) as script:
+        answer = script.post(f"{API}{path}", content=body)
+        assert (answer.status_code, bool(answer.json()["error"]["sentence"])) == (status, True), answer.text
+        assert script.post(f"{API}/jobs/preview", content=rb'{"text": "echo \\ud800 \ud83e\udd86"}').json()["jobs"]
+    assert "Traceback" not in idle.log.read_text()
+
+
+def test_a_word_that_is_no_text_names_no_job(tmp_path: Path) -> None:
+    client = client_of(str(tmp_path))
+    with pytest.raises(NotFoundError, match="There is no job"):
+        client.select(["\udcff"])
+    for filter in (Filter(name="\udcff"), Filter(project="\udcff"), Filter(text="\udcff")):
+        assert matching_ids(client, filter, 1) == []
 
 
 # -- read-only, and the network -----------------------------------------------------------------------------------
@@ -371,6 +488,21 @@ def test_a_log_that_was_replaced_by_a_link_or_a_pipe_is_not_followed(queue: Serv
     log.unlink()
     os.mkfifo(log)
     assert queue.get(f"/jobs/{job_id}/log")["text"] == ""  # and nobody waits for a writer
+
+
+def test_files_of_a_run_that_were_replaced_by_pipes_make_nobody_wait(queue: Server, duckrow: Duckrow) -> None:
+    pattern = "rm -f metrics.jsonl; mkfifo $DUCKROW_RUN_DIR/metrics.jsonl; echo {x}; exit 1"
+    options = {"cwd": str(duckrow.work), "name": "pipes"}
+    sweep = queue.post("/sweeps", {"pattern": pattern, "parameters": {"x": [1]}, "options": options}, 201)
+    [job_id] = sweep["ids"]
+    duckrow.wait_for(job_id, "failed")
+    log = Path(queue.get(f"/jobs/{job_id}")["log"])
+    log.unlink()
+    os.mkfifo(log)
+    assert (log.parent / "metrics.jsonl").is_fifo()
+    assert queue.get(f"/sweeps/{sweep['sweep']}")["rows"][0]["metrics"] == {}
+    assert queue.get(f"/sweeps/{sweep['sweep']}/metrics", metric="loss")["series"] == []
+    assert queue.get("/jobs/errors")["items"][0]["ids"] == [job_id]
 
 
 def test_the_gate_stands_before_everything_that_the_application_serves(tmp_path: Path) -> None:

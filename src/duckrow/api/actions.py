@@ -9,7 +9,7 @@ from typing import Any
 from duckrow.api.client import Client
 from duckrow.api.control import Control
 from duckrow.api.views import JobView
-from duckrow.core.errors import ConflictError, UsageError
+from duckrow.core.errors import ConflictError, JobGone, UsageError
 from duckrow.core.lifecycle import State
 
 MOST_JOBS = 10_000
@@ -37,7 +37,9 @@ def act(
     before: int | None = None,
     changes: Mapping[str, Any] | None = None,
     places: Sequence[tuple[int, int, float]] = (),
+    now: bool = False,
 ) -> Deed:
+    """`now`: what is killed gets no time to end by itself."""
     if len(ids) > MOST_JOBS:
         raise UsageError(f"{len(ids)} jobs are too many for one request: at most {MOST_JOBS}. Nothing was done.")
     deed = Deed()
@@ -54,6 +56,8 @@ def act(
         _rerun(client, jobs, deed, edit_words(changes or {}))
     elif action == "place":
         _place(client, jobs, deed, places)
+    elif action == "kill":
+        _kill(client, jobs, deed, at_once=now)
     else:
         _PLAIN[action](client, jobs, deed)
     return deed
@@ -76,13 +80,13 @@ def edit_words(changes: Mapping[str, Any]) -> dict[str, Any]:
 # -- ending and running again -------------------------------------------------------------------------------------
 
 
-def _kill(client: Client, jobs: Sequence[JobView], deed: Deed) -> None:
+def _kill(client: Client, jobs: Sequence[JobView], deed: Deed, at_once: bool) -> None:
     alive = [job for job in jobs if job.state != State.DONE]
     _refuse_rest(jobs, alive, deed, lambda job: f"job {job.id} is {job.outcome} already")
     deed.done = [job.id for job in alive]
     if not alive:
         return
-    client.wish(deed.done, "kill")
+    client.wish(deed.done, "kill-now" if at_once else "kill")
     client.await_wishes(deed.done)
     if all(job.state == State.QUEUED for job in alive):
         deed.undo = {"action": "rerun", "ids": deed.done}
@@ -104,7 +108,10 @@ def _remove(client: Client, jobs: Sequence[JobView], deed: Deed) -> None:
     gone = set(deed.done)
     for job in jobs:
         if job.id not in gone:
-            deed.refuse(job.id, control.why_not_removed(job.id))
+            try:
+                deed.refuse(job.id, control.why_not_removed(job.id))
+            except JobGone as error:
+                deed.refuse(job.id, str(error))
 
 
 # -- what waits ---------------------------------------------------------------------------------------------------
@@ -151,7 +158,7 @@ def _move(client: Client, jobs: Sequence[JobView], deed: Deed, before: int | Non
         try:
             control.move(job.id, before, first)
             deed.done.append(job.id)
-        except ConflictError as error:
+        except (ConflictError, JobGone) as error:
             deed.refuse(job.id, str(error))
     _can_go_back(deed, places)
 
@@ -190,11 +197,10 @@ def _refuse_rest(
 
 
 _PLAIN: dict[str, Callable[[Client, Sequence[JobView], Deed], None]] = {
-    "kill": _kill,
     "hold": _hold,
     "release": _release,
     "remove": _remove,
     "first": _first,
     "last": _last,
 }
-ACTIONS = (*_PLAIN, "rerun", "priority", "before", "place")
+ACTIONS = (*_PLAIN, "kill", "rerun", "priority", "before", "place")

@@ -12,7 +12,7 @@ from duckrow.api.daemon import ensure_daemon, running_daemon
 from duckrow.api.environment import inherited_environment
 from duckrow.api.views import JobView, device_names, gpu_seconds, job_view, text
 from duckrow.core.dependency import Dependency, in_words, is_met
-from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, NotFoundError, UsageError
+from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, JobGone, NotFoundError, UsageError
 from duckrow.core.inventory import CPU, WHOLE, Seat
 from duckrow.core.job import JobSpec
 from duckrow.core.lifecycle import Outcome, State
@@ -167,7 +167,7 @@ class Client:
     def job(self, job_id: int) -> JobView:
         views = self.views([job_id])
         if not views:
-            raise NotFoundError(f"There is no job {job_id} any more: it was removed.")
+            raise JobGone(job_id)
         return views[0]
 
     def of_host(self, host_id: int) -> list[JobView]:

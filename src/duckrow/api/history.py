@@ -66,7 +66,7 @@ def history_of(client: Client) -> History:
 
 
 def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int]) -> None:
-    """Set `eta_s` of those that run or wait, where it can be known. `owners`: the host of each."""
+    """Set `eta_s` of those that run or wait, where it can be known. `owners`: the host of each that is still there."""
     active = [view for view in views if view.state != "done"]
     history = history_of(client) if active else None
     if not history:
@@ -75,7 +75,7 @@ def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int
         expected = history.expected_s(view.project, view.name)
         if view.state in ("starting", "running") and expected is not None:
             view.eta_s = max(expected - (view.duration_s or 0.0), 0.0)
-    waiting = {view.id: view for view in active if view.state == "queued"}
+    waiting = {view.id: view for view in active if view.state == "queued" and view.id in owners}
     if not waiting or "" in client.jobs.pauses():
         return
     for host_id in {owners[job_id] for job_id in waiting}:

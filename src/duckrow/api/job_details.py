@@ -10,10 +10,11 @@ from typing import Any
 from duckrow.api.client import Client
 from duckrow.api.listing import annotate, variable_names
 from duckrow.api.views import text
-from duckrow.core.errors import NotFoundError
+from duckrow.core.errors import JobGone, NotFoundError
 from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.needs import needs_from
 from duckrow.store.answers import AnswerStore
+from duckrow.store.plain_files import open_plain
 
 _LARGEST_CODE_FILE = 1 << 20
 
@@ -28,7 +29,7 @@ def job_details(client: Client, job_id: int) -> dict[str, Any]:
     view = client.job(job_id)
     annotate(client, [view])
     made = story.pop("attempts_made")
-    row = client.jobs.pick("j.id = :id", {"id": job_id})[0]
+    row = _row(client, job_id)
     folder = view.folder or client.folder.run_folder(view.project, view.name, view.id)
     return {
         **story,
@@ -40,12 +41,20 @@ def job_details(client: Client, job_id: int) -> dict[str, Any]:
         "environment_names": variable_names(client, job_id),
         "code": _code(folder),
         "run_folder": folder,
+        "sweep_id": AnswerStore(client.database).sweep_of(job_id),
     }
+
+
+def _row(client: Client, job_id: int) -> Any:
+    rows = client.jobs.pick("j.id = :id", {"id": job_id})
+    if not rows:
+        raise JobGone(job_id)
+    return rows[0]
 
 
 def outfile_of(client: Client, job_id: int) -> str | None:
     """Where its output is to go, if somebody has said so."""
-    row = client.jobs.pick("j.id = :id", {"id": job_id})[0]
+    row = _row(client, job_id)
     return None if row["outfile"] is None else text(row["outfile"])
 
 
@@ -64,7 +73,7 @@ def _event_in_words(event: Mapping[str, Any]) -> str:
 def _code(folder: str) -> dict[str, Any] | None:
     """Which code it was started with, where that was noted."""
     try:
-        with open(f"{folder}/code.json", "rb") as file:
+        with open_plain(f"{folder}/code.json") as file:
             noted = json.loads(file.read(_LARGEST_CODE_FILE))
     except (OSError, ValueError, RecursionError):
         return None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.store.answers import AnswerStore
+from duckrow.store.database import to_sql
 from duckrow.store.hosts import DAEMON, is_alive
 
 if TYPE_CHECKING:
@@ -97,9 +98,9 @@ class Filter:
         if self.failed:
             want("j.state = 'done' AND j.outcome NOT IN ('succeeded', 'skipped')")
         if self.project is not None:
-            want("j.project = :project", project=self.project)
+            want("j.project = :project", project=to_sql(self.project))
         if self.name is not None:
-            want("j.name GLOB :name", name=self.name)
+            want("j.name GLOB :name", name=to_sql(self.name))
         if self.since_s is not None:
             want("j.created_at >= :created_after", created_after=now - self.since_s)
         if self.older_than_s is not None:
@@ -110,7 +111,8 @@ class Filter:
             want("j.id IN (SELECT job_id FROM points WHERE sweep_id = :sweep_id)", sweep_id=self.sweep_id)
         if self.text:
             is_id = re.fullmatch(r"[0-9]{1,18}", self.text) is not None
-            want(_HAS_TEXT_OR_ID if is_id else _HAS_TEXT, text=f"%{_LIKE_SIGN.sub(_escaped, self.text)}%")
+            pattern = f"%{_LIKE_SIGN.sub(_escaped, self.text)}%"
+            want(_HAS_TEXT_OR_ID if is_id else _HAS_TEXT, text=to_sql(pattern))
             values |= {"id_of_text": int(self.text)} if is_id else {}
         return " AND ".join(wanted), values
 

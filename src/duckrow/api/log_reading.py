@@ -1,24 +1,19 @@
-"""Pieces of the log of an attempt: read, searched and followed without ever holding all of it."""
+"""Pieces of the log of an attempt, read without ever holding all of it."""
 
 from __future__ import annotations
 
 import codecs
 import os
-import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
 from duckrow.api.client import Client
 from duckrow.api.job_details import check_job
-from duckrow.core.errors import NotFoundError, UsageError
+from duckrow.core.errors import NotFoundError
+from duckrow.store.plain_files import open_plain
 
 MOST_BYTES = 1 << 20  # of one piece
-_CHUNK = 1 << 20
-_LINE_SHOWN = 500
-_MOST_HITS = 1000
-_SEARCH_S = 2.0  # of one look; `next` says where to go on
 
 
 class AttemptLog(NamedTuple):
@@ -45,39 +40,50 @@ def opened(path: str) -> Iterator[tuple[IO[bytes], int] | None]:
 
     Only a plain file at that very place: a job may have put a link or a pipe where its log was.
     """
-    if not path:
-        yield None
-        return
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        file = open_plain(path, follow=False)
     except OSError:
         yield None
         return
-    with open(fd, "rb", buffering=0) as file:
-        facts = os.fstat(file.fileno())
-        yield (file, facts.st_size) if stat.S_ISREG(facts.st_mode) else None
+    with file:
+        yield file, os.fstat(file.fileno()).st_size
 
 
-def read_piece(path: str, begin: int, count: int) -> dict[str, Any]:
-    """`count` bytes from `begin`, a negative one counted from the end; cut between characters."""
+def read_piece(path: str, begin: int, count: int, whole_lines: bool = False) -> dict[str, Any]:
+    """`count` bytes from `begin`, a negative one counted from the end; cut between characters, or between lines."""
     with opened(path) as log:
         if log is None:
             return {"text": "", "from": 0, "to": 0, "size": 0}
         file, size = log
         begin = max(size + begin, 0) if begin < 0 else min(begin, size)
         file.seek(begin)
-        data = _read(file, min(count, MOST_BYTES))
+        data = read_bytes(file, min(count, MOST_BYTES))
+        if whole_lines:
+            begin, data = _whole_lines(file, begin, data, size)
     skipped = _bytes_of_cut_character(data) if begin else 0
     text, used = _decoded(data[skipped:], is_end=begin + len(data) >= size)
     return {"text": text, "from": begin + skipped, "to": begin + skipped + used, "size": size}
 
 
-def _read(file: IO[bytes], count: int) -> bytes:
+def read_bytes(file: IO[bytes], count: int) -> bytes:
     pieces = []
     while count and (piece := file.read(count)):
         pieces.append(piece)
         count -= len(piece)
     return b"".join(pieces)
+
+
+def _whole_lines(file: IO[bytes], begin: int, data: bytes, size: int) -> tuple[int, bytes]:
+    """Without the half lines at both ends. Of a line that is longer than all this, what there is."""
+    end = data.rfind(b"\n") + 1
+    if begin + len(data) < size and end:
+        data = data[:end]
+    if begin:
+        file.seek(begin - 1)
+        cut = 0 if file.read(1) == b"\n" else data.find(b"\n") + 1
+        if cut < len(data):
+            begin, data = begin + cut, data[cut:]
+    return begin, data
 
 
 def _bytes_of_cut_character(data: bytes) -> int:
@@ -96,96 +102,3 @@ def _decoded(data: bytes, is_end: bool) -> tuple[str, int]:
     if pending and (is_end or pending == len(data)):
         return text + "\ufffd", len(data)
     return text, len(data) - pending
-
-
-class _Hits:
-    def __init__(self, limit: int) -> None:
-        self._limit = min(max(limit, 1), _MOST_HITS)
-        self.found: list[dict[str, Any]] = []
-
-    @property
-    def full(self) -> bool:
-        return len(self.found) >= self._limit
-
-    def add(self, at: int, line: bytes) -> None:
-        self.found.append({"at": at, "line": line.decode("utf-8", "replace")[:_LINE_SHOWN]})
-
-
-def search_forwards(path: str, text: str, begin: int, limit: int) -> dict[str, Any]:
-    """The lines from `begin` on that have this text, capital letters or not; `next`: where to go on."""
-    wanted = _needle(text)
-    hits = _Hits(limit)
-    deadline = time.monotonic() + _SEARCH_S
-    with opened(path) as log:
-        if log is None:
-            return {"hits": [], "next": None, "complete": True}
-        file, size = log
-        at = max(begin, 0)
-        while at < size:
-            lines_at, data = _whole_lines(file, at, size)
-            for place, line in _matching(data, wanted):
-                hits.add(lines_at + place, line)
-                if hits.full:
-                    return {"hits": hits.found, "next": lines_at + place + len(line) + 1, "complete": False}
-            at = lines_at + len(data)
-            if time.monotonic() > deadline:
-                return {"hits": hits.found, "next": at, "complete": at >= size}
-    return {"hits": hits.found, "next": None, "complete": True}
-
-
-def search_backwards(path: str, text: str, before: int, limit: int) -> dict[str, Any]:
-    """The same from `before` towards the beginning, the last line first."""
-    wanted = _needle(text)
-    hits = _Hits(limit)
-    deadline = time.monotonic() + _SEARCH_S
-    with opened(path) as log:
-        if log is None:
-            return {"hits": [], "next": None, "complete": True}
-        file, size = log
-        end = min(before, size)
-        while end > 0:
-            begin = _line_begin(file, max(end - _CHUNK, 0), end)
-            file.seek(begin)
-            for place, line in reversed(list(_matching(_read(file, end - begin), wanted))):
-                hits.add(begin + place, line)
-                if hits.full:
-                    return {"hits": hits.found, "next": begin + place, "complete": begin + place == 0}
-            end = begin
-            if time.monotonic() > deadline:
-                return {"hits": hits.found, "next": end, "complete": end == 0}
-    return {"hits": hits.found, "next": None, "complete": True}
-
-
-def _needle(text: str) -> bytes:
-    if not text:
-        raise UsageError("There is no text to search for.")
-    return text.lower().encode("utf-8", "replace")
-
-
-def _whole_lines(file: IO[bytes], at: int, size: int) -> tuple[int, bytes]:
-    """A chunk from there, up to the end of its last line; a line longer than a chunk is cut."""
-    file.seek(at)
-    data = _read(file, _CHUNK)
-    cut = data.rfind(b"\n") + 1
-    return at, data if at + len(data) >= size or not cut else data[:cut]
-
-
-def _line_begin(file: IO[bytes], at: int, end: int) -> int:
-    """Where the first line begins that begins behind `at`; `at` itself in a line that is longer than that."""
-    if at == 0:
-        return 0
-    file.seek(at)
-    newline = _read(file, end - at).find(b"\n")
-    return at + newline + 1 if 0 <= newline < end - at - 1 else at
-
-
-def _matching(data: bytes, wanted: bytes) -> Iterator[tuple[int, bytes]]:
-    """(where it begins, the line) of each line with this text. Lines without are passed over in one search."""
-    lowered = data.lower()
-    at = lowered.find(wanted)
-    while at >= 0:
-        begin = data.rfind(b"\n", 0, at) + 1
-        end = data.find(b"\n", at)
-        end = len(data) if end < 0 else end
-        yield begin, data[begin:end]
-        at = lowered.find(wanted, end)

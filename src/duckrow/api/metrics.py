@@ -28,8 +28,11 @@ def report(**metrics: Any) -> bool:
     nothing happens, so that a script works without it. It never raises: a training must not end because of a metric.
     """
     path = os.environ.get(VARIABLE)
-    if not path or not metrics:
-        return False
+    return note_metrics(path, metrics) if path and metrics else False
+
+
+def note_metrics(path: str, metrics: dict[str, Any]) -> bool:
+    """Add a line to this file; whether it was written."""
     try:
         line = json.dumps({"_time": time.time(), **{name: _plain(value) for name, value in metrics.items()}})
         return _append(path, line.encode() + b"\n")
@@ -106,8 +109,10 @@ def last_metrics(path: str) -> dict[str, Any]:
 
 
 def _lines(path: str, most_bytes: int | None) -> list[str]:
+    from duckrow.store.plain_files import open_plain  # here: training scripts load this module, and read nothing
+
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             skipped = 0 if most_bytes is None else max(file.seek(0, os.SEEK_END) - most_bytes, 0)
             file.seek(skipped)
             lines = file.read().decode("utf-8", "replace").split("\n")

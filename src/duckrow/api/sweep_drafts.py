@@ -18,7 +18,7 @@ from duckrow.core.template import placeholders, render
 MOST_POINTS = 10_000
 _SHOWN = 50
 
-Wish = Mapping[str, Any]  # pattern, parameters, mode, n_samples, seed, options
+Wish = Mapping[str, Any]  # pattern, parameters, mode, n_samples, seed, root, snapshot, options
 
 
 def preview_sweep(wish: Wish) -> dict[str, Any]:
@@ -42,11 +42,12 @@ def begin_sweep(wish: Wish) -> dict[str, Any]:
     options = dict(wish["options"])
     begun = sweep(
         wish["pattern"],
-        _axes(wish["parameters"]),
+        [_axes(grid) for grid in _grids(wish)],
         mode=wish["mode"],
         n_samples=wish["n_samples"],
         seed=wish["seed"],
-        root=os.path.join(options.get("cwd") or os.getcwd(), DEFAULT_ROOT),
+        root=os.path.join(options.get("cwd") or os.getcwd(), wish["root"] or DEFAULT_ROOT),
+        snapshot=wish["snapshot"],
         **options,
     )
     return {"sweep": begun.id, "name": begun.name, "summary": begun.summary, "ids": [job.id for job in begun.jobs]}
@@ -55,13 +56,22 @@ def begin_sweep(wish: Wish) -> dict[str, Any]:
 def _points(wish: Wish) -> list[Any]:
     if not wish["pattern"].strip():
         raise UsageError("There is no command. Write one with {name} in it for each parameter.")
-    missing = [name for name in placeholders(wish["pattern"]) if name not in wish["parameters"]]
-    if missing and not wish["parameters"]:
+    if wish["options"].get("on"):
+        raise UsageError("A sweep cannot be sent to a cluster. Leave out 'on', or add its runs as jobs.")
+    grids = _grids(wish)
+    missing = [name for name in placeholders(wish["pattern"]) if not any(name in grid for grid in grids)]
+    if missing and not any(grids):
         raise UsageError(f"The command has the placeholder {{{missing[0]}}}, and no value for it.")
-    points = expand([read_grid(_axes(wish["parameters"]))], wish["mode"], wish["n_samples"], wish["seed"])
+    points = expand([read_grid(_axes(grid)) for grid in grids], wish["mode"], wish["n_samples"], wish["seed"])
     if len(points) > MOST_POINTS:
         raise UsageError(f"{len(points)} runs are too many for one request: at most {MOST_POINTS}.")
     return points
+
+
+def _grids(wish: Wish) -> list[Mapping[str, Any]]:
+    """One grid, or several whose points are united."""
+    parameters = wish["parameters"]
+    return [parameters] if isinstance(parameters, Mapping) else list(parameters)
 
 
 def _axes(parameters: Mapping[str, Any]) -> dict[str, Axis | Any]:

@@ -102,6 +102,12 @@ def devices_text(devices: list[str]) -> str:
     return describe_devices([(device, 0) for device in devices]) if devices else ""
 
 
+def exit_text(exit_code: int | None, signal: int | None) -> str:
+    if signal is not None:
+        return f"sig {signal}"
+    return "" if exit_code is None else str(exit_code)
+
+
 def text(value: str | bytes) -> str:
     """Bytes that are not UTF-8 are shown as what they are not: replacement characters."""
     if isinstance(value, bytes):

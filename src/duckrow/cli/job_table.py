@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from duckrow.api.views import JobView, devices_text
+from duckrow.api.views import JobView, devices_text, exit_text
 from duckrow.cli.console import OUTCOME_COLOURS, print_table, table_lines
 from duckrow.core.job import shorten
 from duckrow.core.units import format_duration, format_mb
@@ -16,12 +16,6 @@ _COMMAND_SHOWN = 200
 
 def status_of(view: JobView) -> str:
     return view.outcome or view.state
-
-
-def exit_text(exit_code: int | None, signal: int | None) -> str:
-    if signal is not None:
-        return f"sig {signal}"
-    return "" if exit_code is None else str(exit_code)
 
 
 def eta_text(eta_s: float | None) -> str:

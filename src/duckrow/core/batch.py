@@ -18,10 +18,11 @@ class Entry(NamedTuple):
     problem: str | None = None  # why it cannot be read
 
 
-def read_batch(text: str) -> list[Entry]:
-    if _END in text:
+def read_batch(text: str, delimiter: str | None = None) -> list[Entry]:
+    """`delimiter`: a line that is just this ends a job of several lines."""
+    if _END in text and delimiter is None:
         return [_entry(part) for part in text.split(_END) if part.strip()]
-    reader = CommandReader()
+    reader = CommandReader(delimiter)
     return [Entry(command) for command in [*reader.feed(text), *reader.finish()]]
 
 

@@ -9,6 +9,8 @@ from duckrow.core.errors import UsageError
 from duckrow.core.job import check_name
 from duckrow.core.units import parse_duration_s, parse_size_bytes
 
+_LONGEST_S = 1e12  # as many digits as a time may have that is written as text
+
 
 def _text(key: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or "\0" in value:
@@ -30,7 +32,7 @@ def _count(key: str, value: Any) -> int:
 def _seconds(key: str, value: Any) -> float:
     if isinstance(value, str):
         return parse_duration_s(value)
-    if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= _LONGEST_S:
         raise UsageError(f"{key} must be seconds, or a time such as 2h: {value!r}.")
     return float(value)
 

@@ -29,6 +29,13 @@ class NotFoundError(UsageError):
     """What was named is not there: a job, an attempt, a sweep."""
 
 
+class JobGone(NotFoundError):
+    """A job was there a moment ago: somebody has removed it meanwhile."""
+
+    def __init__(self, job_id: int) -> None:
+        super().__init__(f"There is no job {job_id} any more: it was removed.")
+
+
 class ConflictError(UsageError):
     """What was asked for is right, but not in the state that the job is in."""
 

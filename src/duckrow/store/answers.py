@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from duckrow.core.errors import JobGone
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database
 
@@ -54,8 +55,16 @@ class AnswerStore:
 
     def variables(self, job_id: int) -> dict[str, str]:
         """With their values: for those who mask what may be a secret."""
-        held: dict[str, str] = json.loads(self.database.one(_SQL["variables_of_job"], {"job_id": job_id}))
+        written = self.database.one(_SQL["variables_of_job"], {"job_id": job_id})
+        if written is None:
+            raise JobGone(job_id)
+        held: dict[str, str] = json.loads(written)
         return held
+
+    def sweep_of(self, job_id: int) -> int | None:
+        """The id of the sweep that a job is a point of."""
+        found: int | None = self.database.one(_SQL["sweep_of"], {"job_id": job_id})
+        return found
 
     def curve(self, job_id: int, number: int) -> sqlite3.Row | None:
         """(started_at, holds, curve) of an attempt."""

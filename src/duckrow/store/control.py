@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from duckrow.core.editing import EDITABLE
+from duckrow.core.errors import JobGone
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, to_sql
 
@@ -43,7 +44,7 @@ class ControlStore:
     def move_before(self, job_id: int, target_id: int) -> bool:
         """Right before another job that waits, with its priority."""
         with self.database.transaction():
-            target = self._run("place_of", {"id": target_id}).fetchone()
+            target = self._row_of("place_of", target_id)
             if target["state"] != "queued":
                 return False
             here = {key: target[key] for key in ("host_id", "priority", "position")}
@@ -55,7 +56,7 @@ class ControlStore:
     def move_to_end(self, job_id: int, first: bool) -> bool:
         """To the front or to the back of its priority."""
         with self.database.transaction():
-            own = self._run("place_of", {"id": job_id}).fetchone()
+            own = self._row_of("place_of", job_id)
             here = {"host_id": own["host_id"], "priority": own["priority"]}
             edge = self._run("first_position" if first else "last_position", here).fetchone()[0]
             if edge is None:
@@ -80,7 +81,7 @@ class ControlStore:
     # -- editing and removing ---------------------------------------------------------------------------------
 
     def spec_of(self, job_id: int) -> dict[str, Any]:
-        return dict(self.database.all(_SQL["spec_of"], {"id": job_id})[0])
+        return dict(self._row_of("spec_of", job_id))
 
     def edit(self, job_id: int, changes: Mapping[str, Any]) -> bool:
         """Change what waits; False if it has started meanwhile."""
@@ -130,7 +131,7 @@ class ControlStore:
 
     def end_of(self, job_id: int) -> tuple[str, str | None]:
         """(state, outcome)."""
-        row = self.database.all(_SQL["outcome_of"], {"id": job_id})[0]
+        row = self._row_of("outcome_of", job_id)
         return row["state"], row["outcome"]
 
     def add_dependencies(self, job_ids: Iterable[int], on: Iterable[tuple[int, str]]) -> None:
@@ -179,7 +180,14 @@ class ControlStore:
     # -- why --------------------------------------------------------------------------------------------------
 
     def waiting_facts(self, job_id: int) -> sqlite3.Row:
-        return self.database.all(_SQL["waiting_facts"], {"id": job_id})[0]
+        return self._row_of("waiting_facts", job_id)
+
+    def _row_of(self, query: str, job_id: int) -> sqlite3.Row:
+        """Of a job that may have been removed since somebody has looked."""
+        rows = self.database.all(_SQL[query], {"id": job_id})
+        if not rows:
+            raise JobGone(job_id)
+        return rows[0]
 
     def ahead(self, host_id: int, priority: int, position: float) -> tuple[list[sqlite3.Row], int]:
         """The first of the jobs that come before one at this place, and how many there are."""

@@ -138,7 +138,7 @@ class JobStore:
                 missing.append(str(first) if first == last else f"{first}-{last}")
             found.update(ids)
         for name in selection.names:
-            ids = self._ids("SELECT id FROM jobs WHERE name = ?", (name,))
+            ids = self._ids("SELECT id FROM jobs WHERE name = ?", (to_sql(name),))
             if not ids:
                 missing.append(name)
             found.update(ids)

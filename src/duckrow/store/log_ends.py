@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from duckrow.store.plain_files import open_plain
+
 FIRST_BYTES = 1 << 12  # enough for a few lines, and quick for thousands of logs
 MOST_BYTES = 1 << 26  # of a log that is one endless line, more is not read to find where it begins
 
@@ -16,7 +18,7 @@ def fold_progress(line: str) -> str:
 def last_lines(path: str, count: int, blank: bool = False) -> list[str]:
     """The last lines of a log, `blank` ones too if asked for; none if there is no log."""
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             size = file.seek(0, os.SEEK_END)
             wanted = FIRST_BYTES
             while True:

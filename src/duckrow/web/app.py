@@ -21,12 +21,15 @@ from duckrow.web.gate import Gate
 from duckrow.web.hub import Hub
 from duckrow.web.parts import Parts
 from duckrow.web.routes import (
+    batches,
     devices,
     events,
     gpupeasy,
+    installation,
     job_actions,
     job_log,
     jobs,
+    memory,
     metrics,
     new_jobs,
     pages,
@@ -34,12 +37,17 @@ from duckrow.web.routes import (
     status,
     sweeps,
     timeline,
+    waiting,
 )
 from duckrow.web.serving import Serving
 from duckrow.web.shared_answers import SharedAnswers
 from duckrow.web.tallies import Tallies
 
 API = "/api/v1"
+_OF_INTERFACE = (
+    *(status, job_log, jobs, waiting, job_actions, new_jobs, queue, sweeps, devices),
+    *(memory, timeline, batches, installation, events),
+)
 
 
 def build(serving: Serving) -> tuple[ASGIApp, Parts]:
@@ -53,13 +61,14 @@ def build(serving: Serving) -> tuple[ASGIApp, Parts]:
         docs_url=None,
         redoc_url=None,
         openapi_url=f"{API}/openapi.json",
+        redirect_slashes=False,  # it would lead out of the base path
         lifespan=_background,
     )
     app.state.parts = parts
     tell_errors(app)
     describe(app, serving)
     api = APIRouter(prefix=API, responses=ERRORS)
-    for module in (status, job_log, jobs, job_actions, new_jobs, queue, sweeps, devices, timeline, events):
+    for module in _OF_INTERFACE:
         api.include_router(module.router)
     app.include_router(api)
     app.include_router(metrics.router)

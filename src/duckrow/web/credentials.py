@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import os
 import secrets
 import time
@@ -24,22 +25,20 @@ _FRESHEN_S = 3600.0  # how often the use of a session is noted
 class Credentials:
     def __init__(self, home: str) -> None:
         self._folder = f"{home}/web"
-        self._links = f"{self._folder}/links"
-        self._sessions = f"{self._folder}/sessions"
-        for folder in (self._folder, self._links, self._sessions):
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        self._links = _Tokens(f"{self._folder}/links", LINK_S, _MOST_LINKS)
+        self._sessions = _Tokens(f"{self._folder}/sessions", SESSION_S, _MOST_SESSIONS)
 
     # -- the token of scripts ---------------------------------------------------------------------------------
 
     def token(self) -> str:
         """Made when it is first asked for; removing its file takes it back."""
         path = f"{self._folder}/token"
-        try:
-            with open(path) as file:
-                return file.read().strip()
-        except FileNotFoundError:
-            _write_new(path, secrets.token_urlsafe(TOKEN_BYTES))
-            return self.token()
+        token = _read(path)
+        if token:
+            return token
+        _replace(path, secrets.token_urlsafe(TOKEN_BYTES), is_empty=token is not None)
+        return self.token()
 
     def is_token(self, given: str) -> bool:
         return hmac.compare_digest(_digest(given), _digest(self.token()))
@@ -47,57 +46,96 @@ class Credentials:
     # -- links that work once ---------------------------------------------------------------------------------
 
     def new_link(self) -> str:
-        token = secrets.token_urlsafe(TOKEN_BYTES)
-        _forget(self._links, LINK_S, _MOST_LINKS - 1)
-        _write_new(f"{self._links}/{_digest(token)}", "")
-        return token
+        return self._links.new()
 
     def use_link(self, given: str) -> bool:
         """Whether it was good: of two who use it at once, the kernel lets one remove it."""
-        path = f"{self._links}/{_digest(given)}"
-        try:
-            is_fresh = time.time() - os.stat(path).st_mtime < LINK_S
-            os.unlink(path)
-        except FileNotFoundError:
-            return False
-        return is_fresh
+        is_fresh = self._links.unused_s(given) < LINK_S
+        return self._links.end(given) and is_fresh
 
     # -- sessions of browsers ---------------------------------------------------------------------------------
 
     def new_session(self) -> str:
-        token = secrets.token_urlsafe(TOKEN_BYTES)
-        _forget(self._sessions, SESSION_S, _MOST_SESSIONS - 1)
-        _write_new(f"{self._sessions}/{_digest(token)}", "")
-        return token
+        return self._sessions.new()
 
     def is_session(self, given: str) -> bool:
-        path = f"{self._sessions}/{_digest(given)}"
-        try:
-            unused_s = time.time() - os.stat(path).st_mtime
-            if _FRESHEN_S < unused_s < SESSION_S:
-                os.utime(path)
-        except OSError:
-            return False
+        unused_s = self._sessions.unused_s(given)
+        if _FRESHEN_S < unused_s < SESSION_S:
+            self._sessions.freshen(given)
         return unused_s < SESSION_S
 
     def end_session(self, given: str) -> None:
+        self._sessions.end(given)
+
+
+class _Tokens:
+    """Secrets of one kind: of each, an empty file whose name is the digest."""
+
+    def __init__(self, folder: str, good_for_s: float, most: int) -> None:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        self._folder, self._good_for_s, self._most = folder, good_for_s, most
+
+    def new(self) -> str:
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        _forget(self._folder, self._good_for_s, self._most - 1)
+        os.close(os.open(self._file(token), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        return token
+
+    def unused_s(self, given: str) -> float:
+        """How long it has not been used; for ever if it is none."""
         try:
-            os.unlink(f"{self._sessions}/{_digest(given)}")
+            return time.time() - os.stat(self._file(given)).st_mtime
+        except OSError:
+            return math.inf
+
+    def freshen(self, given: str) -> None:
+        try:
+            os.utime(self._file(given))
+        except OSError:
+            pass  # a disk that is full for a while, or a session that was just ended
+
+    def end(self, given: str) -> bool:
+        """Whether it was there."""
+        try:
+            os.unlink(self._file(given))
         except FileNotFoundError:
-            pass
+            return False
+        return True
+
+    def _file(self, token: str) -> str:
+        return f"{self._folder}/{_digest(token)}"
 
 
 def _digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _write_new(path: str, text: str) -> None:
-    """A private file. Who comes second leaves it as it is."""
+def _read(path: str) -> str | None:
     try:
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(text)
+        with open(path) as file:
+            return file.read().strip()
+    except FileNotFoundError:
+        return None
+
+
+def _replace(path: str, text: str, is_empty: bool) -> None:
+    """A private file, there with all its text or not at all: nobody must get in with half a token, or with none.
+
+    Who comes second leaves it as it is. `is_empty`: what is there is nothing, so that it may go.
+    """
+    draft = f"{path}.{secrets.token_hex(8)}"
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    try:
+        if is_empty:
+            os.replace(draft, path)
+        else:
+            os.link(draft, path)
     except FileExistsError:
         pass
+    finally:
+        if not is_empty:
+            os.unlink(draft)
 
 
 def _forget(folder: str, after_s: float, most: int) -> None:

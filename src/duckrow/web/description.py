@@ -9,6 +9,7 @@ from fastapi.openapi.utils import get_openapi
 
 from duckrow.web.serving import Serving
 
+_ERROR = {"$ref": "#/components/schemas/Error"}
 _ERROR_SCHEMA = {
     "type": "object",
     "required": ["error"],
@@ -26,15 +27,25 @@ _ERRORS = {
     403: "From another website, by another name, or to a read-only server.",
     404: "There is no such thing.",
     409: "Not in the state that the job is in.",
+    408: "The body has not come in time.",
     413: "More than 1 MiB.",
+    414: "An address longer than any.",
     415: "Not JSON.",
     422: "A value is missing, of the wrong kind or out of bounds.",
     503: "The scheduler or the database does not answer, or too many streams are open.",
 }
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"description": text, "content": {"application/json": {"schema": _ERROR_SCHEMA}}}
+    status: {"description": text, "content": {"application/json": {"schema": _ERROR}}}
     for status, text in _ERRORS.items()
 }
+
+
+_WHOLE = ("JobView", "JobDetails")  # a job has all its fields always, also those that Python may leave out
+
+
+def text_of(kind: str, what: str) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a route whose answer is not JSON."""
+    return {200: {"description": what, "content": {kind: {"schema": {"type": "string"}}}}}
 
 
 def describe(app: FastAPI, serving: Serving) -> None:
@@ -49,7 +60,11 @@ def describe(app: FastAPI, serving: Serving) -> None:
                 routes=app.routes,
                 servers=[{"url": serving.base_path or "/"}],
             )
-            ways_in = told.setdefault("components", {}).setdefault("securitySchemes", {})
+            schemas = told["components"]["schemas"]
+            schemas["Error"] = _ERROR_SCHEMA
+            for name in _WHOLE:
+                schemas[name]["required"] = list(schemas[name]["properties"])
+            ways_in = told["components"].setdefault("securitySchemes", {})
             ways_in["token"] = {"type": "http", "scheme": "bearer", "description": "`duckrow web --token` prints it."}
             ways_in["session"] = {"type": "apiKey", "in": "cookie", "name": serving.cookie_name}
             told["security"] = [{"token": []}, {"session": []}]

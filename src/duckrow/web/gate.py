@@ -5,23 +5,21 @@ It is plain ASGI, so that nothing behind it, static files included, can be reach
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from duckrow.web.body import read_body
 from duckrow.web.credentials import Credentials
 from duckrow.web.errors import Refused, answer_of
 from duckrow.web.serving import Serving
 
-LARGEST_BODY = 1 << 20
-_BODY_S = 30.0  # a body that takes longer is not waited for
+_LONGEST_PATH = 2000
 _OPEN = frozenset({"/healthz", "/login"})  # the second asks for a link's token itself
 _LOOKING = frozenset({"GET", "HEAD"})
 _CSP = (
@@ -53,7 +51,7 @@ class Gate:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            await self._let_in(self._without_base(scope), receive, _with_headers(send))
+            await self._let_in(scope, receive, _with_headers(send))
         else:
             await send({"type": "websocket.close", "code": 1008})  # nothing here speaks WebSocket
 
@@ -66,12 +64,19 @@ class Gate:
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
+        is_bare_base = scope["path"] == self._serving.base_path != ""
+        scope = self._without_base(scope)
         try:
+            self._check_address(scope)
             self._check_origin(scope, headers)
+            if is_bare_base and scope["method"] in _LOOKING:
+                # The cookie is for what lies below the base path: no browser sends it to the base itself.
+                await RedirectResponse(f"{self._serving.base_path}/", 307)(scope, receive, send)
+                return
             if scope["path"] not in _OPEN:
                 self._check_person(scope, headers)
             if scope["method"] not in _LOOKING:
-                receive = await _read_body(headers, receive)
+                receive = await read_body(headers, receive)
         except Refused as refusal:
             answer: Response = answer_of(refusal)
             if refusal.status == 401 and _wants_page(scope, headers):
@@ -81,6 +86,11 @@ class Gate:
             await answer(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+    def _check_address(self, scope: Scope) -> None:
+        """Numbers of thousands of digits stand in no address that anybody means."""
+        if len(scope["path"]) > _LONGEST_PATH:
+            raise Refused(414, f"This address is longer than {_LONGEST_PATH} characters.")
 
     # -- other websites -----------------------------------------------------------------------------------------
 
@@ -93,7 +103,7 @@ class Gate:
                 "Behind a proxy, name it: duckrow web --proxy-name NAME.",
             )
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and _place_of(origin) != host.lower():
             raise Refused(403, "Requests from other websites are refused.")
         from_elsewhere = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
         if from_elsewhere and not _is_navigation(scope, headers):
@@ -135,11 +145,20 @@ def _password(encoded: str) -> str:
 
 
 def session_of(cookies: str, name: str) -> str | None:
+    """Whatever the cookies of other servers on this machine look like, which a browser sends along."""
+    for cookie in cookies.split(";"):
+        key, _, value = cookie.strip().partition("=")
+        if key == name:
+            return value
+    return None
+
+
+def _place_of(origin: str) -> str:
+    """`http://localhost:8787` without its scheme; empty, and so nobody's, if it cannot be read."""
     try:
-        found = SimpleCookie(cookies).get(name)
-    except CookieError:
-        return None
-    return None if found is None else found.value
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _wants_page(scope: Scope, headers: Headers) -> bool:
@@ -154,44 +173,6 @@ def _is_navigation(scope: Scope, headers: Headers) -> bool:
         and headers.get("sec-fetch-mode") == "navigate"
         and headers.get("sec-fetch-dest") == "document"
     )
-
-
-async def _read_body(headers: Headers, receive: Receive) -> Receive:
-    """All of the body, if it is not too much; the routes get it as if it came just now."""
-    length = headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) > LARGEST_BODY:
-        raise _too_large()
-    try:
-        body = await asyncio.wait_for(_whole_body(receive), _BODY_S)
-    except asyncio.TimeoutError:
-        raise Refused(408, f"The body has not come within {_BODY_S:.0f} s.") from None
-    if body and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Refused(415, "The body must be JSON, with the header 'Content-Type: application/json'.")
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replay() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return replay
-
-
-async def _whole_body(receive: Receive) -> bytes:
-    pieces: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Refused(400, "The client has gone.")
-        pieces.append(message.get("body", b""))
-        size += len(pieces[-1])
-        if size > LARGEST_BODY:
-            raise _too_large()
-        if not message.get("more_body"):
-            return b"".join(pieces)
-
-
-def _too_large() -> Refused:
-    return Refused(413, "The body is larger than 1 MiB. Send the jobs in several requests.")
 
 
 def _with_headers(send: Send) -> Send:

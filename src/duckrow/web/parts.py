@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Depends, Path, Request
+from pydantic import Field
 
 from duckrow.web.credentials import Credentials
 from duckrow.web.desk import Desk
@@ -32,4 +33,5 @@ def parts_of(request: Request) -> Parts:
 
 
 Of = Annotated[Parts, Depends(parts_of)]
+Folder = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]+$")]
 JobId = Annotated[int, Path(ge=1, le=2**62, description="The id of a job.")]

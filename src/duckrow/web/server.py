@@ -17,6 +17,7 @@ import uvicorn
 from duckrow.core.errors import DuckrowError
 from duckrow.web.app import build
 from duckrow.web.hub import Hub
+from duckrow.web.patience import PatientProtocol
 from duckrow.web.serving import Serving
 
 _PORTS_TRIED = 50
@@ -62,6 +63,7 @@ def serve(listening: socket.socket, serving: Serving) -> None:
         access_log=False,  # addresses have tokens in them
         server_header=False,
         proxy_headers=False,
+        http=PatientProtocol,
         ws="none",
         timeout_graceful_shutdown=_END_S,
         timeout_keep_alive=30,

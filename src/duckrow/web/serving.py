@@ -44,6 +44,10 @@ class Serving:
             return True
         return not self.is_local and (_is_address(name) or name in _machine_names())
 
+    def came_by_tls(self, scheme: str, host: str, forwarded: str) -> bool:
+        """`forwarded`: what a proxy says that it was asked by; only one that we were told of is believed."""
+        return scheme == "https" or (host_name(host) in self.proxy_names and forwarded.strip().lower() == "https")
+
     def url(self, host: str | None = None) -> str:
         shown = host or ("localhost" if self.is_local else socket.gethostname())
         return f"http://{shown}:{self.port}{self.base_path}/"

@@ -30,7 +30,8 @@ class Tallies:
     def of_filter(self, client: Client, filter: Filter) -> dict[str, int]:
         if filter == Filter(project=filter.project):  # that has been counted for all projects at once
             return _sum(self.by_project(client), filter.project)
-        key = (filter.project, filter.sweep_id, filter.text, filter.name)
+        of_what = (filter.project, filter.sweep_id, filter.text, filter.name)
+        key = (*of_what, filter.failed, filter.since_s, filter.older_than_s)
         counts: dict[str, int] = self._fresh(key, lambda: tally(client, filter))
         return counts
 

@@ -73,13 +73,11 @@ def command(
 
 
 def _errors(client: Client, words: tuple[str, ...], lines: int, as_json: bool) -> int:
-    from duckrow.api.listing import Filter, listing
-    from duckrow.cli.log_errors import LOOKED_AT, error_groups, print_errors, say_totals
+    from duckrow.api.error_groups import errors_of
+    from duckrow.api.listing import Filter
+    from duckrow.cli.log_errors import print_errors, say_totals
 
-    failed = Filter(failed=True, ids=client.select(words) if words else None)
-    views = listing(client, failed, -1, sort="id")
-    left_out = max(len(views) - LOOKED_AT, 0)
-    groups = error_groups(views[left_out:], lines)
+    groups, left_out = errors_of(client, Filter(failed=True, ids=client.select(words) if words else None), lines)
     if as_json:
         print_json(groups)
     else:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from duckrow.api.client import Client
+from duckrow.api.result_choice import Choice, choose
 from duckrow.api.result_csv import csv_text
 from duckrow.api.results import Results, results
 from duckrow.api.sweep_list import NoSweepYet, list_sweeps
@@ -60,21 +61,12 @@ def command(sweep: str | None, as_csv: bool, as_json: bool, list_all: bool, **op
         everything = results(sweep)
     except NoSweepYet as nothing:
         return _print_nothing(nothing, as_json)
-    shown = _chosen(everything, options)
-    columns = [shown.column(word.strip()) for word in (options["columns"] or "").split(",") if word.strip()]
+    shown, columns = choose(everything, Choice(options.pop("filters"), **options))
     if as_csv or as_json:
-        _print_data(shown, columns or shown.columns, as_json)
+        _print_data(shown, columns, as_json)
     else:
-        _print_table(everything, shown, columns)
+        _print_table(everything, shown, columns if options["columns"] else [])
     return EXIT_OK
-
-
-def _chosen(everything: Results, options: dict[str, Any]) -> Results:
-    chosen = everything.where(*options["filters"])
-    if options["best"]:
-        per = [word.strip() for word in (options["per"] or "").split(",") if word.strip()]
-        chosen = chosen.best(options["best"], lowest=not options["highest"], per=per)
-    return chosen.sorted_by(options["sort"]) if options["sort"] else chosen
 
 
 def _print_data(rows: list[Row], columns: list[str], as_json: bool) -> None:

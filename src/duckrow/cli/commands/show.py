@@ -11,10 +11,10 @@ import click
 
 from duckrow.api.client import Client
 from duckrow.api.listing import annotate, variable_names
-from duckrow.api.views import devices_text
+from duckrow.api.views import devices_text, exit_text
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import OUTCOME_COLOURS, clean, paint, print_json
-from duckrow.cli.job_table import eta_text, exit_text
+from duckrow.cli.job_table import eta_text
 from duckrow.cli.sparkline import sparkline
 from duckrow.core.dependency import in_words
 from duckrow.core.errors import EXIT_OK

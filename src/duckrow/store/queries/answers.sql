@@ -39,6 +39,9 @@ SELECT e.variables FROM jobs j JOIN environments e ON e.id = j.environment_id WH
 -- name: tally_by_project
 SELECT j.project, coalesce(j.outcome, j.state) AS status, count(*) AS jobs FROM jobs j GROUP BY 1, 2
 
+-- name: sweep_of
+SELECT sweep_id FROM points WHERE job_id = :job_id
+
 -- name: curve
 SELECT started_at, holds, curve FROM attempts WHERE job_id = :job_id AND number = :number
 

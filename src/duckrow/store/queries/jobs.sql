@@ -57,7 +57,8 @@ FROM attempts a JOIN jobs j ON j.id = a.job_id JOIN hosts h ON h.id = a.host_id
 WHERE a.ended_at IS NULL AND h.kind <> 'slurm' ORDER BY a.job_id
 
 -- name: add_wish
-INSERT INTO wishes (job_id, wish, at) VALUES (:job_id, :wish, :at)
+-- Of a job that is gone nobody wishes anything: no host would ever fulfil it.
+INSERT INTO wishes (job_id, wish, at) SELECT id, :wish, :at FROM jobs WHERE id = :job_id
 
 -- name: wished
 SELECT job_id FROM wishes

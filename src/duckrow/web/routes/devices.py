@@ -13,6 +13,8 @@ from duckrow.core.errors import UsageError
 from duckrow.core.inventory import looks_like_devices
 from duckrow.web.answer import Json
 from duckrow.web.parts import Of
+from duckrow.web.schemas.devices import DeviceCards, DeviceHistory
+from duckrow.web.schemas.whole import Sentence
 
 router = APIRouter(tags=["devices"])
 
@@ -23,22 +25,34 @@ class NewDevices(BaseModel):
     names: list[str] = Field(min_length=1, max_length=64)
 
 
-@router.get("/devices", summary="Each device, what runs there, and whose the rest is.")
+@router.get(
+    "/devices",
+    summary="Each device, what runs there, and whose the rest is.",
+    response_model=DeviceCards,
+)
 async def list_devices(of: Of) -> Json:
     return await of.desk.show(of.board.cards, slow=True)
 
 
-@router.get("/devices/history", summary="Memory, utilisation and temperature of the last minutes.")
+@router.get(
+    "/devices/history",
+    summary="Memory, utilisation and temperature of the last minutes.",
+    response_model=DeviceHistory,
+)
 async def history(of: Of, minutes: Annotated[float, Query(gt=0, le=10_080)] = 10) -> Json:
     return await of.desk.show(of.board.history, minutes)
 
 
-@router.post("/devices", summary="Give out these GPUs as well.")
+@router.post("/devices", summary="Give out these GPUs as well.", response_model=Sentence)
 async def add_devices(of: Of, new: NewDevices) -> Json:
     return await of.desk.do(_wish, new.names, "add")
 
 
-@router.post("/devices/{name}/{wish}", summary="Give it no new job, jobs again, or up for good.")
+@router.post(
+    "/devices/{name}/{wish}",
+    summary="Give it no new job, jobs again, or up for good.",
+    response_model=Sentence,
+)
 async def change_device(of: Of, name: DeviceName, wish: Literal["drain", "undrain", "remove"]) -> Json:
     return await of.desk.do(_wish, [name], wish)
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from duckrow.web.description import text_of
 from duckrow.web.event_stream import PING, EventStream, event
 from duckrow.web.hub import Hub
 from duckrow.web.parts import Of
@@ -18,7 +19,12 @@ _PING_S = 15.0
 _APART_S = 0.5  # changes that come quicker are told together
 
 
-@router.get("/events", summary="A stream of changes (server-sent events).", response_class=Response)
+@router.get(
+    "/events",
+    summary="A stream of changes (server-sent events).",
+    response_class=Response,
+    responses=text_of("text/event-stream", "`change`, with what has changed: jobs, devices."),
+)
 async def events(of: Of) -> Response:
     of.hub.check_room()
     return EventStream(_changes(of.hub), of.hub)

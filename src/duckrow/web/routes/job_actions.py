@@ -14,14 +14,20 @@ from duckrow.api.client import Client
 from duckrow.api.control import Control
 from duckrow.api.job_details import check_job, job_details
 from duckrow.api.listing import matching_ids
+from duckrow.api.run_metrics import report_for
 from duckrow.core.errors import ConflictError, UsageError
+from duckrow.core.units import parse_duration_s
 from duckrow.web.answer import Json
 from duckrow.web.parts import JobId, Of
 from duckrow.web.routes.jobs import filter_of
+from duckrow.web.schemas.jobs import Cleaned, Deed, JobDetails, Noted
 
 router = APIRouter(tags=["jobs"])
 
+_SELECTED_BY = ("project", "sweep", "q", "name", "since", "older_than")
+
 Id = Annotated[int, Field(ge=1, le=2**62)]
+Position = Annotated[float, Field(allow_inf_nan=False)]
 Priority = Annotated[int, Field(ge=-(2**31), le=2**31)]
 
 
@@ -34,14 +40,20 @@ class Action(BaseModel):
     priority: Priority | None = None
     before: Id | None = None
     changes: dict[str, Any] | None = None
-    places: list[tuple[Id, Priority, float]] = Field([], max_length=MOST_JOBS)
+    places: list[tuple[Id, Priority, Position]] = Field([], max_length=MOST_JOBS)
+    now: bool = False  # kill: without a time to end by itself
+
+
+class Cleaning(BaseModel):
+    older_than: str | float = Field(examples=["7d"], description="Done for longer than this; a number is seconds.")
+    dry_run: bool = False  # only say which
 
 
 class Changes(BaseModel):
     changes: dict[str, Any] = {}
 
 
-@router.post("/jobs/actions", summary="Do something to one job or to many.")
+@router.post("/jobs/actions", summary="Do something to one job or to many.", response_model=Deed)
 async def do(of: Of, action: Action) -> Json:
     return await of.desk.do(_do, action)
 
@@ -58,6 +70,7 @@ def _do(client: Client, wanted: Action) -> dict[str, Any]:
         before=wanted.before,
         changes=wanted.changes,
         places=wanted.places,
+        now=wanted.now,
     )
     return asdict(deed)
 
@@ -65,17 +78,35 @@ def _do(client: Client, wanted: Action) -> dict[str, Any]:
 def _selected(client: Client, query: str) -> list[int]:
     words = parse_qs(query.removeprefix("?"))
     statuses = words.pop("status", [])
-    unknown = set(words) - {"project", "sweep", "q"}
+    failed = words.pop("failed", ["false"])[-1] in ("true", "1")
+    unknown = set(words) - set(_SELECTED_BY)
     if unknown:
-        raise UsageError(f"Jobs cannot be selected by '{min(unknown)}'. There are: status, project, sweep, q.")
-    wanted = filter_of(client, statuses, **{name: values[-1] for name, values in words.items()})
+        known = ", ".join(["status", *_SELECTED_BY, "failed"])
+        raise UsageError(f"Jobs cannot be selected by '{min(unknown)}'. There are: {known}.")
+    named: dict[str, Any] = {name: values[-1] for name, values in words.items()}
+    wanted = filter_of(client, statuses, failed=failed, **named)
     ids = matching_ids(client, wanted, MOST_JOBS + 1)
     if len(ids) > MOST_JOBS:
         raise UsageError(f"More than {MOST_JOBS} jobs match. Select fewer at a time. Nothing was done.")
     return ids
 
 
-@router.patch("/jobs/{job_id:int}", summary="Change a job that waits.")
+@router.post(
+    "/jobs/clean",
+    summary="Forget jobs that have been done for long, with their logs and folders.",
+    response_model=Cleaned,
+)
+async def clean(of: Of, wanted: Cleaning) -> Json:
+    return await of.desk.do(_clean, wanted)
+
+
+def _clean(client: Client, wanted: Cleaning) -> dict[str, Any]:
+    control, older_than_s = Control(client), parse_duration_s(str(wanted.older_than))
+    found = control.old(older_than_s) if wanted.dry_run else control.clean(older_than_s)
+    return {"ids": found, "removed": not wanted.dry_run}
+
+
+@router.patch("/jobs/{job_id:int}", summary="Change a job that waits.", response_model=JobDetails)
 async def edit_job(of: Of, job_id: JobId, changes: dict[str, Any]) -> Json:
     return await of.desk.do(_edit, job_id, changes)
 
@@ -86,7 +117,11 @@ def _edit(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, Any
     return job_details(client, job_id)
 
 
-@router.post("/jobs/{job_id:int}/rerun", summary="Run a job that is done again, as it is or with changes.")
+@router.post(
+    "/jobs/{job_id:int}/rerun",
+    summary="Run a job that is done again, as it is or with changes.",
+    response_model=JobDetails,
+)
 async def rerun_job(of: Of, job_id: JobId, changes: Changes) -> Json:
     return await of.desk.do(_rerun, job_id, changes.changes)
 
@@ -97,3 +132,17 @@ def _rerun(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, An
     if deed.refused:
         raise ConflictError(f"J{deed.refused[0]['why'][1:]}: nothing to run again.")
     return job_details(client, job_id)
+
+
+@router.post(
+    "/jobs/{job_id:int}/metrics",
+    summary="Note metrics of a run, as it would itself.",
+    response_model=Noted,
+)
+async def report(of: Of, job_id: JobId, metrics: dict[str, str | int | float | bool]) -> Json:
+    return await of.desk.do(_report, job_id, metrics)
+
+
+def _report(client: Client, job_id: int, metrics: dict[str, Any]) -> dict[str, Any]:
+    report_for(client, job_id, metrics)
+    return {"noted": len(metrics)}

@@ -11,21 +11,16 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response, StreamingResponse
 
 from duckrow.api.client import Client
-from duckrow.api.log_reading import (
-    MOST_BYTES,
-    AttemptLog,
-    log_of,
-    opened,
-    read_piece,
-    search_backwards,
-    search_forwards,
-)
+from duckrow.api.log_reading import MOST_BYTES, AttemptLog, log_of, opened, read_piece
+from duckrow.api.log_search import search_backwards, search_forwards
 from duckrow.core.errors import NotFoundError
 from duckrow.web.answer import Json
+from duckrow.web.description import text_of
 from duckrow.web.event_stream import PING, EventStream, event
 from duckrow.web.hub import Listener
 from duckrow.web.parts import JobId, Of, Parts
 from duckrow.web.routes.jobs import Attempt
+from duckrow.web.schemas.jobs import Hits, LogPiece
 
 router = APIRouter(tags=["log"])
 
@@ -37,23 +32,24 @@ _LARGEST = 2**62
 From = Annotated[int, Query(alias="from", ge=-_LARGEST, le=_LARGEST, description="Negative: from the end.")]
 
 
-@router.get("/jobs/{job_id:int}/log", summary="A piece of the log.")
+@router.get("/jobs/{job_id:int}/log", summary="A piece of the log.", response_model=LogPiece)
 async def log(
     of: Of,
     job_id: JobId,
     attempt: Attempt = None,
     from_: From = 0,
     bytes_: Annotated[int, Query(alias="bytes", ge=1, le=MOST_BYTES)] = _PIECE,
+    lines: Annotated[bool, Query(description="Only whole lines: less than was asked for, not half a line.")] = False,
 ) -> Json:
-    return await of.desk.show(_piece, job_id, attempt, from_, bytes_)
+    def piece(client: Client) -> dict[str, Any]:
+        found = log_of(client, job_id, attempt)
+        read = read_piece(found.path, from_, bytes_, lines)
+        return {**read, "ended": found.ended, "attempt": found.number or None}
+
+    return await of.desk.show(piece)
 
 
-def _piece(client: Client, job_id: int, attempt: int | None, begin: int, count: int) -> dict[str, Any]:
-    found = log_of(client, job_id, attempt)
-    return {**read_piece(found.path, begin, count), "ended": found.ended, "attempt": found.number or None}
-
-
-@router.get("/jobs/{job_id:int}/log/search", summary="The lines that have a text in them.")
+@router.get("/jobs/{job_id:int}/log/search", summary="The lines that have a text in them.", response_model=Hits)
 async def search(
     of: Of,
     job_id: JobId,
@@ -72,7 +68,12 @@ async def search(
     return await of.desk.show(found, slow=True)
 
 
-@router.get("/jobs/{job_id:int}/log/download", summary="The log as a file.", response_class=Response)
+@router.get(
+    "/jobs/{job_id:int}/log/download",
+    summary="The log as a file.",
+    response_class=Response,
+    responses=text_of("text/plain", "As it was written."),
+)
 async def download(of: Of, job_id: JobId, attempt: Attempt = None) -> Response:
     found = await of.desk.look(log_of, job_id, attempt)
     if not found.path or not os.path.isfile(found.path):
@@ -93,7 +94,12 @@ def _all_of(found: AttemptLog) -> Iterator[bytes]:
             yield data
 
 
-@router.get("/jobs/{job_id}/log/stream", summary="The log as it grows (server-sent events).", response_class=Response)
+@router.get(
+    "/jobs/{job_id:int}/log/stream",
+    summary="The log as it grows (server-sent events).",
+    response_class=Response,
+    responses=text_of("text/event-stream", "Pieces, as of the log; `end` behind the last."),
+)
 async def stream(of: Of, job_id: JobId, attempt: Attempt = None, from_: From = 0) -> Response:
     of.hub.check_room()
     found = await of.desk.look(log_of, job_id, attempt)

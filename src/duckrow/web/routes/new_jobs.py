@@ -7,9 +7,10 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from duckrow.api.drafts import add_drafts, preview
+from duckrow.api.drafts import Wanted, add_drafts, preview
 from duckrow.web.answer import Json
-from duckrow.web.parts import Of
+from duckrow.web.parts import Folder, Of
+from duckrow.web.schemas.jobs import Added, Preview
 
 router = APIRouter(tags=["jobs"])
 
@@ -19,13 +20,22 @@ class NewJobs(BaseModel):
 
     text: str = Field(examples=["python train.py --lr 0.1\npython train.py --lr 0.01"])
     options: dict[str, Any] = Field({}, examples=[{"project": "thesis", "gpus": 1, "timeout": "2h"}])
+    array: str | None = Field(None, max_length=1000, description="0-9%4: the one command, once for each index.")
+    delimiter: str | None = Field(
+        None, min_length=1, max_length=100, description="A line that is just this ends a job of several lines."
+    )
+    root: Folder | None = Field(None, description="Make the folders of the runs there.")
+    snapshot: bool = Field(False, description="Copy the code first: later edits do not change what waits.")
+
+    def wanted(self) -> Wanted:
+        return Wanted(**{name: getattr(self, name) for name in type(self).model_fields})
 
 
-@router.post("/jobs/preview", summary="What would be added, and where it would be placed.")
+@router.post("/jobs/preview", summary="What would be added, and where it would be placed.", response_model=Preview)
 async def preview_jobs(of: Of, new: NewJobs) -> Json:
-    return await of.desk.show(preview, new.text, new.options)
+    return await of.desk.show(preview, new.wanted())
 
 
-@router.post("/jobs", status_code=201, summary="Add jobs: all of them, or none.")
+@router.post("/jobs", status_code=201, summary="Add jobs: all of them, or none.", response_model=Added)
 async def add_jobs(of: Of, new: NewJobs) -> Json:
-    return await of.desk.do(lambda client: {"ids": add_drafts(client, new.text, new.options)}, status=201)
+    return await of.desk.do(lambda client: {"ids": add_drafts(client, new.wanted())}, status=201)

@@ -61,7 +61,9 @@ async def login(request: Request, of: Of, token: str = "") -> Response:
         path=home,
         httponly=True,
         samesite="strict",
-        secure=request.url.scheme == "https",
+        secure=of.serving.came_by_tls(
+            request.url.scheme, request.headers.get("host", ""), request.headers.get("x-forwarded-proto", "")
+        ),
     )
     return answer
 
@@ -73,7 +75,7 @@ def _on_to(home: str, request: Request) -> Response:
     return HTMLResponse("<!doctype html><title>duckrow</title>", headers={"Refresh": f"0; url={home}"})
 
 
-@router.get("/healthz")
+@router.api_route("/healthz", methods=["GET", "HEAD"])
 async def healthz() -> dict[str, bool]:
     return {"ok": True}
 

@@ -12,6 +12,7 @@ from duckrow.api.control import Control
 from duckrow.core.job import check_name
 from duckrow.web.answer import Json
 from duckrow.web.parts import Of
+from duckrow.web.schemas.whole import Limited, Paused, Sentence
 
 router = APIRouter(prefix="/queue", tags=["queue"])
 
@@ -33,7 +34,7 @@ class Limit(BaseModel):
     max_running: int | None = Field(None, ge=0, le=10**9)  # null: no limit
 
 
-@router.post("/pause", summary="Start nothing more, of all or of a project.")
+@router.post("/pause", summary="Start nothing more, of all or of a project.", response_model=Paused)
 async def pause(of: Of, wanted: Pause) -> Json:
     return await of.desk.do(_pause, wanted)
 
@@ -46,7 +47,7 @@ def _pause(client: Client, wanted: Pause) -> dict[str, Any]:
     return {"sentence": f"{wanted.project or 'Everything'} is paused.", "suspended": suspended}
 
 
-@router.post("/resume", summary="Go on after a pause.")
+@router.post("/resume", summary="Go on after a pause.", response_model=Sentence)
 async def resume(of: Of, wanted: Scope) -> Json:
     return await of.desk.do(_resume, wanted)
 
@@ -56,7 +57,7 @@ def _resume(client: Client, wanted: Scope) -> dict[str, Any]:
     return {"sentence": f"{wanted.project or 'Everything'} goes on."}
 
 
-@router.post("/limit", summary="Limit how many jobs of a project run at a time.")
+@router.post("/limit", summary="Limit how many jobs of a project run at a time.", response_model=Limited)
 async def limit(of: Of, wanted: Limit) -> Json:
     return await of.desk.do(_limit, wanted)
 

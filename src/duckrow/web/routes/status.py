@@ -16,11 +16,16 @@ from duckrow.api.control import Control
 from duckrow.api.listing import Filter
 from duckrow.web.answer import Json
 from duckrow.web.parts import Of, Parts
+from duckrow.web.schemas.whole import Status
 
 router = APIRouter(tags=["status"])
 
 
-@router.get("/status", summary="The scheduler, the projects, and how many jobs there are of each kind.")
+@router.get(
+    "/status",
+    summary="The scheduler, the projects, and how many jobs there are of each kind.",
+    response_model=Status,
+)
 async def status(request: Request, of: Of) -> Json:
     return await of.shared.show(request, _status, of)
 

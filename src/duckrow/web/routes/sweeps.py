@@ -5,34 +5,61 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from duckrow.api.actions import MOST_JOBS, act
 from duckrow.api.client import Client
+from duckrow.api.result_choice import Choice, choose
 from duckrow.api.result_csv import csv_text
 from duckrow.api.results import results
-from duckrow.api.sweep_board import metric_series, runs_to_repeat, sweep_board, sweep_list
+from duckrow.api.sweep_board import MOST_ROWS, metric_series, runs_to_repeat, sweep_board, sweep_list
 from duckrow.api.sweep_drafts import begin_sweep, preview_sweep
 from duckrow.web.answer import Json
-from duckrow.web.parts import Of
+from duckrow.web.description import text_of
+from duckrow.web.parts import Folder, Of
 from duckrow.web.routes.job_actions import Id
+from duckrow.web.schemas.jobs import Deed
+from duckrow.web.schemas.sweeps import BegunSweep, MetricCurves, ResultRows, SweepBoard, SweepList, SweepPreview
 
 router = APIRouter(prefix="/sweeps", tags=["sweeps"])
 
+Word = Annotated[str | None, Query(max_length=200, description="A column; with a minus in front downwards.")]
 SweepId = Annotated[int, Path(ge=1, le=2**62, description="The id of a sweep.")]
 
 
+Grid = dict[str, str | list[str | float | int | bool]]
+
+
 class NewSweep(BaseModel):
-    """A parameter is a text as behind -p (`0.1 0.01`, `0..9`, `log:1e-5..1e-1`), or a list of its values."""
+    """A parameter is a text as behind -p (`0.1 0.01`, `0..9`, `log:1e-5..1e-1`), or a list of its values.
+
+    `parameters` may be a list of such grids, whose points are united.
+    """
 
     pattern: str = Field(examples=["python train.py --lr {lr}"])
-    parameters: dict[str, str | list[str | float | int | bool]] = Field({}, examples=[{"lr": "0.1 0.01"}])
+    parameters: Grid | list[Grid] = Field({}, examples=[{"lr": "0.1 0.01"}])
     mode: str | None = Field(None, examples=["grid"])
     n_samples: int | None = Field(None, ge=1, le=10_000)
     seed: int = Field(0, ge=0, le=2**62)
+    root: Folder | None = Field(None, description="Make the folders of the runs there.")
+    snapshot: bool = Field(False, description="Copy the code first: later edits do not change what waits.")
     options: dict[str, Any] = Field({}, examples=[{"gpus": 1}])
+
+
+def _choice(
+    where: Annotated[list[str] | None, Query(max_length=20, description="Only rows such as lr=0.1, loss<0.3.")] = None,
+    sort: Word = None,
+    best: Annotated[str | None, Query(max_length=200, description="Only the lowest of this metric.")] = None,
+    highest: Annotated[bool, Query(description="With best: the highest.")] = False,
+    per: Annotated[str | None, Query(max_length=1000, description="With best: for each value of this.")] = None,
+    columns: Annotated[str | None, Query(max_length=10_000, description="Which, with commas.")] = None,
+) -> Choice:
+    return Choice(tuple(where or ()), sort, best, highest, per, columns)
+
+
+ChoiceOf = Annotated[Choice, Depends(_choice)]
 
 
 class Repeat(BaseModel):
@@ -43,27 +70,27 @@ class Repeat(BaseModel):
     failed: bool = True
 
 
-@router.get("", summary="All sweeps, the newest first.")
+@router.get("", summary="All sweeps, the newest first.", response_model=SweepList)
 async def list_all(of: Of) -> Json:
     return await of.desk.show(sweep_list)
 
 
-@router.post("/preview", summary="The points of a sweep, before it is begun.")
+@router.post("/preview", summary="The points of a sweep, before it is begun.", response_model=SweepPreview)
 async def preview(of: Of, new: NewSweep) -> Json:
     return await of.desk.show(lambda _client: preview_sweep(new.model_dump()))
 
 
-@router.post("", status_code=201, summary="Begin a sweep, or go on with it.")
+@router.post("", status_code=201, summary="Begin a sweep, or go on with it.", response_model=BegunSweep)
 async def begin(of: Of, new: NewSweep) -> Json:
     return await of.desk.do(lambda _client: begin_sweep(new.model_dump()), status=201)
 
 
-@router.get("/{sweep_id:int}", summary="The runs of a sweep, and why some failed.")
+@router.get("/{sweep_id:int}", summary="The runs of a sweep, and why some failed.", response_model=SweepBoard)
 async def show(of: Of, sweep_id: SweepId) -> Json:
     return await of.desk.show(sweep_board, str(sweep_id), slow=True)
 
 
-@router.get("/{sweep_id:int}/metrics", summary="How a metric went in each run.")
+@router.get("/{sweep_id:int}/metrics", summary="How a metric went in each run.", response_model=MetricCurves)
 async def metrics(
     of: Of,
     sweep_id: SweepId,
@@ -73,17 +100,37 @@ async def metrics(
     return await of.desk.show(metric_series, str(sweep_id), metric, max_points, slow=True)
 
 
-@router.get("/{sweep_id:int}/results.csv", summary="The results as CSV.", response_class=Response)
-async def as_csv(of: Of, sweep_id: SweepId) -> Response:
+@router.get(
+    "/{sweep_id:int}/results",
+    summary="The runs as rows, as chosen and sorted.",
+    response_model=ResultRows,
+)
+async def as_rows(of: Of, sweep_id: SweepId, choice: ChoiceOf) -> Json:
+    return await of.desk.show(_rows, sweep_id, choice, slow=True)
+
+
+def _rows(client: Client, sweep_id: int, choice: Choice) -> dict[str, Any]:
+    chosen, columns = choose(results(str(sweep_id), client=client), choice)
+    rows = [{column: row[column] for column in columns} for row in chosen[:MOST_ROWS]]
+    return {"columns": columns, "items": rows, "total": len(chosen)}
+
+
+@router.get(
+    "/{sweep_id:int}/results.csv",
+    summary="The same as CSV, all of them.",
+    response_class=Response,
+    responses=text_of("text/csv", "A line for each run."),
+)
+async def as_csv(of: Of, sweep_id: SweepId, choice: ChoiceOf) -> Response:
     def written(client: Client) -> bytes:
-        found = results(str(sweep_id), client=client)
-        return csv_text(found, found.columns).encode()
+        chosen, columns = choose(results(str(sweep_id), client=client), choice)
+        return csv_text(chosen, columns).encode()
 
     headers = {"Content-Disposition": f'attachment; filename="sweep-{sweep_id}.csv"'}
     return Response(await of.desk.look(written, slow=True), media_type="text/csv; charset=utf-8", headers=headers)
 
 
-@router.post("/{sweep_id:int}/rerun", summary="Run those again that did not succeed.")
+@router.post("/{sweep_id:int}/rerun", summary="Run those again that did not succeed.", response_model=Deed)
 async def rerun(of: Of, sweep_id: SweepId, wanted: Repeat) -> Json:
     def repeat(client: Client) -> dict[str, Any]:
         return asdict(act(client, "rerun", runs_to_repeat(client, str(sweep_id), wanted.ids, wanted.failure)))

@@ -9,13 +9,18 @@ from fastapi import APIRouter, Query, Request
 from duckrow.api.timeline import timeline
 from duckrow.web.answer import Json
 from duckrow.web.parts import Of
+from duckrow.web.schemas.devices import Timeline
 
 router = APIRouter(tags=["timeline"])
 
 Time = Annotated[float | None, Query(ge=0, le=1e11, allow_inf_nan=False)]
 
 
-@router.get("/timeline", summary="A lane for each device, with a bar for each attempt on it.")
+@router.get(
+    "/timeline",
+    summary="A lane for each device, with a bar for each attempt on it.",
+    response_model=Timeline,
+)
 async def show_timeline(
     request: Request,
     of: Of,

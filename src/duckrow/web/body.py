@@ -1,0 +1,68 @@
+"""The body of a request: all of it before anything is done, and not too much."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive
+
+from duckrow.web.errors import Refused
+
+LARGEST_BODY = 1 << 20
+_LONGEST_LENGTH = 20  # digits
+_BODY_S = 30.0  # a body that takes longer is not waited for
+
+
+async def read_body(headers: Headers, receive: Receive) -> Receive:
+    """All of the body, if it is not too much; the routes get it as if it came just now."""
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or len(length) > _LONGEST_LENGTH or int(length) > LARGEST_BODY:
+        raise _too_large()
+    try:
+        body = await asyncio.wait_for(_whole_body(receive), _BODY_S)
+    except asyncio.TimeoutError:
+        raise Refused(408, f"The body has not come within {_BODY_S:.0f} s.") from None
+    if body and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Refused(415, "The body must be JSON, with the header 'Content-Type: application/json'.")
+    if _has_half_characters(body):
+        raise Refused(400, "A text has half a character in it, a lone surrogate: no command and no file can have that.")
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay
+
+
+def _has_half_characters(body: bytes) -> bool:
+    r"""JSON can say \ud800. Those that stand for bytes which are no UTF-8 (\udc80 and on) are good: files have them."""
+    if b"\\ud" not in body.lower():
+        return False
+    try:
+        json.dumps(json.loads(body), ensure_ascii=False).encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return True
+    except (ValueError, RecursionError):
+        return False  # it is no JSON, and will be told so
+    return False
+
+
+async def _whole_body(receive: Receive) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refused(400, "The client has gone.")
+        pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
+        if size > LARGEST_BODY:
+            raise _too_large()
+        if not message.get("more_body"):
+            return b"".join(pieces)
+
+
+def _too_large() -> Refused:
+    return Refused(413, "The body is larger than 1 MiB. Send the jobs in several requests.")

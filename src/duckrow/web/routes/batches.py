@@ -1,0 +1,69 @@
+"""Batches of runs on clusters: which there are, taking one up, letting one go on."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel
+
+from duckrow.api.client import Client
+from duckrow.core.errors import NotFoundError
+from duckrow.web.answer import Json
+from duckrow.web.parts import Folder, Of
+from duckrow.web.schemas.whole import Batches, SlurmJobs
+
+router = APIRouter(prefix="/batches", tags=["batches"])
+
+BatchName = Annotated[str, Path(max_length=200, description="The name of a batch.")]
+
+
+class Elsewhere(BaseModel):
+    """The folder of a batch that another login node has submitted."""
+
+    folder: Folder
+
+
+@router.get(
+    "",
+    summary="What was submitted to clusters, how far it is, and its SLURM jobs.",
+    response_model=Batches,
+)
+async def list_all(of: Of) -> Json:
+    return await of.desk.show(_rows, slow=True)
+
+
+def _rows(client: Client, name: str | None = None) -> dict[str, Any]:
+    from duckrow.api.slurm_list import batch_rows, find_batch
+
+    client.refresh()
+    return {"items": batch_rows(client, None if name is None else find_batch(client, name))}
+
+
+@router.post("", summary="Take up a batch that another login node has submitted.", response_model=Batches)
+async def adopt(of: Of, wanted: Elsewhere) -> Json:
+    return await of.desk.do(_adopt, wanted.folder)
+
+
+def _adopt(client: Client, folder: str) -> dict[str, Any]:
+    from duckrow.api.slurm_list import adopt_batch
+
+    if not os.path.isfile(f"{folder}/batch.json"):
+        raise NotFoundError(f"There is no batch in {folder[:200]!r}: a batch has a file batch.json.")
+    return _rows(client, adopt_batch(client, os.path.abspath(folder)))
+
+
+@router.post(
+    "/{name}/start",
+    summary="Submit SLURM jobs for runs that wait, also after a scancel of all.",
+    response_model=SlurmJobs,
+)
+async def start(of: Of, name: BatchName) -> Json:
+    return await of.desk.do(_start, name)
+
+
+def _start(client: Client, name: str) -> dict[str, Any]:
+    from duckrow.api.slurm_list import find_batch
+
+    return {"slurm_jobs": client.batches.start(find_batch(client, name).id)}

@@ -1,0 +1,86 @@
+"""This installation: its settings and where they come from, whether all is well, its daemon."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+
+from duckrow.api.client import Client
+from duckrow.api.daemon import end_daemon
+from duckrow.api.doctor import PROBLEM, examine
+from duckrow.api.settings import Settings
+from duckrow.api.settings_files import user_file
+from duckrow.core.job import check_name
+from duckrow.web.answer import Json
+from duckrow.web.parts import Of
+from duckrow.web.schemas.whole import Ended, Findings, SettingsInForce, Started
+
+router = APIRouter(tags=["installation"])
+
+
+class End(BaseModel):
+    kill: bool = False  # the running jobs too
+
+
+@router.get("/config", summary="Each setting, its value, and where it comes from.", response_model=SettingsInForce)
+async def config(of: Of, project: Annotated[str | None, Query(max_length=100)] = None) -> Json:
+    return await of.desk.show(_config, project)
+
+
+def _config(_client: Client, project: str | None) -> dict[str, Any]:
+    if project is not None:
+        check_name("project", project)
+    settings = Settings()
+    items = [
+        {"setting": name, "value": value.written, "source": value.source, "help": value.setting.help}
+        for name, value in settings.values(project).items()
+    ]
+    return {"file": user_file(), "items": items, "projects": settings.projects()}
+
+
+@router.get(
+    "/doctor",
+    summary="Whether all is well with this installation, and what to do.",
+    response_model=Findings,
+)
+async def doctor(of: Of) -> Json:
+    return await of.desk.show(_doctor, slow=True)
+
+
+def _doctor(_client: Client) -> dict[str, Any]:
+    findings = list(examine())
+    problems = sum(finding.level == PROBLEM for finding in findings)
+    return {"items": [finding._asdict() for finding in findings], "problems": problems}
+
+
+@router.post(
+    "/daemon/up",
+    summary="Start the daemon, over the devices that were chosen last time.",
+    response_model=Started,
+)
+async def up(of: Of) -> Json:
+    return await of.desk.do(_up)
+
+
+def _up(client: Client) -> dict[str, Any]:
+    started = client.ensure_daemon()
+    daemon = client.daemon()
+    return {"started": started, "pid": None if daemon is None else daemon.pid}
+
+
+@router.post(
+    "/daemon/down",
+    summary="End the daemon; running jobs go on, and so does this server.",
+    response_model=Ended,
+)
+async def down(of: Of, wanted: End) -> Json:
+    return await of.desk.do(_down, wanted.kill)
+
+
+def _down(client: Client, kill: bool) -> dict[str, Any]:
+    if kill and client.jobs.live():
+        client.ensure_daemon(dispatch=False)  # somebody must see to the end of what an earlier daemon left running
+    ended = end_daemon(client.folder, client.database, kill)
+    return {"ended": ended is not None, "still_running": len(client.jobs.live())}

@@ -1,0 +1,195 @@
+"""Answers about jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from duckrow.api.views import JobView
+
+Counts = dict[str, int]  # state or outcome -> how many
+
+
+class JobPage(BaseModel):
+    items: list[JobView]
+    total: int  # of those that match
+    page: int
+    per_page: int
+    counts: Counts  # of all that match but for their state
+
+
+class Dependency(BaseModel):
+    id: int
+    condition: str
+    met: bool
+
+
+class Event(BaseModel):
+    at: float
+    before: str
+    after: str
+    outcome: str | None
+    attempt: int | None
+    detail: str
+    text: str
+
+
+class Attempt(BaseModel):
+    number: int
+    state: str
+    devices: list[str]
+    log: str
+    started_at: float
+    ended_at: float | None
+    duration_s: float
+    pid: int | None
+    exit_code: int | None
+    signal: int | None
+    outcome: str | None
+    peak_memory_mb: int | None
+    utilization: float | None
+    gpu_seconds: float
+    curve: list[tuple[float, int | None, float | None]]  # (seconds since its start, MB, percent)
+    detail: str
+
+
+class Code(BaseModel):
+    commit: str
+    branch: str | None
+    dirty: bool
+
+
+class Needs(BaseModel):
+    """What is not asked for is not there."""
+
+    gpu_mem_mb: int | None = None
+    total_gpu_mem_mb: int | None = None
+    auto: bool | None = None
+    recipe: str | None = None
+    cpus: int | None = None
+    mem_mb: int | None = None
+    ooms: int | None = None
+    alone: bool | None = None
+    larger_than_mb: int | None = None
+
+
+@dataclass(kw_only=True)
+class JobDetails(JobView):
+    after: list[Dependency]
+    attempts_list: list[Attempt]
+    events: list[Event]
+    needs: Needs
+    environment_names: list[str]
+    code: Code | None
+    run_folder: str
+    sweep_id: int | None
+
+
+class Reasons(BaseModel):
+    reasons: list[str]
+
+
+class Variable(BaseModel):
+    name: str
+    value: str
+    masked: bool
+
+
+class Variables(BaseModel):
+    variables: list[Variable]
+
+
+class CurvePoint(BaseModel):
+    at: float
+    memory_mb: int | None
+    utilization: float | None
+
+
+class Curve(BaseModel):
+    attempt: int | None
+    points: list[CurvePoint]
+    reserved_mb: int | None
+
+
+class ErrorGroup(BaseModel):
+    error: str
+    outcome: str
+    exit: list[str]
+    count: int
+    ids: list[int]
+    lines: list[str]
+    rerun: str
+
+
+class ErrorGroups(BaseModel):
+    items: list[ErrorGroup]
+    left_out: int
+
+
+class Waited(BaseModel):
+    done: bool
+    succeeded: bool
+    waiting: list[int]
+    items: list[JobView]
+
+
+class PreviewedJob(BaseModel):
+    name: str
+    command: str
+    array_index: int | None
+    words: list[str]
+    note: str | None
+    outfile: str | None
+    placement: str
+    problems: list[str]
+
+
+class Preview(BaseModel):
+    jobs: list[PreviewedJob]
+    problems: list[str]
+
+
+class Added(BaseModel):
+    ids: list[int]
+
+
+class Refusal(BaseModel):
+    id: int
+    why: str
+
+
+class Deed(BaseModel):
+    done: list[int]
+    refused: list[Refusal]
+    undo: dict[str, Any] | None  # sent to POST /jobs/actions as it is, it takes the deed back
+
+
+class Cleaned(BaseModel):
+    ids: list[int]
+    removed: bool
+
+
+class Noted(BaseModel):
+    noted: int
+
+
+class LogPiece(BaseModel):
+    text: str
+    from_: int = Field(alias="from")
+    to: int
+    size: int
+    ended: bool
+    attempt: int | None
+
+
+class Hit(BaseModel):
+    at: int
+    line: str
+
+
+class Hits(BaseModel):
+    hits: list[Hit]
+    next: int | None
+    complete: bool

@@ -1,0 +1,112 @@
+"""Answers about the whole: the queue, the scheduler, batches on clusters, this installation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from duckrow.web.schemas.jobs import Counts
+
+
+class Daemon(BaseModel):
+    """Of one that does not run there is nothing more to say."""
+
+    running: bool
+    pid: int | None = None
+    since: float | None = None
+    home: str | None = None
+
+
+class Project(BaseModel):
+    name: str
+    counts: Counts
+    limit: int | None
+
+
+class Host(BaseModel):
+    id: int
+    name: str
+    kind: str
+    alive: bool
+
+
+class Status(BaseModel):
+    version: str
+    user: str
+    machine: str
+    read_only: bool
+    now: float
+    cwd: str
+    daemon: Daemon
+    paused: bool
+    paused_projects: list[str]
+    counts: Counts
+    projects: list[Project]
+    hosts: list[Host]
+
+
+class Sentence(BaseModel):
+    sentence: str
+
+
+class Paused(Sentence):
+    suspended: int
+
+
+class Limited(BaseModel):
+    project: str
+    max_running: int | None
+
+
+class Batch(BaseModel):
+    name: str
+    folder: str
+    runs: int
+    running: int
+    done: int
+    failed: int
+    jobs: str
+
+
+class Batches(BaseModel):
+    items: list[Batch]
+
+
+class SlurmJobs(BaseModel):
+    slurm_jobs: list[str]
+
+
+class Setting(BaseModel):
+    setting: str
+    value: Any
+    source: str
+    help: str
+
+
+class SettingsInForce(BaseModel):
+    file: str
+    items: list[Setting]
+    projects: list[str]
+
+
+class Finding(BaseModel):
+    check: str
+    level: str
+    found: str
+    advice: str
+
+
+class Findings(BaseModel):
+    items: list[Finding]
+    problems: int
+
+
+class Started(BaseModel):
+    started: bool
+    pid: int | None
+
+
+class Ended(BaseModel):
+    ended: bool
+    still_running: int
