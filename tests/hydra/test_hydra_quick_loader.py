@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +53,10 @@ class Loaders:
         self.quick = quick_loader(self.own)
         self.master = hydra.compose_config("config", ["x=1,2", "hydra.job.name=other"], RunMode.MULTIRUN)
         assert self.master.stamp  # from now on it is known, and the same for all runs
+        self._hydras = cache(lambda *overrides: self.own.load_sweep_config(self.master, list(overrides)))
 
     def compare(self, overrides: list[str]) -> None:
-        ours = self.quick.load_sweep_config(self.master, list(overrides))
-        hydras = self.own.load_sweep_config(self.master, list(overrides))
+        ours, hydras = self.quick.load_sweep_config(self.master, list(overrides)), self._hydras(*overrides)
         assert OmegaConf.to_yaml(ours) == OmegaConf.to_yaml(hydras)
         assert ours == hydras
         resolved = [OmegaConf.to_container(config, resolve=False) for config in (ours, hydras)]

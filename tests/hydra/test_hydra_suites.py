@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hydra.core.plugins import Plugins
 from hydra.plugins.launcher import Launcher
@@ -14,7 +16,8 @@ from hydra.test_utils.launcher_common_tests import (
 from hydra_plugins.duckrow_launcher.launcher import ClusterduckLocal, DuckrowLocal
 from tests.conftest import Duckrow
 
-LOCAL = [("duckrow_local", []), ("clusterduck_local", ["hydra.launcher.wait_for_completion=true"])]
+OLD_NAME = ("clusterduck_local", ["hydra.launcher.wait_for_completion=true"])  # other keys, and a run of its own
+LOCAL = [("duckrow_local", []), *([OLD_NAME] if os.environ.get("DUCKROW_SOAK") else [])]
 
 
 @pytest.fixture(autouse=True)
@@ -47,3 +50,11 @@ class TestBatches(BatchedSweeperTestSuite):
 )
 class TestIntegration(IntegrationTestSuite):
     pass
+
+
+@pytest.mark.usefixtures("hydra_restore_singletons")
+@pytest.mark.parametrize(("launcher_name", "overrides"), [OLD_NAME])
+class TestOldName:
+    get_task_function = LauncherTestSuite.get_task_function
+    test_sweep_2_jobs = LauncherTestSuite.test_sweep_2_jobs
+    test_sweep_with_custom_resolver = LauncherTestSuite.test_sweep_with_custom_resolver

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -11,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Duckrow, until
+from tests.conftest import Duckrow, is_running, until
 
 HERE = Path(__file__).parent
 NODES, GPUS, CPUS = 3, 2, 4
+MORE = shlex.split(os.environ.get("DUCKROW_SLURM_UP", ""))  # --accounting --cgroup: as most clusters are (needs -n 0)
 SETTINGS = """
 [engines.slurm]
 lease = "8s"
@@ -28,9 +30,17 @@ class Cluster:
         self.conf = f"{state}/slurm.conf"
 
     def up(self) -> None:
-        """Start it, or what has died of it. No array may have more than five jobs."""
+        """Start it, or what has died of it.
+
+        No array may have more than five jobs. Whoever is told to end has time for it, also on a busy machine.
+        """
         words = [str(HERE / "slurm-up"), self.state, str(NODES), str(GPUS), "--cpus", str(CPUS)]
-        subprocess.run([*words, "--conf", "MaxArraySize=5"], check=True, timeout=120, stdout=subprocess.DEVNULL)
+        words += ["--conf", "MaxArraySize=5", "--conf", "KillWait=30", *MORE]
+        subprocess.run(words, check=True, timeout=120, stdout=subprocess.DEVNULL)
+
+    def is_whole(self) -> bool:
+        daemons = ["slurmctld", *(f"slurmd-n{node + 1}" for node in range(NODES))]
+        return all(Path(f"{self.state}/{name}.pid").exists() and is_running(self.pid_of(name)) for name in daemons)
 
     def down(self) -> None:
         subprocess.run([HERE / "slurm-down", self.state, "--wipe"], check=True, timeout=120)
@@ -57,13 +67,6 @@ class Cluster:
         """Job -> node, of those that run."""
         lines = self("squeue", "--noheader", "--array", "--states=RUNNING", "--format=%F_%K %N").splitlines()
         return {line.split()[0]: line.split()[1] for line in lines}
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A real cluster has moods of its own: what fails there once is tried again, and what fails twice has failed."""
-    for item in items:
-        if Path(item.path).is_relative_to(HERE):
-            item.add_marker(pytest.mark.flaky(reruns=2))
 
 
 @pytest.fixture(scope="session")
@@ -105,7 +108,8 @@ class SlurmDuckrow(Duckrow):
 
 @pytest.fixture
 def duckrow(tmp_path: Path, cluster: Cluster) -> Iterator[SlurmDuckrow]:
-    cluster.up()  # if the test before has left a part of it dead
+    if not cluster.is_whole():  # the test before has left a part of it dead
+        cluster.up()
     work = tmp_path / "work"
     work.mkdir()
     program = SlurmDuckrow(tmp_path / "state", work)

@@ -16,7 +16,8 @@ from tests.conftest import until
 from tests.hydra.conftest import Application
 from tests.slurm.conftest import SETTINGS, Cluster, SlurmDuckrow
 
-SLURM = [("duckrow_slurm", []), ("clusterduck_slurm", ["hydra.launcher.wait_for_completion=true"])]
+OLD_NAME = ("clusterduck_slurm", ["hydra.launcher.wait_for_completion=true"])  # the same with other keys
+SLURM = [("duckrow_slurm", []), *([OLD_NAME] if os.environ.get("DUCKROW_SOAK") else [])]
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,13 @@ class TestBatches(BatchedSweeperTestSuite):
 )
 class TestIntegration(IntegrationTestSuite):
     pass
+
+
+@pytest.mark.usefixtures("_on_login_node", "hydra_restore_singletons")
+@pytest.mark.parametrize(("launcher_name", "overrides"), [OLD_NAME])
+class TestOldName:
+    get_task_function = LauncherTestSuite.get_task_function
+    test_sweep_2_jobs = LauncherTestSuite.test_sweep_2_jobs
 
 
 # -- ours -------------------------------------------------------------------------------------------------------------

@@ -98,6 +98,20 @@ def test_runs_that_failed_run_again_in_their_batch(duckrow: SlurmDuckrow) -> Non
     assert [row[0] for row in duckrow.sql("SELECT outcome FROM attempts WHERE job_id = 1")] == ["failed", "succeeded"]
 
 
+def test_a_run_that_failed_runs_again_in_the_slurm_job_that_still_runs_others(duckrow: SlurmDuckrow) -> None:
+    words = ["--on", "slurm", "--parallel-runs", "2", "--max-jobs", "1", "--file", "-"]
+    duckrow("submit", *words, stdin="test -e there\nuntil test -e go; do sleep 0.1; done\n")
+    duckrow("wait", "1", ok=False)
+    assert duckrow.states()[0] == "failed"
+    (duckrow.work / "there").touch()
+    duckrow("rerun", "1")
+    duckrow("wait", "1")
+    (duckrow.work / "go").touch()
+    duckrow("wait", "2")
+    assert duckrow.states() == ["succeeded"] * 2
+    assert duckrow.sql("SELECT count(*) FROM attempts WHERE job_id = 2") == [(1,)]  # nothing has happened to it
+
+
 def test_retries_and_time_limits_of_runs_hold_in_a_slurm_job(duckrow: SlurmDuckrow) -> None:
     commands = "echo x >> tries; exit 1\nsleep 600\n"
     words = ["--retries", "1", "--backoff", "0s", "--timeout", "1s", "--grace", "1s"]

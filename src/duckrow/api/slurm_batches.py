@@ -50,8 +50,8 @@ class Batches:
 
         `every_s`: how often SLURM is asked. `patience_s`: how long to wait for its answer; who comes again needs none.
         """
-        changed: list[int] = []
         open_batches = self.store.open_batches()
+        changed = self._closed_by_others({host.id for host in open_batches})
         for host in open_batches:
             copy = self.copies.setdefault(host.id, BatchCopy(self.client, host))
             changed += copy.refresh()
@@ -64,6 +64,11 @@ class Batches:
         if changed:
             self.news |= dict.fromkeys(changed)
             self.client.ring_all()  # somebody's job may have waited for one of these
+
+    def _closed_by_others(self, open_ids: set[int]) -> list[int]:
+        """Another command was the first to see the end of these: the jobs of which we did not know it."""
+        closed = [host_id for host_id in self.copies if host_id not in open_ids]
+        return [job_id for host_id in closed for job_id in self.copies.pop(host_id).changes()]
 
     # -- tending ----------------------------------------------------------------------------------------------
 

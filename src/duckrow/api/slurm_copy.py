@@ -33,11 +33,19 @@ class BatchCopy:
         self._store = BatchStore(client.database)
         self._running: dict[int, tuple[Pilot, dict[str, Any]]] = {}
         self._known_releases: set[tuple[int, int]] = set()
+        self._rows: dict[int, RunRow] | None = None  # by their jobs, as we saw them last
 
     def refresh(self) -> list[int]:
-        """Write down what is new; the jobs of which something was."""
-        if not os.path.exists(self.batch.folder):
-            return self._all_lost()
+        """Write down what is new; the jobs of which something was, also where others were quicker to write it down."""
+        written = self._write_news() if os.path.exists(self.batch.folder) else self._all_lost()
+        return list(dict.fromkeys([*written, *self.changes()]))
+
+    def changes(self) -> list[int]:
+        """The jobs whose rows are not as they were when we last looked, whoever has written them."""
+        before, self._rows = self._rows, {run.job_id: run for run in self._store.runs(self.host.id)}
+        return [] if before is None else [job_id for job_id, row in self._rows.items() if before.get(job_id) != row]
+
+    def _write_news(self) -> list[int]:
         self.claims.look()
         self._holds.look()
         self._priorities.look()

@@ -12,9 +12,9 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.lifecycle import State
 from duckrow.engines.slurm.batch import Batch
-from duckrow.engines.slurm.claims import Claims
+from duckrow.engines.slurm.claims import LOGIN, Claims, killed_before_it_began
 from duckrow.engines.slurm.files import put
 from duckrow.engines.slurm.holds import Holds
 from duckrow.engines.slurm.priorities import Priorities
@@ -33,12 +33,11 @@ class BatchWishes:
             batch = claims.batch
             Holds(claims).release(job_of)
             card = f"{batch.wishes}/.{socket.gethostname()}.{os.getpid()}"
-            put(card, {"pilot": "login"})
+            put(card, {"pilot": LOGIN})
             for run in job_of:
                 number = claims.take(card, run) if claims.is_free(run) else None
                 if number is not None:
-                    how = {"outcome": Outcome.KILLED, "detail": "killed before it began", "ended_at": time.time()}
-                    claims.finish(run, number, {**how, "attempts": []})
+                    claims.finish(run, number, killed_before_it_began())
                 elif run not in claims.done:
                     put(f"{batch.wishes}/{run}.{'kill-now' if at_once else 'kill'}", {"at": time.time()})
             os.unlink(card)

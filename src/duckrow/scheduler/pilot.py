@@ -23,7 +23,7 @@ from duckrow.engines.slurm.claims import Claims, Taker
 from duckrow.engines.slurm.files import names
 from duckrow.engines.slurm.lease import Lease
 from duckrow.engines.slurm.peaks import SharedPeaks
-from duckrow.engines.slurm.pilots import PilotFolder, read_pilots, silent_s
+from duckrow.engines.slurm.pilots import PilotFolder, read_pilots, silent_s, started_at
 from duckrow.engines.slurm.tending import Tending
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.loop import Loop
@@ -53,9 +53,7 @@ class PilotHost(Observer):
         taker = Taker(claims, us.card, chunk)
         self.runs = PilotRuns(claims, taker, self.loop, environment, us.facts, batch.request.runs_per_job)
         self.lease = Lease(us.renew, batch.request.lease, self._lost_lease)
-        self._by_memory = any(
-            run.spec.needs.gpu_mem_mb or run.spec.needs.total_gpu_mem_mb or run.spec.needs.auto for run in batch.runs
-        )
+        self._by_memory = _is_by_memory(batch)
         self._memory = PilotMemory(self.loop, SharedPeaks(batch, us.name)) if self._by_memory else None
         self._kill_at: float | None = None
         self._kill_step = 0
@@ -129,7 +127,7 @@ class PilotHost(Observer):
         if not stagger:
             return time.time()
         index = int(os.environ.get("SLURM_ARRAY_TASK_ID", 0)) + first_chunk()
-        starts = [os.stat(f"{self.batch.pilots}/{pilot.name}/card").st_mtime for pilot in read_pilots(self.batch)]
+        starts = [started_at(self.batch, pilot) for pilot in read_pilots(self.batch)]
         return min(starts, default=time.time()) + index * len(self.loop.seats) * stagger
 
     def _is_early(self) -> bool:
@@ -257,16 +255,19 @@ def local_folder(name: str) -> Folder:
     return Folder(tempfile.mkdtemp(prefix=f"duckrow-pilot-{name}-", dir=(usable or ["/tmp"])[0])).make()
 
 
+def _is_by_memory(batch: Batch) -> bool:
+    needs = [run.spec.needs for run in batch.runs]
+    return any(need.gpu_mem_mb or need.total_gpu_mem_mb or need.auto for need in needs)
+
+
 def main() -> None:
     batch = Batch(sys.argv[1])
     us = PilotFolder(batch, slurm_job())
     folder = local_folder(us.name)
     gpus = {run.spec.gpus for run in batch.runs}
-    by_memory = any(
-        run.spec.needs.gpu_mem_mb or run.spec.needs.total_gpu_mem_mb or run.spec.needs.auto for run in batch.runs
-    )
-    offer = allocated_offer(batch.request.parallel_runs, by_memory, gpus.pop() if len(gpus) == 1 else None)
-    host = PilotHost(batch, us, folder, offer, fork_host(folder.keepers, speaks=False))
+    offer = allocated_offer(batch.request.parallel_runs, _is_by_memory(batch), gpus.pop() if len(gpus) == 1 else None)
+    link = fork_host(folder.keepers, speaks=False, heirless=True)
+    host = PilotHost(batch, us, folder, offer, link)
     try:
         host.go()
     finally:

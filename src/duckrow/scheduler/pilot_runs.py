@@ -57,6 +57,7 @@ class PilotRuns:
         self._environment = environment
         self._about_us = {"pilot": about_us["pilot"], "node": about_us["node"]}
         self._look_at = 0.0
+        self._known: set[int] = set()  # runs that the loop has had
 
     # -- taking -----------------------------------------------------------------------------------------------
 
@@ -99,8 +100,12 @@ class PilotRuns:
                 history = self.claims.history(number)
                 made = [attempt["number"] for release in history for attempt in release.get("attempts", [])]
                 retries_used = int(history[-1].get("retries_used", 0)) if history else 0
-                spec = replace(run.spec, folder=self.batch.run_folder(run), held=False, not_before=None)
-                self._loop.jobs.add(self._loop.host.id, [replace(spec, point=None)], self._environment, run.job_id)
+                if number in self._known:  # it was done here, and somebody wants it again
+                    self._loop.store.rerun(run.job_id, time.time(), self._loop.host.id)
+                else:
+                    spec = replace(run.spec, folder=self.batch.run_folder(run), held=False, not_before=None)
+                    self._loop.jobs.add(self._loop.host.id, [replace(spec, point=None)], self._environment, run.job_id)
+                self._known.add(number)
                 self._loop.jobs.continue_from(run.job_id, max(made, default=run.attempts), retries_used)
                 self.taken[run.job_id] = Taken(run, claim, retries_used)
         self._loop.look_again()

@@ -81,5 +81,6 @@ class Waiting:
         while True:
             time.sleep(rest_s)
             self._client.refresh(_ASK_SLURM_S)
-            if self._client.database.changed_by_others() or time.monotonic() >= again_at:
+            news = self._client.batches_changed() or self._client.database.changed_by_others()
+            if news or time.monotonic() >= again_at:
                 return

@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,8 @@ from duckrow.core.needs import Needs
 from duckrow.core.slurm_request import SlurmRequest
 from duckrow.engines.slurm import files
 from duckrow.engines.slurm.batch import Batch
-from duckrow.engines.slurm.claims import Claims, Taker
-from duckrow.engines.slurm.pilots import PilotFolder, read_pilots
+from duckrow.engines.slurm.claims import LOGIN, Claims, Taker
+from duckrow.engines.slurm.pilots import PilotFolder, read_pilots, started_at
 from duckrow.engines.slurm.tending import Tending
 from tests.engines.slurm.conftest import MakeBatch
 
@@ -231,6 +232,96 @@ def test_an_earlier_life_of_a_job_that_runs_again_is_over(make_batch: MakeBatch)
     tending = Tending(batch)
     tending.look({"1_0": "RUNNING"})
     assert tending.lapse() == [0]
+
+
+def test_what_a_pilot_gives_back_while_somebody_looks_is_not_taken_for_an_interruption(
+    make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = make_batch(1, SlurmRequest(lease=1000.0, max_interruptions=1))
+    us = PilotFolder(batch, "1_0")
+    claims = looked(batch)
+    claims.take(us.card, 0)
+    tending = Tending(batch)
+    look = tending.claims.look
+
+    def look_and_be_late() -> None:
+        look()
+        if not claims.released:
+            claims.release(0, 1, "told to end")
+            us.end("told to end")
+
+    monkeypatch.setattr(tending.claims, "look", look_and_be_late)
+    tending.look({"1_0": "CANCELLED"})
+    assert tending.lapse() == []
+    assert looked(batch).interruptions(0) == 0
+
+
+def test_a_run_that_was_being_killed_by_a_command_that_died_is_killed(make_batch: MakeBatch) -> None:
+    batch = make_batch(1, SlurmRequest(lease=1000.0))
+    card = f"{batch.wishes}/.login"
+    files.put(card, {"pilot": LOGIN})
+    looked(batch).take(card, 0)
+
+    def tend() -> Claims:
+        tending = Tending(batch)
+        tending.look({})
+        tending.lapse()
+        return looked(batch)
+
+    assert tend().claimed() == {0: 1}
+    long_ago = os.stat(card).st_mtime - 2000
+    os.utime(card, (long_ago, long_ago))
+    assert tend().done == {0}
+    assert (looked(batch).result(0) or {})["outcome"] == "killed"
+
+
+def test_a_claim_that_does_not_say_whose_it_is_lapses(make_batch: MakeBatch) -> None:
+    batch = make_batch(1, SlurmRequest(lease=1000.0))
+    claim = Path(f"{batch.claims}/0.1")
+    claim.touch()  # where there are no links, a node can die between making and writing it
+    long_ago = claim.stat().st_mtime - 2000
+    os.utime(claim, (long_ago, long_ago))
+    tending = Tending(batch)
+    tending.look({})
+    tending.lapse()
+    assert looked(batch).free() == [0]
+
+
+def test_a_wish_for_a_run_does_not_outlive_it(make_batch: MakeBatch) -> None:
+    batch = make_batch(12)
+    claims = looked(batch)
+    card = PilotFolder(batch, "1_0").card
+    for run in (1, 11):
+        claims.take(card, run)
+        files.put(f"{batch.wishes}/{run}.kill", {})
+    claims.finish(1, 1, {"outcome": "failed"})
+    claims.reopen(1)
+    assert files.names(batch.wishes) == ["11.kill"]
+
+
+def test_threads_may_write_the_same_file(tmp_path: Path) -> None:
+    path, failures = str(tmp_path / "status.json"), []
+
+    def write() -> None:
+        try:
+            for number in range(200):
+                files.put(path, {"number": number}, durable=False)
+        except OSError as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_a_pilot_that_has_not_yet_written_its_card_has_started_all_the_same(make_batch: MakeBatch) -> None:
+    batch = make_batch()
+    os.mkdir(f"{batch.pilots}/1_0.0")
+    (pilot,) = read_pilots(batch)
+    assert started_at(batch, pilot) == os.stat(f"{batch.pilots}/1_0.0").st_mtime
 
 
 def test_a_run_that_is_interrupted_too_often_is_given_up(make_batch: MakeBatch) -> None:

@@ -19,6 +19,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from typing import NoReturn
 
 from duckrow.engines.local.capped_log import CappedLog
@@ -59,10 +60,11 @@ class KeeperLink:
             return None
 
 
-def fork_host(keepers_folder: str, *, speaks: bool) -> KeeperLink:
+def fork_host(keepers_folder: str, *, speaks: bool, heirless: bool = False) -> KeeperLink:
     """Return in a child of ours, which is to be the host; the caller's own process becomes its keeper.
 
     `speaks`: the keeper tells on stderr when the host was killed. It ends with the host's exit code.
+    `heirless`: nobody will take over what a dead host has left, so it ends with it.
     """
     journal = JournalWriter(keepers_folder)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -77,7 +79,7 @@ def fork_host(keepers_folder: str, *, speaks: bool) -> KeeperLink:
         return KeeperLink(journal, theirs, keeper_pid)
     theirs.close()
     try:
-        code = _Keeper(journal, ours, host_pid, speaks).run()
+        code = _Keeper(journal, ours, host_pid, speaks, heirless).run()
     except BaseException:  # a fault of ours must not run the caller's code a second time, in this process
         import traceback
 
@@ -99,12 +101,18 @@ def _adopt_orphans() -> None:
 
 class _Keeper:
     def __init__(
-        self, journal: JournalWriter, control: socket.socket | None, host_pid: int | None, speaks: bool
+        self,
+        journal: JournalWriter,
+        control: socket.socket | None,
+        host_pid: int | None,
+        speaks: bool,
+        heirless: bool = False,
     ) -> None:
         self._journal = journal
         self._control = control
         self._host_pid = host_pid
         self._speaks = speaks
+        self._heirless = heirless
         self._pipes: dict[int, tuple[int, CappedLog]] = {}  # reading end -> (attempt, log)
         self._unwritten: list[tuple[int, int]] = []  # ends that a full disk refused
         self._poller = select.poll()
@@ -171,6 +179,8 @@ class _Keeper:
                 "`duckrow run --resume` with the same file or name continues the run.\n"
             )
             sys.stderr.flush()
+        if self._heirless:
+            _kill_groups(pids)
         self._let_go_of_the_terminal(pids)
         while pids or self._pipes or self._unwritten:
             for fd, _ in self._poller.poll(20 if self._pipes else 0):
@@ -277,6 +287,14 @@ class _Keeper:
                 self._control.send(str(attempt).encode())
             except OSError:
                 pass  # the host is dead: nobody waits for it
+
+
+def _kill_groups(leaders: Iterable[int]) -> None:
+    for pid in leaders:
+        try:
+            os.killpg(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it has ended
 
 
 def _variables_after_exec(pid: int) -> list[bytes]:

@@ -7,10 +7,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from duckrow.core.lifecycle import Outcome
 from duckrow.engines.slurm.batch import Batch
-from duckrow.engines.slurm.files import get, names, put, take
+from duckrow.engines.slurm.files import get, names, put, server_time, take
 from duckrow.engines.slurm.priorities import Priorities
 
+LOGIN = "login"
+"""Stands for the pilot where a run was taken only to be ended."""
 _COLLISIONS = 16  # so many runs in a row that others were quicker to take, and we look anew which are free
 
 
@@ -45,6 +48,13 @@ class Claims:
         """The pilot that has this claim."""
         card = get(self._claim(run, number))
         return None if card is None else str(card["pilot"])
+
+    def age_s(self, run: int, number: int) -> float:
+        """How long ago the claim was written, or the card that it is a link to."""
+        try:
+            return server_time(self.batch.claims) - os.stat(self._claim(run, number)).st_mtime
+        except FileNotFoundError:
+            return 0.0
 
     def result(self, run: int) -> dict[str, Any] | None:
         return get(f"{self.batch.results}/{run}.json")
@@ -82,7 +92,10 @@ class Claims:
         self.done.add(run)
 
     def reopen(self, run: int) -> None:
-        """Let a run that is done run again. Its result is kept, as the release of its last claim."""
+        """Let a run that is done run again. Its result is kept, as the release of its last claim; a wish is not."""
+        for name in names(self.batch.wishes):
+            if name.partition(".")[0] == str(run):
+                os.unlink(f"{self.batch.wishes}/{name}")
         result = self.result(run) or {}
         number = int(result.get("claim", self.latest.get(run, 0)))
         put(f"{self.batch.releases}/{run}.{number}", {**result, "why": "rerun asked for", "at": time.time()})
@@ -134,6 +147,12 @@ class Taker:
 
     def _sort(self, free: list[int]) -> None:
         free.sort(key=lambda run: (-self._priorities.of(run), run), reverse=True)
+
+
+def killed_before_it_began() -> dict[str, Any]:
+    """The result of a run that nobody has begun."""
+    at = time.time()
+    return {"outcome": Outcome.KILLED, "detail": "killed before it began", "ended_at": at, "attempts": []}
 
 
 def claim_from(name: str) -> tuple[int, int]:

@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import tempfile
 import time
+import weakref
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.units import parse_duration_s
@@ -43,7 +44,6 @@ class TooMany(Refused):
 
 class Limits(NamedTuple):
     array_size: int = 1001
-    kill_wait_s: float = 30.0
 
 
 class StatesQuestion:
@@ -53,8 +53,10 @@ class StatesQuestion:
         user = pwd.getpwuid(os.getuid()).pw_name
         words = [_program("squeue"), "--noheader", "--array", "--states=all", f"--user={user}", "--format=%F|%K|%T"]
         self._asked_at = time.monotonic()
-        self._told = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed when it was read
+        self._told = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed by `withdraw`
         self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self._told, stderr=subprocess.STDOUT)
+        self.withdraw = weakref.finalize(self, _end_question, self._process, self._told)
+        """Also when nobody wants to know it any more."""
 
     def answer(self, wait_s: float) -> dict[str, str] | None:
         """Job (`12_3`) -> state, of all our jobs that SLURM has in mind: those that ended a few minutes ago too.
@@ -68,17 +70,18 @@ class StatesQuestion:
                 return None
             self.withdraw()
             raise NoAnswer(f"squeue has not answered within {_ANSWER_S:.0f} s.") from None
-        with self._told as file:
-            file.seek(0)
-            told = file.read()
+        self._told.seek(0)
+        told = self._told.read()
+        self.withdraw()
         if code != 0:
             raise NoAnswer(f"SLURM did not answer: {_sentence(told)}.")
         return _states_in(told)
 
-    def withdraw(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._told.close()
+
+def _end_question(process: subprocess.Popen[bytes], told: IO[str]) -> None:
+    process.kill()
+    process.wait()
+    told.close()
 
 
 def states_of_jobs(patience_s: float = _ANSWER_S) -> dict[str, str]:
@@ -106,8 +109,7 @@ def limits() -> Limits:
     except DuckrowError:
         return Limits()
     size = re.search(r"^MaxArraySize\s*=\s*(\d+)", told, re.MULTILINE)
-    wait = re.search(r"^KillWait\s*=\s*(\d+)", told, re.MULTILINE)
-    return Limits(int(size[1]) if size else Limits().array_size, float(wait[1]) if wait else Limits().kill_wait_s)
+    return Limits(int(size[1])) if size else Limits()
 
 
 def sbatch(script: str, array: str, *arguments: str, environment: Mapping[str, str]) -> int:

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import socket
+import threading
 from typing import Any
 
 # What a file system says that knows no links, or has no room for one more to the same file.
@@ -19,7 +20,7 @@ def put(path: str, value: Any, durable: bool = True) -> None:
     client.
     """
     folder, _, name = path.rpartition("/")
-    draft = f"{folder}/.{name}.{socket.gethostname()}.{os.getpid()}"
+    draft = f"{folder}/.{name}.{_us()}"
     with open(draft, "w", opener=_private) as file:
         json.dump(value, file)
         if durable:
@@ -80,6 +81,19 @@ def names(folder: str) -> list[str]:
         return [name for name in os.listdir(folder) if not name.startswith(".")]
     except FileNotFoundError:
         return []
+
+
+def server_time(folder: str) -> float:
+    """By the clock of the file server, so that clocks which differ do no harm."""
+    path = f"{folder}/.now.{socket.gethostname()}.{os.getuid()}"
+    with open(path, "w", opener=_private) as file:
+        file.write("now")
+    return os.stat(path).st_mtime
+
+
+def _us() -> str:
+    """No other process or thread on any machine is called so."""
+    return f"{socket.gethostname()}.{os.getpid()}.{threading.get_native_id()}"
 
 
 def _private(path: str, flags: int) -> int:

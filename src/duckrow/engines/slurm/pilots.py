@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from duckrow.engines.slurm.batch import Batch
-from duckrow.engines.slurm.files import get, names, put
+from duckrow.engines.slurm.files import get, names, put, server_time
 
 # What squeue says of a job that may have processes.
 ALIVE = frozenset("RUNNING COMPLETING CONFIGURING SUSPENDED STOPPED SIGNALING STAGE_OUT RESIZING".split())
@@ -88,18 +88,18 @@ def silent_s(batch: Batch, pilot: Pilot) -> float:
     path = f"{batch.pilots}/{pilot.name}"
     for name in ("status.json", "card", ""):
         try:
-            return max(_now(batch) - os.stat(f"{path}/{name}").st_mtime, 0.0)
+            return max(server_time(batch.pilots) - os.stat(f"{path}/{name}").st_mtime, 0.0)
         except FileNotFoundError:
             continue
     return 0.0
 
 
-def _now(batch: Batch) -> float:
-    """The file server's time, so that clocks which differ do no harm."""
-    path = f"{batch.pilots}/.now.{socket.gethostname()}.{os.getuid()}"
-    with open(path, "w") as file:
-        file.write("now")
-    return os.stat(path).st_mtime
+def started_at(batch: Batch, pilot: Pilot) -> float:
+    path = f"{batch.pilots}/{pilot.name}"
+    try:
+        return os.stat(f"{path}/card").st_mtime
+    except FileNotFoundError:  # it is about to write it
+        return os.stat(path).st_mtime
 
 
 def node_name() -> str:

@@ -12,13 +12,14 @@ from typing import Any
 
 from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch
-from duckrow.engines.slurm.claims import Claims
+from duckrow.engines.slurm.claims import LOGIN, Claims, killed_before_it_began
 from duckrow.engines.slurm.files import get, names, put
 from duckrow.engines.slurm.pilots import ALIVE, GONE, WAITING, Pilot, is_over, read_pilots
 from duckrow.engines.slurm.script import array_of, script_of
 
 CANCELLED = "CANCELLED"
 _LATE_S = 60.0  # so long a job that was just submitted may be unknown to squeue
+_MOMENT_S = 10.0  # what takes a moment is not longer under way than this
 
 
 class Tending:
@@ -32,9 +33,12 @@ class Tending:
     # -- looking ----------------------------------------------------------------------------------------------
 
     def look(self, states: Mapping[str, str]) -> None:
-        """`states`: of all SLURM jobs of the user."""
-        self.claims.look()
+        """`states`: of all SLURM jobs of the user.
+
+        Pilots before claims: of one that is seen to have ended, everything that it gave back or finished is seen too.
+        """
         self.pilots = read_pilots(self.batch)
+        self.claims.look()
         # Of an array that was cancelled before it began, SLURM keeps one line for all.
         self.states = {job: states.get(job) or states.get(job.partition("_")[0], GONE) for job in self._jobs()}
 
@@ -84,13 +88,24 @@ class Tending:
         for run, number in self.claims.claimed().items():
             holder = self.claims.holder(run, number)
             if holder not in pilots:
+                self._end_half_done(run, number, holder)
                 continue
             if holder not in over:
                 over[holder] = self._is_over(pilots[holder])
-            if over[holder] and self.claims.result(run) is None:
+            # Asked for by name: a network file system's listing may be older than what it has.
+            if over[holder] and not (self.claims.result(run) or self.claims.release_of(run, number)):
                 self.give_back(run, number, pilots[holder])
                 lapsed.append(run)
         return lapsed
+
+    def _end_half_done(self, run: int, number: int, holder: str | None) -> None:
+        """A command that was ending a run, or a pilot that was taking it, has died within that moment."""
+        if holder not in (LOGIN, None) or self.claims.age_s(run, number) < max(self.batch.request.lease, _MOMENT_S):
+            return
+        if holder == LOGIN:
+            self.claims.finish(run, number, killed_before_it_began())
+        else:
+            self.claims.release(run, number, "nobody knows who has taken it")
 
     def _is_over(self, pilot: Pilot) -> bool:
         lives = [other.life for other in self.pilots if other.slurm_job == pilot.slurm_job]
