@@ -289,6 +289,14 @@ def test_every_answer_forbids_framing_sniffing_and_scripts_from_elsewhere(idle: 
     assert answers[1].headers["cache-control"] == "no-store"
 
 
+def test_files_of_the_page_are_kept_by_browsers_that_ask_whether_they_have_changed(idle: Server) -> None:
+    with idle.script() as script:
+        first = script.get("/static/duck.svg")
+        assert first.headers["cache-control"] == "no-cache"
+        again = script.get("/static/duck.svg", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
 def test_the_page_has_no_script_and_no_style_in_it(idle: Server) -> None:
     with idle.script() as script:
         text = script.get("/").text

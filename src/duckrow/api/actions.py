@@ -128,7 +128,8 @@ def _release(client: Client, jobs: Sequence[JobView], deed: Deed) -> None:
 def _set_held(client: Client, jobs: Sequence[JobView], deed: Deed, held: bool) -> None:
     deed.done = Control(client).hold([job.id for job in jobs], held)
     _refuse_started(jobs, deed)
-    changed = [job.id for job in jobs if job.id in set(deed.done) and job.held != held]
+    done = set(deed.done)
+    changed = [job.id for job in jobs if job.id in done and job.held != held]
     if changed:
         deed.undo = {"action": "release" if held else "hold", "ids": changed}
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
+from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
@@ -75,8 +77,17 @@ def build(serving: Serving) -> tuple[ASGIApp, Parts]:
     if serving.gpupeasy:
         app.include_router(gpupeasy.router)
     app.include_router(pages.router)
-    app.mount("/static", StaticFiles(directory=f"{pages.HERE}/static"), "static")
+    app.mount("/static", _Files(directory=f"{pages.HERE}/static"), "static")
     return Gate(app, serving, parts.credentials, lambda: pages.login_page(serving)), parts
+
+
+class _Files(StaticFiles):
+    """Browsers may keep them, and ask each time whether they have changed: many small files, perhaps over ssh."""
+
+    def file_response(self, *arguments: Any, **options: Any) -> Response:
+        answer = super().file_response(*arguments, **options)
+        answer.headers["Cache-Control"] = "no-cache"
+        return answer
 
 
 @asynccontextmanager
