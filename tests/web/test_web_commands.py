@@ -76,13 +76,10 @@ def test_jobs_are_added_as_an_array_in_several_lines_and_into_a_folder(queue: Se
     assert "at most 10000" in queue.post("/jobs", {"text": "true", "array": "0-10000"}, 400)["error"]["sentence"]
 
 
-def test_a_job_for_a_cluster_is_not_run_here(queue: Server) -> None:
-    """SLURM is not installed where tests run: so it is refused, and not taken for a job of this machine."""
-    body = {"text": "true", "options": {"on": "nowhere"}}
-    assert "there is no such cluster" in queue.post("/jobs", body, 400)["error"]["sentence"]
-    assert "cannot be sent to a cluster" in str(
-        queue.post("/sweeps", {"pattern": "true", "options": {"on": "slurm"}}, 400)
-    )
+def test_jobs_and_sweeps_for_a_cluster_are_not_run_here(queue: Server) -> None:
+    away = {"options": {"on": "nowhere"}}
+    assert "there is no such cluster" in queue.post("/jobs", {"text": "true", **away}, 400)["error"]["sentence"]
+    assert "there is no such cluster" in queue.post("/sweeps", {"pattern": "true", **away}, 400)["error"]["sentence"]
     assert queue.get("/jobs")["total"] == 0
 
 

@@ -56,8 +56,6 @@ def begin_sweep(wish: Wish) -> dict[str, Any]:
 def _points(wish: Wish) -> list[Any]:
     if not wish["pattern"].strip():
         raise UsageError("There is no command. Write one with {name} in it for each parameter.")
-    if wish["options"].get("on"):
-        raise UsageError("A sweep cannot be sent to a cluster. Leave out 'on', or add its runs as jobs.")
     grids = _grids(wish)
     missing = [name for name in placeholders(wish["pattern"]) if not any(name in grid for grid in grids)]
     if missing and not any(grids):
