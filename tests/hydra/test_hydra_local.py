@@ -185,14 +185,14 @@ def test_several_runs_share_a_gpu_when_asked_to(app: Application) -> None:
 
 
 def test_runs_are_forked_from_a_process_that_has_imported_what_they_need(app: Application) -> None:
-    app.write("import heavy\nnote(cfg.x)\nif cfg.x == 1:\n    while len(open('heavy').read()) < 4: time.sleep(0.01)")
+    app.write("import heavy\nnote(cfg.x)")
     script = (app.folder / "app.py").read_text()
     (app.folder / "app.py").write_text("import heavy\n" + script.replace("    import heavy\n", "    heavy\n"))
     (app.folder / "heavy.py").write_text("open('heavy', 'a').write('.')\n")
     app("x=range(12)", "hydra.launcher.parallel_runs=1")
-    imports = len((app.folder / "heavy").read_text())  # by the script, two cold runs, the warm process, or a few more
     assert len(app.said()) == 12
-    assert imports < 10
+    imports = len((app.folder / "heavy").read_text())
+    assert imports == 3  # by the script, by the first run, and by the warm process for all others
 
 
 # -- submit and exit --------------------------------------------------------------------------------------------------

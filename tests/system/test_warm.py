@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from duckrow.engines.local import nest
-from duckrow.engines.local.processes import environment_of
+from duckrow.engines.local.processes import environment_of, send
 from duckrow.engines.local.warm import is_of_nest, python_command
 from tests.conftest import Duckrow, until
 
@@ -35,7 +35,7 @@ def warm_up(duckrow: Duckrow, *words: str) -> None:
     """A daemon whose nest for these options has children that wait."""
     (duckrow.work / "first.py").write_text("pass")
     for _ in range(2):  # for a single run no nest is hatched
-        duckrow.submit(*words, "--", PYTHON, "first.py")
+        duckrow("wait", str(duckrow.submit(*words, "--", PYTHON, "first.py")))
     until(lambda: len(nest_processes(duckrow)) >= 3, "the nest to be warm")
 
 
@@ -114,7 +114,7 @@ def test_a_killed_run_is_gone_with_a_child_that_has_left_its_session(warm: Duckr
 
 def test_the_death_of_the_nest_is_no_run_s_loss(warm: Duckrow) -> None:
     for pid in nest_processes(warm):
-        os.kill(pid, signal.SIGKILL)
+        send(pid, signal.SIGKILL)
     warm("submit", "--preload", "colorsys", "--array", "0-5", "--", PYTHON, "look.py", "0")
     warm("wait", "3-8")
     assert {view["outcome"] for view in json.loads(warm("ls", "--all", "--json").stdout)} == {"succeeded"}

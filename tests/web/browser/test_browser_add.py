@@ -111,7 +111,7 @@ def test_the_best_run_of_a_sweep_is_found_and_failures_are_run_again(desk: Desk,
     page.locator("tbody .job-link").first.click()
     page.get_by_role("link", name="rates").click()
     expect(page.get_by_role("region", name="Best run")).to_be_visible()
-    expect(page).to_have_url(re.compile(r"/sweeps/rates$"))
+    expect(page).to_have_url(re.compile(rf"/sweeps/{sweep}$"))
 
 
 def test_without_sweeps_a_newcomer_is_told_what_one_is(desk: Desk, open_page: Open) -> None:
