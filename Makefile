@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-WORKERS ?= auto
+# One more than there are cores: many tests wait for processes. Each begins with tests that stand together, which share
+# what is slow to start.
+WORKERS ?= $(shell echo $$(($$(nproc) + 1)))
 
 .PHONY: demo test check bench soak clean
 
@@ -21,7 +23,7 @@ check: $(STAMP)  ## format, lint, types
 	$(BIN)/mypy
 
 test: check  ## all of it: what CI runs
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 soak: $(STAMP)  ## the crash tests, for a long time
 	DUCKROW_SOAK=1 $(BIN)/pytest tests/system -k "crash or killed_again" -x
