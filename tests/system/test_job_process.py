@@ -147,7 +147,7 @@ def test_a_job_over_its_time_limit_is_warned_if_it_listens_then_ended(daemon: Du
 
 def test_a_job_that_uses_the_warning_to_end_well_has_succeeded(daemon: Duckrow) -> None:
     job = daemon.submit(
-        "--timeout", "30", "--signal", "USR1@29.9s", "--", "trap 'exit 0' USR1; while :; do sleep 0.02; done"
+        "--timeout", "8", "--signal", "USR1@7s", "--", "trap 'exit 0' USR1; while :; do sleep 0.02; done"
     )
     daemon.wait_for(job, "succeeded")
 
