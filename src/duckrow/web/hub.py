@@ -17,7 +17,7 @@ from duckrow.web.errors import Refused
 
 MOST_STREAMS = 300
 _LOOK_S = 0.4
-_PER_STREAM_S = 0.03  # and so much more for each: what is told makes every page ask, and the jobs need the cores
+_PER_STREAM_S = 0.04  # and so much more for each: what is told makes every page ask, and the jobs need the cores
 _SETTLED_S = 2.5  # so long after the last change it is told once more: counts may be a little old until then
 
 
