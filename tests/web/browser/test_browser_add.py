@@ -106,7 +106,14 @@ def test_the_best_run_of_a_sweep_is_found_and_failures_are_run_again(desk: Desk,
     lines = download.value.path().read_text().splitlines()
     assert len(lines) == 7
     assert "loss" in lines[0]
+    other = desk.done()
     page.get_by_role("link", name="Jobs", exact=True).click()
+    expect(page.locator("tbody tr")).to_have_count(6)
+    sweeps = page.get_by_label("Sweep", exact=True)
+    expect(sweeps).to_have_value(str(sweep))
+    sweeps.select_option("all sweeps")
+    expect(page.locator(f'tbody tr[data-key="{other}"]')).to_be_visible()
+    sweeps.select_option("rates")
     expect(page.locator("tbody tr")).to_have_count(6)
     page.locator("tbody .job-link").first.click()
     page.get_by_role("link", name="rates").click()

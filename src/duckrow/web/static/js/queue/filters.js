@@ -1,5 +1,6 @@
 /** The filters above the queue: groups of states, a search, project, sweep, state; kept in the address. */
 
+import { get } from "../api.js";
 import { current } from "../current.js";
 import { button, fill, h, refill, say, show } from "../dom.js";
 import { READ_ONLY } from "../site.js";
@@ -10,6 +11,7 @@ const STATUSES = "queued starting running stopping succeeded failed out-of-memor
   " ",
 );
 const TYPING_MS = 200;
+const MOST_SWEEPS = 100;
 
 /** @typedef {{status: string[], project: string, sweep: string, q: string, sort: string, page: number}} Filter */
 
@@ -50,11 +52,9 @@ export class Filters {
       option("", "any state"),
       STATUSES.map((status) => option(status, status)),
     );
-    this.sweep = button("", () => onChange({ sweep: "" }), {
-      class: "chip",
-      title: "Show jobs of all sweeps",
-      hidden: true,
-    });
+    this.sweep = select("Sweep", (value) => onChange({ sweep: value }));
+    this.sweeps = [];
+    this.loadSweeps();
     this.pause = button("", () => this.togglePause(), { class: "button is-quiet", hidden: true });
     const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Groups of jobs" }, this.tabs);
     this.element = h("div", { class: "filters" }, tabs, this.search, this.project, this.status, this.sweep, this.pause);
@@ -89,8 +89,24 @@ export class Filters {
     if (document.activeElement !== this.search) this.search.value = filter.q;
     this.showProjects(current.status?.projects ?? []);
     this.status.value = filter.status.length === 1 ? filter.status[0] : "";
-    show(this.sweep, filter.sweep);
-    say(this.sweep, `sweep ${filter.sweep} ×`);
+    this.showSweeps();
+  }
+
+  async loadSweeps() {
+    const { items } = await get("/sweeps").catch(() => ({ items: [] }));
+    this.sweeps = items.slice(-MOST_SWEEPS).reverse();
+    if (this.filter) this.showSweeps();
+  }
+
+  /** The newest first. The address may name one by its name, or one that is too old to be listed. */
+  showSweeps() {
+    const wanted = this.filter.sweep;
+    const chosen = this.sweeps.find(({ id, name }) => wanted === String(id) || wanted === name);
+    const listed = this.sweeps.map(({ id, name }) => [String(id), name]);
+    if (wanted && !chosen) listed.unshift([wanted, wanted]);
+    show(this.sweep, listed.length);
+    refill(this.sweep, listed, () => [option("", "all sweeps"), ...listed.map(([id, name]) => option(id, name))]);
+    this.sweep.value = chosen ? String(chosen.id) : wanted;
   }
 
   showTab(tab, group, counts) {
