@@ -1,0 +1,122 @@
+"""Where cgroups for attempts can be made: read from what the kernel says of a process, never guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+HOST_LEAF = "duckrow-host"
+"""The group of the daemon itself in a delegated unit, so that the unit's own group holds no process (see `Place`)."""
+
+MEMORY = "memory"
+_HAS_KILL = (5, 14)  # the Linux that brought cgroup.kill
+
+
+class Machine(Protocol):
+    """What is looked at; nothing is changed."""
+
+    def read(self, path: str) -> str:
+        """The text of a file; empty if it cannot be read."""
+
+    def exists(self, path: str) -> bool: ...
+
+    def may_write(self, path: str) -> bool: ...
+
+
+class Place(NamedTuple):
+    """`base`: the group below which attempts get theirs. It is our own one, so no limit of ours is escaped.
+
+    A group that counts memory for the groups below it may hold no process itself. So if our own one is called
+    `duckrow-host`, the base is the group above: attempts are beside the daemon, and their memory can be counted.
+    """
+
+    base: str
+    own: str  # where the process itself is
+    why_not: str = ""  # if groups cannot be made there; empty: they can
+    counts_memory: bool = False
+
+    @property
+    def way(self) -> str:
+        """For `duckrow doctor`: how the processes of an attempt are told from others."""
+        if self.why_not:
+            return f"process table (no cgroup to be had here: {self.why_not})"
+        memory = ", which counts its memory" if self.counts_memory else ""
+        return f"cgroup of its own (v2){memory}, below {self.base}"
+
+
+def find_place(machine: Machine, pid: int) -> Place:
+    """For attempts that this process starts."""
+    own = next(_own_folders(machine, pid), None)
+    if own is None:
+        return Place("", "", _why_invisible(machine, pid))
+    above, _, name = own.rpartition("/")
+    base = above if name == HOST_LEAF else own
+    why_not = _why_not(machine, base)
+    return Place(base, own, why_not, not why_not and _counts_memory(machine, base, name == HOST_LEAF))
+
+
+def _own_folders(machine: Machine, pid: int) -> Iterator[str]:
+    path = path_of(machine, pid)
+    for root, point in _mounts(machine):
+        inside = path is not None and "/.." not in path + root and f"{path}/".startswith(root.rstrip("/") + "/")
+        if path is not None and inside:
+            folder = f"{point}/{path[len(root) :].strip('/')}".rstrip("/")
+            if str(pid) in machine.read(f"{folder}/cgroup.procs").split():
+                yield folder
+
+
+def path_of(machine: Machine, pid: int) -> str | None:
+    """Its group, as seen from the root of our cgroup namespace; one outside of it begins with `/..`."""
+    for line in machine.read(f"/proc/{pid}/cgroup").splitlines():
+        if line.startswith("0::"):
+            return line[len("0::") :]
+    return None
+
+
+def _mounts(machine: Machine) -> list[tuple[str, str]]:
+    """Each mount of cgroup v2: the group that is its root, and where it is."""
+    found = []
+    for line in machine.read("/proc/self/mountinfo").splitlines():
+        fields, _, kind = line.partition(" - ")
+        if kind.startswith("cgroup2 "):
+            root, point = fields.split(" ")[3:5]
+            found.append((_unescaped(root), _unescaped(point)))
+    return found
+
+
+def mount_points(machine: Machine) -> list[str]:
+    return [point for _, point in _mounts(machine)]
+
+
+def _unescaped(path: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), path)
+
+
+def _why_invisible(machine: Machine, pid: int) -> str:
+    if path_of(machine, pid) is None:
+        return "this kernel has no cgroup v2"
+    if not _mounts(machine):
+        return "cgroup v2 is not mounted"
+    return "its own cgroup is outside of what is mounted here"
+
+
+def _why_not(machine: Machine, base: str) -> str:
+    if not (machine.may_write(base) and machine.may_write(f"{base}/cgroup.procs")):
+        return f"{base} is not yours to write"
+    if not _has_kill(machine, base):
+        return "this kernel has no cgroup.kill; Linux 5.14 brought it"
+    return ""
+
+
+def _has_kill(machine: Machine, base: str) -> bool:
+    if machine.exists(f"{base}/cgroup.events"):
+        return machine.exists(f"{base}/cgroup.kill")
+    # The root of the hierarchy has neither.
+    release = re.match(r"(\d+)\.(\d+)", machine.read("/proc/sys/kernel/osrelease"))
+    return release is not None and (int(release[1]), int(release[2])) >= _HAS_KILL
+
+
+def _counts_memory(machine: Machine, base: str, is_free: bool) -> bool:
+    counted = machine.read(f"{base}/cgroup.subtree_control").split()
+    return MEMORY in counted or (is_free and MEMORY in machine.read(f"{base}/cgroup.controllers").split())
