@@ -7,7 +7,7 @@ import sys
 
 QUESTIONS = (
     *("startup", "dispatch", "gap", "long_queue", "answers", "tasks", "warm", "idle", "placement", "web"),
-    *("slurm", "hydra"),
+    *("slurm", "hydra", "cgroups"),
 )
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.core.cgroup_place import HOST_LEAF, find_place
+from duckrow.core.cgroup_place import HOST_LEAF, VARIABLE, find_place, mount_points
 from duckrow.engines.local import group_mover
 from duckrow.engines.local.attempt_group import AttemptGroup, GroupWatch
-from duckrow.engines.local.cgroups import VARIABLE, Cgroups, ThisMachine, leave_attempt_group, tag_in_group
+from duckrow.engines.local.cgroups import Cgroups, ThisMachine, leave_attempt_group, tag_in_group
 from duckrow.engines.local.group_mover import Mover
 from duckrow.engines.local.process_tree import move_tree
 from duckrow.engines.local.processes import environment_of, open_pidfd, read_process, tag_of
@@ -421,7 +421,7 @@ def test_a_command_that_cannot_enter_does_not_begin(group: AttemptGroup) -> None
 @pytest.fixture
 def service(cgroups: Cgroups) -> Iterator[AttemptGroup]:
     """A group like that of our service: it holds no process itself, and the daemon is in a leaf of it."""
-    points = [point for point in _mount_points() if os.access(point, os.W_OK)]
+    points = [point for point in mount_points(ThisMachine()) if os.access(point, os.W_OK)]
     if os.geteuid() != 0 or not points:
         pytest.skip("only root can make a group that counts memory")
     made = AttemptGroup(f"{points[0]}/duckrow-test-service-{os.getpid()}", points[0])
@@ -429,12 +429,6 @@ def service(cgroups: Cgroups) -> Iterator[AttemptGroup]:
     os.mkdir(f"{made.folder}/{HOST_LEAF}")
     yield made
     end(made)
-
-
-def _mount_points() -> list[str]:
-    from duckrow.core.cgroup_place import mount_points
-
-    return mount_points(ThisMachine())
 
 
 GREEDY = "bytearray(60 << 20)"

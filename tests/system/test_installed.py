@@ -103,6 +103,15 @@ def test_the_doctor_knows_the_daemon_and_what_it_left(duckrow: Duckrow) -> None:
     assert found["leftovers"]["found"] == "1 attempt of a daemon or run that is gone"
 
 
+def test_the_doctor_tells_how_the_processes_of_jobs_are_known(duckrow: Duckrow) -> None:
+    assert doctor(duckrow, ok=False)["processes"]["found"].startswith(("cgroup of its own (v2)", "process table (no "))
+    duckrow.env["DUCKROW_CGROUPS"] = "off"
+    duckrow.up("--slots", "1")
+    del duckrow.env["DUCKROW_CGROUPS"]  # it is the daemon that is asked, not this shell
+    by_table = "process table (no cgroup to be had here: DUCKROW_CGROUPS=off turns them off)"
+    assert doctor(duckrow, ok=False)["processes"]["found"] == by_table
+
+
 def test_the_doctor_names_what_is_wrong_and_what_to_do(duckrow: Duckrow, config: Path) -> None:
     duckrow("ls")
     config.write_text("[jobs]\n")
@@ -171,6 +180,7 @@ def test_the_unit_of_the_service_is_printed(duckrow: Duckrow) -> None:
     assert start in unit
     assert f"\nEnvironment=DUCKROW_HOME={duckrow.home}\n" in unit
     assert "\nKillMode=process\n" in unit
+    assert "\nDelegate=yes\nDelegateSubgroup=duckrow-host\n" in unit
     assert "\nWorkingDirectory=/\n" in unit
     assert "\nType=notify\nNotifyAccess=all\n" in unit
     assert "\nTimeoutStopSec=10\nRestart=on-failure\n" in unit

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from duckrow.api.cgroup_facts import way_of
 from duckrow.api.service import lingers, unit_path
 from duckrow.api.settings import Settings
 from duckrow.api.settings_files import user_file
@@ -44,6 +45,7 @@ def examine() -> Iterator[Finding]:
     yield from _database(folder)
     yield from _settings()
     yield from _nvidia()
+    yield Finding("processes", OK, way_of(_daemon_pid(folder) or os.getpid()))
     yield from _service()
     yield from _completion()
 
@@ -156,6 +158,19 @@ def _daemon(folder: Folder, look: Look) -> Iterator[Finding]:
     if leftover:
         found = f"{plural(leftover, 'attempt')} of a daemon or run that is gone"
         yield Finding("leftovers", WARN, found, "duckrow up looks after them.")
+
+
+def _daemon_pid(folder: Folder) -> int | None:
+    try:
+        if not is_alive(folder, DAEMON):
+            return None
+        look = Look(folder)
+        try:
+            return int(str(look.rows("SELECT pid FROM hosts WHERE id = ?", (DAEMON,))[0][0]))
+        finally:
+            look.close()
+    except (OSError, Trouble, ValueError, IndexError):
+        return None  # what is wrong with the folder or the database is told by their own checks
 
 
 def last_trouble(path: str) -> str | None:

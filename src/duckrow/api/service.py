@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from duckrow.core.cgroup_place import HOST_LEAF
 from duckrow.core.errors import DuckrowError
 
 UNIT = "duckrow.service"
@@ -32,6 +33,10 @@ def unit_text(command: Sequence[str]) -> str:
         *(f"Environment={_quoted(assignment)}" for assignment in kept),
         "# Jobs outlive the daemon: it alone is ended, and finds them again. Till then its keeper sees how they end.",
         "KillMode=process",
+        "# Each job gets a cgroup of its own, beside the daemon's. systemd before 254 ignores the second line, and the",
+        "# memory of jobs is not counted then.",
+        "Delegate=yes",
+        f"DelegateSubgroup={HOST_LEAF}",
         "TimeoutStopSec=10",
         "Restart=on-failure",
         "RestartSec=5",

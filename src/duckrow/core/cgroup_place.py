@@ -9,6 +9,9 @@ from typing import NamedTuple, Protocol
 HOST_LEAF = "duckrow-host"
 """The group of the daemon itself in a delegated unit, so that the unit's own group holds no process (see `Place`)."""
 
+VARIABLE = "DUCKROW_CGROUPS"
+"""`off` in the environment of a host: it makes no cgroups."""
+
 MEMORY = "memory"
 _HAS_KILL = (5, 14)  # the Linux that brought cgroup.kill
 
@@ -43,6 +46,9 @@ class Place(NamedTuple):
             return f"process table (no cgroup to be had here: {self.why_not})"
         memory = ", which counts its memory" if self.counts_memory else ""
         return f"cgroup of its own (v2){memory}, below {self.base}"
+
+
+TURNED_OFF = Place("", "", f"{VARIABLE}=off turns them off")
 
 
 def find_place(machine: Machine, pid: int) -> Place:

@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Callable, Sequence
 
+from duckrow.core.cgroup_place import VARIABLE as CGROUPS
 from duckrow.core.errors import DuckrowError
 from duckrow.core.inventory import Seat
 from duckrow.core.units import plural
@@ -83,7 +84,8 @@ def launch(choice: DeviceChoice, python: str, dispatch: bool) -> tuple[int | Non
 
 def _own_environment(folder: Folder) -> dict[str, str]:
     """A daemon that is started from within a job is no part of that job."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("DUCKROW_") or name == GPU_LOCKS}
+    of_machine = (GPU_LOCKS, CGROUPS)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DUCKROW_") or name in of_machine}
     return {**kept, "DUCKROW_HOME": folder.root}
 
 

@@ -7,11 +7,8 @@ import os
 import re
 from collections.abc import Iterator
 
-from duckrow.core.cgroup_place import HOST_LEAF, MEMORY, Place, find_place, mount_points
+from duckrow.core.cgroup_place import HOST_LEAF, MEMORY, VARIABLE, Place, find_place, mount_points
 from duckrow.engines.local.attempt_group import AttemptGroup
-
-VARIABLE = "DUCKROW_CGROUPS"
-"""`off` in the environment of a host: no cgroups are made."""
 
 _NAME = re.compile(r"duckrow-[0-9a-f]{8}-(?P<journal>[^/]+)\.\d+")
 
