@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
+import zlib
 from collections.abc import Iterator
 
 from duckrow.core.cgroup_place import HOST_LEAF, MEMORY, VARIABLE, Place, find_place, mount_points
@@ -36,8 +36,7 @@ class Cgroups:
     def __init__(self, place: Place, keepers_folder: str) -> None:
         self._place = place
         self._keepers = keepers_folder
-        state = hashlib.sha256(os.fsencode(os.path.realpath(keepers_folder))).hexdigest()[:8]
-        self._prefix = f"duckrow-{state}-"
+        self._prefix = f"duckrow-{zlib.crc32(os.fsencode(os.path.realpath(keepers_folder))):08x}-"
 
     @classmethod
     def find(cls, keepers_folder: str) -> Cgroups | None:
