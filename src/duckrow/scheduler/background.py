@@ -12,6 +12,7 @@ from duckrow.core.units import plural
 from duckrow.devices.discover import offer_of
 from duckrow.engines.local.gpu_locks import VARIABLE as GPU_LOCKS
 from duckrow.engines.local.keeper import fork_host
+from duckrow.engines.local.processes import DAEMON_TAG, TAG
 from duckrow.scheduler.choice import DeviceChoice, keep, remembered
 from duckrow.scheduler.daemon import serve
 from duckrow.scheduler.host import AlreadyRunning
@@ -84,7 +85,7 @@ def launch(choice: DeviceChoice, python: str, dispatch: bool) -> tuple[int | Non
 def _own_environment(folder: Folder) -> dict[str, str]:
     """A daemon that is started from within a job is no part of that job."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DUCKROW_") or name == GPU_LOCKS}
-    return {**kept, "DUCKROW_HOME": folder.root}
+    return {**kept, "DUCKROW_HOME": folder.root, TAG: DAEMON_TAG}
 
 
 def daemon_seats() -> str:
