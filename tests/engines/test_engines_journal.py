@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import resource
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -206,13 +207,19 @@ def test_the_keeper_knows_all_that_the_host_has_written_before_it_died(writer: J
 
 # -- damage ---------------------------------------------------------------------------------------------------------
 
+
+def _replace(path: Path) -> None:
+    path.unlink()
+    path.write_bytes(b"S 9\n")
+
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "emptied": lambda path: path.write_bytes(b""),
     "cut": lambda path: path.write_bytes(path.read_bytes()[:-9]),
     "overwritten with more": lambda path: path.write_bytes(b"rubbish " * 100),
     "removed": lambda path: path.unlink(),
-    "replaced": lambda path: (path.unlink(), path.write_bytes(b"S 9\n")),
-    "gone with its folder": lambda path: (path.unlink(), path.parent.rmdir()),
+    "replaced": lambda path: _replace(path),
+    "gone with its folder": lambda path: shutil.rmtree(path.parent),
 }
 
 

@@ -237,10 +237,11 @@ class _Keeper:
         A stranger too many is lost at the worst; a child that is not found would run a second time.
         """
         wanted = f"{TAG}={tag_of(self._journal.name, attempt)}".encode()
+        our_variables = environment_of(os.getpid())
         for pid in strangers:
             variables = _variables_after_exec(pid)
             process = read_process(pid)
-            tagged = any(variable.startswith(TAG_PREFIX) for variable in variables)
+            tagged = any(v.startswith(TAG_PREFIX) and v not in our_variables for v in variables)
             if wanted in variables or (process is not None and process.session == pid and not tagged):
                 return pid
         return None
@@ -339,7 +340,7 @@ def _variables_after_exec(pid: int) -> list[bytes]:
 
     Until it is what it will be, such a child looks like the host itself, and then for a moment like nothing at all.
     """
-    ours = os.readlink("/proc/self/exe")
+    ours, our_variables = os.readlink("/proc/self/exe"), environment_of(os.getpid())
     deadline = time.monotonic() + _EXEC_S
     while True:
         process = read_process(pid)
@@ -350,7 +351,8 @@ def _variables_after_exec(pid: int) -> list[bytes]:
             is_new = os.readlink(f"/proc/{pid}/exe") != ours
         except OSError:
             is_new = False
-        tagged = any(variable.startswith(TAG_PREFIX) for variable in variables)
+        # The host has a tag itself if it is a daemon, or was started by a job.
+        tagged = any(v.startswith(TAG_PREFIX) and v not in our_variables for v in variables)
         if tagged or (is_new and any(variables)) or time.monotonic() > deadline:
             return variables
         time.sleep(0.001)
