@@ -23,14 +23,14 @@ from duckrow.core.ports import (
     Vanished,
 )
 from duckrow.engines.local.adoption import Evidence, living_process, verdict
+from duckrow.engines.local.attempt_processes import AttemptProcesses
+from duckrow.engines.local.children import Children
 from duckrow.engines.local.journal import read_journal, remove_if_unkept
 from duckrow.engines.local.keeper_link import KeeperLink
-from duckrow.engines.local.orphans import Orphans
-from duckrow.engines.local.process_tree import kill_tree
-from duckrow.engines.local.processes import Trace, describe, processes_of, send, tag_of
+from duckrow.engines.local.processes import describe
 from duckrow.engines.local.spawner import Spawner
 from duckrow.engines.local.warm import Nests
-from duckrow.kernel.process import Process, catches, identity_of, is_alive, open_pidfd, open_pidfd_of, read_process
+from duckrow.kernel.process import Process, identity_of, open_pidfd, open_pidfd_of
 
 # How long the news of a start may wait for the news of its end: a short job then costs one write, not two.
 _COALESCE_S = 0.005
@@ -57,13 +57,9 @@ class LocalEngine:
         self._nests = Nests(reactor)
         self._spawner = Spawner(link, variables_of, output, self._nests)
         self._writes_logs = output == "log"
-        self._children: dict[int, int] = {}  # pid -> attempt, of ours
-        self._seen: dict[int, int] = {}  # attempt -> pid, ended and not yet reported
-        self._reported: dict[int, int] = {}  # the same, reported and not yet waited for
-        self._orphans = Orphans(in_our_session=output == "terminal")
-        self._sure_until: dict[int, float] = {}  # attempt -> seconds since boot until which its PID was its own
+        self._children = Children()
+        self._processes = AttemptProcesses(self._children, in_our_session=output == "terminal")
         self._watched: dict[int, LiveAttempt] = {}
-        self._rebooted: set[int] = set()  # attempts of an earlier boot: none of their processes is there
         self._logs_open: set[int] = set()  # attempts whose capped log the keeper is still writing
         self._late: dict[int, tuple[Ended, bool]] = {}  # of those, how they have ended, and whether something is left
         self._starts: deque[tuple[float, LiveAttempt]] = deque()  # not yet told, with the time when they should be
@@ -122,49 +118,30 @@ class LocalEngine:
         for attempt in attempts:
             self._watched[attempt.id] = attempt
             if rebooted:
-                self._rebooted.add(attempt.id)
+                self._processes.rebooted.add(attempt.id)
             self._settle(attempt.id)
 
     def settled(self) -> None:
         """All that we have reported is on disk: now the kernel may forget it too."""
-        for attempt_id, pid in self._reported.items():
-            if attempt_id in self._watched:  # something of it is left, to be told from whoever gets the PID next
-                self._sure_until[attempt_id] = _boottime()
-            os.waitpid(pid, os.WNOHANG)
-        if self._reported:
-            self._reported.clear()
-            self._journal.compact([(attempt_id, pid) for pid, attempt_id in self._children.items()])
+        if self._children.reported:
+            self._processes.pids_become_free()
+            self._children.settle()
+            self._journal.compact([(attempt_id, pid) for pid, attempt_id in self._children.living.items()])
 
     def signal_all(self, attempt: LiveAttempt, number: int) -> None:
         """To every process of the attempt, such as to suspend it."""
-        for process in self._remaining(attempt):
-            send(process, number)
+        self._processes.signal_all(attempt, number)
 
     def notice(self, attempt: LiveAttempt, number: int) -> None:
-        """Only those who listen are told: the signal would kill a process that has no handler for it."""
-        for process in self._remaining(attempt):
-            if catches(process.pid, number):
-                send(process, number)
+        self._processes.notice(attempt, number)
 
     def stop(self, attempt: LiveAttempt, step: int) -> None:
         if self._for_nest.pop(attempt.id, None) is not None:
             self._report(NeverBegan(attempt.id))
         elif step == 1:
-            self._ask_to_end(attempt)
+            self._processes.ask_to_end(attempt)
         else:
             self._kill(attempt.id, _KILL_AGAIN_S)
-
-    def _ask_to_end(self, attempt: LiveAttempt) -> None:
-        """Its process group, as a terminal would; all of its processes where the first one is no more."""
-        if attempt.pid in self._children and (first := read_process(attempt.pid)) and first.group == attempt.pid:
-            os.killpg(attempt.pid, signal.SIGTERM)
-            os.killpg(attempt.pid, signal.SIGCONT)  # one that is suspended could not hear it
-            return
-        remaining = self._remaining(attempt)
-        group = [process for process in remaining if process.group == attempt.pid]
-        for process in group if any(process.pid == attempt.pid for process in group) else remaining:
-            send(process, signal.SIGTERM)
-            send(process, signal.SIGCONT)
 
     def reports(self) -> list[Report]:
         reports, self._reports = self._reports, []
@@ -209,8 +186,8 @@ class LocalEngine:
         attempt = order.attempt
         pid = self._spawner.start(order)
         self._journal.started(attempt.id, pid)
-        self._children[pid] = attempt.id
-        self._orphans.forget(pid)  # a nest's child until now
+        self._children.add(pid, attempt.id)
+        self._processes.became_attempt(pid)
         attempt.pid = pid
         if attempt.job.max_log_bytes is not None and self._writes_logs:
             self._logs_open.add(attempt.id)
@@ -223,7 +200,7 @@ class LocalEngine:
         now = time.monotonic()
         while self._starts and self._starts[0][0] <= now:
             _, attempt = self._starts.popleft()
-            if attempt.pid is not None and self._children.get(attempt.pid) == attempt.id:
+            if attempt.pid is not None and self._children.lives(attempt):
                 self._reports.append(Started(attempt.id, attempt.pid, identity_of(attempt.pid)))
         if self._starts:
             self._reactor.later(self._starts[0][0] - now, self._tell_starts)
@@ -236,38 +213,14 @@ class LocalEngine:
     # -- ending -----------------------------------------------------------------------------------------------
 
     def _look_at_children(self) -> None:
-        """See who has ended, without waiting for them: until that is on disk, the kernel must remember it."""
-        for pid, attempt_id in list(self._children.items()):
-            try:
-                ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:
-                if read_process(pid) is None:
-                    raise
-                continue  # a nest has forked it for us; it does not begin before it is our child
-            if ended is None:
-                continue
-            del self._children[pid]
-            self._seen[attempt_id] = pid
-            if ended.si_code == os.CLD_EXITED:
-                self._own_ended(attempt_id, ended.si_status, None)
-            else:
-                self._own_ended(attempt_id, None, ended.si_status)
-        self._reap_strangers()
-
-    def _reap_strangers(self) -> None:
-        """Orphans of attempts fell to us; when they end, nobody else waits for them."""
+        for end in self._children.see_ends():
+            self._own_ended(*end)
         self._nests.reap()
-        ours = {*self._seen.values(), *self._reported.values()}
-        for pid in [pid for pid in self._orphans.known if pid not in ours]:
-            try:
-                if os.waitpid(pid, os.WNOHANG)[0]:
-                    self._orphans.forget(pid)
-            except ChildProcessError:
-                self._orphans.forget(pid)
+        self._processes.reap_orphans()
 
     def _own_ended(self, attempt_id: int, exit_code: int | None, number: int | None) -> None:
         at = time.time()
-        leftovers = self._look_at_orphans(attempt_id)
+        leftovers = self._processes.look_at_orphans(attempt_id, self._nests.pids)
         silent = not leftovers and self._spawner.keep_folder(attempt_id)
         self._spawner.forget_folder(attempt_id)
         end = Ended(attempt_id, exit_code, number, at, (), silent)
@@ -276,15 +229,6 @@ class LocalEngine:
             self._late[attempt_id] = (end._replace(silent=False), leftovers)
             return
         self._ended(end, leftovers)
-
-    def _look_at_orphans(self, attempt_id: int) -> bool:
-        """Whether processes have lost their parent that may be those of this attempt."""
-        ours = {*self._children, *self._seen.values(), *self._reported.values(), *self._nests.pids}
-        living = [(attempt, pid) for pid, attempt in self._children.items()]
-        ended = self._seen.get(attempt_id)
-        if ended is not None:
-            living.append((attempt_id, ended))
-        return self._orphans.look(ours, living) or bool(self._orphans.of(attempt_id))
 
     def _log_emptied(self) -> None:
         attempt_id = self._link.emptied()
@@ -305,7 +249,7 @@ class LocalEngine:
         if attempt is None:
             return
         is_stopped = attempt.stop_began_at is not None  # then it must be gone entirely
-        remaining = self._remaining(attempt) if may_leave or is_stopped else []
+        remaining = self._processes.of(attempt) if may_leave or is_stopped else []
         if remaining and waits and not is_stopped:
             self._reactor.later(waits[0], lambda: self._ended(end, may_leave, waits[1:]))
             return
@@ -333,14 +277,12 @@ class LocalEngine:
     def _report(self, report: Report) -> None:
         self._reports.append(report)
         attempt_id = report.attempt_id
-        if isinstance(report, Ended) and (pid := self._seen.pop(attempt_id, None)) is not None:
-            self._reported[attempt_id] = pid
+        if isinstance(report, Ended):
+            self._children.report(attempt_id)
         if isinstance(report, Started) or (isinstance(report, (Ended, Vanished)) and report.leftovers):
             return
         self._watched.pop(attempt_id, None)
-        self._rebooted.discard(attempt_id)
-        self._orphans.gone(attempt_id)
-        self._sure_until.pop(attempt_id, None)
+        self._processes.gone(attempt_id)
         successor = self._lined_up.pop(attempt_id, None)
         if successor is not None:
             self._waiting.discard(successor.attempt.id)
@@ -349,24 +291,12 @@ class LocalEngine:
 
     # -- leftovers --------------------------------------------------------------------------------------------
 
-    def _remaining(self, attempt: LiveAttempt) -> list[Process]:
-        return [] if attempt.id in self._rebooted else processes_of(self._trace(attempt))
-
-    def _trace(self, attempt: LiveAttempt) -> Trace:
-        tag = tag_of(attempt.keeper, attempt.id)
-        if self._children.get(attempt.pid or 0) == attempt.id or attempt.id in {**self._seen, **self._reported}:
-            return Trace(tag, attempt.pid, orphans=self._orphans.of(attempt.id))
-        now = _boottime()
-        if is_alive(attempt.process):
-            self._sure_until[attempt.id] = now
-        return Trace(tag, attempt.pid, self._sure_until.get(attempt.id, 0.0), self._orphans.of(attempt.id))
-
     def _await_leftovers(self, attempt_id: int) -> None:
         """Wait for the end of the first of them, then look again."""
         attempt = self._watched.get(attempt_id)
         if attempt is None:
             return
-        remaining = self._remaining(attempt)
+        remaining = self._processes.of(attempt)
         if not remaining:
             self._report(Gone(attempt_id))
         elif not self._watch_end(remaining[0].pid, lambda: self._await_leftovers(attempt_id)):
@@ -390,15 +320,11 @@ class LocalEngine:
     def _kill(self, attempt_id: int, wait_s: float) -> None:
         """Until nothing is left: a process may have forked while it was being killed."""
         attempt = self._watched.get(attempt_id)
-        if attempt is None or attempt_id in self._rebooted:
+        if attempt is None:
             return
-        kill_tree(lambda: self._trace_now(attempt))
+        self._processes.kill(attempt, self._nests.pids)
         wait_s = min(wait_s * 2, _LONGEST_LOOK_S)
         self._reactor.later(wait_s, lambda: self._kill(attempt_id, wait_s))
-
-    def _trace_now(self, attempt: LiveAttempt) -> Trace:
-        self._look_at_orphans(attempt.id)
-        return self._trace(attempt)
 
     # -- adopting ---------------------------------------------------------------------------------------------
 
@@ -408,15 +334,13 @@ class LocalEngine:
         if attempt is None:
             return
         path = os.path.join(self._folder, attempt.keeper)
-        evidence = Evidence(attempt, read_journal(path), path, attempt_id in self._rebooted)
+        evidence = Evidence(attempt, read_journal(path), path, attempt_id in self._processes.rebooted)
         if evidence.is_of_another_boot:
-            self._rebooted.add(attempt_id)
+            self._processes.rebooted.add(attempt_id)
         if evidence.is_of_another_namespace:
             attempt.pid = None  # here that number is somebody else's
         record = evidence.record
-        self._sure_until[attempt_id] = max(
-            self._sure_until.get(attempt_id, 0.0), record.seen_boottime, record.ended_boottime
-        )
+        self._processes.pid_was_its_own(attempt_id, max(record.seen_boottime, record.ended_boottime))
         if record.wait_status is not None:
             attempt.pid = evidence.recorded_pid
             code = os.waitstatus_to_exitcode(record.wait_status)
@@ -449,11 +373,7 @@ class LocalEngine:
 
     def _vanished(self, attempt: LiveAttempt, end: Vanished) -> None:
         """Its devices are free when nothing of it is left, however its end came to be known."""
-        remaining = self._remaining(attempt)
+        remaining = self._processes.of(attempt)
         self._report(end._replace(leftovers=tuple(describe(process) for process in remaining)))
         if remaining:
             self._await_leftovers(attempt.id)
-
-
-def _boottime() -> float:
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
