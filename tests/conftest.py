@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from duckrow.engines.local.processes import TAG, environment_of
+from duckrow.engines.local.processes import DAEMON_TAG, TAG
+from duckrow.kernel.process import environment_of
 
 DEADLINE_S = 60.0
 
@@ -125,8 +126,9 @@ class Duckrow:
         return found
 
     def job_processes(self) -> list[int]:
-        tag = f"{TAG}=".encode()
-        return [pid for pid in self.processes() if any(v.startswith(tag) for v in environment_of(pid))]
+        tag, of_daemon = f"{TAG}=".encode(), f"{TAG}={DAEMON_TAG}".encode()
+        tags = {pid: [v for v in environment_of(pid) if v.startswith(tag)] for pid in self.processes()}
+        return [pid for pid, found in tags.items() if found and found != [of_daemon]]
 
     def kill_everything(self) -> None:
         for pid in self.processes():
@@ -135,6 +137,14 @@ class Duckrow:
             except ProcessLookupError:
                 pass
         until(lambda: not self.processes(), "the end of all processes")
+
+
+def kill_if_there(pid: int) -> None:
+    """End a process that the test has started."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
 def is_running(pid: int) -> bool:

@@ -14,17 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.core.cgroup_place import HOST_LEAF, VARIABLE, find_place, mount_points
 from duckrow.engines.local import group_mover
-from duckrow.engines.local.attempt_group import AttemptGroup, GroupWatch
-from duckrow.engines.local.cgroups import Cgroups, ThisMachine, leave_attempt_group, tag_in_group
+from duckrow.engines.local.attempt_group import AttemptGroup
+from duckrow.engines.local.cgroups import Cgroups, leave_attempt_group, tags_by_group
 from duckrow.engines.local.group_mover import Mover
-from duckrow.engines.local.process_tree import move_tree
-from duckrow.engines.local.processes import environment_of, open_pidfd, read_process, tag_of
+from duckrow.engines.local.group_moving import move_tree
+from duckrow.engines.local.processes import DAEMON_TAG, TAG, attempts_of, tag_of
+from duckrow.kernel.cgroup_place import HOST_LEAF, VARIABLE, ThisMachine, find_place, mount_points
+from duckrow.kernel.process import environment_of, identity_of, open_pidfd, read_process
 from duckrow.scheduler.reactor import EpollReactor
 from tests.conftest import is_running, until
 
-TAG = tag_of("0123456789ab", 7)
+TAG_7 = tag_of("0123456789ab", 7)
 NOBODY = 65534
 HIDING = "read go; env -i setsid -f setsid -f sleep 1000; exec sleep 1000"
 CHAIN = "import os\ninput()\nwhile True:\n    if os.fork():\n        os._exit(0)\n    os.setsid()\n"
@@ -54,7 +55,7 @@ def group(cgroups: Cgroups) -> Iterator[AttemptGroup]:
     end(made)
 
 
-def make(cgroups: Cgroups, tag: str = TAG) -> AttemptGroup:
+def make(cgroups: Cgroups, tag: str = TAG_7) -> AttemptGroup:
     made = cgroups.make(tag)
     assert made is not None
     return made
@@ -171,6 +172,16 @@ def test_who_has_gone_to_another_group_by_itself_stays_there(cgroups: Cgroups, b
     assert (group.pids(), container.pids()) == ([process.pid], [child])
 
 
+def test_a_daemon_that_the_attempt_has_started_is_not_taken(group: AttemptGroup, begin: Begin) -> None:
+    process = begin("/bin/sh", "-c", f"sleep 1000 & {TAG}={DAEMON_TAG} sleep 1000 & echo $!; wait")
+    daemon = int(line_of(process))
+    until(lambda: f"{TAG}={DAEMON_TAG}".encode() in environment_of(daemon), "the daemon")
+    assert with_pidfd(process.pid, lambda pidfd: move_tree(group, process.pid, pidfd))
+    assert len(group.pids()) == 2
+    assert daemon not in group.pids()
+    os.kill(daemon, signal.SIGKILL)
+
+
 def test_a_process_that_has_ended_is_not_taken(group: AttemptGroup, begin: Begin) -> None:
     process = begin("true")
     with_pidfd(process.pid, lambda pidfd: until(lambda: not is_running(process.pid)) or True)
@@ -192,21 +203,20 @@ def test_another_process_that_has_got_the_number_is_let_go(group: AttemptGroup, 
 
 def test_the_group_of_a_process_tells_its_attempt(group: AttemptGroup, begin: Begin) -> None:
     process = begin.in_group(group, "env", "-i", "sleep", "1000")
-    assert tag_in_group(process.pid) == TAG
-    assert tag_in_group(os.getpid()) in (None, os.environ.get("DUCKROW_TAG"))
+    assert tags_by_group(process.pid)[-1] == TAG_7
+    assert TAG_7 not in tags_by_group(os.getpid())
+    assert attempts_of([process.pid], {TAG_7: 7}, lambda _: False) == {process.pid: 7}
 
 
 def test_that_files_run_out_does_not_make_a_group_look_empty(group: AttemptGroup, begin: Begin) -> None:
     begin.in_group(group, "sleep", "1000")
-    watch = GroupWatch(group)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
     try:
-        looked = (group.is_empty, group.remove(), group.kill(), watch.is_empty())
+        looked = (group.is_empty, group.remove(), group.kill())
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-        watch.close()
-    assert looked == (False, False, False, False)
+    assert looked == (False, False, False)
 
 
 # -- ending it ------------------------------------------------------------------------------------------------------
@@ -248,30 +258,6 @@ def test_groups_that_the_attempt_has_made_itself_go_with_it(group: AttemptGroup,
     assert not os.path.exists(group.folder)
 
 
-def test_the_loop_is_told_when_a_group_becomes_empty(group: AttemptGroup, begin: Begin) -> None:
-    begin.in_group(group, "sleep", "1000")
-    reactor, watch = EpollReactor(), GroupWatch(group)
-    heard: list[bool] = []
-    reactor.watch(watch.fd, lambda: heard.append(watch.is_empty()))
-    try:
-        reactor.wait(0)
-        assert not any(heard)
-        group.kill()
-        deadline = time.monotonic() + 30
-        while True not in heard and time.monotonic() < deadline:
-            reactor.wait(1)
-        assert heard[-1]
-        told = len(heard)
-        reactor.wait(0)
-        assert len(heard) == told, "a change that was taken in is told again"
-        assert group.remove()
-        assert watch.is_empty()
-    finally:
-        reactor.unwatch(watch.fd)
-        watch.close()
-        reactor.close()
-
-
 # -- who makes and removes them -------------------------------------------------------------------------------------
 
 
@@ -279,22 +265,20 @@ def test_a_later_host_finds_the_group_again_wherever_it_was_made(
     cgroups: Cgroups, keepers: Path, tmp_path: Path
 ) -> None:
     session = make(cgroups, tag_of("ba9876543210", 1))  # where the earlier host was
-    made = f"{session.folder}/{os.path.basename(session.folder).replace('ba9876543210.1', TAG)}"
+    made = f"{session.folder}/{os.path.basename(session.folder).replace('ba9876543210.1', TAG_7)}"
     os.makedirs(made)
     later = Cgroups.find(str(keepers))
     assert later is not None
-    found = later.again(TAG)
-    assert found is not None
-    assert found.folder == made
-    assert later.again(tag_of("0123456789ab", 8)) is None
+    found = later.again([TAG_7, tag_of("0123456789ab", 8)])
+    assert {tag: group.folder for tag, group in found.items()} == {TAG_7: made}
     (tmp_path / "other").mkdir()
     other = Cgroups.find(str(tmp_path / "other"))
     assert other is not None
-    assert other.again(TAG) is None
+    assert other.again([TAG_7]) == {}
 
 
 def test_no_group_is_made_twice(group: AttemptGroup, cgroups: Cgroups) -> None:
-    assert cgroups.make(TAG) is None
+    assert cgroups.make(TAG_7) is None
 
 
 def test_empty_groups_of_dead_hosts_are_removed_and_no_others(
@@ -340,9 +324,9 @@ def in_place(group: AttemptGroup, code: str, *unshare: str) -> str:
 
 
 PRELUDE = """
-from duckrow.core.cgroup_place import find_place
-from duckrow.engines.local.cgroups import Cgroups, ThisMachine, leave_attempt_group
-from duckrow.engines.local.processes import open_pidfd
+from duckrow.engines.local.cgroups import Cgroups, leave_attempt_group
+from duckrow.kernel.cgroup_place import ThisMachine, find_place
+from duckrow.kernel.process import open_pidfd
 import subprocess, time
 def become_nobody():
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
@@ -479,17 +463,15 @@ class Moving:
 
     def __init__(self, keepers: Path) -> None:
         self.reactor = EpollReactor()
-        self.alive: set[int] = set()
         self.moved: dict[int, AttemptGroup] = {}
-        self.mover = Mover(self.reactor, str(keepers), self.alive.__contains__, self._moved)
+        self.mover = Mover(self.reactor, str(keepers), self._moved)
 
     def _moved(self, attempt_id: int, group: AttemptGroup) -> None:
         assert threading.current_thread() is threading.main_thread()
         self.moved[attempt_id] = group
 
     def expect(self, attempt_id: int, pid: int) -> None:
-        self.alive.add(attempt_id)
-        self.mover.expect(attempt_id, tag_of("0123456789ab", attempt_id), pid)
+        self.mover.expect(attempt_id, tag_of("0123456789ab", attempt_id), identity_of(pid))
 
     def turn_until(self, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + 30
@@ -521,11 +503,10 @@ def test_an_attempt_that_has_ended_gets_no_group(moving: Moving, begin: Begin, c
     brief, lasting = begin("true"), begin("sleep", "1000")
     moving.expect(1, brief.pid)
     brief.wait()
-    moving.alive.discard(1)
     moving.expect(2, lasting.pid)
     moving.turn_until(lambda: 2 in moving.moved)
     assert list(moving.moved) == [2]
-    assert cgroups.again(tag_of("0123456789ab", 1)) is None
+    assert not cgroups.again([tag_of("0123456789ab", 1)])
 
 
 def test_one_that_ends_while_it_is_moved_leaves_no_group(
@@ -544,7 +525,7 @@ def test_one_that_ends_while_it_is_moved_leaves_no_group(
     moving.expect(2, lasting.pid)
     moving.turn_until(lambda: 2 in moving.moved)
     assert list(moving.moved) == [2]
-    assert cgroups.again(tag_of("0123456789ab", 1)) is None
+    assert not cgroups.again([tag_of("0123456789ab", 1)])
 
 
 def test_where_there_are_no_groups_nothing_is_waited_for(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 import resource
+import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from duckrow.core.errors import StateError
 from duckrow.engines.local import journal
 from duckrow.engines.local.journal import JournalWriter, Record, parse, read_journal, remove_if_unkept
+from duckrow.kernel.process import our_pid_space
 
 FAILED = 1 << 8  # the wait status of exit code 1
 
@@ -150,15 +152,17 @@ def test_a_line_cut_in_half_is_ignored(writer: JournalWriter, rest: str) -> None
 
 @pytest.mark.parametrize("line", ["", "1", "P 1 4711", "P x 4711 1.0", "P 1 4711 1.0 9", "E 1 256", "X 1", "\xff"])
 def test_a_line_that_makes_no_sense_is_left_out(line: str) -> None:
-    records = parse(f"S 1\n{line}\nS 2\nP 2 4712 1.0\n".encode("latin-1"))
+    journal = parse(f"S 1\n{line}\nS 2\nP 2 4712 1.0\n".encode("latin-1"))
+    records = journal.records
     assert facts(records[1]) == (True, None, None, False)
     assert facts(records[2]) == (True, 4712, None, False)
     assert len(records) == 2
+    assert not journal.whole, "it may have lost more than this line"
 
 
 @given(st.binary(max_size=200))
 def test_no_journal_is_so_damaged_that_it_cannot_be_read(data: bytes) -> None:
-    assert all(isinstance(record, Record) for record in parse(data).values())
+    assert all(isinstance(record, Record) for record in parse(data).records.values())
 
 
 @contextmanager
@@ -189,14 +193,101 @@ def test_on_a_full_disk_nothing_begins_and_nothing_is_left_in_half(writer: Journ
     assert facts(read.of(1)) == (True, 4711, FAILED, False)
 
 
-def test_who_reads_the_journal_goes_on_at_its_end(writer: JournalWriter) -> None:
-    """The keeper does so: the host has written to the same file."""
-    writer.begin([1])
-    with open(writer.path, "a") as host:
-        host.write("P 1 4711 1.00\n")
+def test_the_keeper_knows_all_that_the_host_has_written_before_it_died(writer: JournalWriter) -> None:
+    host = os.fork()
+    if host == 0:
+        writer.begin([1])
+        writer.started(1, 4711)
+        os._exit(0)
+    os.waitpid(host, 0)
     assert facts(writer.read()[1]) == (True, 4711, None, False)
     assert writer.ended(1, 0)
     assert facts(read_journal(writer.path).of(1)) == (True, 4711, 0, False)
+
+
+# -- damage ---------------------------------------------------------------------------------------------------------
+
+
+def _replace(path: Path) -> None:
+    path.unlink()
+    path.write_bytes(b"S 9\n")
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "emptied": lambda path: path.write_bytes(b""),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+    "overwritten with more": lambda path: path.write_bytes(b"rubbish " * 100),
+    "removed": lambda path: path.unlink(),
+    "replaced": lambda path: _replace(path),
+    "gone with its folder": lambda path: shutil.rmtree(path.parent),
+}
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path) -> Iterator[JournalWriter]:
+    (tmp_path / "keepers").mkdir()
+    made = JournalWriter(str(tmp_path / "keepers"))
+    yield made
+    os.close(made.fd)
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_the_next_line_mends_a_damaged_journal(in_folder: JournalWriter, how: str) -> None:
+    in_folder.begin([1, 2])
+    in_folder.started(1, 4711)
+    DAMAGE[how](Path(in_folder.path))
+    assert in_folder.ended(1, FAILED)
+    read = read_journal(in_folder.path)
+    assert facts(read.of(1)) == (True, 4711, FAILED, False)
+    assert facts(read.of(2)) == (True, None, None, False)
+    assert set(read.records) == {1, 2}
+    assert read.kept
+    assert read.whole
+
+
+def test_what_was_overwritten_in_place_is_mended_when_asked(in_folder: JournalWriter) -> None:
+    in_folder.begin([1])
+    before = Path(in_folder.path).read_bytes()
+    with open(in_folder.path, "r+b") as file:
+        file.write(b"x" * len(before))
+    in_folder.mend()
+    assert Path(in_folder.path).read_bytes() == before
+
+
+def test_a_journal_that_was_made_anew_is_handed_on(in_folder: JournalWriter) -> None:
+    handed: list[int] = []
+    in_folder.on_new_file = handed.append
+    os.unlink(in_folder.path)
+    in_folder.begin([1])
+    assert handed == [in_folder.fd]
+    assert os.path.samestat(os.fstat(in_folder.fd), os.stat(in_folder.path))
+
+
+def test_a_journal_that_nobody_needs_any_more_is_not_made_anew(in_folder: JournalWriter) -> None:
+    in_folder.begin([1])
+    in_folder.remove()
+    assert in_folder.read() == {}
+    assert not os.path.exists(in_folder.path)
+
+
+@pytest.mark.parametrize("how", ["emptied", "overwritten with more"])
+def test_a_damaged_journal_does_not_say_that_something_never_began(in_folder: JournalWriter, how: str) -> None:
+    in_folder.begin([1])
+    assert read_journal(in_folder.path).whole
+    DAMAGE[how](Path(in_folder.path))
+    assert not read_journal(in_folder.path).whole
+
+
+def test_a_journal_of_an_older_duckrow_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "old"
+    path.write_text("S 1\nP 1 4711 12.34\nS 2\nE 1 256 1700000000.5\n")
+    read = read_journal(str(path))
+    assert facts(read.of(1)) == (True, 4711, FAILED, False)
+    assert (read.whole, read.space, read.of(1).ended_boottime) == (True, None, 0.0)
+
+
+def test_a_journal_says_where_its_pids_mean_something(writer: JournalWriter) -> None:
+    assert read_journal(writer.path).space == our_pid_space()
 
 
 # -- compaction -----------------------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ import pytest
 
 from duckrow.engines.local import mps
 from duckrow.engines.local.mps import PROGRAM, Mps
-from duckrow.engines.local.processes import environment_of, send
-from tests.conftest import is_running, until
+from duckrow.kernel.process import environment_of
+from tests.conftest import is_running, kill_if_there, until
 
 GPUS = ["0", "1"]
 PIPES = "CUDA_MPS_PIPE_DIRECTORY"
@@ -130,7 +130,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
     program = Fake(tmp_path, monkeypatch)
     yield program
     for pid in program.running():
-        send(pid, signal.SIGKILL)
+        kill_if_there(pid)
 
 
 def lose_patience(monkeypatch: pytest.MonkeyPatch) -> None:

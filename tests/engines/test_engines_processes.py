@@ -1,74 +1,19 @@
-"""The processes of an attempt: are they there, which are they, and what do they listen to."""
+"""The processes of an attempt: which are certainly its own."""
 
 from __future__ import annotations
 
+import math
 import os
-import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from duckrow.engines.local.processes import (
-    TAG,
-    ChildrenList,
-    catches,
-    children_of,
-    environment_of,
-    is_same_process,
-    open_pidfd,
-    processes_of,
-    read_process,
-    send,
-    send_to_group,
-    tag_of,
-)
-from tests.conftest import is_running, until
-
-NOBODY = 1 << 22  # beyond the highest PID that Linux gives out
-
-
-class Begin:
-    """Starts processes that end with the test."""
-
-    def __init__(self) -> None:
-        self._begun: list[subprocess.Popen[str]] = []
-        self._others: list[int] = []
-
-    def __call__(self, *words: str, tag: str = "", session: bool = False) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            words,
-            env={"PATH": os.environ["PATH"], **({TAG: tag} if tag else {})},
-            start_new_session=session,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self._begun.append(process)
-        return process
-
-    def shell(self, script: str, tag: str = "", session: bool = False) -> tuple[int, int]:
-        """The PIDs of a shell and of the process whose PID it prints."""
-        process = self("/bin/sh", "-c", script, tag=tag, session=session)
-        assert process.stdout is not None
-        child = int(process.stdout.readline())
-        self.end_with_test(child)
-        return process.pid, child
-
-    def end_with_test(self, pid: int) -> None:
-        self._others.append(pid)
-
-    def end(self) -> None:
-        for pid in self._others:
-            send(pid, signal.SIGKILL)
-        for process in self._begun:
-            process.kill()
-            process.wait()
-            assert process.stdout is not None
-            process.stdout.close()
-        until(lambda: not any(map(is_running, self._others)), "the end of all processes")
+from duckrow.engines.local.processes import Trace, first_process_of, is_same_process, processes_of, tag_of
+from duckrow.kernel.process import TICK_S, children_of, environment_of, read_process
+from tests.conftest import until
+from tests.kernel.begin import Begin
 
 
 @pytest.fixture
@@ -88,11 +33,8 @@ def now() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def pids_of(tag: str, leader: int | None = None) -> list[int]:
-    return [process.pid for process in processes_of(tag, leader)]
-
-
-# -- is it there ----------------------------------------------------------------------------------------------------
+def pids_of(tag: str, leader: int | None = None, sure_until: float = math.inf) -> list[int]:
+    return [process.pid for process in processes_of(Trace(tag, leader, sure_until))]
 
 
 def test_a_process_is_known_by_its_start(begin: Begin) -> None:
@@ -104,30 +46,6 @@ def test_a_process_is_known_by_its_start(begin: Begin) -> None:
 def test_a_later_process_with_the_same_pid_is_another_one(begin: Begin) -> None:
     seen_before = now() - 1
     assert not is_same_process(begin("sleep", "60").pid, seen_before)
-
-
-def test_a_zombie_is_not_there_any_more(begin: Begin) -> None:
-    pid = begin("true").pid
-    until(lambda: (found := read_process(pid)) and found.zombie, "its end")
-    assert not is_same_process(pid, now())
-
-
-def test_a_process_that_is_gone_is_not_there(begin: Begin) -> None:
-    process = begin("true")
-    process.wait()
-    assert read_process(process.pid) is None
-    assert not is_same_process(process.pid, now())
-
-
-def test_a_process_is_read_whatever_its_name(begin: Begin, tmp_path: Path) -> None:
-    odd = tmp_path / "a) Z (1 2 3"
-    odd.symlink_to("/bin/sleep")
-    pid = begin(str(odd), "60", session=True).pid
-    until(lambda: ") Z (" in Path(f"/proc/{pid}/comm").read_text(), "the new name")
-    found = read_process(pid)
-    assert found is not None
-    assert (found.pid, found.parent, found.session, found.zombie) == (pid, os.getpid(), pid, False)
-    assert found.started_s == pytest.approx(now(), abs=5)
 
 
 # -- which are they -------------------------------------------------------------------------------------------------
@@ -168,58 +86,39 @@ def test_zombies_do_not_count(begin: Begin, tag: str) -> None:
     assert pids_of(tag, pid) == []
 
 
+def test_who_was_born_into_a_session_while_it_was_the_attempts_is_its_own(begin: Begin, tag: str) -> None:
+    leader, member = begin.shell("sleep 60 & echo $!; wait", session=True)
+    later = now() + 1
+    assert pids_of(tag, leader, sure_until=later) == sorted([leader, member])
+
+
+def test_the_session_of_whoever_got_the_pid_later_is_a_strangers(begin: Begin, tag: str) -> None:
+    known_until = now()
+    until(lambda: now() > known_until + 2 * TICK_S, "a later tick")
+    leader, _ = begin.shell("sleep 60 & echo $!; wait", session=True)
+    assert pids_of(tag, leader, sure_until=known_until) == []
+
+
+def test_orphans_that_can_only_be_its_own_are_found_with_their_children(begin: Begin, tag: str) -> None:
+    orphan, child = begin.shell("sleep 60 & echo $!; wait")
+    assert [p.pid for p in processes_of(Trace(tag, orphans=[orphan]))] == sorted([orphan, child])
+
+
+def test_the_oldest_leader_of_a_session_with_the_tag_is_the_first_process(begin: Begin, tag: str) -> None:
+    assert first_process_of(tag) is None
+    begin("sleep", "60", tag=tag)
+    leader = begin("sleep", "60", tag=tag, session=True)
+    begin("sleep", "60", tag=tag, session=True)
+    found = first_process_of(tag)
+    assert found is not None
+    assert found.pid == leader.pid
+
+
 def test_we_are_no_part_of_an_attempt_of_ours(begin: Begin, tag: str) -> None:
     child = begin("sleep", "60").pid
     found = pids_of(tag, os.getsid(0))
     assert os.getpid() not in found
     assert child in found
-
-
-def test_the_children_of_a_process_are_known(begin: Begin) -> None:
-    parent, child = begin.shell("sleep 60 & echo $!; wait")
-    assert children_of(parent) == [child]
-    assert parent in children_of(os.getpid())
-    assert children_of(NOBODY) == []
-
-
-def test_our_own_children_are_known_at_each_look(begin: Begin) -> None:
-    children = ChildrenList()
-    process = begin("sleep", "60")
-    assert process.pid in children.read()
-    process.kill()
-    process.wait()
-    assert process.pid not in children.read()
-
-
-# -- what they hear -------------------------------------------------------------------------------------------------
-
-
-def test_a_process_catches_just_the_signals_that_it_handles(begin: Begin) -> None:
-    shell, _ = begin.shell("trap : USR2; trap '' USR1; sleep 60 & echo $!; wait")
-    assert catches(shell, signal.SIGUSR2)
-    assert not catches(shell, signal.SIGUSR1), "it ignores that one"
-    assert not catches(shell, signal.SIGTERM)
-    assert not catches(NOBODY, signal.SIGUSR2)
-
-
-def test_a_signal_to_nobody_is_no_trouble() -> None:
-    send(NOBODY, signal.SIGTERM)
-    send_to_group(NOBODY, signal.SIGTERM)
-
-
-def test_a_signal_to_a_group_reaches_all_of_it(begin: Begin) -> None:
-    leader, member = begin.shell("sleep 60 & echo $!; wait", session=True)
-    send_to_group(leader, signal.SIGTERM)
-    until(lambda: not is_running(leader) and not is_running(member), "their end")
-
-
-def test_the_end_of_a_process_can_be_watched(begin: Begin) -> None:
-    process = begin("true")
-    fd = open_pidfd(process.pid)
-    assert fd is not None
-    os.close(fd)
-    process.wait()
-    assert open_pidfd(process.pid) is None
 
 
 def test_tags_of_two_attempts_differ() -> None:

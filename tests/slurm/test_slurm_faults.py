@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from duckrow.engines.local.processes import environment_of
+from duckrow.kernel.process import environment_of
 from tests.conftest import is_running, until
 from tests.slurm.conftest import CPUS, Cluster, SlurmDuckrow
 

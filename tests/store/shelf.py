@@ -52,7 +52,8 @@ class Shelf:
     def run(self, job_id: int, **fields: Any) -> LiveAttempt:
         attempt = self.start(job_id, **fields)
         with self.database.transaction():
-            self.tick.running(attempt, 4242, 1001.0)
+            attempt.pid = 4242
+            self.tick.running(attempt, 1001.0)
         return attempt
 
     def finish(self, attempt: LiveAttempt, outcome: Outcome = Outcome.SUCCEEDED, at: float = 1010.0) -> None:

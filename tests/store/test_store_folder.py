@@ -11,7 +11,7 @@ import pytest
 
 from duckrow.core.errors import StateError
 from duckrow.store import folder as folder_module
-from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, boot_id, file_system_of, state_folder
+from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, file_system_of, state_folder
 
 
 def mode_of(path: str | Path) -> int:
@@ -197,8 +197,3 @@ def test_a_home_that_was_chosen_is_taken_wherever_it_is(
 def test_common_network_file_systems_are_known() -> None:
     assert {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "fuse.sshfs", "ceph"} <= NETWORK_FILE_SYSTEMS
     assert not {"ext4", "xfs", "tmpfs", "btrfs", "overlay", "zfs"} & NETWORK_FILE_SYSTEMS
-
-
-def test_this_boot_has_a_name() -> None:
-    assert len(boot_id()) == 36
-    assert boot_id() == boot_id()

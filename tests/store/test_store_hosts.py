@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from duckrow.core.inventory import parse_gpus
-from duckrow.store.folder import Folder, boot_id
+from duckrow.kernel.process import boot_id, identity_of
+from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON, is_alive, ring, seats_from, try_lock, unlock
 from tests.store.shelf import Shelf
 
@@ -180,7 +181,8 @@ def test_a_host_that_opens_says_who_it_is_and_what_it_gives_out(shelf: Shelf) ->
     seats = parse_gpus(["0+1", "2", "2"])
     shelf.hosts.open(DAEMON, seats)
     (row,) = shelf.hosts.open_hosts()
-    assert (row.pid, row.boot_id, row.ended_at) == (os.getpid(), boot_id(), None)
+    assert (row.pid, row.process) == (os.getpid(), identity_of(os.getpid()))
+    assert (row.boot_id, row.ended_at) == (boot_id(), None)
     assert seats_from(row.seats) == seats
 
 

@@ -156,7 +156,8 @@ def test_an_attempt_is_read_back_as_it_was_written(shelf: Shelf) -> None:
     started = shelf.start(1, holds=(("0", 500_000), ("1", 500_000)), keeper="k7", started_at=1234.5)
     assert shelf.tick.live_attempts() == [(DAEMON, replace(started, job=started.job._replace(attempts=1)))]
     with shelf.database.transaction():
-        shelf.tick.running(started, 77, 1235.0)
+        started.pid, started.process = 77, "77:123:boot.1"
+        shelf.tick.running(started, 1235.0)
         shelf.tick.stopping(started, Outcome.TIMED_OUT, 1294.5, "too long")
         started.exit_code, started.signal = None, 15
         shelf.tick.note_exit(started)
@@ -273,7 +274,7 @@ Move = Callable[[Shelf], None]
 def _run_what_is_done(shelf: Shelf) -> None:
     attempt = shelf.start(1)
     shelf.change("UPDATE jobs SET state = 'done', outcome = 'lost' WHERE id = 1")
-    shelf.tick.running(attempt, 1, 1002.0)
+    shelf.tick.running(attempt, 1002.0)
 
 
 def _finish_what_is_queued(shelf: Shelf) -> None:
@@ -313,7 +314,7 @@ def test_a_move_that_the_table_does_not_have_is_refused_before_it_is_tried(shelf
     shelf.add("a")
     attempt = shelf.run(1)
     with pytest.raises(IllegalTransition, match="Job 1 cannot go from running to running"):
-        shelf.tick.running(attempt, 1, 1002.0)
+        shelf.tick.running(attempt, 1002.0)
     with pytest.raises(IllegalTransition, match="Job 1 cannot go from done to done"):
         shelf.tick.finish_job(1, State.DONE, Outcome.FAILED, 1002.0, "")
 

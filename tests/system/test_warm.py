@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from duckrow.engines.local import nest
-from duckrow.engines.local.processes import environment_of, send
-from duckrow.engines.local.warm import is_of_nest, python_command
-from tests.conftest import Duckrow, until
+from duckrow.engines.local.warm import NEST_TAG, python_command
+from duckrow.kernel.process import environment_of
+from tests.conftest import Duckrow, kill_if_there, until
 
 PYTHON = sys.executable
 LOOK = """
@@ -28,7 +28,8 @@ sys.exit(int(sys.argv[1]))
 
 
 def nest_processes(duckrow: Duckrow) -> list[int]:
-    return [pid for pid in duckrow.processes() if is_of_nest(pid)]
+    tag = b"DUCKROW_TAG=" + NEST_TAG
+    return [pid for pid in duckrow.processes() if any(v.startswith(tag) for v in environment_of(pid))]
 
 
 def warm_up(duckrow: Duckrow, *words: str) -> None:
@@ -114,7 +115,7 @@ def test_a_killed_run_is_gone_with_a_child_that_has_left_its_session(warm: Duckr
 
 def test_the_death_of_the_nest_is_no_run_s_loss(warm: Duckrow) -> None:
     for pid in nest_processes(warm):
-        send(pid, signal.SIGKILL)
+        kill_if_there(pid)
     warm("submit", "--preload", "colorsys", "--array", "0-5", "--", PYTHON, "look.py", "0")
     warm("wait", "3-8")
     assert {view["outcome"] for view in json.loads(warm("ls", "--all", "--json").stdout)} == {"succeeded"}

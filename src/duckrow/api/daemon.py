@@ -8,6 +8,7 @@ import sys
 import time
 
 from duckrow.core.errors import DuckrowError
+from duckrow.kernel.process import our_pid_space, signal_process, space_in
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive
@@ -48,15 +49,24 @@ def ensure_daemon(folder: Folder, database: Database, dispatch: bool = True) -> 
     return True
 
 
+def _signal(row: HostRow, number: int) -> None:
+    """To that very process; one that has ended just now is no trouble."""
+    if not row.process:  # the daemon of an older duckrow, which has its lock: nobody else has its PID
+        os.kill(row.pid or 0, number)
+    elif space_in(row.process) != our_pid_space():
+        raise DuckrowError(
+            f"The daemon runs in another container (as process {row.pid} there). Run `duckrow down` in that one."
+        )
+    else:
+        signal_process(row.process, number)
+
+
 def end_daemon(folder: Folder, database: Database, kill_jobs: bool = False) -> HostRow | None:
     """Ask the daemon to end, with its running jobs if asked, and wait until it has; its row, or None when none ran."""
     row = running_daemon(folder, database)
     if row is None or row.pid is None:
         return None
-    try:
-        os.kill(row.pid, signal.SIGQUIT if kill_jobs else signal.SIGTERM)
-    except ProcessLookupError:
-        return row
+    _signal(row, signal.SIGQUIT if kill_jobs else signal.SIGTERM)
     deadline = time.monotonic() + END_S
     while is_alive(folder, DAEMON):
         if time.monotonic() > deadline and not kill_jobs:

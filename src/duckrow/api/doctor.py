@@ -7,13 +7,13 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from duckrow.api.cgroup_facts import way_of
 from duckrow.api.service import lingers, unit_path
 from duckrow.api.settings import Settings
 from duckrow.api.settings_files import user_file
 from duckrow.api.versions import nvidia_driver, versions
 from duckrow.core.errors import DuckrowError
 from duckrow.core.units import plural
+from duckrow.kernel.cgroup_place import place_of_host
 from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, existing_folder, file_system_of
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
 from duckrow.store.looking import NEWEST_FORM, Look, Trouble
@@ -45,7 +45,7 @@ def examine() -> Iterator[Finding]:
     yield from _database(folder)
     yield from _settings()
     yield from _nvidia()
-    yield Finding("processes", OK, way_of(_daemon_pid(folder) or os.getpid()))
+    yield Finding("processes", OK, place_of_host(_daemon_pid(folder) or os.getpid()).way)
     yield from _service()
     yield from _completion()
 

@@ -6,10 +6,10 @@ import time
 from typing import Any
 
 from duckrow.api.client import Client
-from duckrow.api.process_facts import program_of, user_of
 from duckrow.core.errors import StateError
 from duckrow.core.inventory import CPU
 from duckrow.core.units import format_duration
+from duckrow.kernel.process import program_of, user_of
 from duckrow.store.hosts import HostRow, seats_from
 from duckrow.store.readings import KeptReading, ReadingStore
 
@@ -105,7 +105,7 @@ def _described(device: dict[str, Any], reading: KeptReading | None, sizes: dict[
 
 
 def _process(process: dict[str, Any]) -> dict[str, Any]:
-    return {"ignored": False, **process, "user": user_of(process["pid"]), "program": program_of(process["pid"])}
+    return {"ignored": False, **process, "user": user_of(process["pid"]), "program": program_of(process["pid"]) or None}
 
 
 def _with_memory(job: dict[str, Any], jobs: list[dict[str, Any]], told: dict[str, Any]) -> dict[str, Any]:

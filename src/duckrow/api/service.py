@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from duckrow.core.cgroup_place import HOST_LEAF
 from duckrow.core.errors import DuckrowError
+from duckrow.kernel.cgroup_place import HOST_LEAF
 
 UNIT = "duckrow.service"
 _KEPT_VARIABLES = ("DUCKROW_HOME", "XDG_STATE_HOME", "DUCKROW_CONFIG", "XDG_CONFIG_HOME")

@@ -14,6 +14,7 @@ import time
 from dataclasses import asdict, dataclass
 
 from duckrow.core.errors import DuckrowError
+from duckrow.kernel.process import identity_of, signal_process
 
 _END_S = 10.0
 _PROGRAM = "import sys; sys.path[:] = filter(None, sys.path); from duckrow.cli.main import main; main()"
@@ -27,6 +28,7 @@ class WebServer:
     base_path: str
     read_only: bool
     beside_daemon: bool  # started by `duckrow up --web`, and so ended by `duckrow down`
+    process: str = ""  # names its process for good
 
 
 def announce(home: str, server: WebServer) -> int:
@@ -35,7 +37,7 @@ def announce(home: str, server: WebServer) -> int:
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(fd, fcntl.LOCK_EX)
     os.ftruncate(fd, 0)
-    os.write(fd, json.dumps(asdict(server)).encode())
+    os.write(fd, json.dumps({**asdict(server), "process": identity_of(server.pid)}).encode())
     return fd
 
 
@@ -85,10 +87,7 @@ def end_beside_daemon(home: str) -> bool:
     """Whether there was one to end."""
     ended = [server for server in running_servers(home) if server.beside_daemon]
     for server in ended:
-        try:
-            os.kill(server.pid, signal.SIGTERM)
-        except ProcessLookupError:
-            continue
+        signal_process(server.process, signal.SIGTERM)
     deadline = time.monotonic() + _END_S
     while ended and time.monotonic() < deadline and set(ended) & set(running_servers(home)):
         time.sleep(0.02)

@@ -134,8 +134,11 @@ class LiveAttempt:
     state: State = State.STARTING
     follows: int | None = None  # the attempt whose devices it takes over the moment that one has ended
     pid: int | None = None
+    process: str = ""  # names that process for good; empty until it was seen running
     noticed: bool = False  # the signal ahead of the time limit was sent
     stopped_for: Outcome | None = None  # why it is being stopped, if it is
+    lost_because: str = ""  # nobody saw how its first process ended
+    left_behind: str = ""  # what was still running when that had ended, in words
     stop_began_at: float | None = None
     stop_step: int = 0  # how far the kill ladder went: 0 nothing, 1 SIGTERM, 2 SIGKILL
     # What the kernel said, while leftover processes keep the attempt from being done.

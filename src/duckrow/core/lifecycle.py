@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 
 from duckrow.core.errors import IllegalTransition
@@ -59,6 +59,21 @@ def check_transition(job_id: int, before: State, after: State, history: Iterable
     if (before, after) not in TRANSITIONS:
         story = ", ".join(history) or "nothing recorded"
         raise IllegalTransition(f"Job {job_id} cannot go from {before} to {after}. Its story: {story}.")
+
+
+def left_behind(processes: Sequence[str]) -> str:
+    """What to tell of processes that were still there when the job's own had ended."""
+    count, shown = len(processes), ", ".join(processes[:_MOST_NAMED])
+    more = f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
+    which = (
+        "1 process was still running and was ended"
+        if count == 1
+        else f"{count} processes were still running and were ended"
+    )
+    return f"{which}: {shown}{more}"
+
+
+_MOST_NAMED = 3
 
 
 def outcome_of(exit_code: int | None, signal: int | None, stopped_for: Outcome | None) -> Outcome:

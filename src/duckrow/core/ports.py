@@ -23,6 +23,7 @@ class Started(NamedTuple):
 
     attempt_id: int
     pid: int
+    process: str  # names it for good
 
 
 class NotStarted(NamedTuple):
@@ -46,7 +47,7 @@ class Ended(NamedTuple):
     exit_code: int | None
     signal: int | None
     at: float
-    leftovers: bool  # processes of the attempt are still there
+    leftovers: tuple[str, ...]  # processes of the attempt that are still there, in words
     silent: bool  # it has printed nothing and left no file, so it has no folder and no log
 
 
@@ -61,6 +62,7 @@ class Vanished(NamedTuple):
 
     attempt_id: int
     reason: str
+    leftovers: tuple[str, ...] = ()  # as above
 
 
 Report = Started | NotStarted | NeverBegan | Ended | Gone | Vanished

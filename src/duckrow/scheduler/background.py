@@ -6,13 +6,15 @@ import os
 import subprocess
 from collections.abc import Callable, Sequence
 
-from duckrow.core.cgroup_place import VARIABLE as CGROUPS
 from duckrow.core.errors import DuckrowError
 from duckrow.core.inventory import Seat
 from duckrow.core.units import plural
 from duckrow.devices.discover import offer_of
+from duckrow.engines.local.cgroups import leave_attempt_group
 from duckrow.engines.local.gpu_locks import VARIABLE as GPU_LOCKS
 from duckrow.engines.local.keeper import fork_host
+from duckrow.engines.local.processes import DAEMON_TAG, TAG
+from duckrow.kernel.cgroup_place import VARIABLE as CGROUPS
 from duckrow.scheduler.choice import DeviceChoice, keep, remembered
 from duckrow.scheduler.daemon import serve
 from duckrow.scheduler.host import AlreadyRunning
@@ -36,6 +38,7 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool) 
     )
     keep(database, choice)  # now that it has turned out to be possible
     database.close()
+    leave_attempt_group()
     link = fork_host(folder.keepers, speaks=False)
     try:
         serve(folder, offer, link, ready, dispatch)
@@ -86,7 +89,7 @@ def _own_environment(folder: Folder) -> dict[str, str]:
     """A daemon that is started from within a job is no part of that job."""
     of_machine = (GPU_LOCKS, CGROUPS)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DUCKROW_") or name in of_machine}
-    return {**kept, "DUCKROW_HOME": folder.root}
+    return {**kept, "DUCKROW_HOME": folder.root, TAG: DAEMON_TAG}
 
 
 def daemon_seats() -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from duckrow.core.ports import Observer
 from duckrow.core.units import plural
 from duckrow.devices.discover import Offer
-from duckrow.engines.local.keeper import KeeperLink
+from duckrow.engines.local.keeper_link import KeeperLink
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.loop import Loop
 from duckrow.store.database import Database

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duckrow.core.inventory import CPU
 from duckrow.core.job import LiveAttempt
-from duckrow.core.lifecycle import Outcome, State, outcome_of
+from duckrow.core.lifecycle import Outcome, State, left_behind, outcome_of
 from duckrow.core.ports import Ended, Gone, NeverBegan, NotStarted, Report, Started, Vanished
 from duckrow.core.retry import Verdict, after_end
 from duckrow.core.use import Use
@@ -35,37 +35,42 @@ class Endings:
             if attempt is None:
                 continue
             match report:
-                case Started(_, pid):
-                    self._saw_start(attempt, pid, now, ended)
+                case Started(_, pid, process):
+                    attempt.pid, attempt.process = pid, process
+                    self._saw_start(attempt, now, ended)
                 case Ended(_, exit_code, signal, at, leftovers, silent):
                     attempt.exit_code, attempt.signal, attempt.exited_at = exit_code, signal, at
                     if silent:
                         attempt.log = ""
                     if leftovers:
-                        self._begin_clearing(attempt, now)
+                        self._begin_clearing(attempt, leftovers, now)
                     else:
                         self._finish(attempt, now)
                 case Gone():
                     self._finish(attempt, now)
-                case Vanished(_, reason):
-                    self._finish(attempt, now, Outcome.LOST, reason)
+                case Vanished(_, reason, leftovers):
+                    attempt.lost_because = reason
+                    if leftovers:
+                        self._begin_clearing(attempt, leftovers, now)
+                    else:
+                        self._finish(attempt, now)
                 case NeverBegan():
                     self._unstart(attempt, None, now, "it had not begun when the scheduler ended")
                 case NotStarted(_, reason, try_later):
                     self._not_started(attempt, reason, try_later, now)
 
-    def _saw_start(self, attempt: LiveAttempt, pid: int, now: float, ended: set[int]) -> None:
-        attempt.pid = pid
+    def _saw_start(self, attempt: LiveAttempt, now: float, ended: set[int]) -> None:
         if attempt.id not in ended and attempt.state is State.STARTING:
-            self._store.running(attempt, pid, now)
+            self._store.running(attempt, now)
         elif attempt.stop_step == 1:
             attempt.stop_step = 0  # it was asked to end before it was there to hear it: ask again
 
-    def _begin_clearing(self, attempt: LiveAttempt, now: float) -> None:
+    def _begin_clearing(self, attempt: LiveAttempt, leftovers: Sequence[str], now: float) -> None:
         """The job's own process has ended; what it left behind is ended too before its devices are free."""
         self._store.note_exit(attempt)
         if attempt.stop_began_at is None:
-            self._store.stopping(attempt, None, now, "ended, but left processes behind")
+            attempt.left_behind = left_behind(leftovers)
+            self._store.stopping(attempt, None, now, attempt.left_behind)
             attempt.stop_began_at = now
         if attempt.stop_step < 2:
             attempt.stop_step = 0
@@ -73,6 +78,9 @@ class Endings:
     def _finish(self, attempt: LiveAttempt, now: float, outcome: Outcome | None = None, detail: str = "") -> None:
         if outcome is None:
             outcome = outcome_of(attempt.exit_code, attempt.signal, attempt.stopped_for)
+            if attempt.lost_because and outcome is not Outcome.KILLED:
+                outcome = Outcome.LOST
+        detail = detail or attempt.lost_because or attempt.left_behind
         at = attempt.exited_at or now
         lasted_s = at - attempt.started_at
         wanted_dead = attempt.stopped_for is Outcome.KILLED

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from duckrow.core.errors import DuckrowError
 from duckrow.core.inventory import Seat
 from duckrow.core.machine import Machine
+from duckrow.kernel.process import boot_id, proc_is_ours
 from duckrow.store.database import Database
-from duckrow.store.folder import Folder, boot_id
+from duckrow.store.folder import Folder
 from duckrow.store.hosts import HostRow, HostStore, is_alive, remove, ring, try_lock, unlock
 
 _INTRODUCTION_S = 2.0
@@ -22,6 +23,11 @@ class AlreadyRunning(DuckrowError):
 
 class Host:
     def __init__(self, folder: Folder, database: Database, host_id: int) -> None:
+        if not proc_is_ours():
+            raise DuckrowError(
+                "duckrow cannot see its own processes: /proc here shows another PID namespace. "
+                "Mount it anew: mount -t proc proc /proc (with unshare: --mount-proc)."
+            )
         self.folder = folder
         self.id = host_id
         self.rows = HostStore(database)

@@ -15,7 +15,8 @@ from duckrow.core.machine import BARE, Machine
 from duckrow.core.ports import Observer, Report, StartOrder
 from duckrow.core.retry import Verdict
 from duckrow.engines.local.engine import LocalEngine
-from duckrow.engines.local.keeper import KeeperLink, keep_own_children
+from duckrow.engines.local.keeper import keep_own_children
+from duckrow.engines.local.keeper_link import KeeperLink
 from duckrow.scheduler.crashpoints import reach
 from duckrow.scheduler.drains import Drains
 from duckrow.scheduler.endings import Endings
@@ -165,7 +166,7 @@ class Loop:
         """
         self.host.release()
         self.database.close()
-        keep_own_children(self._link.journal)
+        keep_own_children(self._link)
 
     def wake(self) -> None:
         self._woken = True

@@ -16,7 +16,8 @@ from duckrow.core.ports import Observer
 from duckrow.core.retry import Verdict
 from duckrow.devices.allocation import allocated_offer
 from duckrow.devices.discover import Offer
-from duckrow.engines.local.keeper import KeeperLink, fork_host
+from duckrow.engines.local.keeper import fork_host
+from duckrow.engines.local.keeper_link import KeeperLink
 from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.claims import Claims, Taker

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from duckrow.core.job import LiveAttempt
 from duckrow.core.lifecycle import State
+from duckrow.kernel.process import open_pidfd_of
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
@@ -17,7 +18,7 @@ _NO_PIDFD_S = 5.0  # how often to look at a host whose end the kernel will not t
 class Recovery:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        self._watched_hosts: dict[int, int] = {}  # host -> pid
+        self._watched_hosts: dict[int, str] = {}  # host -> its process
 
     def adopt_own(self) -> None:
         """The attempts of the process that was this host before us."""
@@ -68,13 +69,12 @@ class Recovery:
     def _watch_host(self, host_id: int) -> None:
         """Look again when this host dies."""
         loop = self._loop
-        pid = loop.host.rows.get(host_id).pid
-        if pid is None or self._watched_hosts.get(host_id) == pid:
+        process = loop.host.rows.get(host_id).process
+        if self._watched_hosts.get(host_id) == process:
             return
-        self._watched_hosts[host_id] = pid
-        try:
-            fd = os.pidfd_open(pid)
-        except OSError:
+        self._watched_hosts[host_id] = process
+        fd = open_pidfd_of(process)
+        if fd is None:  # in another container, or of an older duckrow
             loop.reactor.later(_NO_PIDFD_S, lambda: self._host_ended(host_id))
             return
 

@@ -15,7 +15,8 @@ from duckrow.core.needs import Ask
 from duckrow.core.observation import NOTICEABLE_MB, Observation
 from duckrow.core.ports import Reading
 from duckrow.core.use import Use
-from duckrow.engines.local.processes import LONGEST_NAME, attempts_of, program_of, tag_of
+from duckrow.engines.local.processes import attempts_of, tag_of
+from duckrow.kernel.process import LONGEST_NAME, program_of
 from duckrow.scheduler.device_reader import DeviceReader
 from duckrow.scheduler.known_gpus import KnownGpus
 from duckrow.scheduler.learning import Learning

@@ -100,12 +100,3 @@ def file_system_of(path: str, mounts: str = "/proc/self/mounts") -> str:
     except OSError:
         pass
     return kind
-
-
-def boot_id() -> str:
-    """Names this boot of the machine: processes of an earlier one are all gone."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            return file.read().strip()
-    except OSError:
-        return ""

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from duckrow.core.inventory import Seat
 from duckrow.core.machine import BARE, NO_POLICY, Machine, Policy
+from duckrow.kernel.process import boot_id, identity_of
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
-from duckrow.store.folder import Folder, boot_id
+from duckrow.store.folder import Folder
 
 _SQL = load_queries("hosts")
 
@@ -29,6 +30,7 @@ class HostRow(NamedTuple):
     source: str
     seats: str
     pid: int | None
+    process: str  # names the process of that PID for good; empty: an older duckrow's
     boot_id: str
     started_at: float | None
     ended_at: float | None
@@ -56,6 +58,7 @@ class HostStore:
                 {
                     "id": host_id,
                     "pid": os.getpid(),
+                    "process": identity_of(os.getpid()),
                     "boot_id": boot_id(),
                     "at": time.time(),
                     "seats": json.dumps(list(seats)),

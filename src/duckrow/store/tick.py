@@ -122,8 +122,9 @@ class TickStore:
                 },
             )
 
-    def running(self, attempt: LiveAttempt, pid: int, at: float) -> None:
-        self.database.execute(_SQL["set_pid"], {**_key(attempt), "pid": pid})
+    def running(self, attempt: LiveAttempt, at: float) -> None:
+        values = {**_key(attempt), "pid": attempt.pid, "process": attempt.process}
+        self.database.execute(_SQL["set_pid"], values)
         self._move(attempt, State.RUNNING, at, "")
 
     def stopping(self, attempt: LiveAttempt, stopped_for: Outcome | None, at: float, detail: str) -> None:
@@ -333,6 +334,7 @@ def _live_attempt(row: Any) -> LiveAttempt:
         job_host_id=row["job_host_id"],
         state=State(row["state"]),
         pid=row["pid"],
+        process=row["process"],
         stopped_for=None if stopped_for is None else Outcome(stopped_for),
         stop_began_at=row["stop_began_at"],
         exit_code=row["exit_code"],

@@ -20,13 +20,13 @@ class AttemptGroup:
 
     def take(self, pid: int, pidfd: int) -> bool:
         """Move a process here; the pidfd says which one is meant. What it forked before stays where it is."""
-        if not _write(f"{self.folder}/cgroup.procs", str(pid)):
+        if not write_to_kernel(f"{self.folder}/cgroup.procs", str(pid)):
             return False
         if not has_ended(pidfd):
             return True
         # It ended meanwhile. If its number was given to another process, that one is not ours to keep.
         if pid in self.pids():
-            _write(f"{self._outside}/cgroup.procs", str(pid))
+            write_to_kernel(f"{self._outside}/cgroup.procs", str(pid))
         return False
 
     def entering(self, argv: Sequence[str]) -> list[str]:
@@ -48,7 +48,7 @@ class AttemptGroup:
 
     def kill(self) -> bool:
         """SIGKILL to all at once, so that none can fork its way out. False if that cannot be."""
-        return _write(f"{self.folder}/cgroup.kill", "1")
+        return write_to_kernel(f"{self.folder}/cgroup.kill", "1")
 
     def remove(self) -> bool:
         """Whether it is gone; it stays while processes are in it."""
@@ -83,30 +83,7 @@ class AttemptGroup:
     def set_memory_max(self, megabytes: int) -> bool | None:
         """Have the kernel end processes of the attempt that want more. False if it does not obey."""
         path = f"{self.folder}/memory.max"
-        return _write(path, str(megabytes << 20)) if os.path.exists(path) else None
-
-
-class GroupWatch:
-    """A file (`fd`) that becomes readable when the group becomes empty or populated; ask then whether it is empty."""
-
-    def __init__(self, group: AttemptGroup) -> None:
-        self._events = os.open(f"{group.folder}/cgroup.events", os.O_RDONLY)
-        # The kernel tells of changes by EPOLLPRI, and the reactor listens to EPOLLIN: an epoll in an epoll has it.
-        self._epoll = select.epoll()
-        self._epoll.register(self._events, select.EPOLLPRI)
-        self.fd = self._epoll.fileno()
-
-    def is_empty(self) -> bool:
-        """Reading takes in the change."""
-        try:
-            return b"populated 1" not in os.pread(self._events, 4096, 0)
-        except OSError as error:
-            return error.errno in _REMOVED
-
-    def close(self) -> None:
-        """After the reactor has been told."""
-        self._epoll.close()
-        os.close(self._events)
+        return write_to_kernel(path, str(megabytes << 20)) if os.path.exists(path) else None
 
 
 def has_ended(pidfd: int) -> bool:
@@ -123,7 +100,8 @@ def _read(path: str) -> str:
         return ""
 
 
-def _write(path: str, text: str) -> bool:
+def write_to_kernel(path: str, text: str) -> bool:
+    """Whether it has obeyed."""
     try:
         fd = os.open(path, os.O_WRONLY)  # never made anew: a plain file would mean that this is no cgroup
     except OSError:

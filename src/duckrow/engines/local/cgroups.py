@@ -5,29 +5,21 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from duckrow.core.cgroup_place import HOST_LEAF, MEMORY, VARIABLE, Place, find_place, mount_points
-from duckrow.engines.local.attempt_group import AttemptGroup
+from duckrow.engines.local.attempt_group import AttemptGroup, write_to_kernel
+from duckrow.kernel.cgroup_place import (
+    HOST_LEAF,
+    MEMORY,
+    VARIABLE,
+    Place,
+    ThisMachine,
+    find_place,
+    mount_points,
+    path_of,
+)
 
 _NAME = re.compile(r"duckrow-[0-9a-f]{8}-(?P<journal>[^/]+)\.\d+")
-
-
-class ThisMachine:
-    """The kernel's files, as `find_place` looks at them."""
-
-    def read(self, path: str) -> str:
-        try:
-            with open(path, errors="surrogateescape") as file:
-                return file.read()
-        except OSError:
-            return ""
-
-    def exists(self, path: str) -> bool:
-        return os.path.exists(path)
-
-    def may_write(self, path: str) -> bool:
-        return os.access(path, os.W_OK)
 
 
 class Cgroups:
@@ -59,10 +51,10 @@ class Cgroups:
             return None
         return AttemptGroup(folder, self._place.own)
 
-    def again(self, tag: str) -> AttemptGroup | None:
-        """The group that an earlier host, maybe in another place, has made for this attempt."""
-        name = self._prefix + tag
-        return next((group for group in self._made() if os.path.basename(group.folder) == name), None)
+    def again(self, tags: Collection[str]) -> dict[str, AttemptGroup]:
+        """The groups that an earlier host, maybe in another place, has made for these attempts."""
+        made = {os.path.basename(group.folder)[len(self._prefix) :]: group for group in self._made()}
+        return {tag: made[tag] for tag in tags if tag in made}
 
     def sweep(self) -> None:
         """Remove what dead hosts have left: empty groups of this state folder whose journal is gone."""
@@ -81,31 +73,20 @@ class Cgroups:
                         yield AttemptGroup(path, self._place.own)
 
 
-def tag_in_group(pid: int) -> str | None:
-    """The tag of the attempt in whose group a process is, if it is in one of any duckrow. It cannot hide that."""
-    for line in ThisMachine().read(f"/proc/{pid}/cgroup").splitlines():
-        found = [part for part in line.split("/") if _NAME.fullmatch(part)] if line.startswith("0::") else []
-        if found:
-            return found[-1].split("-", 2)[2]
-    return None
+def tags_by_group(pid: int) -> list[str]:
+    """Of the attempts in whose groups a process is, of any duckrow, the outermost first. It cannot hide that."""
+    return [part.split("-", 2)[2] for part in (path_of(ThisMachine(), pid) or "").split("/") if _NAME.fullmatch(part)]
 
 
 def leave_attempt_group() -> bool:
     """Move this process out of the group of the attempt that has started it: a daemon is no part of a job."""
     own = find_place(ThisMachine(), os.getpid()).own
-    outside = own
-    while _NAME.fullmatch(os.path.basename(outside)):
-        outside = os.path.dirname(outside)
-    if outside == own:
+    parts = own.split("/")
+    of_attempts = [index for index, part in enumerate(parts) if _NAME.fullmatch(part)]
+    if not of_attempts:
         return True
-    for folder in (f"{outside}/{HOST_LEAF}", outside):
-        try:
-            with open(f"{folder}/cgroup.procs", "w") as file:
-                file.write("0")
-            return True
-        except OSError:
-            pass
-    return False
+    outside = "/".join(parts[: of_attempts[0]])
+    return any(write_to_kernel(f"{folder}/cgroup.procs", "0") for folder in (f"{outside}/{HOST_LEAF}", outside))
 
 
 def _is_ours(folder: str) -> bool:
@@ -117,8 +98,4 @@ def _is_ours(folder: str) -> bool:
 
 def _count_memory(base: str) -> None:
     """For the groups below. The kernel refuses if processes are in the base itself; then it is not counted."""
-    try:
-        with open(f"{base}/cgroup.subtree_control", "w") as file:
-            file.write(f"+{MEMORY}")
-    except OSError:
-        pass
+    write_to_kernel(f"{base}/cgroup.subtree_control", f"+{MEMORY}")

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from duckrow.core.job import LiveAttempt
+from duckrow.core.lifecycle import left_behind
 from duckrow.core.ports import (
     Ended,
     Gone,
@@ -21,16 +22,22 @@ from duckrow.core.ports import (
     StartOrder,
     Vanished,
 )
-from duckrow.engines.local import processes
-from duckrow.engines.local.journal import Journal, Record, read_journal, remove_if_unkept
-from duckrow.engines.local.keeper import KeeperLink
+from duckrow.engines.local.adoption import Evidence, living_process, verdict
+from duckrow.engines.local.attempt_groups import AttemptGroups
+from duckrow.engines.local.attempt_processes import AttemptProcesses
+from duckrow.engines.local.children import Children
+from duckrow.engines.local.journal import read_journal, remove_if_unkept
+from duckrow.engines.local.keeper_link import KeeperLink
+from duckrow.engines.local.processes import describe
 from duckrow.engines.local.spawner import Spawner
-from duckrow.engines.local.warm import Nests, is_of_nest
+from duckrow.engines.local.warm import Nests
+from duckrow.kernel.process import Process, identity_of, open_pidfd, open_pidfd_of
 
 # How long the news of a start may wait for the news of its end: a short job then costs one write, not two.
 _COALESCE_S = 0.005
-_FIRST_LOOK_S, _LONGEST_LOOK_S = 0.002, 0.5
+_FIRST_LOOK_S, _KILL_AGAIN_S, _LONGEST_LOOK_S = 0.002, 0.01, 0.5
 _LOG_S = 1.0  # how long the end of an attempt may wait for the rest of its capped log
+_LINGER_S = (0.01, 0.03, 0.06)  # many programs leave helpers that end by themselves within a moment
 # The machine's trouble, not the job's: the same start may work in a while.
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.EIO)
 
@@ -51,15 +58,13 @@ class LocalEngine:
         self._nests = Nests(reactor)
         self._spawner = Spawner(link, variables_of, output, self._nests)
         self._writes_logs = output == "log"
-        self._children: dict[int, int] = {}  # pid -> attempt, of ours
-        self._seen: dict[int, int] = {}  # attempt -> pid, ended and not yet waited for
-        self._orphans: set[int] = set()
+        self._children = Children()
+        self._groups = AttemptGroups(reactor, keepers_folder, link.journal.name)
+        self._processes = AttemptProcesses(self._children, self._groups, in_our_session=output == "terminal")
         self._watched: dict[int, LiveAttempt] = {}
-        self._rebooted: set[int] = set()  # attempts of an earlier boot: none of their processes is there
         self._logs_open: set[int] = set()  # attempts whose capped log the keeper is still writing
-        self._late: dict[int, tuple[int | None, int | None, float, bool]] = {}  # of those, how they have ended
-        self._starts: deque[tuple[float, Started]] = deque()  # not yet told, with the time when they should be
-        self._children_list = processes.ChildrenList()
+        self._late: dict[int, tuple[Ended, bool]] = {}  # of those, how they have ended, and whether something is left
+        self._starts: deque[tuple[float, LiveAttempt]] = deque()  # not yet told, with the time when they should be
         self._reports: list[Report] = []
         self._lined_up: dict[int, StartOrder] = {}  # attempt -> its successor
         self._waiting: set[int] = set()  # those successors
@@ -112,46 +117,35 @@ class LocalEngine:
         return attempt.follows is not None and self._lined_up.pop(attempt.follows, None) is not None
 
     def adopt(self, attempts: Iterable[LiveAttempt], rebooted: bool) -> None:
+        attempts = list(attempts)
+        self._groups.find_again([] if rebooted else attempts)
         for attempt in attempts:
             self._watched[attempt.id] = attempt
             if rebooted:
-                self._rebooted.add(attempt.id)
+                self._processes.rebooted.add(attempt.id)
             self._settle(attempt.id)
 
     def settled(self) -> None:
         """All that we have reported is on disk: now the kernel may forget it too."""
-        for pid in self._seen.values():
-            os.waitpid(pid, os.WNOHANG)
-        if self._seen:
-            self._seen.clear()
-            self._journal.compact([(attempt_id, pid) for pid, attempt_id in self._children.items()])
+        if self._children.reported:
+            self._processes.pids_become_free()
+            self._children.settle()
+            self._journal.compact([(attempt_id, pid) for pid, attempt_id in self._children.living.items()])
 
     def signal_all(self, attempt: LiveAttempt, number: int) -> None:
         """To every process of the attempt, such as to suspend it."""
-        for process in self._remaining(attempt):
-            processes.send(process.pid, number)
+        self._processes.signal_all(attempt, number)
 
     def notice(self, attempt: LiveAttempt, number: int) -> None:
-        """Only those who listen are told: the signal would kill a process that has no handler for it."""
-        for process in self._remaining(attempt):
-            if processes.catches(process.pid, number):
-                processes.send(process.pid, number)
+        self._processes.notice(attempt, number)
 
     def stop(self, attempt: LiveAttempt, step: int) -> None:
         if self._for_nest.pop(attempt.id, None) is not None:
             self._report(NeverBegan(attempt.id))
-            return
-        number = signal.SIGTERM if step == 1 else signal.SIGKILL
-        leader = attempt.pid
-        leads_group = leader is not None and (found := processes.read_process(leader)) and found.session == leader
-        if leader is not None and leads_group:
-            processes.send_to_group(leader, number)
-            processes.send_to_group(leader, signal.SIGCONT)  # one that is suspended could not hear it
-        if step == 2 or not leads_group or attempt.exited_at is not None:
-            for process in self._remaining(attempt):
-                processes.send(process.pid, number)
-        if step == 2:
-            self._reactor.later(0.02, lambda: self._finish_off(attempt.id, 0.02))
+        elif step == 1:
+            self._processes.ask_to_end(attempt)
+        else:
+            self._kill(attempt.id, _KILL_AGAIN_S)
 
     def reports(self) -> list[Report]:
         reports, self._reports = self._reports, []
@@ -159,6 +153,7 @@ class LocalEngine:
 
     def close(self, keepers_in_use: set[str]) -> None:
         """Let go. Attempts that run go on, and their ends will stand in the journal; one that nobody needs goes."""
+        self._groups.close()
         self._spawner.close()
         self._nests.close()
         if self._journal.name not in keepers_in_use:
@@ -196,22 +191,24 @@ class LocalEngine:
         attempt = order.attempt
         pid = self._spawner.start(order)
         self._journal.started(attempt.id, pid)
-        self._children[pid] = attempt.id
-        self._orphans.discard(pid)  # a nest's child until now
+        self._children.add(pid, attempt.id)
+        self._processes.became_attempt(pid)
         attempt.pid = pid
         if attempt.job.max_log_bytes is not None and self._writes_logs:
             self._logs_open.add(attempt.id)
         if not self._starts:
             self._reactor.later(_COALESCE_S, self._tell_starts)
-        self._starts.append((time.monotonic() + _COALESCE_S, Started(attempt.id, pid)))
+        self._starts.append((time.monotonic() + _COALESCE_S, attempt))
 
     def _tell_starts(self) -> None:
         """Those that have lasted a moment; for the others look again."""
         now = time.monotonic()
         while self._starts and self._starts[0][0] <= now:
-            _, started = self._starts.popleft()
-            if started.pid in self._children:
-                self._reports.append(started)
+            _, attempt = self._starts.popleft()
+            if attempt.pid is not None and self._children.lives(attempt):
+                process = identity_of(attempt.pid)
+                self._reports.append(Started(attempt.id, attempt.pid, process))
+                self._groups.expect(attempt, process)
         if self._starts:
             self._reactor.later(self._starts[0][0] - now, self._tell_starts)
 
@@ -223,45 +220,22 @@ class LocalEngine:
     # -- ending -----------------------------------------------------------------------------------------------
 
     def _look_at_children(self) -> None:
-        """See who has ended, without waiting for them: until that is on disk, the kernel must remember it."""
-        for pid, attempt_id in list(self._children.items()):
-            try:
-                ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:
-                if processes.read_process(pid) is None:
-                    raise
-                continue  # a nest has forked it for us; it does not begin before it is our child
-            if ended is None:
-                continue
-            del self._children[pid]
-            self._seen[attempt_id] = pid
-            if ended.si_code == os.CLD_EXITED:
-                self._own_ended(attempt_id, ended.si_status, None)
-            else:
-                self._own_ended(attempt_id, None, ended.si_status)
-        self._reap_strangers()
-
-    def _reap_strangers(self) -> None:
-        """Orphans of attempts fell to us; when they end, nobody else waits for them."""
+        for end in self._children.see_ends():
+            self._own_ended(*end)
         self._nests.reap()
-        ours = self._seen.values()
-        for pid in [pid for pid in self._orphans if pid not in ours]:
-            try:
-                if os.waitpid(pid, os.WNOHANG)[0]:
-                    self._orphans.discard(pid)
-            except ChildProcessError:
-                self._orphans.discard(pid)
+        self._processes.reap_orphans()
 
     def _own_ended(self, attempt_id: int, exit_code: int | None, number: int | None) -> None:
         at = time.time()
-        leftovers = self._has_new_orphans()
+        leftovers = self._processes.may_be_left(attempt_id, self._nests.pids)
         silent = not leftovers and self._spawner.keep_folder(attempt_id)
         self._spawner.forget_folder(attempt_id)
+        end = Ended(attempt_id, exit_code, number, at, (), silent)
         if attempt_id in self._logs_open:
             self._reactor.later(_LOG_S, lambda: self._log_complete(attempt_id))
-            self._late[attempt_id] = (exit_code, number, at, leftovers)
+            self._late[attempt_id] = (end._replace(silent=False), leftovers)
             return
-        self._ended(attempt_id, exit_code, number, at, leftovers, silent)
+        self._ended(end, leftovers)
 
     def _log_emptied(self) -> None:
         attempt_id = self._link.emptied()
@@ -274,59 +248,71 @@ class LocalEngine:
         self._logs_open.discard(attempt_id)
         late = self._late.pop(attempt_id, None)
         if late is not None:
-            self._ended(attempt_id, *late, silent=False)
+            self._ended(*late)
 
-    def _has_new_orphans(self) -> bool:
-        """Whether processes have lost their parent since we last looked: those that the attempt leaves behind."""
-        ours = {*self._children, *self._seen.values(), *self._nests.pids}
-        orphans = self._children_list.read() - ours
-        fresh = orphans - self._orphans
-        self._orphans = orphans
-        return any(not is_of_nest(pid) for pid in fresh)
+    def _ended(self, end: Ended, may_leave: bool, waits: Sequence[float] = _LINGER_S) -> None:
+        """Report it, once helpers that end by themselves have done so."""
+        attempt = self._watched.get(end.attempt_id)
+        if attempt is None:
+            return
+        is_stopped = attempt.stop_began_at is not None  # then it must be gone entirely
+        remaining = self._processes.of(attempt) if may_leave or is_stopped else []
+        if remaining and waits and not is_stopped:
+            self._reactor.later(waits[0], lambda: self._ended(end, may_leave, waits[1:]))
+            return
+        self._report(end._replace(leftovers=tuple(describe(process) for process in remaining)))
+        if remaining:
+            self._say_what_is_left(attempt, remaining)
+            self._await_leftovers(attempt.id)
 
-    def _ended(
-        self, attempt_id: int, exit_code: int | None, number: int | None, at: float, leftovers: bool, silent: bool
-    ) -> None:
-        attempt = self._watched[attempt_id]
-        # That there are orphans does not say whose; an attempt that we stop must be gone entirely.
-        if leftovers or attempt.stop_began_at is not None:
-            leftovers = bool(self._remaining(attempt))
-        self._report(Ended(attempt_id, exit_code, number, at, leftovers, silent))
-        if leftovers:
-            self._await_leftovers(attempt_id)
+    def _say_what_is_left(self, attempt: LiveAttempt, remaining: Sequence[Process]) -> None:
+        """In the log, for people who expect a background process to go on."""
+        if not self._writes_logs or not attempt.log or attempt.stop_began_at is not None:
+            return
+        sentence = left_behind([describe(process) for process in remaining])
+        try:
+            log = os.open(attempt.log, os.O_WRONLY | os.O_APPEND)
+        except OSError:
+            return  # somebody has moved it away
+        try:
+            os.write(log, f"duckrow: the job has ended, but {sentence}.\n".encode("utf-8", "surrogateescape"))
+        except OSError:
+            pass  # the disk is full; the job's story tells it too
+        finally:
+            os.close(log)
 
     def _report(self, report: Report) -> None:
         self._reports.append(report)
-        goes_on = isinstance(report, Started) or (isinstance(report, Ended) and report.leftovers)
-        if not goes_on:
-            self._watched.pop(report.attempt_id, None)
-            self._rebooted.discard(report.attempt_id)
-            successor = self._lined_up.pop(report.attempt_id, None)
-            if successor is not None:
-                self._waiting.discard(successor.attempt.id)
-                successor.attempt.started_at = time.time()
-                self.start([successor])
+        attempt_id = report.attempt_id
+        if isinstance(report, Ended):
+            self._children.report(attempt_id)
+        if isinstance(report, Started) or (isinstance(report, (Ended, Vanished)) and report.leftovers):
+            return
+        self._watched.pop(attempt_id, None)
+        self._processes.gone(attempt_id)
+        successor = self._lined_up.pop(attempt_id, None)
+        if successor is not None:
+            self._waiting.discard(successor.attempt.id)
+            successor.attempt.started_at = time.time()
+            self.start([successor])
 
     # -- leftovers --------------------------------------------------------------------------------------------
-
-    def _remaining(self, attempt: LiveAttempt) -> list[processes.Process]:
-        if attempt.id in self._rebooted:
-            return []
-        return processes.processes_of(processes.tag_of(attempt.keeper, attempt.id), attempt.pid)
 
     def _await_leftovers(self, attempt_id: int) -> None:
         """Wait for the end of the first of them, then look again."""
         attempt = self._watched.get(attempt_id)
         if attempt is None:
             return
-        remaining = self._remaining(attempt)
+        remaining = self._processes.of(attempt)
         if not remaining:
             self._report(Gone(attempt_id))
         elif not self._watch_end(remaining[0].pid, lambda: self._await_leftovers(attempt_id)):
             self._reactor.later(_FIRST_LOOK_S, lambda: self._await_leftovers(attempt_id))
 
     def _watch_end(self, pid: int, call: Callable[[], None]) -> bool:
-        fd = processes.open_pidfd(pid)
+        return self._watch_pidfd(open_pidfd(pid), call)
+
+    def _watch_pidfd(self, fd: int | None, call: Callable[[], None]) -> bool:
         if fd is None:
             return False
 
@@ -338,62 +324,64 @@ class LocalEngine:
         self._reactor.watch(fd, ended)
         return True
 
-    def _finish_off(self, attempt_id: int, wait_s: float) -> None:
-        """After SIGKILL: again, until nothing is left. A process may have forked while it was being killed."""
+    def _kill(self, attempt_id: int, wait_s: float) -> None:
+        """Until nothing is left: a process may have forked while it was being killed."""
         attempt = self._watched.get(attempt_id)
         if attempt is None:
             return
-        for process in self._remaining(attempt):
-            processes.send(process.pid, signal.SIGKILL)
+        self._processes.kill(attempt, self._nests.pids)
         wait_s = min(wait_s * 2, _LONGEST_LOOK_S)
-        self._reactor.later(wait_s, lambda: self._finish_off(attempt_id, wait_s))
+        self._reactor.later(wait_s, lambda: self._kill(attempt_id, wait_s))
 
     # -- adopting ---------------------------------------------------------------------------------------------
 
     def _settle(self, attempt_id: int, wait_s: float = _FIRST_LOOK_S) -> None:
-        """Find out from the journal and the kernel what became of an attempt that is not our child."""
+        """Find out from the kernel and the journal what became of an attempt that is not our child."""
         attempt = self._watched.get(attempt_id)
         if attempt is None:
             return
-        journal = read_journal(os.path.join(self._folder, attempt.keeper))
-        record = journal.of(attempt_id)
-        if record.pid is not None and attempt.pid is None and record.wait_status is None:
-            self._report(Started(attempt_id, record.pid))
-        attempt.pid = record.pid or attempt.pid
+        path = os.path.join(self._folder, attempt.keeper)
+        evidence = Evidence(attempt, read_journal(path), path, attempt_id in self._processes.rebooted)
+        if evidence.is_of_another_boot:
+            self._processes.rebooted.add(attempt_id)
+        if evidence.is_of_another_namespace:
+            attempt.pid = None  # here that number is somebody else's
+        record = evidence.record
+        self._processes.pid_was_its_own(attempt_id, max(record.seen_boottime, record.ended_boottime))
         if record.wait_status is not None:
+            attempt.pid = evidence.recorded_pid
             code = os.waitstatus_to_exitcode(record.wait_status)
             exit_code, number = (code, None) if code >= 0 else (None, -code)
-            self._ended(attempt_id, exit_code, number, record.ended_at, leftovers=True, silent=False)
+            self._ended(Ended(attempt_id, exit_code, number, record.ended_at, (), silent=False), may_leave=True)
             return
-        lives = self._lives(attempt, record)
-        report = None if lives else self._verdict(attempt, journal, record)
-        if report is not None:
-            self._report(report)
-        elif not (lives and self._watch_end(attempt.pid or 0, lambda: self._settle(attempt_id))):
+        pid = living_process(evidence)
+        if pid is not None and self._watch_adopted(attempt, pid):
+            return
+        end = verdict(evidence) if pid is None else None
+        if end is None:
             wait_s = min(wait_s * 2, _LONGEST_LOOK_S)
             self._reactor.later(wait_s, lambda: self._settle(attempt_id, wait_s))
+        elif isinstance(end, Vanished):
+            attempt.pid = evidence.recorded_pid
+            self._vanished(attempt, end)
+        else:
+            self._report(end)
 
-    def _lives(self, attempt: LiveAttempt, record: Record) -> bool:
-        return (
-            attempt.pid is not None
-            and attempt.id not in self._rebooted
-            and processes.is_same_process(attempt.pid, record.seen_boottime)
-        )
+    def _watch_adopted(self, attempt: LiveAttempt, pid: int) -> bool:
+        """Be told of its end; False if it has ended just now."""
+        process = identity_of(pid)
+        fd = open_pidfd_of(process)
+        if fd is None:
+            return False
+        if attempt.process != process:
+            self._report(Started(attempt.id, pid, process))
+        attempt.pid, attempt.process = pid, process
+        self._groups.expect(attempt, process)
+        return self._watch_pidfd(fd, lambda: self._settle(attempt.id))
 
-    def _verdict(self, attempt: LiveAttempt, journal: Journal, record: Record) -> Report | None:
-        """What became of it, if its process is not there; None while its keeper has yet to say."""
-        if record.never_began:
-            return NeverBegan(attempt.id)
-        if attempt.id in self._rebooted:
-            return Vanished(attempt.id, "the machine was restarted while it ran")
-        if not journal.exists:
-            return Vanished(attempt.id, f"the journal of its host is gone ({self._folder}/{attempt.keeper})")
-        if not record.begun:
-            return NeverBegan(attempt.id)  # its host is dead, and nobody else starts it
-        if journal.kept:
-            return None
-        if record.pid is None and (found := self._remaining(attempt)):
-            attempt.pid = found[0].pid
-            self._report(Started(attempt.id, attempt.pid))
-            return None
-        return Vanished(attempt.id, "its process ended while nobody was there to see how")
+    def _vanished(self, attempt: LiveAttempt, end: Vanished) -> None:
+        """Its devices are free when nothing of it is left, however its end came to be known."""
+        remaining = self._processes.of(attempt)
+        self._report(end._replace(leftovers=tuple(describe(process) for process in remaining)))
+        if remaining:
+            self._await_leftovers(attempt.id)

@@ -12,13 +12,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from itertools import takewhile
 from typing import NamedTuple
 
 from duckrow.core.ports import Reactor
 from duckrow.engines.local.attempt_group import AttemptGroup
 from duckrow.engines.local.cgroups import Cgroups
-from duckrow.engines.local.process_tree import move_tree
-from duckrow.engines.local.processes import open_pidfd
+from duckrow.engines.local.group_moving import move_tree
+from duckrow.kernel.process import open_pidfd_of, pid_in
 
 OLD_ENOUGH_S = 1.0
 
@@ -26,42 +27,37 @@ OLD_ENOUGH_S = 1.0
 class _Candidate(NamedTuple):
     attempt_id: int
     tag: str
-    pid: int
+    process: str  # names its first process for good
     due: float
 
 
 class Mover:
-    """`lives`: whether the attempt's process has not ended, or at least not been waited for.
+    """`moved` is called in the loop, for each attempt that got a group, also if the attempt has ended meanwhile."""
 
-    `moved` is called in the loop, for each attempt that got a group, also if the attempt has ended meanwhile.
-    """
-
-    def __init__(
-        self,
-        reactor: Reactor,
-        keepers_folder: str,
-        lives: Callable[[int], bool],
-        moved: Callable[[int, AttemptGroup], None],
-    ) -> None:
+    def __init__(self, reactor: Reactor, keepers_folder: str, moved: Callable[[int, AttemptGroup], None]) -> None:
         self._reactor = reactor
         self._keepers = keepers_folder
-        self._lives = lives
         self._moved = moved
-        self._waiting: deque[_Candidate] = deque()
+        self._waiting: dict[int, _Candidate] = {}  # attempt -> the same, the oldest first
         self._is_armed = False
         self._cgroups: Cgroups | None = None
         self._is_found = False
+        self._is_swept = False
         self._thread: threading.Thread | None = None
         self._done: deque[tuple[int, AttemptGroup]] = deque()
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         reactor.watch(self._bell, self._hear)
 
-    def expect(self, attempt_id: int, tag: str, pid: int) -> None:
-        """Move this attempt if it is still there in a second. Cheap: one entry in a list."""
+    def expect(self, attempt_id: int, tag: str, process: str) -> None:
+        """Move this attempt if it is still there in a second. Cheap: one entry in a dictionary."""
         if self._is_found and self._cgroups is None:
             return
-        self._waiting.append(_Candidate(attempt_id, tag, pid, time.monotonic() + OLD_ENOUGH_S))
+        self._waiting[attempt_id] = _Candidate(attempt_id, tag, process, time.monotonic() + OLD_ENOUGH_S)
         self._arm(OLD_ENOUGH_S)
+
+    def forget(self, attempt_id: int) -> None:
+        """It has ended."""
+        self._waiting.pop(attempt_id, None)
 
     def cgroups(self) -> Cgroups | None:
         """Looked for when first asked, which most runs of short jobs never do."""
@@ -72,8 +68,7 @@ class Mover:
         return self._cgroups
 
     def close(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
+        self._take_in()
         self._reactor.unwatch(self._bell)
         os.close(self._bell)
 
@@ -90,47 +85,49 @@ class Mover:
             self._arm(OLD_ENOUGH_S)
 
     def _take_due(self) -> list[tuple[_Candidate, int]]:
-        """With a pidfd each, from when they are certainly not waited for: their PIDs may mean others later."""
-        found = []
+        """With a pidfd each: their PIDs may mean others later."""
         now = time.monotonic()
-        while self._waiting and self._waiting[0].due <= now:
-            candidate = self._waiting.popleft()
-            pidfd = open_pidfd(candidate.pid) if self._lives(candidate.attempt_id) else None
-            if pidfd is not None:
-                found.append((candidate, pidfd))
-        return found
+        due = list(takewhile(lambda candidate: candidate.due <= now, self._waiting.values()))
+        for candidate in due:
+            del self._waiting[candidate.attempt_id]
+        return [(each, pidfd) for each in due if (pidfd := open_pidfd_of(each.process)) is not None]
 
     def _begin(self, batch: list[tuple[_Candidate, int]]) -> None:
         if not batch:
             return
-        is_first = not self._is_found
         cgroups = self.cgroups()
         if cgroups is None:
             for _, pidfd in batch:
                 os.close(pidfd)
             return
-        self._thread = threading.Thread(target=self._work, args=(cgroups, batch, is_first), daemon=True)
+        self._thread = threading.Thread(target=self._work, args=(cgroups, batch), daemon=True)
         self._thread.start()
 
-    def _work(self, cgroups: Cgroups, batch: list[tuple[_Candidate, int]], is_first: bool) -> None:
+    def _work(self, cgroups: Cgroups, batch: list[tuple[_Candidate, int]]) -> None:
         """On the thread."""
         try:
-            if is_first:
+            if not self._is_swept:
+                self._is_swept = True
                 cgroups.sweep()
             for candidate, pidfd in batch:
                 group = cgroups.make(candidate.tag)
-                if group is not None and move_tree(group, candidate.pid, pidfd):
+                # One that has ended meanwhile leaves an empty group, or what it has forked in it.
+                if group is not None and (
+                    move_tree(group, pid_in(candidate.process) or 0, pidfd) or not group.remove()
+                ):
                     self._done.append((candidate.attempt_id, group))
-                elif group is not None:
-                    group.remove()
                 os.close(pidfd)
         finally:
             os.eventfd_write(self._bell, 1)
 
     def _hear(self) -> None:
         os.eventfd_read(self._bell)
-        assert self._thread is not None
-        self._thread.join()
-        self._thread = None
+        self._take_in()
+
+    def _take_in(self) -> None:
+        """What the thread has done."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
         while self._done:
             self._moved(*self._done.popleft())

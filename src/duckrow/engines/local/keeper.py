@@ -12,52 +12,33 @@ from __future__ import annotations
 
 import array
 import ctypes
+import errno
 import os
+import resource
 import select
 import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import NoReturn
 
-from duckrow.engines.local.capped_log import CappedLog
 from duckrow.engines.local.journal import JournalWriter
-from duckrow.engines.local.processes import TAG, TAG_PREFIX, children_of, environment_of, read_process, tag_of
+from duckrow.engines.local.keeper_link import EMPTIED, JOURNAL, REFUSED, TOOK, KeeperLink, LogPipe
+from duckrow.engines.local.log_pump import LogPump
+from duckrow.engines.local.orphans import untagged_orphans
+from duckrow.engines.local.process_tree import kill_tree
+from duckrow.engines.local.processes import TAG, TAG_PREFIX, Trace, tag_of
+from duckrow.kernel.inotify import FileWatch
+from duckrow.kernel.process import children_of, environment_of, open_pidfd, read_process
 
 _PR_SET_CHILD_SUBREAPER = 36
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2, signal.SIGCHLD)
-_READ_BYTES = 1 << 18
 _FULL_DISK_S = 0.2
+_NO_PIDFD_S = 0.5  # how often to look where the kernel does not tell of an end
 _EXEC_S = 1.0
-
-
-class KeeperLink:
-    """What a host has of its keeper."""
-
-    def __init__(self, journal: JournalWriter, control: socket.socket, keeper_pid: int) -> None:
-        self.journal = journal
-        self._control = control
-        self.keeper_pid = keeper_pid
-
-    @property
-    def fd(self) -> int:
-        """Readable when the keeper has emptied a pipe to its end."""
-        return self._control.fileno()
-
-    def hand_over(self, attempt_id: int, reading: int, log: str, cap: int) -> None:
-        """Have the keeper empty this pipe into a capped log, so that the log outlives the host."""
-        message = f"{attempt_id} {cap} {log}".encode("utf-8", "surrogateescape")
-        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [reading]))]
-        self._control.sendmsg([message], rights)
-
-    def emptied(self) -> int | None:
-        """An attempt whose log is complete."""
-        try:
-            return int(self._control.recv(64) or 0) or None
-        except OSError:
-            return None
+_ORPHANS_S = 1.0  # how long the end of an attempt may wait for that of its orphans
 
 
 def fork_host(keepers_folder: str, *, speaks: bool, heirless: bool = False) -> KeeperLink:
@@ -88,9 +69,11 @@ def fork_host(keepers_folder: str, *, speaks: bool, heirless: bool = False) -> K
     os._exit(code)
 
 
-def keep_own_children(journal: JournalWriter) -> NoReturn:
-    """The keeper is dead: see our own children to their end."""
-    _Keeper(journal, None, None, speaks=False).keep()
+def keep_own_children(link: KeeperLink) -> NoReturn:
+    """The keeper is dead: see our own children to their end, and their logs."""
+    keeper = _Keeper(link.journal, None, None, speaks=False)
+    keeper.take_pipes(link.pipes)
+    keeper.keep()
     os._exit(1)
 
 
@@ -113,13 +96,17 @@ class _Keeper:
         self._host_pid = host_pid
         self._speaks = speaks
         self._heirless = heirless
-        self._pipes: dict[int, tuple[int, CappedLog]] = {}  # reading end -> (attempt, log)
-        self._unwritten: list[tuple[int, int]] = []  # ends that a full disk refused
+        self._before = frozenset(children_of(os.getpid())) - {host_pid}  # of whoever has called us, and not ours
         self._poller = select.poll()
+        self._pump = LogPump(self._poller, self._tell_emptied)
+        self._unwritten = False  # the journal lacks something that a full disk has refused
+        self._watch = FileWatch()
 
     def run(self) -> int:
         """Stand by while the host lives; then keep what it has left."""
         code = self._stand_by()
+        while self._take_from_host():
+            pass  # what it has handed over in its last moment
         self.keep(told_by_host=code)
         return code
 
@@ -127,7 +114,9 @@ class _Keeper:
 
     def _stand_by(self) -> int:
         assert self._control is not None
-        _close_all_but(self._journal.fd, self._control.fileno())
+        _close_all_but(self._journal.fd, self._control.fileno(), *self._own_fds())
+        _allow_many_files()
+        self._control.setblocking(False)
         news = self._listen_to_signals()
         self._poller.register(news, select.POLLIN)
         self._poller.register(self._control.fileno(), select.POLLIN)
@@ -135,10 +124,10 @@ class _Keeper:
             for fd, _ in self._poller.poll():
                 if fd == news:
                     self._pass_on(os.read(news, 2))
-                elif fd == self._control.fileno():
-                    self._take_pipe()
+                elif self._control is not None and fd == self._control.fileno():
+                    self._take_from_host()
                 else:
-                    self._pump(fd)
+                    self._pump.pump(fd)
             status = self._host_status()
             if status is not None:
                 return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
@@ -180,14 +169,49 @@ class _Keeper:
             )
             sys.stderr.flush()
         if self._heirless:
-            _kill_groups(pids)
+            for pid, attempt in pids.items():
+                kill_tree(lambda pid=pid, attempt=attempt: Trace(tag_of(self._journal.name, attempt), pid))  # type: ignore[misc]
         self._let_go_of_the_terminal(pids)
-        while pids or self._pipes or self._unwritten:
-            for fd, _ in self._poller.poll(20 if self._pipes else 0):
-                self._pump(fd)
-            self._reap(pids, may_wait=not (self._pipes or self._unwritten))
+        ends = self._watch_ends(pids)
+        self._watch.add(self._journal.path)
+        while pids or self._pump or self._unwritten:
+            for fd, _ in self._poller.poll(self._patience_ms(pids, ends)):
+                self._look_at(fd, ends)
+            self._see_ends(pids)
             if self._unwritten:
-                self._write_again()
+                self._mend()
+
+    def _watch_ends(self, pids: Mapping[int, int]) -> set[int]:
+        """Files by which the kernel tells of the ends."""
+        found = {fd for pid in pids if (fd := open_pidfd(pid)) is not None}
+        for fd in (*found, *self._own_fds()):
+            self._poller.register(fd, select.POLLIN)
+        return found
+
+    def _patience_ms(self, pids: Mapping[int, int], ends: set[int]) -> float | None:
+        if self._unwritten:
+            return _FULL_DISK_S * 1000
+        return None if len(ends) >= len(pids) else _NO_PIDFD_S * 1000
+
+    def _look_at(self, fd: int, ends: set[int]) -> None:
+        if fd in ends:
+            ends.discard(fd)
+            self._poller.unregister(fd)
+            os.close(fd)
+        elif fd == self._watch.fd:
+            self._watch.hush()
+            self._mend()
+        else:
+            self._pump.pump(fd)
+
+    def _mend(self) -> None:
+        """Somebody has touched the journal, or a full disk has refused a line."""
+        try:
+            self._journal.mend()
+            self._unwritten = False
+        except OSError:
+            self._unwritten = True
+        self._watch.add(self._journal.path)  # it may be another file now
 
     def _take_over(self) -> dict[int, int]:
         """Which child is which attempt. One that was started and not yet named in the journal is found by its tag."""
@@ -203,6 +227,8 @@ class _Keeper:
                 else:
                     pids[pid] = attempt
                     self._journal.started(attempt, pid)
+        if pids:
+            self._mend()  # it may have been damaged while the host lived
         return pids
 
     def _find(self, attempt: int, strangers: list[int]) -> int | None:
@@ -211,90 +237,102 @@ class _Keeper:
         A stranger too many is lost at the worst; a child that is not found would run a second time.
         """
         wanted = f"{TAG}={tag_of(self._journal.name, attempt)}".encode()
+        our_variables = environment_of(os.getpid())
         for pid in strangers:
             variables = _variables_after_exec(pid)
             process = read_process(pid)
-            tagged = any(variable.startswith(TAG_PREFIX) for variable in variables)
+            tagged = any(v.startswith(TAG_PREFIX) and v not in our_variables for v in variables)
             if wanted in variables or (process is not None and process.session == pid and not tagged):
                 return pid
         return None
 
     def _let_go_of_the_terminal(self, pids: dict[int, int]) -> None:
         """Nobody should wait for us: neither a pipe that we were part of nor a terminal that is to be closed."""
-        if not (pids or self._pipes):
+        if not (pids or self._pump):
             return
         null = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1, 2):
             os.dup2(null, fd)
-        _close_all_but(self._journal.fd, *self._pipes, *(log.fd for _, log in self._pipes.values()))
+        _close_all_but(self._journal.fd, *self._pump.fds, *self._own_fds())
         self._poller = select.poll()
-        for fd in self._pipes:
-            self._poller.register(fd, select.POLLIN)
+        self._pump.use(self._poller)
 
-    def _reap(self, pids: dict[int, int], may_wait: bool) -> None:
+    def _own_fds(self) -> list[int]:
+        return [] if self._watch.fd is None else [self._watch.fd]
+
+    def _see_ends(self, pids: dict[int, int]) -> None:
+        """Write down who has ended, and only then let the kernel forget it, and its PID."""
+        while True:
+            try:
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                pids.clear()
+                return
+            if ended is None:
+                return
+            attempt = pids.pop(ended.si_pid, None)
+            if attempt is not None and not pids:
+                self._end_orphans()
+            if attempt is not None and not self._journal.ended(attempt, _wait_status(ended)):
+                self._unwritten = True
+            os.waitpid(ended.si_pid, 0)
+
+    def _end_orphans(self) -> None:
+        """Whatever the attempts have left to us without a tag ends with the last of them."""
+        deadline = time.monotonic() + _ORPHANS_S
+        while kill_tree(lambda: Trace("", orphans=untagged_orphans(self._before))) and time.monotonic() < deadline:
+            time.sleep(0.002)
+
+    # -- what the host hands over -----------------------------------------------------------------------------
+
+    def _take_from_host(self) -> bool:
+        """A pipe that is to become a capped log, or a journal that was made anew; False if there is nothing."""
+        if self._control is None:
+            return False
         try:
-            pid, status = os.waitpid(-1, 0 if may_wait else os.WNOHANG)
-        except ChildProcessError:
-            pids.clear()
-            return
-        attempt = pids.pop(pid, None)
-        if attempt is not None and not self._journal.ended(attempt, status):
-            self._unwritten.append((attempt, status))
-
-    def _write_again(self) -> None:
-        time.sleep(_FULL_DISK_S)
-        self._unwritten = [(a, status) for a, status in self._unwritten if not self._journal.ended(a, status)]
-
-    # -- capped logs ------------------------------------------------------------------------------------------
-
-    def _take_pipe(self) -> None:
-        assert self._control is not None
-        message, rights, _, _ = self._control.recvmsg(1 << 16, socket.CMSG_LEN(4))
+            message, rights, _, _ = self._control.recvmsg(1 << 16, socket.CMSG_LEN(4))
+        except OSError:
+            return False
         if not message:
             self._poller.unregister(self._control.fileno())  # the host is ending: SIGCHLD tells
-            return
-        reading = array.array("i", rights[0][2])[0]
-        attempt, cap, path = message.decode("utf-8", "surrogateescape").split(" ", 2)
-        try:
-            log = CappedLog(path, int(cap))
-        except OSError:
-            os.close(reading)  # it could be opened a moment ago; the job is told by SIGPIPE
-            return
-        os.set_blocking(reading, False)
-        self._pipes[reading] = (int(attempt), log)
-        self._poller.register(reading, select.POLLIN)
+            self._control = None
+            return False
+        fd = array.array("i", rights[0][2])[0] if rights else None
+        if message == JOURNAL:
+            if fd is not None:
+                self._journal.use(fd)
+            return True
+        _, attempt, cap, path = message.decode("utf-8", "surrogateescape").split(" ", 3)
+        # The kernel drops a file that we have no number left for.
+        refusal = errno.EMFILE if fd is None else self._pump.take(fd, int(attempt), path, int(cap))
+        if refusal and fd is not None:
+            os.close(fd)
+        self._tell(b"%s %d" % (REFUSED, refusal) if refusal else TOOK)
+        return True
 
-    def _pump(self, fd: int) -> None:
-        if fd not in self._pipes:
-            return
-        attempt, log = self._pipes[fd]
-        try:
-            data = os.read(fd, _READ_BYTES)
-        except BlockingIOError:
-            return
-        if data:
-            try:
-                log.write(data)
-            except OSError:
-                pass  # disk full: output is lost, the job is not
-            return
-        self._poller.unregister(fd)
-        os.close(fd)
-        log.close()
-        del self._pipes[fd]
+    def take_pipes(self, pipes: Mapping[int, LogPipe]) -> None:
+        for attempt, pipe in pipes.items():
+            self._pump.take(pipe.reading, attempt, pipe.log, pipe.cap)
+
+    def _tell_emptied(self, attempt: int) -> None:
+        self._tell(b"%s %d" % (EMPTIED, attempt))
+
+    def _tell(self, message: bytes) -> None:
         if self._control is not None:
             try:
-                self._control.send(str(attempt).encode())
+                self._control.send(message)
             except OSError:
                 pass  # the host is dead: nobody waits for it
 
 
-def _kill_groups(leaders: Iterable[int]) -> None:
-    for pid in leaders:
-        try:
-            os.killpg(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it has ended
+def _wait_status(ended: os.waitid_result) -> int:
+    return ended.si_status << 8 if ended.si_code == os.CLD_EXITED else ended.si_status
+
+
+def _allow_many_files() -> None:
+    """Each capped log takes two. We start no process that would inherit this."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _variables_after_exec(pid: int) -> list[bytes]:
@@ -302,7 +340,7 @@ def _variables_after_exec(pid: int) -> list[bytes]:
 
     Until it is what it will be, such a child looks like the host itself, and then for a moment like nothing at all.
     """
-    ours = os.readlink("/proc/self/exe")
+    ours, our_variables = os.readlink("/proc/self/exe"), environment_of(os.getpid())
     deadline = time.monotonic() + _EXEC_S
     while True:
         process = read_process(pid)
@@ -313,7 +351,8 @@ def _variables_after_exec(pid: int) -> list[bytes]:
             is_new = os.readlink(f"/proc/{pid}/exe") != ours
         except OSError:
             is_new = False
-        tagged = any(variable.startswith(TAG_PREFIX) for variable in variables)
+        # The host has a tag itself if it is a daemon, or was started by a job.
+        tagged = any(v.startswith(TAG_PREFIX) and v not in our_variables for v in variables)
         if tagged or (is_new and any(variables)) or time.monotonic() > deadline:
             return variables
         time.sleep(0.001)

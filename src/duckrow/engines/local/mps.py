@@ -14,7 +14,8 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 
-from duckrow.engines.local.processes import TAG, environment_of, processes_of, send
+from duckrow.engines.local.processes import TAG, Trace, processes_of, send
+from duckrow.kernel.process import all_pids, environment_of
 
 PROGRAM = "nvidia-cuda-mps-control"
 MOST_CLIENTS = 48
@@ -121,9 +122,9 @@ class Mps:
         if gently:
             self._call(self._own, time.monotonic() + _QUIT_S, orders=b"quit\n")
         for number in (0, signal.SIGTERM, signal.SIGKILL) if gently else (signal.SIGKILL,):
-            for process in processes_of(self._tag, None):
-                send(process.pid, number)
-            if _within(time.monotonic() + _SIGNAL_S, lambda: not processes_of(self._tag, None)):
+            for process in processes_of(Trace(self._tag)):
+                send(process, number)
+            if _within(time.monotonic() + _SIGNAL_S, lambda: not processes_of(Trace(self._tag))):
                 return
 
     def _control_pid(self) -> int | None:
@@ -138,7 +139,7 @@ class Mps:
     def _has_clients(self) -> bool:
         """Whether a job lives that was told to use it; asked of the kernel, as the daemon may be deaf."""
         told, its_own = os.fsencode(f"{_PIPES}={self._own}"), os.fsencode(f"{TAG}={self._tag}")
-        pids = {int(name) for name in os.listdir("/proc") if name.isdigit()} - {os.getpid()}
+        pids = {*all_pids()} - {os.getpid()}
         return any(told in variables and its_own not in variables for variables in map(environment_of, pids))
 
     def _has_shared_lock(self, deadline: float) -> bool:

@@ -1,59 +1,63 @@
-"""Moving a process and its descendants into the cgroup of their attempt."""
+"""Ending all processes of an attempt, also those that fork while they are being looked for.
+
+Whatever is found is stopped on sight, so that it cannot fork any more; when nothing new appears, all are killed.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import signal
+import time
+from collections.abc import Callable
 
-from duckrow.core.cgroup_place import path_of
-from duckrow.engines.local.attempt_group import AttemptGroup
-from duckrow.engines.local.cgroups import ThisMachine
-from duckrow.engines.local.processes import open_pidfd, read_process
+from duckrow.engines.local.processes import Trace, processes_of, send
+from duckrow.kernel.process import Process, all_pids, read_process
 
-_MOST_LOOKS = 20  # at children that fork as quickly as they can be moved; who gets away is found by other marks
+_LONGEST_S = 0.25  # then what was found is killed, and the caller looks again a little later
 
 
-def move_tree(group: AttemptGroup, pid: int, pidfd: int) -> bool:
-    """A process and its descendants: those that it forks after its move are born in the group. False if it is gone.
+def kill_tree(trace_now: Callable[[], Trace]) -> bool:
+    """Kill every process of the attempt; whether there were any. The trace may grow meanwhile: orphans come to us."""
+    members = _stop_all(trace_now)
+    for process in members.values():
+        send(process, signal.SIGKILL)
+    return bool(members)
 
-    Who has gone to another group by itself, such as a container, stays there: it may have limits of its own.
+
+def _stop_all(trace_now: Callable[[], Trace]) -> dict[int, Process]:
+    members: dict[int, Process] = {}
+    deadline = time.monotonic() + _LONGEST_S
+    while True:
+        seen = set(all_pids())
+        new = [process for process in processes_of(trace_now()) if process.pid not in members]
+        _stop(new, members)
+        while _stop_newcomers(trace_now, members, seen) and time.monotonic() < deadline:
+            pass
+        if not new or time.monotonic() > deadline:
+            return members
+
+
+def _stop_newcomers(trace_now: Callable[[], Trace], members: dict[int, Process], seen: set[int]) -> bool:
+    """Look only at PIDs that were not there before, which is quick enough to catch up with a chain of forks.
+
+    Whether to look again: some of them were the attempt's, or were gone and may have left a child.
     """
-    if not _is_where_we_are(pid) or not group.take(pid, pidfd):
-        return False
-    for _ in range(_MOST_LOOKS):
-        taken = [
-            child for parent in group.pids() for child in _children_of(parent) if _take_child(group, child, parent)
-        ]
-        if not taken:
-            break
-    return True
+    newcomers = sorted(set(all_pids()) - seen)
+    seen.update(newcomers)
+    again = False
+    trace = trace_now() if newcomers else None
+    for pid in newcomers:
+        process = read_process(pid)
+        if process is None or process.zombie:
+            again = True
+        elif trace is not None and (process.parent in members or trace.has(process)):
+            _stop([process], members)
+            again = True
+    return again
 
 
-def _take_child(group: AttemptGroup, child: int, parent: int) -> bool:
-    if not _is_where_we_are(child):
-        return False
-    pidfd = open_pidfd(child)
-    if pidfd is None:
-        return False
-    try:
-        process = read_process(child)
-        # In this order: the PIDs may have been given to others since they were listed.
-        is_child = process is not None and process.parent == parent and parent in group.pids()
-        return is_child and group.take(child, pidfd)
-    finally:
-        os.close(pidfd)
-
-
-def _is_where_we_are(pid: int) -> bool:
-    machine = ThisMachine()
-    return path_of(machine, pid) == path_of(machine, os.getpid())
-
-
-def _children_of(pid: int) -> Iterator[int]:
-    """Of all its threads; each has those that it has forked."""
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return  # it has ended, and so its children are no longer its own
-    for thread in threads:
-        yield from map(int, ThisMachine().read(f"/proc/{pid}/task/{thread}/children").split())
+def _stop(processes: list[Process], members: dict[int, Process]) -> None:
+    for process in processes:
+        if process.pid != os.getpid():
+            send(process, signal.SIGSTOP)
+            members[process.pid] = process

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 
 from duckrow.core.ports import StartOrder
-from duckrow.engines.local.keeper import KeeperLink
+from duckrow.engines.local.keeper_link import KeeperLink
 from duckrow.engines.local.processes import TAG, tag_of
 from duckrow.engines.local.warm import Nests
 
@@ -132,8 +132,9 @@ class Spawner:
         reading, writing = os.pipe()
         try:
             self._link.hand_over(attempt.id, reading, attempt.log, attempt.job.max_log_bytes)
-        finally:
-            os.close(reading)
+        except BaseException:
+            os.close(writing)
+            raise
         return writing
 
     # -- folders ----------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from duckrow.core.job import QueuedJob
 from duckrow.core.ports import Reactor
 from duckrow.engines.local.nest import READY
-from duckrow.engines.local.processes import TAG, environment_of
+from duckrow.engines.local.processes import TAG
 
 MOST_NESTS = 4
 _IDLE_S = 300.0
@@ -32,7 +32,6 @@ _SCRIPT = os.path.join(os.path.dirname(__file__), "nest.py")
 
 NEST_TAG = b"nest"
 """Begins the tag of a nest and of its children that are no runs yet."""
-_NEST_VARIABLE = TAG.encode() + b"=" + NEST_TAG + b"."
 
 Variables = Mapping[bytes, bytes]
 _Key = tuple[str, str, int, str]
@@ -240,11 +239,6 @@ def _command_of(job: QueuedJob, base: Variables) -> PythonCommand | None:
 def _key_of(command: PythonCommand, job: QueuedJob) -> _Key:
     """Runs with the same one can be forked from the same nest."""
     return command.python, job.preload or "", job.environment_id, job.cwd
-
-
-def is_of_nest(pid: int) -> bool:
-    """Whether the process is a nest's child that has not become a run."""
-    return any(variable.startswith(_NEST_VARIABLE) for variable in environment_of(pid))
 
 
 def _hatch(command: PythonCommand, modules: str, base: Variables) -> _Nest | None:

@@ -10,11 +10,11 @@ INSERT INTO batch_runs (job_id, host_id, number) VALUES (:job_id, :host_id, :num
 SELECT EXISTS (SELECT 1 FROM hosts WHERE kind = 'slurm' AND ended_at IS NULL)
 
 -- name: open
-SELECT id, kind, name, cwd, source, seats, pid, boot_id, started_at, ended_at FROM hosts
+SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
 WHERE kind = 'slurm' AND ended_at IS NULL
 
 -- name: all
-SELECT id, kind, name, cwd, source, seats, pid, boot_id, started_at, ended_at FROM hosts
+SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
 WHERE kind = 'slurm' ORDER BY id
 
 -- name: forget

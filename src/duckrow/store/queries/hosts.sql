@@ -7,7 +7,7 @@ INSERT INTO hosts (kind, name, cwd, source) VALUES ('run', :name, :cwd, :source)
 UPDATE hosts SET name = :name WHERE id = :id
 
 -- name: open_host
-UPDATE hosts SET pid = :pid, boot_id = :boot_id, started_at = :at, ended_at = NULL, seats = :seats WHERE id = :id
+UPDATE hosts SET pid = :pid, process = :process, boot_id = :boot_id, started_at = :at, ended_at = NULL, seats = :seats WHERE id = :id
 
 -- name: note_machine
 UPDATE hosts SET machine = :machine WHERE id = :id
@@ -22,21 +22,21 @@ UPDATE hosts SET seats = :seats WHERE id = :id
 UPDATE hosts SET ended_at = :at WHERE id = :id
 
 -- name: all_hosts
-SELECT id, kind, name, cwd, source, seats, pid, boot_id, started_at, ended_at FROM hosts
+SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
 
 -- name: host
-SELECT id, kind, name, cwd, source, seats, pid, boot_id, started_at, ended_at FROM hosts WHERE id = :id
+SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts WHERE id = :id
 
 -- name: open_hosts
-SELECT id, kind, name, cwd, source, seats, pid, boot_id, started_at, ended_at FROM hosts
+SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
 WHERE started_at IS NOT NULL AND ended_at IS NULL AND kind <> 'slurm'
 
 -- name: run_named
-SELECT id, kind, name, cwd, source, seats, pid, boot_id, started_at, ended_at FROM hosts
+SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
 WHERE kind = 'run' AND (name = :name OR CAST(id AS TEXT) = :name) ORDER BY id DESC LIMIT 1
 
 -- name: run_of_file
-SELECT id, kind, name, cwd, source, seats, pid, boot_id, started_at, ended_at FROM hosts
+SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
 WHERE kind = 'run' AND cwd = :cwd AND source = :source ORDER BY id DESC LIMIT 1
 
 -- name: jobs_of_host

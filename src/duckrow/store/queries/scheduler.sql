@@ -70,7 +70,7 @@ UPDATE jobs SET attempts = attempts - 1 WHERE id = :job_id
 DELETE FROM attempts WHERE job_id = :job_id AND number = :number
 
 -- name: set_pid
-UPDATE attempts SET pid = :pid WHERE job_id = :job_id AND number = :number
+UPDATE attempts SET pid = :pid, process = :process WHERE job_id = :job_id AND number = :number
 
 -- name: begin_stop
 UPDATE attempts SET stopped_for = :stopped_for, stop_began_at = :at WHERE job_id = :job_id AND number = :number
@@ -121,7 +121,7 @@ INSERT OR REPLACE INTO readings (device, at, reading) VALUES (:device, :at, :rea
 SELECT value FROM meta WHERE key = 'looked at until'
 
 -- name: live_attempts_of_hosts
-SELECT a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.started_at, a.pid,
+SELECT a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.started_at, a.pid, a.process,
        a.stopped_for, a.stop_began_at, a.exit_code, a.signal, j.host_id AS job_host_id, j.state,
        j.id, j.project, j.name, j.command, j.cwd, j.environment_id, j.shell, j.gpus, j.outfile, j.max_log_bytes,
        j.timeout_s, j.notice_signal, j.notice_s, j.grace_s, j.retries, j.retries_used, j.backoff_s, j.attempts,

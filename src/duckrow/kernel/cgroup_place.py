@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
+
+from duckrow.kernel.process import environment_of
 
 HOST_LEAF = "duckrow-host"
 """The group of the daemon itself in a delegated unit, so that the unit's own group holds no process (see `Place`)."""
@@ -25,6 +28,23 @@ class Machine(Protocol):
     def exists(self, path: str) -> bool: ...
 
     def may_write(self, path: str) -> bool: ...
+
+
+class ThisMachine:
+    """The kernel's own files."""
+
+    def read(self, path: str) -> str:
+        try:
+            with open(path, errors="surrogateescape") as file:
+                return file.read()
+        except OSError:
+            return ""
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def may_write(self, path: str) -> bool:
+        return os.access(path, os.W_OK)
 
 
 class Place(NamedTuple):
@@ -49,6 +69,12 @@ class Place(NamedTuple):
 
 
 TURNED_OFF = Place("", "", f"{VARIABLE}=off turns them off")
+
+
+def place_of_host(pid: int) -> Place:
+    """For attempts of a host that is this process, which may have been told to make no groups."""
+    is_off = f"{VARIABLE}=off".encode() in environment_of(pid)
+    return TURNED_OFF if is_off else find_place(ThisMachine(), pid)
 
 
 def find_place(machine: Machine, pid: int) -> Place:

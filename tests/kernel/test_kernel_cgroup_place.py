@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from duckrow.core.cgroup_place import Place, find_place
+from duckrow.kernel.cgroup_place import Place, find_place
 
 PID = 4242
 ROOT = "/sys/fs/cgroup"

@@ -1,0 +1,87 @@
+"""What became of an attempt whose host is dead, from all the evidence there is.
+
+In this order: a living process that is certainly its own; the journal; the database. What is missing never outweighs
+what is there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from duckrow.core.job import LiveAttempt
+from duckrow.core.ports import NeverBegan, Vanished
+from duckrow.engines.local.journal import Journal, Record
+from duckrow.engines.local.processes import first_process_of, is_same_process, tag_of
+from duckrow.kernel.process import PidSpace, is_alive, our_pid_space, pid_in, space_in
+
+
+class Evidence(NamedTuple):
+    attempt: LiveAttempt  # as the database has it
+    journal: Journal
+    path: str  # of the journal
+    rebooted: bool  # it was started on an earlier boot, as far as its host has said
+
+    @property
+    def record(self) -> Record:
+        return self.journal.of(self.attempt.id)
+
+    @property
+    def is_of_another_boot(self) -> bool:
+        space = self._space
+        return self.rebooted or (space is not None and space.boot != our_pid_space().boot)
+
+    @property
+    def is_of_another_namespace(self) -> bool:
+        """Its PIDs mean nothing here."""
+        space = self._space
+        return space is not None and space.namespace not in ("", our_pid_space().namespace)
+
+    @property
+    def _space(self) -> PidSpace | None:
+        return self.journal.space or space_in(self.attempt.process)
+
+    @property
+    def recorded_pid(self) -> int | None:
+        """The PID of its first process, as it is called here."""
+        if self.is_of_another_boot or self.is_of_another_namespace:
+            return None
+        return self.record.pid or self.attempt.pid
+
+    @property
+    def has_not_begun(self) -> bool:
+        """Its start was recorded, and nothing was done: only a journal without a gap can say so."""
+        unseen = self.attempt.pid is None and not self.attempt.process and not self.record.begun
+        return self.record.never_began or (unseen and self.journal.whole)
+
+
+def living_process(evidence: Evidence) -> int | None:
+    """The PID of its first process, if that lives and is certainly its own."""
+    attempt, record = evidence.attempt, evidence.record
+    if evidence.is_of_another_boot or evidence.has_not_begun:
+        return None
+    if is_alive(attempt.process):
+        return pid_in(attempt.process)
+    if evidence.recorded_pid is None:
+        first = first_process_of(tag_of(attempt.keeper, attempt.id))
+        return None if first is None else first.pid
+    if record.pid is not None and is_same_process(record.pid, record.seen_boottime):
+        return record.pid
+    return None
+
+
+def verdict(evidence: Evidence) -> NeverBegan | Vanished | None:
+    """What became of it, if its first process is not there; None while its keeper has yet to say."""
+    attempt_id = evidence.attempt.id
+    if evidence.has_not_begun:
+        return NeverBegan(attempt_id)
+    if evidence.is_of_another_boot:
+        return Vanished(attempt_id, "the machine was restarted while it ran")
+    if evidence.journal.kept:
+        return None
+    if not evidence.journal.exists:
+        return Vanished(attempt_id, f"its process ended, and the journal of its host is gone ({evidence.path})")
+    if not evidence.record.begun:
+        return Vanished(attempt_id, f"its process ended, and the journal of its host is damaged ({evidence.path})")
+    if evidence.is_of_another_namespace:
+        return Vanished(attempt_id, "it ran in another container, and the duckrow there is gone")
+    return Vanished(attempt_id, "its process ended while nobody was there to see how")

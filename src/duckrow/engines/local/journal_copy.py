@@ -1,0 +1,52 @@
+"""A copy of the journal in memory that host and keeper share: nobody else can damage it.
+
+It is written before the file is. When the host dies, the keeper goes by the copy, and mends the file if it differs.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+
+_WORD = struct.Struct("<Q")  # where the text begins, and its length; stored in one go, so that a death finds old or new
+_PAGE = 4096
+ROOM = 2 << 20
+
+
+class JournalCopy:
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, _PAGE + 2 * ROOM)  # anonymous and shared: a fork has the same
+        self._set(_PAGE, 0)
+
+    @property
+    def size(self) -> int:
+        return self._place()[1]
+
+    def text(self) -> bytes:
+        start, length = self._place()
+        return self._memory[start : start + length]
+
+    def append(self, data: bytes) -> bool:
+        """False if there is no room, which a journal that is made shorter now and then does not reach."""
+        start, length = self._place()
+        if length + len(data) > ROOM:
+            return False
+        self._memory[start + length : start + length + len(data)] = data
+        self._set(start, length + len(data))
+        return True
+
+    def cut(self, size: int) -> None:
+        self._set(self._place()[0], size)
+
+    def replace(self, data: bytes) -> None:
+        """With a shorter text, written beside the old one."""
+        other = _PAGE + ROOM if self._place()[0] == _PAGE else _PAGE
+        self._memory[other : other + len(data)] = data
+        self._set(other, len(data))
+
+    def _place(self) -> tuple[int, int]:
+        word = _WORD.unpack_from(self._memory, 0)[0]
+        return word >> 32, word & 0xFFFFFFFF
+
+    def _set(self, start: int, length: int) -> None:
+        _WORD.pack_into(self._memory, 0, start << 32 | length)

@@ -1,0 +1,237 @@
+"""Who is who: a process is the one we mean when PID, start time, boot and PID namespace are those that were recorded.
+
+The kernel gives a PID to another process as soon as it is free. So a number alone proves nothing, and nobody is
+signalled by it.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import pwd
+import signal
+from typing import NamedTuple
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+TICK_S = 1 / _TICKS_PER_S
+"""/proc rounds start times down to this."""
+
+LONGEST_NAME = 15
+"""What the kernel keeps of the name of a program."""
+
+
+class Process(NamedTuple):
+    pid: int
+    parent: int
+    group: int
+    session: int
+    start: int  # ticks since boot
+    zombie: bool
+
+    @property
+    def started_s(self) -> float:
+        """Seconds since boot."""
+        return self.start / _TICKS_PER_S
+
+
+def read_process(pid: int) -> Process | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            stat = file.read()
+    except OSError:
+        return None
+    # The name is in parentheses and may hold anything, also parentheses.
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    # A process whose first thread has ended looks like a zombie, but its other threads are at work.
+    zombie = fields[0] in b"ZX" and int(fields[17]) <= 1
+    return Process(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]), zombie)
+
+
+def all_pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+# -- where a PID means something ------------------------------------------------------------------------------------
+
+
+class PidSpace(NamedTuple):
+    """A boot of a machine, and a PID namespace of it (each container has its own)."""
+
+    boot: str
+    namespace: str  # empty: not known
+
+    def __str__(self) -> str:
+        return f"{self.boot}.{self.namespace}"
+
+
+def pid_space_from(text: str) -> PidSpace | None:
+    boot, dot, namespace = text.rpartition(".")
+    return PidSpace(boot, namespace) if dot and boot else None
+
+
+@functools.cache
+def our_pid_space() -> PidSpace:
+    return PidSpace(boot_id(), _namespace())
+
+
+def boot_id() -> str:
+    """Names this boot of the machine: processes of an earlier one are all gone."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def _namespace() -> str:
+    try:
+        return str(os.stat("/proc/self/ns/pid").st_ino)
+    except OSError:
+        return ""
+
+
+def proc_is_ours() -> bool:
+    """Whether /proc shows our own PID namespace: in another one's the numbers are those of other processes."""
+    try:
+        return os.readlink("/proc/self") == str(os.getpid())
+    except OSError:
+        return False
+
+
+# -- identities -------------------------------------------------------------------------------------------------------
+
+
+def identity_of(pid: int) -> str:
+    """Names a living process for good: `PID:START:BOOT.NAMESPACE`; empty if it is gone."""
+    process = read_process(pid)
+    return "" if process is None or process.zombie else f"{pid}:{process.start}:{our_pid_space()}"
+
+
+def pid_in(identity: str) -> int | None:
+    """The PID in an identity."""
+    pid = identity.partition(":")[0]
+    return int(pid) if pid.isdigit() else None
+
+
+def space_in(identity: str) -> PidSpace | None:
+    return pid_space_from(identity.rpartition(":")[2])
+
+
+def is_alive(identity: str) -> bool:
+    pid = pid_in(identity)
+    return pid is not None and identity_of(pid) == identity
+
+
+def signal_process(identity: str, number: int) -> bool:
+    """Signal this very process; False if it is gone, or not to be seen from here."""
+    fd = open_pidfd_of(identity)
+    if fd is None:
+        return False
+    try:
+        signal.pidfd_send_signal(fd, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def open_pidfd_of(identity: str) -> int | None:
+    """A pidfd of this very process, or None: looked at again once it is held, as the PID may have gone to another."""
+    pid = pid_in(identity)
+    fd = None if pid is None else open_pidfd(pid)
+    if fd is not None and not is_alive(identity):
+        os.close(fd)
+        return None
+    return fd
+
+
+def open_pidfd(pid: int) -> int | None:
+    """A file that becomes readable when the process ends, or None when it is gone already."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None
+
+
+# -- what else is known of a process --------------------------------------------------------------------------------
+
+
+def environment_of(pid: int) -> list[bytes]:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:  # another user's, or gone
+        return []
+
+
+def program_of(pid: int) -> str:
+    """Its name, or the beginning of it; empty if it is gone."""
+    try:
+        with open(f"/proc/{pid}/comm", "rb") as file:
+            return os.fsdecode(file.read().rstrip(b"\n"))
+    except OSError:
+        return ""
+
+
+def command_line_of(pid: int) -> str:
+    """Its program and arguments; empty if it is gone."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return os.fsdecode(file.read(4096).rstrip(b"\0").replace(b"\0", b" "))
+    except OSError:
+        return ""
+
+
+def user_of(pid: int) -> str | None:
+    """Its owner's name; None: it is not to be seen from here (gone, or outside this container)."""
+    try:
+        uid = os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        return None
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def catches(pid: int, number: int) -> bool:
+    """Whether the process has a handler for this signal: to one that has none it might be deadly."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            for line in file:
+                if line.startswith("SigCgt:"):
+                    return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+    except OSError:
+        pass
+    return False
+
+
+def children_of(pid: int) -> list[int]:
+    """Those of all its threads: each has the ones that it has forked."""
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found += [int(child) for child in file.read().split()]
+        return found
+    except OSError:
+        return [p.pid for p in map(read_process, all_pids()) if p is not None and p.parent == pid]
+
+
+class ChildrenList:
+    """Our own children, read often: the file stays open."""
+
+    def __init__(self) -> None:
+        try:
+            self._fd: int | None = os.open(f"/proc/{os.getpid()}/task/{os.getpid()}/children", os.O_RDONLY)
+        except OSError:
+            self._fd = None
+
+    def read(self) -> set[int]:
+        if self._fd is None:
+            return set(children_of(os.getpid()))
+        data = os.pread(self._fd, 1 << 16, 0)
+        while len(data) >= 1024 and (more := os.pread(self._fd, 1 << 16, len(data))):
+            data += more  # the kernel gives a page at a time
+        return {int(child) for child in data.split()}
