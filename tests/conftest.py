@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from duckrow.engines.local.attempt_group import AttemptGroup
+from duckrow.engines.local.cgroups import Cgroups
 from duckrow.engines.local.processes import DAEMON_TAG, TAG
 from duckrow.kernel.process import environment_of
 
@@ -137,6 +139,14 @@ class Duckrow:
             except ProcessLookupError:
                 pass
         until(lambda: not self.processes(), "the end of all processes")
+        for group in self.groups():
+            group.kill()
+            until(group.remove, "the end of a cgroup")
+
+    def groups(self) -> list[AttemptGroup]:
+        """The cgroups of its attempts."""
+        cgroups = Cgroups.find(str(self.home / "keepers"))
+        return [] if cgroups is None else list(cgroups.made())
 
 
 def kill_if_there(pid: int) -> None:

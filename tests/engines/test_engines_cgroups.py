@@ -44,7 +44,7 @@ def cgroups(keepers: Path) -> Iterator[Cgroups]:
     if found is None:
         pytest.skip(find_place(ThisMachine(), os.getpid()).way)
     yield found
-    for group in sorted(found._made(), key=lambda group: -len(group.folder)):
+    for group in sorted(found.made(), key=lambda group: -len(group.folder)):
         end(group)
 
 

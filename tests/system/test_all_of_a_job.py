@@ -69,8 +69,9 @@ def escaped(duckrow: Duckrow) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize("how", HOW)
-def test_a_killed_job_is_gone_with_all_that_ran_away_from_it(duckrow: Duckrow, how: str) -> None:
+@pytest.mark.parametrize(("how", "cgroups"), [*((how, "auto") for how in HOW), ("bare_chain", "off")])
+def test_a_killed_job_is_gone_with_all_that_ran_away_from_it(duckrow: Duckrow, how: str, cgroups: str) -> None:
+    duckrow.env["DUCKROW_CGROUPS"] = cgroups
     duckrow.up("--slots", "1")
     job = begin(duckrow, how)
     assert escaped(duckrow)
@@ -99,6 +100,7 @@ def test_what_ran_away_ends_with_the_job_though_its_daemon_was_killed(duckrow: D
 
 
 def test_what_may_be_anothers_ends_with_the_last_that_it_can_be_of(duckrow: Duckrow) -> None:
+    duckrow.env["DUCKROW_CGROUPS"] = "off"  # with one, it is known whose it is
     duckrow.up("--slots", "2")
     other = duckrow.submit("--", "until test -e other-gate; do sleep 0.01; done")
     duckrow.wait_for(other, "running")

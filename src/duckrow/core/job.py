@@ -145,6 +145,7 @@ class LiveAttempt:
     exit_code: int | None = None
     signal: int | None = None
     exited_at: float | None = None
+    oom_killed: bool | None = None  # some of its processes were, as memory had run out; None: nobody knows whose were
     id: int = field(init=False)  # names the attempt by one number within its state folder
 
     def __post_init__(self) -> None:

@@ -49,6 +49,7 @@ class Ended(NamedTuple):
     at: float
     leftovers: tuple[str, ...]  # processes of the attempt that are still there, in words
     silent: bool  # it has printed nothing and left no file, so it has no folder and no log
+    oom_killed: bool | None = None  # the kernel has killed some of it as memory had run out; None: not counted for it
 
 
 class Gone(NamedTuple):

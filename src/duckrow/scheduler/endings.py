@@ -38,8 +38,9 @@ class Endings:
                 case Started(_, pid, process):
                     attempt.pid, attempt.process = pid, process
                     self._saw_start(attempt, now, ended)
-                case Ended(_, exit_code, signal, at, leftovers, silent):
+                case Ended(_, exit_code, signal, at, leftovers, silent, oom_killed):
                     attempt.exit_code, attempt.signal, attempt.exited_at = exit_code, signal, at
+                    attempt.oom_killed = oom_killed
                     if silent:
                         attempt.log = ""
                     if leftovers:

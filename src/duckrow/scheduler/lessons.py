@@ -33,8 +33,9 @@ class Lessons:
             return None
         lines = last_lines(attempt.log, _LINES) if attempt.log else []
         killed = was_killed(attempt.exit_code, attempt.signal)
-        by_kernel = self._loop.endings.kernel_kills.happened() if killed else None
-        which = ran_out_of_memory(lines, attempt.exit_code, attempt.signal, by_kernel)
+        on_machine = self._loop.endings.kernel_kills.happened() if killed else None  # it may have been a stranger
+        oom_killed = on_machine if attempt.oom_killed is None else attempt.oom_killed
+        which = ran_out_of_memory(lines, attempt.exit_code, attempt.signal, oom_killed)
         if which is None:
             return self._after_mps(attempt, outcome, lines)
         needs = needs_from(attempt.job.needs)

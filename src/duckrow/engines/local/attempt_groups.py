@@ -65,8 +65,8 @@ class AttemptGroups:
                 return int(number)
         return None
 
-    def ran_out_of_memory(self, attempt_id: int) -> bool | None:
-        """Whether the kernel has killed some of it for that; None if it does not count that for this attempt alone."""
+    def oom_killed(self, attempt_id: int) -> bool | None:
+        """Whether the kernel has killed some of it as memory had run out; None if it does not count that by group."""
         group = self._groups.get(attempt_id)
         kills = None if group is None else group.oom_kills()
         return None if kills is None else kills > 0

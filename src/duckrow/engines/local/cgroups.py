@@ -53,17 +53,17 @@ class Cgroups:
 
     def again(self, tags: Collection[str]) -> dict[str, AttemptGroup]:
         """The groups that an earlier host, maybe in another place, has made for these attempts."""
-        made = {os.path.basename(group.folder)[len(self._prefix) :]: group for group in self._made()}
+        made = {os.path.basename(group.folder)[len(self._prefix) :]: group for group in self.made()}
         return {tag: made[tag] for tag in tags if tag in made}
 
     def sweep(self) -> None:
         """Remove what dead hosts have left: empty groups of this state folder whose journal is gone."""
-        for group in self._made():
+        for group in self.made():
             name = _NAME.fullmatch(os.path.basename(group.folder))
             if name and not os.path.exists(f"{self._keepers}/{name['journal']}"):
                 group.remove()
 
-    def _made(self) -> Iterator[AttemptGroup]:
+    def made(self) -> Iterator[AttemptGroup]:
         """All groups of this state folder that are to be seen, and are this user's."""
         for point in mount_points(ThisMachine()):
             for folder, inside, _ in os.walk(point):

@@ -260,7 +260,8 @@ class LocalEngine:
         if remaining and waits and not is_stopped:
             self._reactor.later(waits[0], lambda: self._ended(end, may_leave, waits[1:]))
             return
-        self._report(end._replace(leftovers=tuple(describe(process) for process in remaining)))
+        leftovers = tuple(describe(process) for process in remaining)
+        self._report(end._replace(leftovers=leftovers, oom_killed=self._groups.oom_killed(attempt.id)))
         if remaining:
             self._say_what_is_left(attempt, remaining)
             self._await_leftovers(attempt.id)
