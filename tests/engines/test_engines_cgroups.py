@@ -16,6 +16,7 @@ import pytest
 
 from duckrow.engines.local import group_mover
 from duckrow.engines.local.attempt_group import AttemptGroup
+from duckrow.engines.local.attempt_groups import AttemptGroups
 from duckrow.engines.local.cgroups import Cgroups, leave_attempt_group, tags_by_group
 from duckrow.engines.local.group_mover import Mover
 from duckrow.engines.local.group_moving import move_tree
@@ -324,6 +325,7 @@ def in_place(group: AttemptGroup, code: str, *unshare: str) -> str:
 
 
 PRELUDE = """
+from duckrow.engines.local.attempt_groups import AttemptGroups
 from duckrow.engines.local.cgroups import Cgroups, leave_attempt_group
 from duckrow.kernel.cgroup_place import ThisMachine, find_place
 from duckrow.kernel.process import open_pidfd
@@ -453,6 +455,19 @@ def test_an_attempt_that_takes_more_than_its_limit_is_killed_and_counted(service
 def test_where_memory_is_not_counted_nothing_is_said_of_it(tmp_path: Path) -> None:
     nothing = AttemptGroup(str(tmp_path), str(tmp_path))
     assert (nothing.memory_peak_mb(), nothing.oom_kills(), nothing.set_memory_max(1)) == (None, None, None)
+
+
+def test_the_kills_of_a_group_are_told_of_its_attempt_alone(keepers: Path, tmp_path: Path) -> None:
+    reactor = EpollReactor()
+    groups = AttemptGroups(reactor, str(keepers), "0123456789ab")
+    for attempt_id, kills in ((1, 0), (2, 3)):
+        folder = tmp_path / f"group-{attempt_id}"
+        folder.mkdir()
+        (folder / "memory.events").write_text(f"low 0\noom 9\noom_kill {kills}\noom_group_kill 0\n")
+        groups._groups[attempt_id] = AttemptGroup(str(folder), str(tmp_path))
+    assert [groups.oom_killed(attempt_id) for attempt_id in (1, 2, 3)] == [False, True, None]
+    groups.close()
+    reactor.close()
 
 
 # -- moving those that last -----------------------------------------------------------------------------------------
