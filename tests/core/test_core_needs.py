@@ -22,7 +22,10 @@ def test_only_what_was_said_is_kept() -> None:
 AMOUNT = st.one_of(st.none(), st.integers(1, 1 << 20))
 
 
-@given(st.builds(Needs, AMOUNT, AMOUNT, st.booleans(), st.text(max_size=9), AMOUNT, AMOUNT, st.integers(0, 9)))
+BOOLS = st.booleans()
+
+
+@given(st.builds(Needs, AMOUNT, AMOUNT, BOOLS, st.text(max_size=9), AMOUNT, AMOUNT, BOOLS, st.integers(0, 9)))
 def test_what_is_kept_comes_back(needs: Needs) -> None:
     assert needs_from(needs.as_text()) == needs
 
@@ -64,6 +67,7 @@ def test_one_that_ran_out_of_memory_beside_others_is_alone_whatever_is_known() -
 @pytest.mark.parametrize(
     ("needs", "gpus", "told"),
     [
+        (Needs(mem_limit=True), None, "--mem-limit holds a job to its --mem"),
         (Needs(gpu_mem_mb=1, total_gpu_mem_mb=1), None, "Either --gpu-mem .* or --total-gpu-mem"),
         (Needs(total_gpu_mem_mb=1, auto=True), None, "Either --total-gpu-mem, or leave it to duckrow"),
         (Needs(total_gpu_mem_mb=1), 2, "--total-gpu-mem chooses how many GPUs"),

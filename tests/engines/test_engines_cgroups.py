@@ -24,7 +24,7 @@ from duckrow.engines.local.processes import DAEMON_TAG, TAG, attempts_of, tag_of
 from duckrow.kernel.cgroup_place import HOST_LEAF, VARIABLE, ThisMachine, find_place, mount_points
 from duckrow.kernel.process import environment_of, identity_of, open_pidfd, read_process
 from duckrow.scheduler.reactor import EpollReactor
-from tests.conftest import is_running, until
+from tests.conftest import Duckrow, is_running, until
 
 TAG_7 = tag_of("0123456789ab", 7)
 NOBODY = 65534
@@ -422,7 +422,7 @@ IN_SERVICE = f"""
 group = Cgroups.find("/nowhere").make("0123456789ab.1")
 print(group.folder)
 if {{limit}}:
-    assert group.set_memory_max({{limit}}) in (True, None)
+    assert group.limit_memory({{limit}})
 code = subprocess.run(group.entering([sys.executable, "-c", "{GREEDY}"])).returncode
 print(code, group.memory_peak_mb(), group.oom_kills())
 assert group.remove()
@@ -452,9 +452,21 @@ def test_an_attempt_that_takes_more_than_its_limit_is_killed_and_counted(service
     assert figures == "-9 40 1"
 
 
+def test_a_job_is_held_to_its_memory_on_request(service: AttemptGroup, duckrow: Duckrow) -> None:
+    if "memory" not in Path(f"{service.folder}/cgroup.controllers").read_text():
+        pytest.skip("the memory controller of this machine is not that of cgroup v2")
+    (duckrow.work / "commands").write_text(f"{sys.executable} -c 'bytearray(100 << 20)'\n")
+    run = duckrow.command("run", "--slots", "1", "--mem", "40M", "--mem-limit", "commands")
+    host = AttemptGroup(f"{service.folder}/{HOST_LEAF}", service.folder)
+    done = subprocess.run(host.entering(run), env=duckrow.env, cwd=duckrow.work, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    outcomes = [outcome for (outcome,) in duckrow.sql("SELECT outcome FROM attempts ORDER BY number")]
+    assert outcomes == ["out-of-memory", "out-of-memory", "succeeded"]
+
+
 def test_where_memory_is_not_counted_nothing_is_said_of_it(tmp_path: Path) -> None:
     nothing = AttemptGroup(str(tmp_path), str(tmp_path))
-    assert (nothing.memory_peak_mb(), nothing.oom_kills(), nothing.set_memory_max(1)) == (None, None, None)
+    assert (nothing.memory_peak_mb(), nothing.oom_kills(), nothing.limit_memory(1)) == (None, None, False)
 
 
 def test_the_kills_of_a_group_are_told_of_its_attempt_alone(keepers: Path, tmp_path: Path) -> None:

@@ -76,3 +76,11 @@ def test_that_the_kernel_killed_a_stranger_does_not_mislead_where_it_counts_by_j
     attempt.job.needs = None
     verdict = Lessons(loop).after(attempt, Outcome.FAILED, None)
     assert (verdict and verdict.outcome) == outcome
+
+
+def test_a_job_is_not_started_where_its_memory_cannot_be_limited(duckrow: Duckrow) -> None:
+    duckrow.env["DUCKROW_CGROUPS"] = "off"
+    run = duckrow("run", "--slots", "1", "--mem", "100M", "--mem-limit", "--", "touch began", ok=False)
+    assert "could not be started: no cgroup that counts memory is to be had here" in run.stderr
+    assert not (duckrow.work / "began").exists()
+    assert "Say how much that is" in duckrow("run", "--mem-limit", "--", "true", ok=False).stderr

@@ -49,6 +49,7 @@ class Options(TypedDict, total=False):
     total_gpu_mem: int | str | None  # on all its GPUs together
     cpus: int | None
     mem: int | str | None  # of the machine
+    mem_limit: bool | None  # the kernel ends it if it takes more
     on: str | None  # a cluster: "slurm", or one of the settings
     slurm: Mapping[str, Any] | None  # what is asked of it: {"partition": "dev", "time": "2h", "gres": "gpu:4"}
 
@@ -137,6 +138,7 @@ def _needs(given: Mapping[str, Any]) -> Needs:
         auto=auto,
         cpus=given.get("cpus"),
         mem_mb=_megabytes(given, "mem"),
+        mem_limit=bool(given.get("mem_limit")),
     )
 
 

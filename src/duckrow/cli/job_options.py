@@ -111,6 +111,7 @@ _JOB_OPTIONS = [
     click.option("--memory-params", help="With auto: parameters that decide the memory (batch_size,model)."),
     click.option("--cpus", type=click.IntRange(1), help="Cores that it needs."),
     click.option("--mem", type=MEGABYTES, help="Memory of the machine that it needs (16G)."),
+    click.option("--mem-limit", is_flag=True, help="Have the kernel end it if it takes more than --mem."),
     click.option(
         "--preload", type=MODULES, help="Fork it from a Python that has imported these (torch,numpy): a warm start."
     ),
@@ -139,6 +140,7 @@ class JobOptions:
     memory_params: str | None = None
     cpus: int | None = None
     mem: int | None = None
+    mem_limit: bool = False
     priority: int = DEFAULT_PRIORITY  # as the settings say; not every verb has an option for it
 
     @property
@@ -149,7 +151,7 @@ class JobOptions:
     def needs(
         self, cwd: str, command: str, pattern: str | None = None, point: Mapping[str, Any] | None = None
     ) -> Needs:
-        if not (self.by_memory or self.cpus or self.mem or self.memory_params):
+        if not (self.by_memory or self.cpus or self.mem or self.mem_limit or self.memory_params):
             return NO_NEEDS
         auto = self.pack or self.gpu_mem == AUTO
         if self.pack and self.gpu_mem not in (None, AUTO):
@@ -162,6 +164,7 @@ class JobOptions:
             recipe=recipe_of(cwd, command, pattern, deciding, point) if auto else "",
             cpus=self.cpus,
             mem_mb=self.mem,
+            mem_limit=self.mem_limit,
         )
 
     def spec(

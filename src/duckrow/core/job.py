@@ -79,6 +79,8 @@ class JobSpec:
                 raise UsageError(f"{what.capitalize()} cannot be negative: {value}.")
         if self.needs is not NO_NEEDS:
             check_needs(self.needs, self.gpus)
+            if self.needs.mem_limit and self.preload is not None:
+                raise UsageError("--mem-limit does not go with --preload: a warm start shares memory with other runs.")
         self.name = self.name or name_of_command(self.command)
         check_name("project", self.project)
         check_name("name", self.name)

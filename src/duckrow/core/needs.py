@@ -16,6 +16,7 @@ class Needs(NamedTuple):
     recipe: str = ""  # what makes two jobs alike for their memory
     cpus: int | None = None
     mem_mb: int | None = None
+    mem_limit: bool = False  # that memory is all it gets: the kernel ends what takes more
     # What it has learned the hard way.
     ooms: int = 0  # how often it has run out of memory
     alone: bool = False  # beside others it did: it gets a GPU to itself
@@ -47,6 +48,8 @@ def check_needs(needs: Needs, gpus: int | None) -> None:
         raise UsageError("--total-gpu-mem chooses how many GPUs there are. Leave the number away, or use --gpu-mem.")
     if gpus == 0 and (needs.gpu_mem_mb or needs.total_gpu_mem_mb or needs.auto):
         raise UsageError("A job without a GPU needs no GPU memory. Leave one of the two away.")
+    if needs.mem_limit and needs.mem_mb is None:
+        raise UsageError("--mem-limit holds a job to its --mem. Say how much that is: --mem 16G --mem-limit.")
     for what, value in (
         ("--gpu-mem", needs.gpu_mem_mb),
         ("--total-gpu-mem", needs.total_gpu_mem_mb),

@@ -80,10 +80,10 @@ class AttemptGroup:
                 return int(line.split()[1])
         return None
 
-    def set_memory_max(self, megabytes: int) -> bool | None:
+    def limit_memory(self, megabytes: int) -> bool:
         """Have the kernel end processes of the attempt that want more. False if it does not obey."""
-        path = f"{self.folder}/memory.max"
-        return write_to_kernel(path, str(megabytes << 20)) if os.path.exists(path) else None
+        write_to_kernel(f"{self.folder}/memory.swap.max", "0")  # else it would only become slow; not all have swap
+        return write_to_kernel(f"{self.folder}/memory.max", str(megabytes << 20))
 
 
 def has_ended(pidfd: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 
 from duckrow.core.job import LiveAttempt
@@ -11,6 +12,7 @@ from duckrow.engines.local.cgroups import tags_by_group
 from duckrow.engines.local.group_mover import Mover
 from duckrow.engines.local.processes import tag_of
 
+_NO_LIMIT = "no cgroup that counts memory is to be had here, so the kernel cannot limit that of a job"
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 0.002, 0.5
 
 
@@ -32,6 +34,16 @@ class AttemptGroups:
         if attempt.id not in self._groups:
             self._expected.add(attempt.id)
             self._mover.expect(attempt.id, tag_of(attempt.keeper, attempt.id), process)
+
+    def make_for(self, attempt: LiveAttempt, limit_mb: int) -> AttemptGroup:
+        """A group to be born in, which holds it to this much memory. Raises OSError where that is not to be had."""
+        cgroups = self._mover.cgroups()
+        group = None if cgroups is None else cgroups.make(tag_of(attempt.keeper, attempt.id))
+        if group is not None:
+            self._groups[attempt.id] = group
+            if group.limit_memory(limit_mb):
+                return group
+        raise OSError(errno.EOPNOTSUPP, f"{_NO_LIMIT} (--mem-limit)")
 
     def find_again(self, attempts: Iterable[LiveAttempt]) -> None:
         """Those that an earlier host has made for these attempts."""

@@ -56,10 +56,10 @@ class LocalEngine:
         self._journal = link.journal
         self._link = link
         self._nests = Nests(reactor)
-        self._spawner = Spawner(link, variables_of, output, self._nests)
+        self._groups = AttemptGroups(reactor, keepers_folder, link.journal.name)
+        self._spawner = Spawner(link, variables_of, output, self._nests, self._groups)
         self._writes_logs = output == "log"
         self._children = Children()
-        self._groups = AttemptGroups(reactor, keepers_folder, link.journal.name)
         self._processes = AttemptProcesses(self._children, self._groups, in_our_session=output == "terminal")
         self._watched: dict[int, LiveAttempt] = {}
         self._logs_open: set[int] = set()  # attempts whose capped log the keeper is still writing

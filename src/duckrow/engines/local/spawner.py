@@ -6,7 +6,9 @@ import os
 import signal
 from collections.abc import Callable
 
+from duckrow.core.needs import needs_from
 from duckrow.core.ports import StartOrder
+from duckrow.engines.local.attempt_groups import AttemptGroups
 from duckrow.engines.local.keeper_link import KeeperLink
 from duckrow.engines.local.processes import TAG, tag_of
 from duckrow.engines.local.warm import Nests
@@ -32,10 +34,16 @@ class Spawner:
     """`output`: `log` (each attempt to its own), `inherit` (where we write) or `terminal` (and read, too)."""
 
     def __init__(
-        self, link: KeeperLink, variables_of: Callable[[int], dict[str, str]], output: str, nests: Nests
+        self,
+        link: KeeperLink,
+        variables_of: Callable[[int], dict[str, str]],
+        output: str,
+        nests: Nests,
+        groups: AttemptGroups,
     ) -> None:
         self._link = link
         self._nests = nests
+        self._groups = groups
         self._variables_of = variables_of
         self._output = output
         self._null = os.open(os.devnull, os.O_RDONLY)
@@ -70,13 +78,15 @@ class Spawner:
             argv = [job.shell, "-c", job.command]
             if len(job.command) > LONGEST_ARGUMENT:
                 argv = [job.shell, _write_script(order.folder, job.command)]
+            if job.needs is not None and (needs := needs_from(job.needs)).mem_limit:
+                argv = self._groups.make_for(order.attempt, needs.mem_mb or 0).entering(argv)
             self._go_to(job.cwd)
             if job.preload is not None:
                 pid = self._start_warm(order, log)
                 if pid is not None:
                     return pid
             return os.posix_spawn(
-                job.shell,
+                argv[0],
                 argv,
                 self._environment(order),
                 file_actions=actions,

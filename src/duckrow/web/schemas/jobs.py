@@ -70,6 +70,7 @@ class Needs(BaseModel):
     recipe: str | None = None
     cpus: int | None = None
     mem_mb: int | None = None
+    mem_limit: bool | None = None
     ooms: int | None = None
     alone: bool | None = None
     larger_than_mb: int | None = None
