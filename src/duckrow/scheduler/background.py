@@ -25,6 +25,8 @@ from duckrow.store.hosts import DAEMON, HostStore, is_alive, seats_from
 
 def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool) -> None:
     """Be the daemon. Without `dispatch` it only looks after what runs."""
+    if os.environ.get(TAG) == DAEMON_TAG:
+        leave_attempt_group()  # a job may have started it, and would end it
     folder = state_folder()
     database = Database(folder)
     choice = remembered(database, choice)
@@ -38,7 +40,6 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool) 
     )
     keep(database, choice)  # now that it has turned out to be possible
     database.close()
-    leave_attempt_group()
     link = fork_host(folder.keepers, speaks=False)
     try:
         serve(folder, offer, link, ready, dispatch)
