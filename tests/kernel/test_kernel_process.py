@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,6 +128,16 @@ def test_the_children_of_a_process_are_known(begin: Begin) -> None:
     assert children_of(parent) == [child]
     assert parent in children_of(os.getpid())
     assert children_of(NOBODY) == []
+
+
+def test_what_a_thread_has_forked_is_a_child_too(begin: Begin) -> None:
+    fork = "p = subprocess.Popen(['sleep', '60']); print(p.pid, flush=True); p.wait()"
+    code = f"import subprocess, threading\ndef fork():\n    {fork}\nthreading.Thread(target=fork).start()"
+    parent = begin(sys.executable, "-c", code)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    begin.end_with_test(child)
+    assert children_of(parent.pid) == [child]
 
 
 def test_our_own_children_are_known_at_each_look(begin: Begin) -> None:
