@@ -599,6 +599,17 @@ def test_why_tells_of_the_memory_that_a_job_waits_for(duckrow: Duckrow, gpus: Fa
     assert f"job {first}" in told
 
 
+def test_why_tells_of_memory_that_no_process_has(duckrow: Duckrow, gpus: FakeGpus) -> None:
+    add(gpus, 1)
+    gpus.change(0, unowned_mb=20_000)
+    bring_up(duckrow)
+    job = duckrow.submit("--gpu-mem", "9G", "--", "true")
+    until(lambda: "of GPU 0 belong to no process" in duckrow("why", str(job)).stdout, "the reason")
+    assert duckrow.state(job) == "queued"
+    gpus.change(0, unowned_mb=0)
+    duckrow.wait_for(job, "succeeded")
+
+
 def test_peaks_and_utilization_are_told(duckrow: Duckrow, gpus: FakeGpus) -> None:
     add(gpus, 1)
     duckrow("run", "--gpu-mem", "9G", stdin=lines(gpus.job("--ramp", "0:7000", "--hold", "0.9", "--util", "40"), 3))

@@ -87,11 +87,13 @@ def why(client: Client, job_id: int) -> list[str]:
             turn=_turn(facts),
             ahead=tuple((_turn(row), _ask(row, peaks)) for row in ahead),
             ahead_count=count,
+            ownerless_mb=_ownerless_mb(client, now),
         )
     )
 
 
 _FRESH_S = 30.0  # an older reading says nothing of now
+_WORTH_TELLING_MB = 1024
 
 
 def _machine(client: Client, host_id: int, now: float) -> Machine:
@@ -116,6 +118,20 @@ def _machine(client: Client, host_id: int, now: float) -> Machine:
 def _ignored_mb(reading: KeptReading) -> int:
     """What those take who make a GPU no less idle."""
     return sum(process["mb"] or 0 for process in reading.told["processes"] if process.get("ignored"))
+
+
+def _ownerless_mb(client: Client, now: float) -> dict[str, int]:
+    """Memory that stays without a process is told, and not waited for in silence."""
+    left = {}
+    for gpu, kept in ReadingStore(client.database).readings().items():
+        told, processes = kept.told, kept.told["processes"]
+        used_mb = (told.get("total_mb") or 0) - (told.get("free_mb") or 0)
+        left_mb = used_mb - sum(process["mb"] or 0 for process in processes)
+        # What others use counts ours out; the driver keeps some for itself.
+        is_told = now - kept.at < _FRESH_S and all(process["mb"] is not None for process in processes)
+        if is_told and min(left_mb, int(told.get("foreign_mb") or 0)) >= _WORTH_TELLING_MB:
+            left[gpu] = left_mb
+    return left
 
 
 def _peaks(client: Client) -> dict[str, int]:
