@@ -43,12 +43,16 @@ class GpuView:
     def devices(self) -> list[dict[str, Any]]:
         """Each device with its jobs, as Client.devices, and what was read of it."""
         hosts = self._client.living_hosts()
-        gpus = _gpus_of(hosts)
-        readings = self._fresh(gpus) if gpus else {}
+        readings = self.readings(hosts)
         sizes: dict[str, int] = {}
         for host in hosts:
             sizes.update(self._client.hosts.machine(host.id).total_mb)
         return [_described(device, readings.get(device["device"]), sizes) for device in self._client.devices()]
+
+    def readings(self, hosts: list[HostRow]) -> dict[str, KeptReading]:
+        """Of each GPU that these give out, as far as they have told."""
+        gpus = _gpus_of(hosts)
+        return self._fresh(gpus) if gpus else {}
 
     def _fresh(self, gpus: dict[str, float]) -> dict[str, KeptReading]:
         """`gpus`: since when each is given out. What was told of them, as new as can be had without long waiting."""

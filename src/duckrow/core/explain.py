@@ -134,12 +134,14 @@ def _memory_reasons(job: Waiting, gpus: Sequence[str]) -> list[str]:
         free = format_mb(max(job.machine.free_mb(gpu, job.booked), 0))
         others = job.machine.foreign_mb.get(gpu, 0)
         told.append(f"GPU {gpu} has {free} free" + (f", others use {format_mb(others)} of it" if others else ""))
-        if gpu in job.ownerless_mb:
-            told.append(
-                f"{format_mb(job.ownerless_mb[gpu])} of GPU {gpu} belong to no process that can be seen: one outside "
-                "this container has them, or they are freed by a reset (nvidia-smi --gpu-reset)"
-            )
-    return [f"it needs {_wanted(job.ask)}", *told]
+    return [f"it needs {_wanted(job.ask)}", *told, *(_ownerless(job, gpu) for gpu in gpus if gpu in job.ownerless_mb)]
+
+
+def _ownerless(job: Waiting, gpu: str) -> str:
+    return (
+        f"{format_mb(job.ownerless_mb[gpu])} of GPU {gpu} belong to no process that can be seen: one outside this "
+        "container has them, or a reset frees them (nvidia-smi --gpu-reset)"
+    )
 
 
 def _is_unread(machine: Machine, gpu: str) -> bool:
