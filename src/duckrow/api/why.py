@@ -38,7 +38,7 @@ def why(client: Client, job_id: int) -> list[str]:
         return [f"it waits for a SLURM job of batch {host.name} to take it{note}; `duckrow batches` shows which run"]
     alive = is_alive(client.folder, host.id)
     history = history_of(client)
-    machine = _machine(client, host.id, now)
+    machine = _machine(client, host.id)
     peaks = _peaks(client)
     room = {CORES: machine.cpus or 0, MEMORY: machine.mem_mb or 0}
     booked = Ledger()
@@ -94,14 +94,14 @@ def why(client: Client, job_id: int) -> list[str]:
 _FRESH_S = 30.0  # an older reading says nothing of now
 
 
-def _machine(client: Client, host_id: int, now: float) -> Machine:
+def _machine(client: Client, host_id: int) -> Machine:
     """The host's machine, with what others use as it was last told."""
     base = client.hosts.machine(host_id)
-    kept = ReadingStore(client.database).readings()
+    kept, mono = ReadingStore(client.database).readings(), time.monotonic()
     foreign = {
         gpu: int(kept[gpu].told.get("foreign_mb") or 0)
         for gpu in base.total_mb
-        if gpu in kept and now - kept[gpu].at < _FRESH_S
+        if gpu in kept and 0 <= mono - kept[gpu].mono < _FRESH_S
     }
     pressure = {
         gpu: -(-(foreign.get(gpu, 0) + base.policy.margin_of(total)) * WHOLE // total)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 
 from duckrow.core.errors import StateError
@@ -102,6 +103,7 @@ def file_system_of(path: str, mounts: str = "/proc/self/mounts") -> str:
     return kind
 
 
+@functools.cache
 def boot_id() -> str:
     """Names this boot of the machine: processes of an earlier one are all gone."""
     try:

@@ -189,7 +189,7 @@ class LocalEngine:
     def _hatched(self) -> None:
         orders, self._for_nest = list(self._for_nest.values()), {}
         for order in orders:
-            order.attempt.started_at = time.time()
+            order.attempt.started = self._reactor.now()
         self.start(orders)
 
     def _start(self, order: StartOrder) -> None:
@@ -289,7 +289,7 @@ class LocalEngine:
     ) -> None:
         attempt = self._watched[attempt_id]
         # That there are orphans does not say whose; an attempt that we stop must be gone entirely.
-        if leftovers or attempt.stop_began_at is not None:
+        if leftovers or attempt.stop_began_mono is not None:
             leftovers = bool(self._remaining(attempt))
         self._report(Ended(attempt_id, exit_code, number, at, leftovers, silent))
         if leftovers:
@@ -304,7 +304,7 @@ class LocalEngine:
             successor = self._lined_up.pop(report.attempt_id, None)
             if successor is not None:
                 self._waiting.discard(successor.attempt.id)
-                successor.attempt.started_at = time.time()
+                successor.attempt.started = self._reactor.now()
                 self.start([successor])
 
     # -- leftovers --------------------------------------------------------------------------------------------
