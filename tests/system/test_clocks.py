@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import time
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -129,3 +133,30 @@ def test_a_time_of_day_follows_a_clock_that_is_set(daemon: Duckrow, clock: FakeC
     clock.step(3 * HOUR_S + 1)
     nudge(daemon)
     daemon.wait_for(job, "succeeded")
+
+
+def test_a_job_that_ends_while_the_daemon_is_stopped_keeps_its_own_time(duckrow: Duckrow) -> None:
+    daemon_pid = duckrow.up("--slots", "2")
+    ends, goes_on = (duckrow.submit("--", f"until [ -e {gate} ]; do sleep 0.02; done") for gate in ("gate", "later"))
+    duckrow.wait_for(ends, "running")
+    duckrow.wait_for(goes_on, "running")
+    pid = duckrow.job(ends)["pid"]
+    os.kill(daemon_pid, signal.SIGSTOP)
+    until(lambda: state_of(daemon_pid) == "T", "the daemon to be stopped")
+    (duckrow.work / "gate").touch()
+    until(lambda: state_of(pid) == "Z", "the end of the job")
+    ended_at = time.time()
+    until(lambda: time.time() > ended_at + 1, "some time to pass")
+    went_on_at = time.time()
+    os.kill(daemon_pid, signal.SIGCONT)
+    duckrow.wait_for(ends, "succeeded")
+    assert duckrow.job(ends)["ended_at"] < went_on_at
+    assert duckrow.job(ends)["exit_code"] == 0
+    (duckrow.work / "later").touch()
+    duckrow.wait_for(goes_on, "succeeded")
+    assert duckrow.job(goes_on)["ended_at"] > went_on_at
+
+
+def state_of(pid: int) -> str:
+    """As the kernel abbreviates it."""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]

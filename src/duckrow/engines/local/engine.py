@@ -253,7 +253,7 @@ class LocalEngine:
                 self._orphans.discard(pid)
 
     def _own_ended(self, attempt_id: int, exit_code: int | None, number: int | None) -> None:
-        at = time.time()
+        at = self._link.ended_at(attempt_id) or time.time()
         leftovers = self._has_new_orphans()
         silent = not leftovers and self._spawner.keep_folder(attempt_id)
         self._spawner.forget_folder(attempt_id)

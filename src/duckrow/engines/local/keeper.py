@@ -25,6 +25,7 @@ from typing import NoReturn
 from duckrow.engines.local.capped_log import CappedLog
 from duckrow.engines.local.journal import JournalWriter
 from duckrow.engines.local.processes import TAG, TAG_PREFIX, children_of, environment_of, read_process, tag_of
+from duckrow.engines.local.stopped_host import StoppedHost, end_told
 
 _PR_SET_CHILD_SUBREAPER = 36
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2, signal.SIGCHLD)
@@ -40,6 +41,9 @@ class KeeperLink:
         self.journal = journal
         self._control = control
         self.keeper_pid = keeper_pid
+        self._was_stopped = False
+        self._ends: dict[int, float] = {}  # attempt -> when it ended while we were stopped
+        signal.signal(signal.SIGCONT, lambda *_: self._went_on())
 
     @property
     def fd(self) -> int:
@@ -53,11 +57,37 @@ class KeeperLink:
         self._control.sendmsg([message], rights)
 
     def emptied(self) -> int | None:
-        """An attempt whose log is complete."""
+        """An attempt whose log is complete; 0 if the keeper had something else to tell, None if it is dead."""
         try:
-            return int(self._control.recv(64) or 0) or None
+            message = self._control.recv(64)
         except OSError:
             return None
+        return self._take_in(message) if message else None
+
+    def ended_at(self, attempt_id: int) -> float | None:
+        """When an attempt of ours ended, if that was while we were stopped and the keeper was not."""
+        if self._was_stopped:
+            self._was_stopped = False
+            self._take_in_all()
+        return self._ends.pop(attempt_id, None)
+
+    def _went_on(self) -> None:
+        self._was_stopped = True
+
+    def _take_in_all(self) -> None:
+        """Of a log that is complete the engine hears a moment later, by its own patience."""
+        try:
+            while message := self._control.recv(64, socket.MSG_DONTWAIT):
+                self._take_in(message)
+        except OSError:
+            pass  # that was all
+
+    def _take_in(self, message: bytes) -> int:
+        end = end_told(message)
+        if end is None:
+            return int(message)
+        self._ends[end[0]] = end[1]
+        return 0
 
 
 def fork_host(keepers_folder: str, *, speaks: bool, heirless: bool = False) -> KeeperLink:
@@ -127,7 +157,9 @@ class _Keeper:
 
     def _stand_by(self) -> int:
         assert self._control is not None
+        assert self._host_pid is not None
         _close_all_but(self._journal.fd, self._control.fileno())
+        stopped = StoppedHost(self._host_pid, self._journal, self._control, self._poller)
         news = self._listen_to_signals()
         self._poller.register(news, select.POLLIN)
         self._poller.register(self._control.fileno(), select.POLLIN)
@@ -135,10 +167,12 @@ class _Keeper:
             for fd, _ in self._poller.poll():
                 if fd == news:
                     self._pass_on(os.read(news, 2))
+                    stopped.look()
                 elif fd == self._control.fileno():
                     self._take_pipe()
                 else:
                     self._pump(fd)
+                    stopped.saw(fd)
             status = self._host_status()
             if status is not None:
                 return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
