@@ -116,7 +116,9 @@ class TickStore:
                     "keeper": attempt.keeper,
                     "holds": self._text_of(attempt.holds),
                     "log": to_sql(attempt.log),
-                    **attempt.started._asdict(),
+                    "wall": attempt.started.wall,
+                    "mono": attempt.started.mono,
+                    "boot": attempt.started.boot,
                 },
             )
 
