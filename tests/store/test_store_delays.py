@@ -9,6 +9,7 @@ import pytest
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.retry import Verdict
 from duckrow.store import delays
+from duckrow.store.connection import load_queries
 from tests.store.shelf import Shelf, at
 
 AGAIN = Verdict(Outcome.FAILED, True, 60.0, uses_retry=True)
@@ -90,7 +91,14 @@ def test_when_the_clock_is_set_the_wall_time_of_a_delay_is_told_by_it(shelf: She
 
 
 def test_the_next_that_is_due_is_found_without_reading_all_jobs(shelf: Shelf) -> None:
-    for name in ("next_at_a_time", "next_delayed", "release_at_a_time", "release_delayed"):
-        statement = delays._SQL[name]
-        plan = shelf.database.all(f"EXPLAIN QUERY PLAN {statement}", {"wall": 1.0, "boot": 1.0})
-        assert all("INDEX" in row["detail"] for row in plan), (name, [row["detail"] for row in plan])
+    for name, index in (
+        ("next_at_a_time", "jobs_at_a_time"),
+        ("next_delayed", "jobs_delayed"),
+        ("release_at_a_time", "jobs_at_a_time"),
+        ("release_delayed", "jobs_delayed"),
+        ("end_delays_of_earlier_boots", "jobs_delayed"),
+        ("restate_delays", "jobs_delayed"),
+    ):
+        values = {"wall": 1.0, "boot": 1.0, "boot_id": "b", "wall_at_boot": 1.0}
+        steps = shelf.database.all(f"EXPLAIN QUERY PLAN {load_queries('delays')[name]}", values)
+        assert all(index in row["detail"] for row in steps), (name, [row["detail"] for row in steps])
