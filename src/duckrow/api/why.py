@@ -40,7 +40,7 @@ def why(client: Client, job_id: int) -> list[str]:
     alive = is_alive(client.folder, host.id)
     history = history_of(client)
     kept = GpuView(client).readings([host] if alive else [])
-    machine = _machine(client, host.id, kept, now)
+    machine = _machine(client, host.id, kept)
     peaks = _peaks(client)
     room = {CORES: machine.cpus or 0, MEMORY: machine.mem_mb or 0}
     booked = Ledger()
@@ -98,13 +98,14 @@ _FRESH_S = 30.0  # an older reading says nothing of now
 _WORTH_TELLING_MB = 1024
 
 
-def _machine(client: Client, host_id: int, kept: Mapping[str, KeptReading], now: float) -> Machine:
+def _machine(client: Client, host_id: int, kept: Mapping[str, KeptReading]) -> Machine:
     """The host's machine, with what others use as it was last told."""
     base = client.hosts.machine(host_id)
+    mono = time.monotonic()
     foreign = {
         gpu: int(kept[gpu].told.get("foreign_mb") or 0)
         for gpu in base.total_mb
-        if gpu in kept and now - kept[gpu].at < _FRESH_S
+        if gpu in kept and 0 <= mono - kept[gpu].mono < _FRESH_S
     }
     pressure = {
         gpu: -(-(foreign.get(gpu, 0) + base.policy.margin_of(total)) * WHOLE // total)

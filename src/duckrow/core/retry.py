@@ -1,4 +1,4 @@
-"""What follows the end of an attempt: is the job done, or is it tried again, and when?"""
+"""What follows the end of an attempt: is the job done, or is it tried again, and after how long?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Verdict(NamedTuple):
 
     outcome: Outcome
     again: bool
-    not_before: float | None = None
+    wait_s: float = 0.0  # before it is tried again
     uses_retry: bool = False
     detail: str = ""
 
@@ -29,7 +29,6 @@ def after_end(
     outcome: Outcome,
     exit_code: int | None,
     ran_s: float,
-    now: float,
     wanted_dead: bool,
     detail: str = "",
 ) -> Verdict:
@@ -38,9 +37,9 @@ def after_end(
         return Verdict(outcome, again=False, detail=detail)
     if exit_code == EXIT_REQUEUE:
         wait_s = _HASTY_S if ran_s < _HASTY_S else 0.0
-        return Verdict(outcome, True, now + wait_s if wait_s else None, detail="asked to be requeued (exit 75)")
+        return Verdict(outcome, True, wait_s, detail="asked to be requeued (exit 75)")
     if job.retries_used < job.retries:
         wait_s = min(job.backoff_s * 2 ** min(job.retries_used, 30), LONGEST_BACKOFF_S)
         story = f"{outcome}, retry {job.retries_used + 1} of {job.retries}"
-        return Verdict(outcome, True, now + wait_s if wait_s else None, uses_retry=True, detail=story)
+        return Verdict(outcome, True, wait_s, uses_retry=True, detail=story)
     return Verdict(outcome, again=False, detail=detail)

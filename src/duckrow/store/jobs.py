@@ -13,6 +13,7 @@ from duckrow.core.needs import needs_from
 from duckrow.core.selection import Selection
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
+from duckrow.store.delays import delayed
 
 _SQL = load_queries("jobs")
 
@@ -41,7 +42,7 @@ class JobStore:
 
         `environment`: what they have in common.
         """
-        now = time.time()
+        now, boot = time.time(), time.clock_gettime(time.CLOCK_BOOTTIME)
         environment_id = self.keep_environment(environment)
         of_variables: dict[tuple[tuple[str, str], ...], int] = {}
 
@@ -76,7 +77,7 @@ class JobStore:
                 spec.priority,
                 job_id,
                 spec.held,
-                spec.not_before,
+                *((spec.not_before, None, None) if spec.delay_s is None else delayed(spec.delay_s, now, boot)),
                 spec.if_broken,
                 None if spec.array_index is None else first,
                 spec.array_index,

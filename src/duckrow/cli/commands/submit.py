@@ -123,7 +123,8 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     for spec in specs:
         spec.held = values["hold"]
         spec.if_broken = values["if_broken"]
-        spec.not_before = None if values["begin"] is None else _begin(values["begin"])
+        if values["begin"] is not None:
+            spec.not_before, spec.delay_s = _begin(values["begin"])
         spec.priority = spec.priority if values["priority"] is None else values["priority"]
     array = None if values["array"] is None else parse_array(values["array"])
     if array is not None:
@@ -168,7 +169,8 @@ def _submit_on(
     return _wait(client, ids) if values["waits"] else EXIT_OK
 
 
-def _begin(text: str) -> float:
+def _begin(text: str) -> tuple[float | None, float | None]:
+    """(not before, delay)."""
     from duckrow.api.begin import parse_begin
 
     return parse_begin(text)

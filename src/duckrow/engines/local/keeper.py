@@ -30,6 +30,7 @@ from duckrow.engines.local.log_pump import LogPump
 from duckrow.engines.local.orphans import untagged_orphans
 from duckrow.engines.local.process_tree import kill_tree
 from duckrow.engines.local.processes import TAG, TAG_PREFIX, Trace, tag_of
+from duckrow.engines.local.stopped_host import StoppedHost
 from duckrow.kernel.inotify import FileWatch
 from duckrow.kernel.process import children_of, environment_of, open_pidfd, read_process
 
@@ -117,6 +118,8 @@ class _Keeper:
         _close_all_but(self._journal.fd, self._control.fileno(), *self._own_fds())
         _allow_many_files()
         self._control.setblocking(False)
+        assert self._host_pid is not None
+        stopped = StoppedHost(self._host_pid, self._journal, self._control, self._poller)
         news = self._listen_to_signals()
         self._poller.register(news, select.POLLIN)
         self._poller.register(self._control.fileno(), select.POLLIN)
@@ -124,10 +127,12 @@ class _Keeper:
             for fd, _ in self._poller.poll():
                 if fd == news:
                     self._pass_on(os.read(news, 2))
+                    stopped.look()
                 elif self._control is not None and fd == self._control.fileno():
                     self._take_from_host()
                 else:
                     self._pump.pump(fd)
+                    stopped.saw(fd)
             status = self._host_status()
             if status is not None:
                 return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)

@@ -6,8 +6,9 @@ SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0)
 -- name: insert_job
 INSERT INTO jobs (id, host_id, project, name, command, cwd, environment_id, shell, gpus, outfile, max_log_bytes,
                   timeout_s, notice_signal, notice_s, grace_s, retries, backoff_s, priority, position, held,
-                  not_before, if_broken, array_id, array_index, folder, preload, needs, created_at, changed_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                  not_before, not_before_boot, not_before_boot_id, if_broken, array_id, array_index, folder,
+                  preload, needs, created_at, changed_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: insert_point
 INSERT INTO points (job_id, sweep_id, key, parameters) VALUES (?, ?, ?, ?)
