@@ -48,7 +48,7 @@ def serve(folder: Folder, offer: Offer, link: KeeperLink, ready: Callable[[], No
     ends_with_its_jobs = False
     asked_to_end: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.reactor.on_signal(number, lambda number=number: asked_to_end.append(number))  # type: ignore[misc]
+        loop.signals.on(number, lambda number=number: asked_to_end.append(number))  # type: ignore[misc]
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def end_all() -> None:
@@ -57,7 +57,7 @@ def serve(folder: Folder, offer: Offer, link: KeeperLink, ready: Callable[[], No
         loop.dispatching = False
         loop.stop_all = 1
 
-    loop.reactor.on_signal(signal.SIGQUIT, end_all)
+    loop.signals.on(signal.SIGQUIT, end_all)
     loop.begin()
     loop.turn(0)
     _log(f"The daemon runs as process {os.getpid()} over {plural(len(offer.seats), 'seat')}.")

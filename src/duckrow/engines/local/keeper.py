@@ -17,7 +17,6 @@ import select
 import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Iterable
 from typing import NoReturn
@@ -25,9 +24,9 @@ from typing import NoReturn
 from duckrow.engines.local.capped_log import CappedLog
 from duckrow.engines.local.journal import JournalWriter
 from duckrow.engines.local.processes import TAG, TAG_PREFIX, children_of, environment_of, read_process, tag_of
+from duckrow.engines.local.signal_link import HEARD, HostEnd, KeeperEnd, signal_link
 
 _PR_SET_CHILD_SUBREAPER = 36
-_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2, signal.SIGCHLD)
 _READ_BYTES = 1 << 18
 _FULL_DISK_S = 0.2
 _EXEC_S = 1.0
@@ -36,9 +35,10 @@ _EXEC_S = 1.0
 class KeeperLink:
     """What a host has of its keeper."""
 
-    def __init__(self, journal: JournalWriter, control: socket.socket, keeper_pid: int) -> None:
+    def __init__(self, journal: JournalWriter, control: socket.socket, signals: HostEnd, keeper_pid: int) -> None:
         self.journal = journal
         self._control = control
+        self.signals = signals
         self.keeper_pid = keeper_pid
 
     @property
@@ -68,18 +68,23 @@ def fork_host(keepers_folder: str, *, speaks: bool, heirless: bool = False) -> K
     """
     journal = JournalWriter(keepers_folder)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    our_signals, their_signals = signal_link()
     _adopt_orphans()
     sys.stdout.flush()
     sys.stderr.flush()
     keeper_pid = os.getpid()
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)  # a signal that comes now must not end the keeper
     host_pid = os.fork()
     if host_pid == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         ours.close()
+        our_signals.close()
         _adopt_orphans()
-        return KeeperLink(journal, theirs, keeper_pid)
+        return KeeperLink(journal, theirs, HostEnd(their_signals), keeper_pid)
     theirs.close()
+    their_signals.close()
     try:
-        code = _Keeper(journal, ours, host_pid, speaks, heirless).run()
+        code = _Keeper(journal, ours, host_pid, speaks, heirless, KeeperEnd(our_signals, host_pid)).run()
     except BaseException:  # a fault of ours must not run the caller's code a second time, in this process
         import traceback
 
@@ -107,9 +112,11 @@ class _Keeper:
         host_pid: int | None,
         speaks: bool,
         heirless: bool = False,
+        signals: KeeperEnd | None = None,
     ) -> None:
         self._journal = journal
         self._control = control
+        self._signals = signals
         self._host_pid = host_pid
         self._speaks = speaks
         self._heirless = heirless
@@ -127,41 +134,25 @@ class _Keeper:
 
     def _stand_by(self) -> int:
         assert self._control is not None
-        _close_all_but(self._journal.fd, self._control.fileno())
-        news = self._listen_to_signals()
-        self._poller.register(news, select.POLLIN)
-        self._poller.register(self._control.fileno(), select.POLLIN)
+        assert self._signals is not None
+        control, told, ear = self._control.fileno(), self._signals.fd, self._signals.ear
+        _close_all_but(self._journal.fd, control, told, ear)
+        for fd in (ear, control, told):
+            self._poller.register(fd, select.POLLIN)
         while True:
             for fd, _ in self._poller.poll():
-                if fd == news:
-                    self._pass_on(os.read(news, 2))
-                elif fd == self._control.fileno():
+                if fd == ear:
+                    self._signals.hear()
+                elif fd == told:
+                    if not self._signals.answer():
+                        self._poller.unregister(told)  # the host is ending: SIGCHLD tells
+                elif fd == control:
                     self._take_pipe()
                 else:
                     self._pump(fd)
             status = self._host_status()
             if status is not None:
                 return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
-
-    def _listen_to_signals(self) -> int:
-        """A pipe with two bytes a signal: which, and whether somebody sent it to us alone (not the terminal to all)."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
-        reading, writing = os.pipe()
-
-        def listen() -> None:
-            while True:
-                heard = signal.sigwaitinfo(_HEARD)
-                os.write(writing, bytes([heard.si_signo, heard.si_code == 0]))
-
-        threading.Thread(target=listen, daemon=True).start()
-        return reading
-
-    def _pass_on(self, heard: bytes) -> None:
-        """A hang-up too may come to us alone, if we lead the session; the host takes a second one for the first."""
-        number, sent_to_us_alone = heard
-        if number == signal.SIGHUP or (sent_to_us_alone and number != signal.SIGCHLD):
-            assert self._host_pid is not None
-            os.kill(self._host_pid, number)
 
     def _host_status(self) -> int | None:
         assert self._host_pid is not None
