@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import signal
 import socket
@@ -74,6 +75,34 @@ def test_two_daemons_started_at_once_one_wins_and_the_other_says_so(duckrow: Duc
     winner.terminate()
     winner.communicate()
     assert winner.returncode == 0
+
+
+def test_many_who_start_the_daemon_at_once_all_get_it(duckrow: Duckrow) -> None:
+    verbs = [("submit", "--", "true"), ("up",), ("submit", "--", "true"), ("up", "--quiet")] * 2
+    commands = [duckrow.spawn(*verb, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for verb in verbs]
+    for command in commands:
+        _, said = command.communicate()
+        assert (command.returncode, b"process None" in said) == (0, False), said.decode()
+    assert duckrow("wait", "--all").returncode == 0
+    assert duckrow.sql("SELECT count(*) FROM jobs WHERE outcome = 'succeeded'") == [(4,)]
+
+
+def test_a_daemon_that_is_just_ending_is_followed_by_a_new_one(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    duckrow("down")
+    with open(duckrow.home / "hosts" / "1.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        submit = duckrow.spawn("submit", "--", "true", stdout=subprocess.DEVNULL)
+        until(lambda: any(has_database(duckrow, pid) for pid in duckrow.processes() if pid != submit.pid), "its `up`")
+    assert submit.wait(60) == 0
+    duckrow.wait_for(1, "succeeded")
+
+
+def has_database(duckrow: Duckrow, pid: int) -> bool:
+    try:
+        return str(duckrow.home / "duckrow.db") in {str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir()}
+    except OSError:
+        return False
 
 
 def test_a_daemon_in_the_foreground_gives_the_prompt_back_while_its_jobs_go_on(duckrow: Duckrow) -> None:

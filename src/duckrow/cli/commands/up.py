@@ -13,8 +13,9 @@ from duckrow.api.settings import Settings
 from duckrow.cli.console import say
 from duckrow.cli.job_options import DeviceCommand, device_options, fill_devices
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
-from duckrow.scheduler.background import daemon_seats, launch, serve_here
+from duckrow.scheduler.background import READY, TAKEN, daemon_seats, launch, serve_here
 from duckrow.scheduler.choice import DeviceChoice, keep
+from duckrow.scheduler.host import AlreadyRunning
 
 
 @click.command(cls=DeviceCommand, short_help="Start the daemon.")
@@ -103,10 +104,14 @@ def _serve(choice: DeviceChoice, ready_fd: int | None, dispatch: bool) -> int:
     os.set_inheritable(ready_fd, False)
 
     def announce() -> None:
-        os.write(ready_fd, b"ready")
+        os.write(ready_fd, READY)
         os.close(ready_fd)
 
-    serve_here(choice, announce, dispatch)
+    try:
+        serve_here(choice, announce, dispatch)
+    except AlreadyRunning:
+        os.write(ready_fd, TAKEN)
+        raise
     return EXIT_OK
 
 
