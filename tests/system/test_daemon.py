@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import Duckrow, is_running, until
 
 
@@ -343,3 +345,49 @@ def test_a_closed_pipe_is_no_error(duckrow: Duckrow) -> None:
     assert b"Traceback" not in listing.stderr.read()
     listing.stderr.close()
     listing.wait(30)
+
+
+@pytest.mark.parametrize("verb", [("wait", "1", "2"), ("logs", "-f", "1", "2")])
+def test_who_waits_is_told_when_the_daemon_dies_and_when_it_is_back(duckrow: Duckrow, verb: tuple[str, ...]) -> None:
+    duckrow.up("--slots", "1")
+    duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done")
+    duckrow.submit("--", "true")
+    duckrow.wait_for(1, "running")
+    waiting = duckrow.spawn(*verb, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    duckrow.kill_daemon()
+    assert waiting.stderr
+    with waiting.stderr as said:
+        assert b"the daemon is not running" in (line := said.readline()), line
+        assert line.endswith(b"Type: duckrow up\n")
+        duckrow.up()
+        (duckrow.work / "gate").touch()
+        assert waiting.wait(60) == 0
+        assert said.read() in (b"", b"duckrow: it goes on: the scheduler is back.\n")
+
+
+def test_who_waits_for_a_run_that_is_over_is_told_how_to_resume_it(duckrow: Duckrow) -> None:
+    run = duckrow.spawn("run", "--slots", "1", "--name", "night", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert run.stdin
+    run.stdin.write(b"while [ ! -e gate ]; do sleep 0.01; done\ntrue\n")
+    run.stdin.close()
+    until((duckrow.home / "duckrow.db").exists, "the database")
+    until(lambda: duckrow.sql("SELECT 1 FROM sqlite_master WHERE name = 'wishes'"), "the tables")
+    duckrow.wait_for(1, "running")
+    run.send_signal(signal.SIGINT)
+    (duckrow.work / "gate").touch()
+    assert run.wait(60) == 130
+    done = duckrow("wait", "2", "--timeout", "0.1s", ok=False)
+    assert done.returncode == 124
+    assert "the run night has ended and 1 job of it did not start" in done.stderr
+    assert "duckrow run --resume=night" in done.stderr
+
+
+def test_python_that_waits_is_warned_when_there_is_no_daemon(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    duckrow("pause")
+    duckrow.submit("--", "true")
+    duckrow("down")
+    program = "import duckrow; duckrow.job(1).wait(timeout=0.1)"
+    done = subprocess.run([sys.executable, "-c", program], env=duckrow.env, capture_output=True, text=True)
+    assert "duckrow: The daemon is not running" in done.stderr
+    assert "NotDoneInTime" in done.stderr

@@ -157,6 +157,16 @@ class JobStore:
         marks = ",".join(str(int(job_id)) for job_id in ids)
         return [(row[0], row[1]) for row in self.database.all(f"SELECT id, host_id FROM jobs WHERE id IN ({marks})")]
 
+    def unfinished_by_host(self, ids: Sequence[int]) -> dict[int, dict[str, int]]:
+        """Host -> state -> how many of these jobs; only of those that are not done."""
+        found: dict[int, dict[str, int]] = {}
+        for at in range(0, len(ids), 500):
+            marks = ",".join(str(int(job_id)) for job_id in ids[at : at + 500])
+            for host_id, state, count in self.database.all(_SQL["unfinished_by_host"].replace("(:ids)", f"({marks})")):
+                states = found.setdefault(host_id, {})
+                states[state] = states.get(state, 0) + count
+        return found
+
     def attempts(self, job_id: int) -> list[sqlite3.Row]:
         return self.database.all(_SQL["attempts_of_job"], {"job_id": job_id})
 

@@ -9,11 +9,12 @@ from collections.abc import Iterable
 
 import click
 
+from duckrow.api.attendance import Attendance
 from duckrow.api.client import Client
 from duckrow.api.log_ends import last_lines
 from duckrow.api.views import JobView
 from duckrow.cli.completing import complete_jobs
-from duckrow.cli.console import clean, paint, print_json, say
+from duckrow.cli.console import clean, paint, print_json, say, tell
 from duckrow.cli.log_tail import GrowingLines, GrowingLog, offset_of_last_lines
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.lifecycle import State
@@ -139,6 +140,7 @@ class _Follower:
         self._attempts: dict[int, int] = {}  # the one that is followed
 
     def follow(self) -> None:
+        attendance = Attendance(self._client, tell)
         while True:
             views = self._client.views(self._ids)
             for view in views:
@@ -146,6 +148,7 @@ class _Follower:
             self._tail = None  # a log that comes later is printed from its beginning
             if all(view.state == State.DONE for view in views):
                 return
+            attendance.look(self._ids)
             time.sleep(_LOOK_S)
 
     def _catch_up(self, view: JobView) -> None:
