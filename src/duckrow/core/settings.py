@@ -142,6 +142,9 @@ SETTINGS = (
     Setting("daemon", "slots", *_SLOTS, "CPU slots of the daemon, likewise."),
     Setting("daemon", "jobs_per_gpu", *_SHARES, "How many jobs of the daemon may share a GPU, likewise."),
     Setting("daemon", "ignore_processes", *_IGNORED, "The same for the daemon."),
+    Setting(
+        "daemon", "keep", "time", _LIMIT, None, "Forget jobs that have been done for longer, with their logs; or none."
+    ),
     Setting("ui", "color", "word", _choice("auto", "always", "never"), "auto", "Colours: auto, always, never."),
 )
 SECTIONS = tuple(dict.fromkeys(setting.section for setting in SETTINGS))

@@ -24,7 +24,7 @@ READY, TAKEN = b"ready", b"taken"  # what a daemon tells whoever has started it;
 _OTHERS_S = 30.0
 
 
-def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool) -> None:
+def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool, keep_s: float | None = None) -> None:
     """Be the daemon. Without `dispatch` it only looks after what runs."""
     folder = state_folder()
     database = Database(folder)
@@ -41,13 +41,13 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool) 
     database.close()
     link = fork_host(folder.keepers, speaks=False)
     try:
-        serve(folder, offer, link, ready, dispatch)
+        serve(folder, offer, link, ready, dispatch, keep_s)
     except AlreadyRunning as error:
         link.journal.remove()
         raise AlreadyRunning(f"There is a daemon already. {error}") from None
 
 
-def launch(choice: DeviceChoice, python: str, dispatch: bool) -> tuple[int | None, bool]:
+def launch(choice: DeviceChoice, python: str, dispatch: bool, keep_s: float | None = None) -> tuple[int | None, bool]:
     """Start a daemon in the background unless one runs; its PID, and whether it is new.
 
     One that somebody else starts meanwhile is as good, and one that is ending is waited for.
@@ -58,7 +58,7 @@ def launch(choice: DeviceChoice, python: str, dispatch: bool) -> tuple[int | Non
     while True:
         if _is_ready(folder, hosts, deadline):
             return hosts.get(DAEMON).pid, False
-        news, said, code = _start(folder, choice, python, dispatch)
+        news, said, code = _start(folder, [*choice.words(), *_other_words(dispatch, keep_s)], python)
         if news == READY:
             return hosts.get(DAEMON).pid, True
         if news != TAKEN or time.monotonic() > deadline:
@@ -75,15 +75,18 @@ def _is_ready(folder: Folder, hosts: HostStore, deadline: float) -> bool:
     return False
 
 
-def _start(folder: Folder, choice: DeviceChoice, python: str, dispatch: bool) -> tuple[bytes, str, int]:
+def _other_words(dispatch: bool, keep_s: float | None) -> list[str]:
+    return [*([] if dispatch else ["--no-dispatch"]), *([] if keep_s is None else ["--keep", f"{keep_s}s"])]
+
+
+def _start(folder: Folder, words: Sequence[str], python: str) -> tuple[bytes, str, int]:
     """Start it and hear what it has to tell us; what it has logged and its exit code, if it has ended."""
     reading, writing = os.pipe()
     log = os.open(folder.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     log_began = os.fstat(log).st_size
     try:
         process = subprocess.Popen(
-            [python, "-m", "duckrow", "up", "--foreground", "--ready-fd", str(writing), *choice.words()]
-            + ([] if dispatch else ["--no-dispatch"]),
+            [python, "-m", "duckrow", "up", "--foreground", "--ready-fd", str(writing), *words],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
