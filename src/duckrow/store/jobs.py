@@ -83,6 +83,7 @@ class JobStore:
                 None if spec.folder is None else to_sql(spec.folder),
                 spec.preload,
                 spec.needs.as_text(),
+                spec.requeue_lost,
                 now,
                 now,
             )
@@ -211,4 +212,5 @@ def _earlier_job(row: sqlite3.Row) -> EarlierJob:
     }
     job_id, host_id, attempts = (values.pop(key) for key in ("id", "host_id", "attempts"))
     values |= {"needs": needs_from(values["needs"]), "variables": json.loads(values["variables"])}
+    values["requeue_lost"] = bool(values["requeue_lost"])
     return EarlierJob(job_id, host_id, attempts, JobSpec(**values))

@@ -214,11 +214,14 @@ class TickStore:
         return bool(dependents)
 
     def requeue_job(self, job: QueuedJob, before: State, verdict: Verdict, at: float) -> None:
-        self._requeue(job.id, before, verdict.not_before, job.retries_used + verdict.uses_retry, at, verdict.detail)
+        losses = job.losses + 1 if verdict.is_loss else 0
+        retries_used = job.retries_used + verdict.uses_retry
+        self._requeue(job.id, before, verdict.not_before, retries_used, at, verdict.detail, losses)
 
     def unstart(self, attempt: LiveAttempt, not_before: float | None, at: float, detail: str) -> None:
         """An attempt that never began leaves no trace but this event."""
-        self._requeue(attempt.job.id, attempt.state, not_before, attempt.job.retries_used, at, detail)
+        job = attempt.job
+        self._requeue(job.id, attempt.state, not_before, job.retries_used, at, detail, job.losses)
         self.database.execute(_SQL["uncount_attempt"], {"job_id": attempt.job.id})
         self.database.execute(_SQL["delete_attempt"], _key(attempt))
 
@@ -279,7 +282,14 @@ class TickStore:
         self._expect_moved(moved.rowcount, job_id, before, after)
 
     def _requeue(
-        self, job_id: int, before: State, not_before: float | None, retries_used: int, at: float, detail: str
+        self,
+        job_id: int,
+        before: State,
+        not_before: float | None,
+        retries_used: int,
+        at: float,
+        detail: str,
+        losses: int = 0,
     ) -> None:
         check_transition(job_id, before, State.QUEUED)
         moved = self.database.execute(
@@ -289,6 +299,7 @@ class TickStore:
                 "before": before,
                 "not_before": not_before,
                 "retries_used": retries_used,
+                "losses": losses,
                 "at": at,
                 "detail": detail,
             },
