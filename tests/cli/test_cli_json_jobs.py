@@ -28,6 +28,7 @@ OPTIONS = JobOptions(
     name="",
     project="default",
     retries=1,
+    requeue_lost=False,
     backoff=10.0,
     timeout=None,
     notice=(None, 0.0),

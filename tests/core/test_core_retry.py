@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from duckrow.core.job import QueuedJob
 from duckrow.core.lifecycle import Outcome
-from duckrow.core.retry import LONGEST_BACKOFF_S, Verdict, after_end
+from duckrow.core.retry import LONGEST_BACKOFF_S, MOST_LOSSES, Verdict, after_end
 from tests.core.language import job
 
 
@@ -102,3 +102,23 @@ def test_a_job_is_tried_exactly_as_often_as_asked(retries: int, backoff_s: float
     waits = [verdict.wait_s for verdict in verdicts[:-1]]
     assert all(first <= second for first, second in pairwise(waits))
     assert all(wait <= LONGEST_BACKOFF_S for wait in waits)
+
+
+def test_a_lost_job_goes_back_without_using_up_a_retry_if_it_should() -> None:
+    verdict = end(job(requeue_lost=1, retries=1, backoff_s=10.0), Outcome.LOST)
+    assert (verdict.again, verdict.uses_retry, verdict.is_loss, verdict.wait_s) == (True, False, True, 0.0)
+    assert verdict.detail == "lost: what happened; back in the queue"
+
+
+def test_a_job_that_is_lost_again_and_again_goes_back_only_so_often() -> None:
+    assert end(job(requeue_lost=1, losses=MOST_LOSSES - 1), Outcome.LOST).again
+    last = end(job(requeue_lost=1, losses=MOST_LOSSES), Outcome.LOST)
+    assert (last.again, last.outcome) == (False, Outcome.LOST)
+    assert last.detail == "what happened; lost 6 times in a row, so it is not put back any more"
+    assert end(job(requeue_lost=1, losses=MOST_LOSSES, retries=1), Outcome.LOST).uses_retry
+
+
+def test_only_what_is_lost_goes_back_so_and_nothing_that_a_person_has_killed() -> None:
+    assert not end(job(requeue_lost=1), Outcome.FAILED).again
+    assert not end(job(requeue_lost=1), Outcome.LOST, wanted_dead=True).again
+    assert not end(job(), Outcome.LOST).again

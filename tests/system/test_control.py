@@ -388,3 +388,22 @@ def test_why_says_what_a_job_does_that_does_not_wait(duckrow: Duckrow) -> None:
     assert "the daemon is not running: duckrow up" in duckrow("why", str(job)).stdout
     assert duckrow("why", "77", ok=False).returncode == 2
     assert subprocess.run(duckrow.command("why", "--nonsense"), env=duckrow.env, capture_output=True).returncode == 2
+
+
+def test_the_daemon_forgets_old_jobs_if_the_settings_say_so(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    for name in ("old", "young"):
+        duckrow.submit("-n", name, "--", "echo", name)
+    duckrow("wait", "1", "2")
+    duckrow("down")
+    duckrow.sql("UPDATE jobs SET changed_at = changed_at - 3600 * 24 * 91 WHERE name = 'old'")
+    assert (duckrow.home / "runs" / "default" / "old" / "1").exists()
+    duckrow.up()
+    assert duckrow.sql("SELECT count(*) FROM jobs") == [(2,)]
+    duckrow("down")
+    duckrow.env["DUCKROW__DAEMON__KEEP"] = "90d"
+    duckrow.up()
+    until(lambda: duckrow.sql("SELECT name FROM jobs") == [("young",)], "the old job to be forgotten")
+    until(lambda: not (duckrow.home / "runs" / "default" / "old" / "1").exists(), "the end of its folder")
+    until(lambda: "1 job done for longer than" in (duckrow.home / "daemon.log").read_text(), "a line in the log")
+    assert "no problem" in duckrow("doctor").stderr

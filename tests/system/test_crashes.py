@@ -6,6 +6,8 @@ import json
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -185,6 +187,64 @@ def kill_daemon_and_keeper(duckrow: Duckrow) -> None:
     for pid in (daemon, keeper):
         os.kill(pid, signal.SIGKILL)
     until(lambda: not is_running(daemon) and not is_running(keeper), "their end")
+
+
+def restart_the_machine(duckrow: Duckrow) -> None:
+    """As far as can be told from what is there afterwards."""
+    duckrow.kill_everything()
+    duckrow.sql("UPDATE hosts SET boot_id = 'an earlier boot'")
+
+
+def test_after_a_reboot_jobs_that_should_be_go_back_into_the_queue_but_not_for_ever(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "2")
+    lost = duckrow.submit("--", "sleep 600")
+    job = duckrow.submit("--requeue-lost", "--", "sleep 600")
+    duckrow.wait_for(job, "running")
+    duckrow.wait_for(lost, "running")
+    restart_the_machine(duckrow)
+    duckrow.up()
+    duckrow.wait_for(lost, "lost")
+    until(lambda: duckrow.sql("SELECT state, attempts, losses, retries_used FROM jobs WHERE id = ?", job) ==
+          [("running", 2, 1, 0)], "its next attempt")  # fmt: skip
+    story = duckrow.job(job)
+    assert story["requeue_lost"]
+    assert "lost: the machine was restarted while it ran; back in the queue" in [e["detail"] for e in story["events"]]
+    assert ["if", "lost", "back", "into", "the", "queue"] in [
+        line.split() for line in duckrow("show", str(job)).stdout.splitlines()
+    ]
+    duckrow.sql("UPDATE jobs SET losses = 5 WHERE id = ?", job)
+    restart_the_machine(duckrow)
+    duckrow.up()
+    duckrow.wait_for(job, "lost")
+    assert "lost 6 times in a row" in duckrow.job(job)["detail"]
+    duckrow("rerun", str(job))
+    duckrow.wait_for(job, "running")
+    assert duckrow.sql("SELECT losses FROM jobs WHERE id = ?", job) == [(0,)]
+
+
+def test_what_goes_back_when_it_is_lost_can_be_said_everywhere(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    duckrow("pause")
+    plain = duckrow.submit("--", "true")
+    duckrow.env["DUCKROW__JOB__REQUEUE_LOST"] = "true"
+    jobs = {
+        duckrow.submit("--", "true"): True,
+        duckrow.submit("--no-requeue-lost", "--", "true"): False,
+        plain: False,
+    }
+    program = "import duckrow; print(duckrow.submit('true', requeue_lost=False).id, duckrow.submit('true').id)"
+    done = subprocess.run([sys.executable, "-c", program], env=duckrow.env, capture_output=True, text=True, check=True)
+    without, with_it = map(int, done.stdout.split())
+    jobs |= {without: False, with_it: True}
+    assert {job: duckrow.job(job)["requeue_lost"] for job in jobs} == jobs
+    duckrow("edit", str(plain), "--requeue-lost")
+    duckrow("edit", str(with_it), "--no-requeue-lost")
+    assert (duckrow.job(plain)["requeue_lost"], duckrow.job(with_it)["requeue_lost"]) == (True, False)
+    duckrow("resume")
+    duckrow("wait", "--all")
+    line = '{"command": "true", "requeue_lost": false}\n{"command": "true"}\n'
+    duckrow("run", "--slots", "1", "--format", "json", stdin=line)
+    assert duckrow.sql("SELECT requeue_lost FROM jobs ORDER BY id DESC LIMIT 2") == [(1,), (0,)]
 
 
 def test_after_a_reboot_running_jobs_are_lost_and_follow_their_retry_policy(duckrow: Duckrow) -> None:

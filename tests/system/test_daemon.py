@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.conftest import Duckrow, is_running, until
 
@@ -74,6 +77,34 @@ def test_two_daemons_started_at_once_one_wins_and_the_other_says_so(duckrow: Duc
     winner.terminate()
     winner.communicate()
     assert winner.returncode == 0
+
+
+def test_many_who_start_the_daemon_at_once_all_get_it(duckrow: Duckrow) -> None:
+    verbs = [("submit", "--", "true"), ("up",), ("submit", "--", "true"), ("up", "--quiet")] * 2
+    commands = [duckrow.spawn(*verb, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for verb in verbs]
+    for command in commands:
+        _, said = command.communicate()
+        assert (command.returncode, b"process None" in said) == (0, False), said.decode()
+    assert duckrow("wait", "--all").returncode == 0
+    assert duckrow.sql("SELECT count(*) FROM jobs WHERE outcome = 'succeeded'") == [(4,)]
+
+
+def test_a_daemon_that_is_just_ending_is_followed_by_a_new_one(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    duckrow("down")
+    with open(duckrow.home / "hosts" / "1.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        submit = duckrow.spawn("submit", "--", "true", stdout=subprocess.DEVNULL)
+        until(lambda: any(has_database(duckrow, pid) for pid in duckrow.processes() if pid != submit.pid), "its `up`")
+    assert submit.wait(60) == 0
+    duckrow.wait_for(1, "succeeded")
+
+
+def has_database(duckrow: Duckrow, pid: int) -> bool:
+    try:
+        return str(duckrow.home / "duckrow.db") in {str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir()}
+    except OSError:
+        return False
 
 
 def test_a_daemon_in_the_foreground_gives_the_prompt_back_while_its_jobs_go_on(duckrow: Duckrow) -> None:
@@ -314,3 +345,49 @@ def test_a_closed_pipe_is_no_error(duckrow: Duckrow) -> None:
     assert b"Traceback" not in listing.stderr.read()
     listing.stderr.close()
     listing.wait(30)
+
+
+@pytest.mark.parametrize("verb", [("wait", "1", "2"), ("logs", "-f", "1", "2")])
+def test_who_waits_is_told_when_the_daemon_dies_and_when_it_is_back(duckrow: Duckrow, verb: tuple[str, ...]) -> None:
+    duckrow.up("--slots", "1")
+    duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done")
+    duckrow.submit("--", "true")
+    duckrow.wait_for(1, "running")
+    waiting = duckrow.spawn(*verb, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    duckrow.kill_daemon()
+    assert waiting.stderr
+    with waiting.stderr as said:
+        assert b"the daemon is not running" in (line := said.readline()), line
+        assert line.endswith(b"Type: duckrow up\n")
+        duckrow.up()
+        (duckrow.work / "gate").touch()
+        assert waiting.wait(60) == 0
+        assert said.read() in (b"", b"duckrow: it goes on: the scheduler is back.\n")
+
+
+def test_who_waits_for_a_run_that_is_over_is_told_how_to_resume_it(duckrow: Duckrow) -> None:
+    run = duckrow.spawn("run", "--slots", "1", "--name", "night", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert run.stdin
+    run.stdin.write(b"while [ ! -e gate ]; do sleep 0.01; done\ntrue\n")
+    run.stdin.close()
+    until((duckrow.home / "duckrow.db").exists, "the database")
+    until(lambda: duckrow.sql("SELECT 1 FROM sqlite_master WHERE name = 'wishes'"), "the tables")
+    duckrow.wait_for(1, "running")
+    run.send_signal(signal.SIGINT)
+    (duckrow.work / "gate").touch()
+    assert run.wait(60) == 130
+    done = duckrow("wait", "2", "--timeout", "0.1s", ok=False)
+    assert done.returncode == 124
+    assert "the run night has ended and 1 job of it did not start" in done.stderr
+    assert "duckrow run --resume=night" in done.stderr
+
+
+def test_python_that_waits_is_warned_when_there_is_no_daemon(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    duckrow("pause")
+    duckrow.submit("--", "true")
+    duckrow("down")
+    program = "import duckrow; duckrow.job(1).wait(timeout=0.1)"
+    done = subprocess.run([sys.executable, "-c", program], env=duckrow.env, capture_output=True, text=True)
+    assert "duckrow: The daemon is not running" in done.stderr
+    assert "NotDoneInTime" in done.stderr

@@ -208,14 +208,20 @@ def test_ctrl_c_twice_stops_running_jobs(duckrow: Duckrow) -> None:
 
 def test_the_third_ctrl_c_kills_jobs_that_do_not_listen(duckrow: Duckrow) -> None:
     jobs_file(duckrow, "trap '' TERM; touch there; while :; do sleep 0.01; done\n")
-    run = duckrow.spawn("run", "--slots", "1", "jobs.txt", stderr=subprocess.PIPE)
+    ours, theirs = pty.openpty()
+    run = duckrow.spawn(
+        "run", "--slots", "1", "jobs.txt", stdin=theirs, stderr=subprocess.PIPE, start_new_session=True,
+        preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0),
+    )  # fmt: skip
+    os.close(theirs)
     until((duckrow.work / "there").exists, "the job")
     for words in ("starting nothing more", "stopping 1"):
-        run.send_signal(signal.SIGINT)
+        os.write(ours, b"\x03")
         said(run, words)
     assert duckrow.job_processes()
-    run.send_signal(signal.SIGINT)
+    os.write(ours, b"\x03")
     assert run.wait(30) == 130
+    os.close(ours)
     assert run.stderr
     run.stderr.close()
     assert not duckrow.job_processes()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from duckrow.api.finding import OK, PROBLEM, WARN, Finding
 from duckrow.api.service import lingers, unit_path
 from duckrow.api.settings import Settings
 from duckrow.api.settings_files import user_file
+from duckrow.api.state_space import space_findings
 from duckrow.api.versions import nvidia_driver, versions
 from duckrow.core.errors import DuckrowError
 from duckrow.core.units import plural
@@ -17,9 +18,6 @@ from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, existing_folder, 
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
 from duckrow.store.looking import NEWEST_FORM, Look, Trouble
 
-OK, WARN, PROBLEM = "ok", "warn", "problem"
-_LITTLE_SPACE_BYTES = 1 << 30
-_NO_SPACE_BYTES = 50 << 20
 COMPLETIONS = {
     "bash": "~/.local/share/bash-completion/completions/duckrow",
     "zsh": "~/.zfunc/_duckrow",
@@ -27,13 +25,6 @@ COMPLETIONS = {
 }
 # What daemons say when all is well; also of two that were started at once, the one that was slower.
 _ROUTINE = ("The daemon runs as", "The daemon ends", "All is well again", "There is a daemon already")
-
-
-class Finding(NamedTuple):
-    check: str
-    level: str
-    found: str
-    advice: str = ""
 
 
 def examine() -> Iterator[Finding]:
@@ -95,11 +86,7 @@ def _disk(root: str) -> Iterator[Finding]:
         yield Finding("file system", PROBLEM, f"{root} is on {kind}", advice)
     else:
         yield Finding("file system", OK, f"{kind}, local")
-    room = os.statvfs(root)
-    free = room.f_bavail * room.f_frsize
-    level = PROBLEM if free < _NO_SPACE_BYTES else WARN if free < _LITTLE_SPACE_BYTES else OK
-    advice = "" if level == OK else "Make room: logs and the queue are written there."
-    yield Finding("free space", level, f"{free / (1 << 30):.1f} GiB", advice)
+    yield from space_findings(root)
 
 
 def _database(folder: Folder) -> Iterator[Finding]:

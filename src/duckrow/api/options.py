@@ -31,6 +31,7 @@ class Options(TypedDict, total=False):
     name: str | None
     project: str | None
     retries: int | None
+    requeue_lost: bool | None  # put it back into the queue if it is lost, as by a restart of the machine
     backoff: float | str | None
     timeout: float | str | None  # seconds, "2h"; "none": no limit, whatever the settings say
     signal: str | None  # "USR2@30s"
@@ -99,6 +100,7 @@ def read_options(options: Mapping[str, Any]) -> Request:
         gpus=given.get("gpus"),
         shell=find_shell(values["shell"]),
         retries=values["retries"],
+        requeue_lost=values["requeue_lost"],
         backoff_s=values["backoff"],
         timeout_s=values["timeout"],
         notice_signal=notice_signal,

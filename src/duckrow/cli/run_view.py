@@ -112,10 +112,10 @@ class FollowView(RunView):
 
 
 def _print_lines(prefix: str, log: GrowingLines, final: bool) -> None:
-    lines = log.more(final)
-    if lines:
-        sys.stdout.write("".join(f"{prefix}{line}\n" for line in lines))
-        sys.stdout.flush()
+    sys.stdout.flush()
+    for piece in log.more_bytes(prefix.encode(), final):
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
 
 
 class LiveView(RunView):

@@ -48,6 +48,7 @@ class JobSpec:
     gpus: int | None = None  # None: one device, a GPU where there are GPUs; 0: a CPU slot
     shell: str = DEFAULT_SHELL
     retries: int = 0
+    requeue_lost: bool = False  # when an attempt is lost, as by a restart of the machine, without using up a retry
     backoff_s: float = DEFAULT_BACKOFF_S
     timeout_s: float | None = None
     notice_signal: int | None = DEFAULT_NOTICE_SIGNAL  # sent notice_s before the time limit; None: no notice
@@ -114,6 +115,8 @@ class QueuedJob(NamedTuple):
     needs: str | None = None  # as the store keeps them
     priority: int = DEFAULT_PRIORITY
     created_at: float = 0.0
+    requeue_lost: int = 0  # whether
+    losses: int = 0  # attempts in a row that were lost
 
     @property
     def scopes(self) -> tuple[str, ...]:

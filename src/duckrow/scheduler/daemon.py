@@ -13,6 +13,7 @@ from duckrow.devices.discover import Offer
 from duckrow.engines.local.keeper_link import KeeperLink
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.retention import Retention
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON
@@ -36,10 +37,18 @@ def _log(sentence: str) -> None:
         pass  # a full disk must not end the daemon
 
 
-def serve(folder: Folder, offer: Offer, link: KeeperLink, ready: Callable[[], None], dispatch: bool = True) -> None:
+def serve(
+    folder: Folder,
+    offer: Offer,
+    link: KeeperLink,
+    ready: Callable[[], None],
+    dispatch: bool = True,
+    keep_s: float | None = None,
+) -> None:
     """Run until SIGTERM or SIGINT. What runs then goes on, and is found again by the next daemon.
 
-    SIGQUIT (`duckrow down --kill`) ends what runs too. Without `dispatch` nothing is started.
+    SIGQUIT (`duckrow down --kill`) ends what runs too. Without `dispatch` nothing is started. `keep_s`: jobs that have
+    been done for longer are forgotten.
     """
     database = Database(folder, durable=False)
     host = Host(folder, database, DAEMON)
@@ -48,7 +57,7 @@ def serve(folder: Folder, offer: Offer, link: KeeperLink, ready: Callable[[], No
     ends_with_its_jobs = False
     asked_to_end: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.reactor.on_signal(number, lambda number=number: asked_to_end.append(number))  # type: ignore[misc]
+        loop.signals.on(number, lambda number=number: asked_to_end.append(number))  # type: ignore[misc]
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def end_all() -> None:
@@ -57,13 +66,18 @@ def serve(folder: Folder, offer: Offer, link: KeeperLink, ready: Callable[[], No
         loop.dispatching = False
         loop.stop_all = 1
 
-    loop.reactor.on_signal(signal.SIGQUIT, end_all)
+    loop.signals.on(signal.SIGQUIT, end_all)
     loop.begin()
     loop.turn(0)
     _log(f"The daemon runs as process {os.getpid()} over {plural(len(offer.seats), 'seat')}.")
     ready()
+    retention = None if keep_s is None else Retention(folder, keep_s, _log)
+    if retention is not None:
+        retention.begin()
     while not asked_to_end and not (ends_with_its_jobs and not loop.live):
         loop.turn()
+    if retention is not None:
+        retention.close()
     running = len(loop.live)
     loop.close()
     _log(f"The daemon ends; {plural(running, 'running job')} still there." if running else "The daemon ends.")

@@ -29,6 +29,7 @@ from duckrow.scheduler.queue_head import QueueHead
 from duckrow.scheduler.reactor import EpollReactor
 from duckrow.scheduler.recover import Recovery
 from duckrow.scheduler.sharing import Sharing
+from duckrow.scheduler.signals import HostSignals
 from duckrow.scheduler.surroundings import extra_environment, gentle_environment
 from duckrow.scheduler.watch import Watch
 from duckrow.scheduler.wishes import fulfil_wishes, kill_live
@@ -59,6 +60,7 @@ class Loop:
         self.seats = list(seats)
         self.observer = observer or Observer()
         self.reactor = EpollReactor()
+        self.signals = HostSignals(self.reactor, link.signals)
         self.store = TickStore(database, host.id)
         self.jobs = JobStore(database)
         self._checkpointer = Checkpointer(database.path)

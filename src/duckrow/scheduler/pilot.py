@@ -66,8 +66,8 @@ class PilotHost(Observer):
 
     def go(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
-            self.loop.reactor.on_signal(number, self._told_to_end)
-        self.loop.reactor.on_signal(signal.SIGUSR2, self._time_is_short)
+            self.loop.signals.on(number, self._told_to_end)
+        self.loop.signals.on(signal.SIGUSR2, self._time_is_short)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self.loop.begin()
         self.lease.begin(self._status())

@@ -63,6 +63,7 @@ def _prepare(connection: sqlite3.Connection, path: str, durable: bool) -> None:
 
 def _migrate(connection: sqlite3.Connection, path: str) -> None:
     os.chmod(path, 0o600)
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new one: it can be made smaller a little at a time
     _use_wal(connection)
     connection.execute("BEGIN IMMEDIATE")
     # Another process may have done it while we waited for the lock.

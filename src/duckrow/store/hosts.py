@@ -17,6 +17,7 @@ from duckrow.store.database import Database, from_sql, to_sql
 from duckrow.store.folder import Folder
 
 _SQL = load_queries("hosts")
+_LOOKING_S = 5.0  # how long others who only look whether a host lives may keep it from its lock
 
 DAEMON = 1
 """The id of the daemon's row, whichever process the daemon is."""
@@ -117,21 +118,28 @@ def seats_from(text: str) -> list[Seat]:
 def try_lock(folder: Folder, host_id: int) -> int | None:
     """The lock that says a host lives; the kernel lets go of it when its process ends, however it ends."""
     path = folder.host_lock(host_id)
-    deadline = time.monotonic() + 0.01
+    deadline = time.monotonic() + _LOOKING_S
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _lock(fd, fcntl.LOCK_EX):
+            only_looked_at = _lock(fd, fcntl.LOCK_SH)
             os.close(fd)
-            if time.monotonic() > deadline:
+            if not only_looked_at or time.monotonic() > deadline:
                 return None
-            time.sleep(0.002)  # perhaps somebody only looks whether the host lives
+            time.sleep(0.001)
             continue
         # Its last holder may have removed the file between our opening and our locking it.
         if os.path.exists(path) and os.path.samestat(os.fstat(fd), os.stat(path)):
             return fd
         os.close(fd)
+
+
+def _lock(fd: int, kind: int) -> bool:
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False
 
 
 def unlock(folder: Folder, host_id: int, fd: int) -> None:
@@ -153,10 +161,7 @@ def is_alive(folder: Folder, host_id: int) -> bool:
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except OSError:
-        return True
+        return not _lock(fd, fcntl.LOCK_SH)
     finally:
         os.close(fd)
 

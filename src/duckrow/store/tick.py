@@ -230,12 +230,15 @@ class TickStore:
 
     def requeue_job(self, job: QueuedJob, before: State, verdict: Verdict, now: Now) -> None:
         not_before = delayed(verdict.wait_s, now.wall, now.boot)
-        self._requeue(job.id, before, not_before, job.retries_used + verdict.uses_retry, now.wall, verdict.detail)
+        losses = job.losses + 1 if verdict.is_loss else 0
+        retries_used = job.retries_used + verdict.uses_retry
+        self._requeue(job.id, before, not_before, retries_used, now.wall, verdict.detail, losses)
 
     def unstart(self, attempt: LiveAttempt, wait_s: float, now: Now, detail: str) -> None:
         """An attempt that never began leaves no trace but this event."""
         not_before = delayed(wait_s, now.wall, now.boot)
-        self._requeue(attempt.job.id, attempt.state, not_before, attempt.job.retries_used, now.wall, detail)
+        job = attempt.job
+        self._requeue(job.id, attempt.state, not_before, job.retries_used, now.wall, detail, job.losses)
         self.database.execute(_SQL["uncount_attempt"], {"job_id": attempt.job.id})
         self.database.execute(_SQL["delete_attempt"], _key(attempt))
 
@@ -293,7 +296,14 @@ class TickStore:
         self._expect_moved(moved.rowcount, job_id, before, after)
 
     def _requeue(
-        self, job_id: int, before: State, not_before: NotBefore, retries_used: int, at: float, detail: str
+        self,
+        job_id: int,
+        before: State,
+        not_before: NotBefore,
+        retries_used: int,
+        at: float,
+        detail: str,
+        losses: int = 0,
     ) -> None:
         check_transition(job_id, before, State.QUEUED)
         moved = self.database.execute(
@@ -305,6 +315,7 @@ class TickStore:
                 "not_before_boot": not_before[1],
                 "boot_id": not_before[2],
                 "retries_used": retries_used,
+                "losses": losses,
                 "at": at,
                 "detail": detail,
             },

@@ -13,7 +13,7 @@ import click
 
 from duckrow.api.client import Client
 from duckrow.cli.command_words import command_of
-from duckrow.cli.console import print_json, say
+from duckrow.cli.console import print_json, say, tell
 from duckrow.cli.job_options import job_options, take_job_options
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
 from duckrow.core.array import Array, parse_array
@@ -185,7 +185,7 @@ def _arrayed(specs: list[JobSpec], array: Array) -> list[JobSpec]:
 
 def _wait(client: Client, ids: Sequence[int]) -> int:
     """The exit code of one job, as a shell would tell it; of several, whether all succeeded."""
-    views = client.wait(ids)
+    views = client.wait(ids, tell=tell)
     if len(views) > 1:
         return EXIT_OK if all(view.outcome == Outcome.SUCCEEDED for view in views) else EXIT_FAILED
     if views[0].signal is not None:

@@ -11,6 +11,7 @@ from collections import deque
 from typing import NamedTuple
 
 from duckrow.engines.local.journal import JournalWriter
+from duckrow.engines.local.signal_link import HostEnd
 
 TOOK, REFUSED, EMPTIED, ENDED = b"took", b"refused", b"emptied", b"ended"
 """What the keeper answers when it is handed a pipe, and tells: that one is empty to its end, that an attempt ended."""
@@ -28,9 +29,10 @@ class LogPipe(NamedTuple):
 
 
 class KeeperLink:
-    def __init__(self, journal: JournalWriter, control: socket.socket, keeper_pid: int) -> None:
+    def __init__(self, journal: JournalWriter, control: socket.socket, signals: HostEnd, keeper_pid: int) -> None:
         self.journal = journal
         self._control = control
+        self.signals = signals
         self.keeper_pid = keeper_pid
         self.pipes: dict[int, LogPipe] = {}  # by attempt
         self._told: deque[int] = deque()  # attempts whose log is complete, heard of while something else was asked

@@ -3,7 +3,7 @@
 -- name: eligible
 SELECT id, project, name, command, cwd, environment_id, shell, gpus, outfile, max_log_bytes, timeout_s,
        notice_signal, notice_s, grace_s, retries, retries_used, backoff_s, attempts, array_id,
-       array_index, folder, preload, needs, priority, created_at
+       array_index, folder, preload, needs, priority, created_at, requeue_lost, losses
 FROM jobs
 WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
   AND project NOT IN (SELECT project FROM pauses)
@@ -63,7 +63,7 @@ WHERE id = :job_id AND state = :before
 
 -- name: requeue_job
 UPDATE jobs SET state = 'queued', outcome = NULL, not_before = :not_before, not_before_boot = :not_before_boot,
-       not_before_boot_id = :boot_id, retries_used = :retries_used, detail = :detail, changed_at = :at
+       not_before_boot_id = :boot_id, retries_used = :retries_used, losses = :losses, detail = :detail, changed_at = :at
 WHERE id = :job_id AND state = :before
 
 -- name: uncount_attempt
@@ -133,7 +133,7 @@ SELECT a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.pid, a.pro
        a.stopped_for, a.exit_code, a.signal, j.host_id AS job_host_id, j.state,
        j.id, j.project, j.name, j.command, j.cwd, j.environment_id, j.shell, j.gpus, j.outfile, j.max_log_bytes,
        j.timeout_s, j.notice_signal, j.notice_s, j.grace_s, j.retries, j.retries_used, j.backoff_s, j.attempts,
-       j.array_id, j.array_index, j.folder, j.preload, j.needs, j.priority, j.created_at
+       j.array_id, j.array_index, j.folder, j.preload, j.needs, j.priority, j.created_at, j.requeue_lost, j.losses
 FROM attempts a JOIN jobs j ON j.id = a.job_id JOIN hosts h ON h.id = a.host_id
 WHERE a.ended_at IS NULL AND h.kind <> 'slurm' -- those are on other machines
 ORDER BY a.job_id
