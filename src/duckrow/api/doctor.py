@@ -16,7 +16,7 @@ from duckrow.core.errors import DuckrowError
 from duckrow.core.units import plural
 from duckrow.store.before_opening import has_remains
 from duckrow.store.database_files import size_of
-from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, existing_folder, file_system_of
+from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, existing_folder, file_system_of, is_read_only
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
 from duckrow.store.looking import NEWEST_FORM, Look, Trouble
 
@@ -70,7 +70,7 @@ def _state(folder: Folder) -> Iterator[Finding]:
     mode = stat.S_IMODE(os.stat(root).st_mode)
     if os.stat(root).st_uid != os.getuid():
         yield Finding("state", PROBLEM, f"{root} belongs to somebody else", "Set DUCKROW_HOME to a folder of yours.")
-    elif os.statvfs(root).f_flag & os.ST_RDONLY:
+    elif is_read_only(root):
         advice = "Nothing is lost; duckrow goes on when it is writable again. dmesg may say why; or set DUCKROW_HOME."
         yield Finding("state", PROBLEM, f"{root} is on a file system that is read-only now", advice)
     elif not os.access(root, os.R_OK | os.W_OK | os.X_OK):

@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Callable, Sequence
 
-from duckrow.core.errors import DuckrowError
+from duckrow.core.errors import DuckrowError, StateError
 from duckrow.core.inventory import Seat
 from duckrow.core.units import plural
 from duckrow.devices.discover import offer_of
@@ -16,7 +16,7 @@ from duckrow.scheduler.choice import DeviceChoice, keep, remembered
 from duckrow.scheduler.daemon import serve
 from duckrow.scheduler.host import AlreadyRunning
 from duckrow.store.database import Database
-from duckrow.store.folder import Folder, state_folder
+from duckrow.store.folder import Folder, permission_hint, state_folder
 from duckrow.store.hosts import DAEMON, HostStore, is_alive, seats_from
 
 
@@ -49,8 +49,8 @@ def launch(choice: DeviceChoice, python: str, dispatch: bool) -> tuple[int | Non
     hosts = HostStore(Database(folder))
     if is_alive(folder, DAEMON):
         return hosts.get(DAEMON).pid, False
+    log = _open_log(folder)
     reading, writing = os.pipe()
-    log = os.open(folder.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     log_began = os.fstat(log).st_size
     try:
         process = subprocess.Popen(
@@ -79,6 +79,15 @@ def launch(choice: DeviceChoice, python: str, dispatch: bool) -> tuple[int | Non
         file.seek(log_began)
         said = file.read().decode("utf-8", "replace").strip().removeprefix("duckrow: ")
     raise DuckrowError(said or f"The daemon ended at once, with exit code {process.returncode}.")
+
+
+def _open_log(folder: Folder) -> int:
+    try:
+        return os.open(folder.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as error:
+        raise StateError(
+            f"{folder.daemon_log} cannot be written: {error.strerror}. {permission_hint(folder)}"
+        ) from None
 
 
 def _own_environment(folder: Folder) -> dict[str, str]:

@@ -46,8 +46,8 @@ def unlock(folder: Folder, host_id: int, fd: int) -> None:
 def remove(path: str) -> None:
     try:
         os.unlink(path)
-    except FileNotFoundError:
-        pass
+    except OSError:
+        pass  # it is gone, or the file system is read-only
 
 
 def sign(lock: int) -> None:
@@ -75,7 +75,7 @@ def lock_file_holder(folder: Folder, host_id: int) -> int | None:
     Asks by a shared lock, so that two who ask do not see each other.
     """
     try:
-        fd = os.open(folder.host_lock(host_id), os.O_RDWR)
+        fd = os.open(folder.host_lock(host_id), os.O_RDONLY)
     except OSError:
         return None
     try:

@@ -114,8 +114,8 @@ class JournalWriter:
     def remove(self) -> None:
         try:
             os.unlink(self.path)
-        except FileNotFoundError:
-            pass
+        except OSError:
+            pass  # it is gone, or the file system is read-only: the next host clears up
 
 
 def read_journal(path: str) -> Journal:
