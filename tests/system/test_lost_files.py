@@ -8,7 +8,8 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,19 @@ def said(duckrow: Duckrow) -> str:
 def replace(path: Path) -> None:
     path.unlink()
     path.touch()
+
+
+@contextmanager
+def a_run(duckrow: Duckrow, command: str) -> Iterator[subprocess.Popen[bytes]]:
+    """One command in the foreground; what it says is in the file `said`."""
+    (duckrow.work / "jobs").write_text(f"{command}\n")
+    with (duckrow.work / "said").open("wb") as said:
+        run = duckrow.spawn("run", "--slots", "1", "jobs", stderr=said)
+    try:
+        yield run
+    finally:
+        run.kill()
+        run.wait()
 
 
 # -- the database -----------------------------------------------------------------------------------------------------
@@ -176,18 +190,16 @@ def test_a_database_that_was_emptied_while_nobody_used_it_is_told(duckrow: Duckr
 
 
 def test_a_run_whose_database_is_removed_says_so_and_its_jobs_go_on(duckrow: Duckrow) -> None:
-    run = duckrow.spawn("run", "--slots", "1", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert run.stdin is not None
-    run.stdin.write(b"touch began; while [ ! -e gate ]; do sleep 0.01; done; echo went on > out\n")
-    run.stdin.flush()
-    until((duckrow.work / "began").exists, "the job")
-    (duckrow.home / "duckrow.db").unlink()
-    until(lambda: not (duckrow.home / "hosts" / "2.lock").exists(), "the run to stand down")
-    (duckrow.work / "gate").touch()
-    until((duckrow.work / "out").exists, "the job to go on")
-    _, words = run.communicate(timeout=60)
+    with a_run(duckrow, "touch began; while [ ! -e gate ]; do sleep 0.01; done; echo went on > out") as run:
+        until((duckrow.work / "began").exists, "the job")
+        (duckrow.home / "duckrow.db").unlink()
+        until(lambda: not (duckrow.home / "hosts" / "2.lock").exists(), "the run to stand down")
+        (duckrow.work / "gate").touch()
+        until((duckrow.work / "out").exists, "the job to go on")
+        assert until(lambda: run.poll() is not None, "the end of the run")
+    words = (duckrow.work / "said").read_text()
     assert run.returncode == 1
-    assert "was removed while this process used it: it stands down. 1 running job goes on." in words.decode()
+    assert "was removed while this process used it: it stands down. 1 running job goes on." in words
 
 
 # -- the folders and what hosts have in them --------------------------------------------------------------------------
@@ -228,19 +240,15 @@ def test_no_second_daemon_starts_when_the_locks_are_removed(duckrow: Duckrow) ->
 
 
 def test_hosts_whose_locks_are_removed_do_not_take_each_other_for_dead(duckrow: Duckrow) -> None:
-    run = duckrow.spawn("run", "--slots", "1", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    assert run.stdin is not None
-    run.stdin.write(f"{GATED}\n".encode())
-    run.stdin.flush()
-    until((duckrow.home / "duckrow.db").exists, "the run")
-    until(lambda: duckrow.sql("SELECT 1 FROM sqlite_master WHERE name = 'jobs'"), "the database")
-    until(lambda: duckrow.state(1) == "running", "the job")
-    duckrow.up("--slots", "1")
-    shutil.rmtree(duckrow.home / "hosts")
-    duckrow.wait_for(duckrow.submit("--", "true"), "succeeded")
-    assert duckrow.sql("SELECT host_id FROM attempts WHERE job_id = 1") == [(2,)]
-    (duckrow.work / "gate").touch()
-    run.communicate(timeout=60)
+    with a_run(duckrow, GATED) as run:
+        until((duckrow.home / "hosts" / "2.wake").exists, "the run")
+        duckrow.wait_for(1, "running")
+        duckrow.up("--slots", "1")
+        shutil.rmtree(duckrow.home / "hosts")
+        duckrow.wait_for(duckrow.submit("--", "true"), "succeeded")
+        assert duckrow.sql("SELECT host_id FROM attempts WHERE job_id = 1") == [(2,)]
+        (duckrow.work / "gate").touch()
+        until(lambda: run.poll() is not None, "the end of the run")
     assert run.returncode == 1
     assert duckrow.job(1)["exit_code"] == 3
 

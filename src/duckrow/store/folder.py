@@ -123,7 +123,7 @@ def file_system_of(path: str, mounts: str = "/proc/self/mounts") -> str:
 
 
 def is_read_only(path: str) -> bool:
-    """Whether its file system can only be read. After an error of the disk only a try tells; this one leaves nothing."""
+    """Whether its file system can only be read. After an error of the disk only a try tells, which leaves nothing."""
     try:
         if os.statvfs(path).f_flag & os.ST_RDONLY:
             return True
