@@ -10,11 +10,14 @@ from duckrow.api.finding import OK, PROBLEM, WARN, Finding
 from duckrow.api.service import lingers, unit_path
 from duckrow.api.settings import Settings
 from duckrow.api.settings_files import user_file
+from duckrow.api.state_files import file_faults
 from duckrow.api.state_space import space_findings
 from duckrow.api.versions import nvidia_driver, versions
 from duckrow.core.errors import DuckrowError
 from duckrow.core.units import plural
-from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, existing_folder, file_system_of
+from duckrow.store.before_opening import has_remains
+from duckrow.store.database_files import size_of
+from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, existing_folder, file_system_of, is_read_only
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
 from duckrow.store.looking import NEWEST_FORM, Look, Trouble
 
@@ -24,7 +27,13 @@ COMPLETIONS = {
     "fish": "~/.config/fish/completions/duckrow.fish",
 }
 # What daemons say when all is well; also of two that were started at once, the one that was slower.
-_ROUTINE = ("The daemon runs as", "The daemon ends", "All is well again", "There is a daemon already")
+_ROUTINE = (
+    "The daemon runs as",
+    "The daemon ends",
+    "All is well again",
+    "nothing was lost",
+    "There is a daemon already",
+)
 
 
 def examine() -> Iterator[Finding]:
@@ -32,6 +41,7 @@ def examine() -> Iterator[Finding]:
     folder = existing_folder()
     yield from _versions()
     yield from _state(folder)
+    yield from file_faults(folder)
     yield from _database(folder)
     yield from _settings()
     yield from _nvidia()
@@ -59,6 +69,9 @@ def _state(folder: Folder) -> Iterator[Finding]:
     mode = stat.S_IMODE(os.stat(root).st_mode)
     if os.stat(root).st_uid != os.getuid():
         yield Finding("state", PROBLEM, f"{root} belongs to somebody else", "Set DUCKROW_HOME to a folder of yours.")
+    elif is_read_only(root):
+        advice = "Nothing is lost; duckrow goes on when it is writable again. dmesg may say why; or set DUCKROW_HOME."
+        yield Finding("state", PROBLEM, f"{root} is on a file system that is read-only now", advice)
     elif not os.access(root, os.R_OK | os.W_OK | os.X_OK):
         yield Finding("state", PROBLEM, f"{root} cannot be written", f"chmod 700 {root}, or set DUCKROW_HOME.")
     elif mode & 0o077:
@@ -90,8 +103,9 @@ def _disk(root: str) -> Iterator[Finding]:
 
 
 def _database(folder: Folder) -> Iterator[Finding]:
-    if not os.path.exists(folder.database):
-        yield Finding("database", OK, "none yet; the first job makes it")
+    if size_of(folder.database) == 0:
+        if not has_remains(folder):  # else that has been told
+            yield Finding("database", OK, "none yet; the first job makes it")
         return
     try:
         look = Look(folder)

@@ -1,4 +1,4 @@
-"""What a check of the installation has found."""
+"""What a check of `duckrow doctor` has found."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 
-from duckrow.core.errors import DuckrowError
+from duckrow.core.errors import DuckrowError, StateError
 from duckrow.core.inventory import Seat
 from duckrow.core.units import plural
 from duckrow.devices.discover import offer_of
@@ -18,7 +18,7 @@ from duckrow.scheduler.choice import DeviceChoice, keep, remembered
 from duckrow.scheduler.daemon import serve
 from duckrow.scheduler.host import AlreadyRunning
 from duckrow.store.database import Database
-from duckrow.store.folder import Folder, state_folder
+from duckrow.store.folder import Folder, permission_hint, state_folder
 from duckrow.store.hosts import DAEMON, HostStore, is_alive, seats_from
 
 READY, TAKEN = b"ready", b"taken"  # what a daemon tells whoever has started it; TAKEN: another one was quicker
@@ -82,8 +82,8 @@ def _other_words(dispatch: bool, keep_s: float | None) -> list[str]:
 
 def _start(folder: Folder, words: Sequence[str], python: str) -> tuple[bytes, str, int]:
     """Start it and hear what it has to tell us; what it has logged and its exit code, if it has ended."""
+    log = _open_log(folder)
     reading, writing = os.pipe()
-    log = os.open(folder.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     log_began = os.fstat(log).st_size
     try:
         process = subprocess.Popen(
@@ -108,6 +108,15 @@ def _start(folder: Folder, words: Sequence[str], python: str) -> tuple[bytes, st
     with open(folder.daemon_log, "rb") as file:
         file.seek(log_began)
         return news, file.read().decode("utf-8", "replace").strip().removeprefix("duckrow: "), code
+
+
+def _open_log(folder: Folder) -> int:
+    try:
+        return os.open(folder.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as error:
+        raise StateError(
+            f"{folder.daemon_log} cannot be written: {error.strerror}. {permission_hint(folder)}"
+        ) from None
 
 
 def _own_environment(folder: Folder) -> dict[str, str]:

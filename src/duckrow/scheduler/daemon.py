@@ -13,6 +13,7 @@ from duckrow.devices.discover import Offer
 from duckrow.engines.local.keeper_link import KeeperLink
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.own_files import FilesLost
 from duckrow.scheduler.retention import Retention
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
@@ -29,10 +30,13 @@ class _LogTrouble(Observer):
         _log("All is well again.")
 
 
+def _stamp() -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S")
+
+
 def _log(sentence: str) -> None:
-    stamp = time.strftime("%Y-%m-%d %H:%M:%S")
     try:
-        os.write(2, f"{stamp} {sentence}\n".encode("utf-8", "replace"))
+        os.write(2, f"{_stamp()} {sentence}\n".encode("utf-8", "replace"))
     except OSError:
         pass  # a full disk must not end the daemon
 
@@ -74,10 +78,14 @@ def serve(
     retention = None if keep_s is None else Retention(folder, keep_s, _log)
     if retention is not None:
         retention.begin()
-    while not asked_to_end and not (ends_with_its_jobs and not loop.live):
-        loop.turn()
-    if retention is not None:
-        retention.close()
+    try:
+        while not asked_to_end and not (ends_with_its_jobs and not loop.live):
+            loop.turn()
+    except FilesLost as error:
+        raise FilesLost(f"{_stamp()} {error}") from None
+    finally:
+        if retention is not None:
+            retention.close()
     running = len(loop.live)
     loop.close()
     _log(f"The daemon ends; {plural(running, 'running job')} still there." if running else "The daemon ends.")

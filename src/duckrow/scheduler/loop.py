@@ -25,6 +25,7 @@ from duckrow.scheduler.endings import Endings
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.limits import Limits
 from duckrow.scheduler.lines import SLOW_S, Lines
+from duckrow.scheduler.own_files import OwnFiles
 from duckrow.scheduler.queue_head import QueueHead
 from duckrow.scheduler.reactor import EpollReactor
 from duckrow.scheduler.recover import Recovery
@@ -63,7 +64,7 @@ class Loop:
         self.signals = HostSignals(self.reactor, link.signals)
         self.store = TickStore(database, host.id)
         self.jobs = JobStore(database)
-        self._checkpointer = Checkpointer(database.path)
+        self._checkpointer = Checkpointer(database)
         self.engine = LocalEngine(self.reactor, self.folder.keepers, link, self.store.environment, output)
         self._link = link
         self.recovery = Recovery(self)
@@ -90,7 +91,9 @@ class Loop:
         self._in_trouble = False  # nothing is tried for a while
         self._was_in_trouble = False  # and it was said
         self._ticked_mono = 0.0
-        self.reactor.watch(host.bell, self._rung)
+        self._closed = False
+        self.hear_bell()
+        self._own_files = OwnFiles(self)
 
     # -- the life of the loop ---------------------------------------------------------------------------------
 
@@ -102,6 +105,7 @@ class Loop:
             self.recovery.adopt_own()
         self.engine.clean_up(self.store.keepers_in_use())
         self.engine.on_keeper_death(self._become_keeper)
+        self._own_files.watch()
 
     def _take_up_clocks(self) -> None:
         self.delays.begin()
@@ -164,6 +168,9 @@ class Loop:
 
     def close(self) -> None:
         """Let go: what runs goes on, and is found again by the next host."""
+        if self._closed:
+            return
+        self._closed = True
         self.engine.close(self.store.keepers_in_use())
         self.sharing.close()
         self.delays.close()
@@ -171,6 +178,28 @@ class Loop:
         self.host.close()
         self.host.ring_others()
         self.reactor.close()
+
+    def let_go_of_jobs(self) -> int:
+        """Watch the jobs no longer: the database or the folder is gone. How many go on.
+
+        The journal stays: whoever brings the database back finds in it how they ended.
+        """
+        self._closed = True
+        self.finish_checkpoints()
+        self.engine.close({self.engine.keeper})
+        self.sharing.close()
+        try:
+            self.host.rows.close(self.host.id)  # into the file that we have open, whatever its name
+        except StateError:
+            pass
+        return sum(attempt.follows is None for attempt in self.live.values())
+
+    def finish_checkpoints(self) -> None:
+        self._checkpointer.wait()
+
+    def hear_bell(self) -> None:
+        self.reactor.watch(self.host.bell, self._rung)
+        self._woken = True  # nobody knows who rang meanwhile
 
     def _become_keeper(self) -> NoReturn:
         """Our keeper was killed, and with it the one who would see our attempts' ends if we died too.
@@ -376,6 +405,7 @@ class Loop:
 
     def _survive(self, error: StateError) -> None:
         """The tick could not be written. Nothing was done; what was seen is kept, and all is read anew."""
+        self._own_files.look()  # perhaps that is why
         if not self._was_in_trouble:
             self.observer.trouble(str(error))
         self._in_trouble = self._was_in_trouble = True

@@ -35,7 +35,7 @@ from duckrow.kernel.inotify import FileWatch
 from duckrow.kernel.process import children_of, environment_of, open_pidfd, read_process
 
 _PR_SET_CHILD_SUBREAPER = 36
-_FULL_DISK_S = 0.2
+_MEND_S = 0.2
 _NO_PIDFD_S = 0.5  # how often to look where the kernel does not tell of an end
 _EXEC_S = 1.0
 _ORPHANS_S = 1.0  # how long the end of an attempt may wait for that of its orphans
@@ -107,7 +107,7 @@ class _Keeper:
         self._before = frozenset(children_of(os.getpid()) if host_pid is not None else ()) - {host_pid}
         self._poller = select.poll()
         self._pump = LogPump(self._poller, self._tell_emptied)
-        self._unwritten = False  # the journal lacks something that a full disk has refused
+        self._mend_at: float | None = None  # when to see to the journal: it was touched, or a full disk refused a line
         self._watch = FileWatch()
 
     def run(self) -> int:
@@ -170,11 +170,11 @@ class _Keeper:
         self._let_go_of_the_terminal(pids)
         ends = self._watch_ends(pids)
         self._watch.add(self._journal.path)
-        while pids or self._pump or self._unwritten:
+        while pids or self._pump or self._mend_at is not None:
             for fd, _ in self._poller.poll(self._patience_ms(pids, ends)):
                 self._look_at(fd, ends)
             self._see_ends(pids)
-            if self._unwritten:
+            if self._mend_at is not None and time.monotonic() >= self._mend_at:
                 self._mend()
 
     def _watch_ends(self, pids: Mapping[int, int]) -> set[int]:
@@ -185,8 +185,8 @@ class _Keeper:
         return found
 
     def _patience_ms(self, pids: Mapping[int, int], ends: set[int]) -> float | None:
-        if self._unwritten:
-            return _FULL_DISK_S * 1000
+        if self._mend_at is not None:
+            return max(self._mend_at - time.monotonic(), 0.0) * 1000
         return None if len(ends) >= len(pids) else _NO_PIDFD_S * 1000
 
     def _look_at(self, fd: int, ends: set[int]) -> None:
@@ -196,18 +196,24 @@ class _Keeper:
             os.close(fd)
         elif fd == self._watch.fd:
             self._watch.hush()
-            self._mend()
+            self._mend_soon()  # and not at once: whoever removes the folder must not be hindered
         else:
             self._pump.pump(fd)
 
     def _mend(self) -> None:
         """Somebody has touched the journal, or a full disk has refused a line."""
+        self._mend_at = None
         try:
             self._journal.mend()
-            self._unwritten = False
+        except FileNotFoundError:
+            return  # the whole state was removed: nobody will ask
         except OSError:
-            self._unwritten = True
+            self._mend_soon()
         self._watch.add(self._journal.path)  # it may be another file now
+
+    def _mend_soon(self) -> None:
+        if self._mend_at is None:
+            self._mend_at = time.monotonic() + _MEND_S
 
     def _take_over(self) -> dict[int, int]:
         """Which child is which attempt. One that was started and not yet named in the journal is found by its tag."""
@@ -270,7 +276,7 @@ class _Keeper:
             if attempt is not None and not pids:
                 self._end_orphans()
             if attempt is not None and not self._journal.ended(attempt, _wait_status(ended)):
-                self._unwritten = True
+                self._mend_soon()
             os.waitpid(ended.si_pid, 0)
 
     def _end_orphans(self) -> None:
