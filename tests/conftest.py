@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,12 @@ import pytest
 
 from duckrow.engines.local.processes import TAG, environment_of
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
+"""How long a test waits for what must come. That costs nothing; where others use the cores, everything is slow."""
+
+# A shell that starts us in the background (`make test &`) has us ignore Ctrl-C, and so would all that we begin.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def until(condition: Callable[[], Any], what: str = "", deadline_s: float = DEADLINE_S) -> Any:
@@ -28,7 +34,7 @@ def until(condition: Callable[[], Any], what: str = "", deadline_s: float = DEAD
         if value:
             return value
         assert time.monotonic() < end, f"waited {deadline_s:.0f} s in vain for {what or condition}"
-        time.sleep(0.01)
+        time.sleep(0.01)  # in time: everybody else says `until`
 
 
 class Duckrow:
@@ -49,7 +55,7 @@ class Duckrow:
         stdin: str | bytes = "",
         ok: bool = True,
         env: dict[str, str] | None = None,
-        limit_s: float = 120,
+        limit_s: float = DEADLINE_S,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command to its end; `ok`: it must succeed."""
         data = stdin.encode() if isinstance(stdin, str) else stdin
@@ -91,7 +97,7 @@ class Duckrow:
     # -- looking ----------------------------------------------------------------------------------------------
 
     def sql(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        connection = sqlite3.connect(self.home / "duckrow.db", timeout=30)
+        connection = sqlite3.connect(self.home / "duckrow.db", timeout=DEADLINE_S)
         try:
             rows = connection.execute(statement, values).fetchall()
             connection.commit()
@@ -137,6 +143,16 @@ class Duckrow:
         until(lambda: not self.processes(), "the end of all processes")
 
 
+def read_to_end(terminal: int) -> bytes:
+    """What is written to a terminal until nobody has it open any more; who does not read holds up who writes."""
+    seen = b""
+    with suppress(OSError):  # how a terminal says that the other side is gone
+        while data := os.read(terminal, 65536):
+            seen += data
+    os.close(terminal)
+    return seen
+
+
 def is_running(pid: int) -> bool:
     """Whether the process is there and not a zombie."""
     try:
@@ -152,6 +168,50 @@ def duckrow(tmp_path: Path) -> Iterator[Duckrow]:
     program = Duckrow(tmp_path / "state", work)
     yield program
     program.kill_everything()
+
+
+@pytest.fixture(autouse=True)
+def _processes_end_with_their_test() -> Iterator[None]:
+    """Fixtures that several tests share are set up before this one: what they begin, they end."""
+    with processes_end():
+        yield
+
+
+@contextmanager
+def processes_end() -> Iterator[None]:
+    """Every process that is begun within is ended and buried behind it, and its pipes are closed.
+
+    Python complains of one that was forgotten when it throws the object away. That may be in the middle of another
+    test, which then fails.
+    """
+    begun: list[subprocess.Popen[Any]] = []
+    really_begin, really_leave = subprocess.Popen.__init__, subprocess.Popen.__exit__
+
+    def begin(self: subprocess.Popen[Any], *words: Any, **options: Any) -> None:
+        really_begin(self, *words, **options)
+        begun.append(self)
+
+    def leave(self: subprocess.Popen[Any], kind: type[BaseException] | None, *rest: Any) -> None:
+        if kind is not None:
+            self.kill()  # or `with` would wait for its end, which a test that fails has not brought about
+        really_leave(self, kind, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess.Popen, "__init__", begin)
+        patch.setattr(subprocess.Popen, "__exit__", leave)
+        yield
+    for process in begun:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[Any]) -> None:
+    if process.poll() is None:
+        process.kill()
+        process.wait(DEADLINE_S)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with suppress(OSError):  # what was not read any more
+                pipe.close()
 
 
 @pytest.fixture(autouse=True)

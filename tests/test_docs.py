@@ -109,7 +109,7 @@ def test_every_field_that_is_printed_is_explained(duckrow: Duckrow) -> None:
     text = (DOCS / "json.md").read_text()
     try:
         duckrow("up", "--slots", "1")
-        submitted = json.loads(duckrow("submit", "--json", "--", "sleep 60").stdout)
+        submitted = json.loads(duckrow("submit", "--json", "--", "sleep 600").stdout)
         duckrow.wait_for(1, "running")
         devices = json.loads(duckrow("gpus", "--json").stdout)
         story = json.loads(duckrow("show", "last", "--json").stdout)[0]

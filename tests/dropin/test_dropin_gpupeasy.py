@@ -177,7 +177,7 @@ def test_what_is_no_job_is_refused_with_a_message_and_the_server_goes_on(door: D
 
 def test_without_the_token_nobody_runs_anything(door: Door) -> None:
     job = {"job": {"jobName": "a", "outFile": "a.txt", "jobCommand": ["touch", "pwned"]}}
-    with httpx.Client(base_url=door.address, trust_env=False) as stranger:
+    with httpx.Client(base_url=door.address, trust_env=False, timeout=DEADLINE_S) as stranger:
         assert stranger.post("/addnewjob", json=job).status_code == 401
         assert stranger.post("/addnewjob", json=job, auth=("gpupeasy", "wrong")).status_code == 401
         for path in ("/availabledevices", "/scheduledjobs", "/jobinfo/1"):
@@ -192,12 +192,9 @@ def test_the_token_is_no_password_where_gpupeasy_is_not_asked_for(duckrow: Duckr
     assert process.stdout is not None
     port = process.stdout.readline().decode().split("localhost:")[1].split("/")[0]
     token = duckrow("web", "--token").stdout.strip()
-    answer = httpx.get(f"http://127.0.0.1:{port}/api/v1/status", auth=("x", token), trust_env=False)
-    assert answer.status_code == 401
-    answer = httpx.get(
-        f"http://127.0.0.1:{port}/scheduledjobs", headers={"Authorization": f"Bearer {token}"}, trust_env=False
-    )
-    assert answer.status_code == 404
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=DEADLINE_S) as client:
+        assert client.get("/api/v1/status", auth=("x", token)).status_code == 401
+        assert client.get("/scheduledjobs", headers={"Authorization": f"Bearer {token}"}).status_code == 404
     process.terminate()
     process.wait(DEADLINE_S)
     process.stdout.close()
@@ -233,7 +230,7 @@ def test_the_gui_is_the_page(duckrow: Duckrow, free_port: int) -> None:
     )
     assert process.stdout is not None
     link = process.stdout.readline().decode().split()[-1]
-    answer = httpx.get(link, trust_env=False)
+    answer = httpx.get(link, trust_env=False, timeout=DEADLINE_S)
     assert answer.status_code == 303
     process.terminate()
     process.wait(DEADLINE_S)

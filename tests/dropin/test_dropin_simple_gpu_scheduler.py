@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.dropin.shell import DOORS, PYTHON_DOOR, environment, has_ended_of, lines_of, program, shell
 
 SCHEDULER = f"{PYTHON_DOOR}simple_gpu_scheduler"
@@ -85,7 +85,7 @@ class Session:
 
     def end(self) -> int:
         """The exit code, when the input has ended."""
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=DEADLINE_S)
         return self.process.returncode
 
 
@@ -151,7 +151,7 @@ def test_a_followed_file_is_a_queue(duckrow: Duckrow, door: str) -> None:
         shell(duckrow, 'echo "my_command_with | and stuff > logfile" >> gpu.queue')
         until(lambda: lines_of(duckrow.work / "logfile") == ["A PIPE", "stuff on 2"], "the submitted command")
         assert run.stdout.readline() == b"Processing command `my_command_with | and stuff > logfile` on gpu 2\n"
-        shell(duckrow, 'echo "sleep 60 | cat" >> gpu.queue')
+        shell(duckrow, 'echo "sleep 600 | cat" >> gpu.queue')
         shell(duckrow, 'echo "echo meanwhile > second" >> gpu.queue')
         until((duckrow.work / "second").exists, "a command beside one that takes long")
         assert not (duckrow.work / "old").exists()
@@ -159,7 +159,7 @@ def test_a_followed_file_is_a_queue(duckrow: Duckrow, door: str) -> None:
         os.kill(int((duckrow.work / "tail").read_text()), signal.SIGKILL)
         run.stdout.close()
         duckrow.kill_everything()
-        run.wait(30)
+        run.wait(DEADLINE_S)
 
 
 def is_following(duckrow: Duckrow) -> bool:
@@ -310,7 +310,7 @@ def test_one_signal_starts_nothing_more_and_lets_running_jobs_finish(duckrow: Du
 
 def test_two_signals_stop_running_jobs_with_all_their_processes(duckrow: Duckrow) -> None:
     session = Session(duckrow, "0")
-    session.add("sleep 60 | cat")
+    session.add("sleep 600 | cat")
     session.printed()
     until(lambda: session.states().get("running") == 1, "the job")
     session.process.send_signal(signal.SIGTERM)
@@ -384,7 +384,7 @@ def test_in_a_terminal_stdout_has_only_the_announcements(duckrow: Duckrow) -> No
         stderr=theirs,
     )
     os.close(theirs)
-    printed, _ = run.communicate(b"true\n", timeout=60)
+    printed, _ = run.communicate(b"true\n", timeout=DEADLINE_S)
     os.close(ours)
     assert printed == b"Processing command `true` on gpu 0\n"
 

@@ -96,14 +96,14 @@ def pids_of(tag: str, leader: int | None = None) -> list[int]:
 
 
 def test_a_process_is_known_by_its_start(begin: Begin) -> None:
-    pid = begin("sleep", "60").pid
+    pid = begin("sleep", "600").pid
     assert is_same_process(pid, now())
     assert is_same_process(pid, now() + 1000)
 
 
 def test_a_later_process_with_the_same_pid_is_another_one(begin: Begin) -> None:
     seen_before = now() - 1
-    assert not is_same_process(begin("sleep", "60").pid, seen_before)
+    assert not is_same_process(begin("sleep", "600").pid, seen_before)
 
 
 def test_a_zombie_is_not_there_any_more(begin: Begin) -> None:
@@ -134,21 +134,21 @@ def test_a_process_is_read_whatever_its_name(begin: Begin, tmp_path: Path) -> No
 
 
 def test_processes_are_found_by_their_tag_wherever_they_are(begin: Begin, tag: str) -> None:
-    pids = [begin("sleep", "60", tag=tag, session=session).pid for session in (False, True)]
-    begin("sleep", "60", tag=f"{tag}0")
-    begin("sleep", "60")
+    pids = [begin("sleep", "600", tag=tag, session=session).pid for session in (False, True)]
+    begin("sleep", "600", tag=f"{tag}0")
+    begin("sleep", "600")
     assert pids_of(tag) == sorted(pids)
 
 
 def test_processes_are_found_by_their_session_without_a_tag(begin: Begin, tag: str) -> None:
-    leader, member = begin.shell("sleep 60 & echo $!; wait", session=True)
-    begin("sleep", "60", session=True)
+    leader, member = begin.shell("sleep 600 & echo $!; wait", session=True)
+    begin("sleep", "600", session=True)
     assert pids_of(tag, leader) == sorted([leader, member])
     assert pids_of(tag) == []
 
 
 def test_descendants_are_found_without_tag_and_session(begin: Begin, tag: str) -> None:
-    parent, child = begin.shell("env -i setsid sh -c 'sleep 60 & wait' & echo $!; wait", tag=tag)
+    parent, child = begin.shell("env -i setsid sh -c 'sleep 600 & wait' & echo $!; wait", tag=tag)
     until(lambda: environment_of(child) == [b""], "its new environment")
     until(lambda: (found := read_process(child)) and found.session == child, "its new session")
     (grandchild,) = until(lambda: children_of(child), "its child")
@@ -157,7 +157,7 @@ def test_descendants_are_found_without_tag_and_session(begin: Begin, tag: str) -
 
 
 def test_what_an_ended_leader_has_left_behind_is_found(begin: Begin, tag: str) -> None:
-    leader, left = begin.shell("sleep 60 >/dev/null & echo $!", session=True)
+    leader, left = begin.shell("sleep 600 >/dev/null & echo $!", session=True)
     until(lambda: (found := read_process(leader)) and found.zombie, "its end")
     assert pids_of(tag, leader) == [left]
 
@@ -169,14 +169,14 @@ def test_zombies_do_not_count(begin: Begin, tag: str) -> None:
 
 
 def test_we_are_no_part_of_an_attempt_of_ours(begin: Begin, tag: str) -> None:
-    child = begin("sleep", "60").pid
+    child = begin("sleep", "600").pid
     found = pids_of(tag, os.getsid(0))
     assert os.getpid() not in found
     assert child in found
 
 
 def test_the_children_of_a_process_are_known(begin: Begin) -> None:
-    parent, child = begin.shell("sleep 60 & echo $!; wait")
+    parent, child = begin.shell("sleep 600 & echo $!; wait")
     assert children_of(parent) == [child]
     assert parent in children_of(os.getpid())
     assert children_of(NOBODY) == []
@@ -184,7 +184,7 @@ def test_the_children_of_a_process_are_known(begin: Begin) -> None:
 
 def test_our_own_children_are_known_at_each_look(begin: Begin) -> None:
     children = ChildrenList()
-    process = begin("sleep", "60")
+    process = begin("sleep", "600")
     assert process.pid in children.read()
     process.kill()
     process.wait()
@@ -195,7 +195,7 @@ def test_our_own_children_are_known_at_each_look(begin: Begin) -> None:
 
 
 def test_a_process_catches_just_the_signals_that_it_handles(begin: Begin) -> None:
-    shell, _ = begin.shell("trap : USR2; trap '' USR1; sleep 60 & echo $!; wait")
+    shell, _ = begin.shell("trap : USR2; trap '' USR1; sleep 600 & echo $!; wait")
     assert catches(shell, signal.SIGUSR2)
     assert not catches(shell, signal.SIGUSR1), "it ignores that one"
     assert not catches(shell, signal.SIGTERM)
@@ -208,7 +208,7 @@ def test_a_signal_to_nobody_is_no_trouble() -> None:
 
 
 def test_a_signal_to_a_group_reaches_all_of_it(begin: Begin) -> None:
-    leader, member = begin.shell("sleep 60 & echo $!; wait", session=True)
+    leader, member = begin.shell("sleep 600 & echo $!; wait", session=True)
     send_to_group(leader, signal.SIGTERM)
     until(lambda: not is_running(leader) and not is_running(member), "their end")
 

@@ -61,7 +61,7 @@ def test_a_daemon_that_is_killed_a_hundred_times_loses_nothing_and_runs_nothing_
     chance = random.Random(7)
     for kill in range(KILLS):
         # Most kills strike within the first busy milliseconds; some let the jobs of several ticks go by.
-        time.sleep(chance.choice([0, 0.001, 0.003, 0.01, 0.03, 0.1]))  # the moment of death is the test's input
+        time.sleep(chance.choice([0, 0.001, 0.003, 0.01, 0.03, 0.1]))  # in time: the moment of death is the input
         duckrow.kill_daemon()
         if kill % 10 == 3:
             check_device_bookings(duckrow)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conftest import Duckrow, is_running, until
+from tests.conftest import DEADLINE_S, Duckrow, is_running, until
 
 
 def test_submit_starts_the_daemon_and_prints_the_id(duckrow: Duckrow) -> None:
@@ -120,7 +120,7 @@ def in_the_foreground(duckrow: Duckrow) -> tuple[subprocess.Popen[bytes], int]:
 def test_systemd_is_told_when_the_daemon_is_ready(duckrow: Duckrow) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind("")  # a name that the kernel chooses; such names begin with a zero byte
-        systemd.settimeout(60)
+        systemd.settimeout(DEADLINE_S)
         address = "@" + systemd.getsockname()[1:].decode()
         daemon = duckrow.spawn("up", "--foreground", "--slots", "1", env={"NOTIFY_SOCKET": address})
         assert systemd.recv(100) == b"READY=1"
@@ -249,7 +249,7 @@ def test_follow_prints_a_log_as_it_grows_until_the_job_is_done(duckrow: Duckrow)
     (duckrow.work / "gate").touch()
     assert follower.stdout.read() == b"two\n"
     follower.stdout.close()
-    assert follower.wait(30) == 0
+    assert follower.wait(DEADLINE_S) == 0
 
 
 def test_logs_of_several_jobs_stand_behind_their_names(duckrow: Duckrow) -> None:
@@ -313,4 +313,4 @@ def test_a_closed_pipe_is_no_error(duckrow: Duckrow) -> None:
     listing.stdout.close()
     assert b"Traceback" not in listing.stderr.read()
     listing.stderr.close()
-    listing.wait(30)
+    listing.wait(DEADLINE_S)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Duckrow, is_running, until
+from tests.conftest import DEADLINE_S, Duckrow, is_running, until
 
 GATED = "while [ ! -e gate ]; do sleep 0.01; done"
 
@@ -173,7 +173,7 @@ def test_a_killed_sweep_continued_runs_exactly_the_missing_points(duckrow: Duckr
     until(lambda: not is_running(host), "the host's end")
     (duckrow.work / "gate").touch()
     done = duckrow(*words)
-    process.wait(30)
+    process.wait(DEADLINE_S)
     assert "8 that had not been started" in done.stderr
     assert runs(duckrow) == sorted(str(number) for number in range(10))
     assert duckrow.sql("SELECT count(*) FROM jobs WHERE outcome = 'succeeded' AND attempts = 1") == [(10,)]
