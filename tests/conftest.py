@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from duckrow.engines.local.processes import TAG, environment_of
 
@@ -24,6 +25,10 @@ DEADLINE_S = 120.0
 # A shell that starts us in the background (`make test &`) has us ignore Ctrl-C, and so would all that we begin.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+# Nor is a case that Hypothesis makes up wrong because it took long.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 def until(condition: Callable[[], Any], what: str = "", deadline_s: float = DEADLINE_S) -> Any:
