@@ -166,6 +166,13 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def has_open(pid: int, path: Path) -> bool:
+    """Whether a process has opened this file: tail sees only what is appended later."""
+    with suppress(OSError):  # it has just closed another
+        return any(os.readlink(link) == str(path) for link in Path(f"/proc/{pid}/fd").iterdir())
+    return False
+
+
 @pytest.fixture
 def duckrow(tmp_path: Path) -> Iterator[Duckrow]:
     work = tmp_path / "work"

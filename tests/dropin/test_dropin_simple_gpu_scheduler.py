@@ -7,11 +7,10 @@ import pty
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.conftest import DEADLINE_S, Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, has_open, until
 from tests.dropin.shell import DOORS, PYTHON_DOOR, environment, has_ended_of, lines_of, program, shell
 
 SCHEDULER = f"{PYTHON_DOOR}simple_gpu_scheduler"
@@ -165,10 +164,7 @@ def test_a_followed_file_is_a_queue(duckrow: Duckrow, door: str) -> None:
 def is_following(duckrow: Duckrow) -> bool:
     """Whether tail has opened the file, so that what is appended is new to it."""
     text = (duckrow.work / "tail").read_text() if (duckrow.work / "tail").exists() else ""
-    if not text:
-        return False
-    files = Path(f"/proc/{text.strip()}/fd")
-    return any("gpu.queue" in os.readlink(link) for link in files.iterdir() if link.is_symlink())
+    return bool(text) and has_open(int(text), duckrow.work / "gpu.queue")
 
 
 @BOTH_DOORS
@@ -254,7 +250,7 @@ def test_the_gpus_of_whoever_starts_it_are_not_those_of_the_commands(duckrow: Du
 
 
 def test_the_end_of_the_input_waits_for_every_job(duckrow: Duckrow) -> None:
-    schedule(duckrow, "0 1", "sleep 0.2; echo slow >> out\necho quick >> out\n")
+    schedule(duckrow, "0 1", "until [ -s out ]; do sleep 0.05; done; echo slow >> out\necho quick >> out\n")
     assert lines_of(duckrow.work / "out") == ["quick", "slow"]
 
 

@@ -187,9 +187,14 @@ def test_no_thread_of_the_library_takes_the_signals_that_others_wait_for(duckrow
     (duckrow.work / "jobs").write_text("touch there; while [ ! -e gate ]; do sleep 0.01; done\n")
     run = duckrow.spawn("run", "--pack", "jobs", stderr=subprocess.DEVNULL)
     until((duckrow.work / "there").exists, "the job")
-    threads = [status.read_text() for status in Path(f"/proc/{run.pid}/task").glob("*/status")]
-    blocked = [int(line.split()[1], 16) for text in threads for line in text.splitlines() if line.startswith("SigBlk")]
-    assert len(blocked) == 3  # the keeper's own, the one that waits for signals, and the library's
+    # The keeper's own, the one that waits for signals, and the library's.
+    blocked = until(lambda: len(masks := blocked_signals(run.pid)) == 3 and masks, "three threads")
     assert sum(mask >> (signal.SIGCHLD - 1) & 1 for mask in blocked) == 2
     (duckrow.work / "gate").touch()
     assert run.wait(DEADLINE_S) == 0
+
+
+def blocked_signals(pid: int) -> list[int]:
+    """A mask for each thread of a process."""
+    threads = [status.read_text() for status in Path(f"/proc/{pid}/task").glob("*/status")]
+    return [int(line.split()[1], 16) for text in threads for line in text.splitlines() if line.startswith("SigBlk")]

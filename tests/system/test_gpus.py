@@ -54,7 +54,7 @@ def as_json(duckrow: Duckrow) -> dict[str, dict[str, Any]]:
 def hold(duckrow: Duckrow, gpus: FakeGpus, mb: int, util: int = 0) -> int:
     """A job on GPU 0 that has taken its memory; its number."""
     job = duckrow.submit("--gpus", "1", gpus.job("--ramp", f"0:{mb}", "--hold", "600", "--util", util))
-    until(lambda: gpus.used_mb(0) >= mb, "the job's memory")
+    until(lambda: [each["used_mb"] for each in as_json(duckrow)["0"]["jobs"]] == [mb], "the job's memory")
     return job
 
 
@@ -65,6 +65,7 @@ def test_what_is_on_each_gpu_is_drawn(machine: Duckrow, gpus: FakeGpus, colleagu
     hold(machine, gpus, 25_600, util=35)
     gpus.allocate(colleague.pid, 0, 51_200)
     machine("gpus", "drain", "1")
+    until(lambda: as_json(machine)["0"]["foreign_mb"] == 51_200, "the colleague's memory")
     shown = machine("gpus").stdout
     shown = re.sub(r"\d+\.\ds, pid \d+: \S+ -IS \S+", "1.0s, pid N: python fakegpu.py", shown)
     assert shown.replace(f"pid {colleague.pid}", "pid M").replace(getpass.getuser(), "alice") == (
@@ -82,7 +83,7 @@ def test_a_process_that_is_ignored_is_shown_as_such(
     machine: Duckrow, gpus: FakeGpus, display: subprocess.Popen[bytes]
 ) -> None:
     gpus.allocate(display.pid, 0, 700, kind="graphics")
-    (process,) = as_json(machine)["0"]["processes"]
+    (process,) = until(lambda: as_json(machine)["0"]["processes"], "the process")
     assert (process["program"], process["ignored"]) == ("gnome-shell", True)
     assert f"{getpass.getuser()} (ignored): 700M, pid {display.pid}: gnome-shell" in machine("gpus").stdout
 
@@ -92,6 +93,7 @@ def test_the_fields_of_a_device_are_those_that_are_documented(
 ) -> None:
     job = hold(machine, gpus, 8_000)
     gpus.allocate(colleague.pid, 0, 2_000)
+    until(lambda: as_json(machine)["0"]["foreign_mb"] == 2_000, "the colleague's memory")
     devices = as_json(machine)
     text = (DOCS / "json.md").read_text()
     first = devices["0"]
@@ -126,6 +128,7 @@ def test_a_job_of_a_run_beside_the_daemon_is_no_stranger(machine: Duckrow, gpus:
     run = machine.spawn("run", "--gpus", "1", "list", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         until(lambda: gpus.used_mb(1) == 4_000, "the job's memory")
+        until(lambda: as_json(machine)["1"]["processes"], "a reading of it")
         second = as_json(machine)["1"]
         assert [process["job_id"] for process in second["processes"]] == [1]
         assert (second["foreign_mb"], second["jobs"][0]["used_mb"]) == (0, 4_000)
@@ -155,6 +158,7 @@ def test_a_gpu_is_drained_and_removed_by_the_beginning_of_its_uuid(machine: Duck
 def test_a_gpu_that_is_lost_says_so(machine: Duckrow, gpus: FakeGpus) -> None:
     machine("gpus")
     gpus.change(1, lost=True)
+    until(lambda: as_json(machine)["1"]["problem"], "the loss to be seen")
     lines = machine("gpus").stdout.splitlines()
     assert re.fullmatch(r"1    NVIDIA H200  does not \w+.*daemon", lines[2])
     second = as_json(machine)["1"]

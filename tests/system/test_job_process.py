@@ -109,7 +109,7 @@ def test_kill_now_does_not_wait(daemon: Duckrow) -> None:
     job = daemon.submit("--grace", "600", "--", "trap '' TERM; touch up; while :; do sleep 0.05; done")
     until((daemon.work / "up").exists, "the job")
     daemon("kill", str(job))
-    assert daemon.state(job) == "stopping"
+    daemon.wait_for(job, "stopping")
     daemon("kill", "--now", str(job))
     daemon.wait_for(job, "killed")
 
@@ -135,13 +135,14 @@ def test_a_job_killed_from_outside_is_noticed_at_once(daemon: Duckrow) -> None:
 
 def test_a_job_over_its_time_limit_is_warned_if_it_listens_then_ended(daemon: Duckrow) -> None:
     listens = "trap 'touch warned' USR2; while :; do sleep 0.02; done"
-    job = daemon.submit("--timeout", "0.6", "--signal", "USR2@0.4s", "--grace", "1", "--", listens)
-    deaf = daemon.submit("--timeout", "0.6", "--signal", "USR2@0.4s", "--", "sleep 600")
+    limit = ("--timeout", "1.7", "--signal", "USR2@0.5s", "--grace", "1")  # it takes a moment to begin to listen
+    job = daemon.submit(*limit, "--", listens)
+    deaf = daemon.submit(*limit, "--", "sleep 600")
     daemon.wait_for(job, "timed-out")
     daemon.wait_for(deaf, "timed-out")
     assert (daemon.work / "warned").exists()
     view = daemon.job(deaf)
-    assert view["duration_s"] >= 0.6  # the warning would have killed it earlier
+    assert view["duration_s"] >= 1.7  # the warning would have killed it earlier
     assert view["signal"] == 15
 
 

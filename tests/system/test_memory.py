@@ -400,8 +400,8 @@ def test_who_is_ignored_is_for_the_user_to_say(
     gpus.allocate(display.pid, 0, 3000, kind="graphics")
     bring_up(duckrow, "--only-idle-gpus", "--ignore-processes", "Xorg")
     waits = duckrow.submit("--gpu-mem", "1G", "--", "true")
-    duckrow("gpus")
-    assert "GPUs that somebody else uses are left alone" in duckrow("why", str(waits)).stdout
+    told = "GPUs that somebody else uses are left alone"
+    until(lambda: duckrow("gpus") and told in duckrow("why", str(waits)).stdout, "the reason")
     duckrow("down")
     duckrow.env["DUCKROW__RUN__IGNORE_PROCESSES"] = "Xorg, gnome-shell"
     duckrow("run", "--only-idle-gpus", "--gpu-mem", "1G", stdin="true")
@@ -601,9 +601,8 @@ def test_why_tells_of_the_memory_that_a_job_waits_for(duckrow: Duckrow, gpus: Fa
     first = duckrow.submit("--gpu-mem", "15G", "--", gpus.job("--ramp", "0:15000", "--hold", "600"))
     duckrow.wait_for(first, "running")
     second = duckrow.submit("--gpu-mem", "9G", "--", "true")
-    told = duckrow("why", str(second)).stdout
+    told = until(lambda: re.search(r"(?s).*GPU 0 has .* free.*", duckrow("why", str(second)).stdout), "a reading")[0]
     assert "it needs 9" in told
-    assert re.search(r"GPU 0 has .* free", told)
     assert f"job {first}" in told
 
 

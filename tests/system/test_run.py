@@ -9,7 +9,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.conftest import DEADLINE_S, Duckrow, read_to_end, until
+from tests.conftest import DEADLINE_S, Duckrow, has_open, read_to_end, until
 
 
 def jobs_file(duckrow: Duckrow, text: str, name: str = "jobs.txt") -> str:
@@ -72,6 +72,7 @@ def test_a_line_that_is_appended_to_a_followed_file_starts_at_once(duckrow: Duck
     run = duckrow.spawn("run", "--gpus", "0,1,2", stdin=tail.stdout)
     try:
         until(lambda: (duckrow.home / "duckrow.db").exists(), "the run")
+        until(lambda: has_open(tail.pid, queue), "tail to follow the file")
         for number in range(3):
             with queue.open("a") as file:
                 file.write(f"echo {number} >> out\n")

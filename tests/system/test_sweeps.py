@@ -167,7 +167,9 @@ def test_resume_needs_no_command(duckrow: Duckrow) -> None:
 def test_a_killed_sweep_continued_runs_exactly_the_missing_points(duckrow: Duckrow) -> None:
     words = ["sweep", f"{GATED}; echo {{x}} >> ran", "-p", "x", "0..9", "--run", "--slots", "2"]
     process = duckrow.spawn(*words, stderr=subprocess.DEVNULL)
-    until(lambda: len(duckrow.job_processes()) >= 2, "two runs")
+    until((duckrow.home / "duckrow.db").exists, "the database")
+    until(lambda: duckrow.sql("SELECT 1 FROM sqlite_master WHERE name = 'wishes'"), "the tables")
+    until(lambda: duckrow.sql("SELECT count(*) FROM jobs WHERE state = 'running'") == [(2,)], "two runs")
     host = duckrow.sql("SELECT pid FROM hosts WHERE kind = 'run'")[0][0]
     os.kill(host, signal.SIGKILL)
     until(lambda: not is_running(host), "the host's end")

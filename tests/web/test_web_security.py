@@ -330,7 +330,7 @@ def test_a_length_that_is_none_is_refused(idle: Server) -> None:
 
 
 def test_who_never_ends_the_head_of_a_request_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("duckrow.web.patience.HEAD_S", 0.3)
+    monkeypatch.setattr("duckrow.web.patience.HEAD_S", 1.0)
     listening, serving = listen(Serving(str(tmp_path), port=0), exact=True)
     server = uvicorn.Server(uvicorn.Config(build(serving)[0], http=PatientProtocol, log_level="error"))
     monkeypatch.setattr(server, "capture_signals", nullcontext)  # it is not in the main thread
