@@ -140,12 +140,15 @@ class Duckrow:
         return [pid for pid in self.processes() if any(v.startswith(tag) for v in environment_of(pid))]
 
     def kill_everything(self) -> None:
-        for pid in self.processes():
-            try:
+        """Again and again: one that is about to die may just have begun another."""
+        until(lambda: not self._kill_those_there(), "the end of all processes")
+
+    def _kill_those_there(self) -> list[int]:
+        found = self.processes()
+        for pid in found:
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        until(lambda: not self.processes(), "the end of all processes")
+        return found
 
 
 def read_to_end(terminal: int) -> bytes:

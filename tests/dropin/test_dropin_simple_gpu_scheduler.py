@@ -89,7 +89,7 @@ class Session:
 
 
 def waits_for(gate: str) -> str:
-    return f"while [ ! -e {gate} ]; do sleep 0.01; done"
+    return f"while [ ! -e {gate} ]; do sleep 0.05; done"
 
 
 # -- the document's examples ----------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def test_gpus_must_be_given(duckrow: Duckrow, door: str) -> None:
     ],
 )
 def test_the_words_of_gpus_are_slots(duckrow: Duckrow, gpus: str, slots: list[str]) -> None:
-    together = f"{WHERE}; until [ $(wc -l < out) -ge {len(slots)} ]; do sleep 0.01; done"
+    together = f"{WHERE}; until [ $(wc -l < out) -ge {len(slots)} ]; do sleep 0.05; done"
     done = schedule(duckrow, gpus, f"{together}\n" * len(slots))
     assert sorted(lines_of(duckrow.work / "out")) == slots
     assert sorted(line.rpartition(" on gpu ")[2] for line in done.stdout.splitlines()) == slots

@@ -184,7 +184,7 @@ def test_a_gpu_that_comes_back_after_a_reset_is_read_again(duckrow: Duckrow, gpu
 def test_no_thread_of_the_library_takes_the_signals_that_others_wait_for(duckrow: Duckrow, gpus: FakeGpus) -> None:
     """The keeper of a run learns of its end by SIGCHLD, which no thread that is left of the search for GPUs may get."""
     add(gpus, 1)
-    (duckrow.work / "jobs").write_text("touch there; while [ ! -e gate ]; do sleep 0.01; done\n")
+    (duckrow.work / "jobs").write_text("touch there; while [ ! -e gate ]; do sleep 0.05; done\n")
     run = duckrow.spawn("run", "--pack", "jobs", stderr=subprocess.DEVNULL)
     until((duckrow.work / "there").exists, "the job")
     # The keeper's own, the one that waits for signals, and the library's.

@@ -323,7 +323,7 @@ def test_logs_says_what_is_wrong(duckrow: Duckrow, words: list[str], sentence: s
 
 
 def test_following_goes_on_from_an_attempt_into_the_next(duckrow: Duckrow) -> None:
-    script = 'echo try $DUCKROW_ATTEMPT; while [ ! -e "gate$DUCKROW_ATTEMPT" ]; do sleep 0.01; done; printf end; exit 1'
+    script = 'echo try $DUCKROW_ATTEMPT; while [ ! -e "gate$DUCKROW_ATTEMPT" ]; do sleep 0.05; done; printf end; exit 1'
     duckrow("submit", "--retries", "2", "--backoff", "0s", "--", script)
     duckrow.wait_for(1, "running")
     follower = duckrow.spawn("logs", "-f", "1", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -337,7 +337,7 @@ def test_following_goes_on_from_an_attempt_into_the_next(duckrow: Duckrow) -> No
 
 
 def test_following_can_begin_with_the_last_lines(duckrow: Duckrow) -> None:
-    duckrow("submit", "--", "seq 100; while [ ! -e gate ]; do sleep 0.01; done; echo end")
+    duckrow("submit", "--", "seq 100; while [ ! -e gate ]; do sleep 0.05; done; echo end")
     until(lambda: duckrow.state(1) == "running" and Path(duckrow.job(1)["log"]).read_text().endswith("100\n"))
     follower = duckrow.spawn("logs", "-f", "-t", "2", "1", stdout=subprocess.PIPE)
     assert follower.stdout

@@ -17,7 +17,7 @@ from tests.conftest import Duckrow, until
 
 
 def gated(name: str, then: str = "true") -> str:
-    return f"while [ ! -e {name} ]; do sleep 0.01; done; {then}"
+    return f"while [ ! -e {name} ]; do sleep 0.05; done; {then}"
 
 
 @pytest.fixture

@@ -113,8 +113,8 @@ def all_done(duckrow: Duckrow) -> bool:
 def test_jobs_go_on_while_the_daemon_is_dead_and_their_exit_codes_are_known_afterwards(duckrow: Duckrow) -> None:
     duckrow.up("--gpus", "0,1")
     gate = duckrow.work / "gate"
-    ended = duckrow.submit("--gpus", "1", "--", f"while [ ! -e {gate} ]; do sleep 0.01; done; exit 42")
-    longer = duckrow.submit("--gpus", "1", "--", f"while [ ! -e {gate}2 ]; do sleep 0.01; done; exit 43")
+    ended = duckrow.submit("--gpus", "1", "--", f"while [ ! -e {gate} ]; do sleep 0.05; done; exit 42")
+    longer = duckrow.submit("--gpus", "1", "--", f"while [ ! -e {gate}2 ]; do sleep 0.05; done; exit 43")
     waiting = duckrow.submit("--gpus", "1", "--", "exit 44")
     duckrow.wait_for(longer, "running")
     pids = {row[0] for row in duckrow.sql("SELECT pid FROM attempts")}
@@ -146,7 +146,7 @@ def test_a_job_killed_by_a_signal_while_the_daemon_is_dead_is_known_by_its_signa
 def test_a_daemon_whose_keeper_is_killed_steps_down_and_loses_no_exit_code(duckrow: Duckrow) -> None:
     daemon = duckrow.up("--slots", "2")
     gate = duckrow.work / "gate"
-    job = duckrow.submit("--", f"while [ ! -e {gate} ]; do sleep 0.01; done; exit 21")
+    job = duckrow.submit("--", f"while [ ! -e {gate} ]; do sleep 0.05; done; exit 21")
     duckrow.wait_for(job, "running")
     os.kill(parent_of(daemon), signal.SIGKILL)
     until(lambda: "not running" in duckrow("gpus").stderr, "the daemon to step down")
@@ -162,8 +162,8 @@ def test_a_daemon_whose_keeper_is_killed_steps_down_and_loses_no_exit_code(duckr
 def test_an_end_that_nobody_saw_is_lost_and_never_succeeded(duckrow: Duckrow) -> None:
     duckrow.up("--slots", "2")
     gate = duckrow.work / "gate"
-    job = duckrow.submit("--", f"while [ ! -e {gate} ]; do sleep 0.01; done")
-    retried = duckrow.submit("--retries", "1", "--backoff", "0", "--", f"while [ ! -e {gate} ]; do sleep 0.01; done")
+    job = duckrow.submit("--", f"while [ ! -e {gate} ]; do sleep 0.05; done")
+    retried = duckrow.submit("--retries", "1", "--backoff", "0", "--", f"while [ ! -e {gate} ]; do sleep 0.05; done")
     waiting = duckrow.submit("--", "true")
     duckrow.wait_for(retried, "running")
     kill_daemon_and_keeper(duckrow)
@@ -197,7 +197,7 @@ def test_after_a_reboot_running_jobs_are_lost_and_follow_their_retry_policy(duck
     retried = duckrow.submit(
         "--gpus", "1", "--retries", "1", "--backoff", "0", "--", f"echo x >> {duckrow.work}/ran; sleep 600"
     )
-    ended = duckrow.submit("--gpus", "1", "--", "until test -e gate; do sleep 0.01; done; exit 5")
+    ended = duckrow.submit("--gpus", "1", "--", "until test -e gate; do sleep 0.05; done; exit 5")
     waiting = duckrow.submit("--gpus", "3", "--", "true")
     for job in (once, retried, ended):
         duckrow.wait_for(job, "running")
@@ -245,7 +245,7 @@ def test_a_reused_pid_is_not_taken_for_the_job(duckrow: Duckrow) -> None:
 def test_a_run_that_is_killed_leaves_its_jobs_to_the_daemon(duckrow: Duckrow) -> None:
     duckrow.up("--gpus", "0")
     gate = duckrow.work / "gate"
-    (duckrow.work / "jobs.txt").write_text(f"while [ ! -e {gate} ]; do sleep 0.01; done; exit 9\ntrue\n")
+    (duckrow.work / "jobs.txt").write_text(f"while [ ! -e {gate} ]; do sleep 0.05; done; exit 9\ntrue\n")
     run = duckrow.spawn("run", "--gpus", "0", "jobs.txt")
     until(lambda: duckrow.sql("SELECT count(*) FROM jobs") == [(2,)], "the run's jobs")
     duckrow.wait_for(1, "running")

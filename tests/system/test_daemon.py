@@ -112,7 +112,7 @@ def in_the_foreground(duckrow: Duckrow) -> tuple[subprocess.Popen[bytes], int]:
     """A daemon, and a job of it that runs until there is a gate."""
     daemon = duckrow.spawn("up", "--foreground", "--slots", "1")
     until((duckrow.home / "hosts" / "1.wake").exists, "the daemon")
-    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done; exit 6")
+    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.05; done; exit 6")
     duckrow.wait_for(job, "running")
     return daemon, job
 
@@ -139,7 +139,7 @@ def test_up_again_says_that_it_runs_and_devices_are_remembered(duckrow: Duckrow)
 
 def test_down_leaves_running_jobs_and_up_finds_them_again(duckrow: Duckrow) -> None:
     duckrow.up("--slots", "1")
-    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done; exit 6")
+    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.05; done; exit 6")
     duckrow.wait_for(job, "running")
     assert "1 running job still there" in duckrow("down").stderr
     (duckrow.work / "gate").touch()
@@ -240,7 +240,7 @@ def test_ids_accept_ranges_names_and_last(duckrow: Duckrow) -> None:
 
 
 def test_follow_prints_a_log_as_it_grows_until_the_job_is_done(duckrow: Duckrow) -> None:
-    job = duckrow.submit("--", "echo one; while [ ! -e gate ]; do sleep 0.01; done; echo two")
+    job = duckrow.submit("--", "echo one; while [ ! -e gate ]; do sleep 0.05; done; echo two")
     follower = duckrow.spawn("logs", "-f", str(job), stdout=subprocess.PIPE)
     assert follower.stdout
     assert follower.stdout.readline() == b"one\n"
@@ -268,7 +268,7 @@ def test_impossible_jobs_are_refused_at_submit(duckrow: Duckrow) -> None:
 
 def test_a_job_of_two_gpus_is_not_overtaken_and_cpu_jobs_do_not_wait_for_it(duckrow: Duckrow) -> None:
     duckrow.up("--gpus", "0,1")
-    gates = [f"while [ ! -e gate{number} ]; do sleep 0.01; done" for number in (1, 2)]
+    gates = [f"while [ ! -e gate{number} ]; do sleep 0.05; done" for number in (1, 2)]
     first = duckrow.submit("--gpus", "1", "--", gates[0])
     pair = duckrow.submit("--gpus", "2", "--", f"echo $CUDA_VISIBLE_DEVICES > pair; {gates[1]}")
     single = duckrow.submit("--gpus", "1", "--", "true")

@@ -90,7 +90,7 @@ def test_kill_reaches_a_descendant_that_has_left_the_group(daemon: Duckrow) -> N
 def test_a_device_is_free_only_when_all_processes_of_its_job_are_gone(duckrow: Duckrow) -> None:
     duckrow.up("--gpus", "0")
     escape = (
-        "setsid sh -c 'trap \"\" TERM; echo $$ > escaped; exec sleep 600' & until [ -s escaped ]; do sleep 0.01; done"
+        "setsid sh -c 'trap \"\" TERM; echo $$ > escaped; exec sleep 600' & until [ -s escaped ]; do sleep 0.05; done"
     )
     job = duckrow.submit("--gpus", "1", "--grace", "0.5", "--", f"{escape}; exit 5")
     nxt = duckrow.submit("--gpus", "1", "--", "kill -0 $(cat escaped)")
@@ -201,7 +201,7 @@ def test_open_files_of_the_starting_shell_are_not_held_by_the_keeper(duckrow: Du
     run = duckrow.spawn("run", "--slots", "1", stdin=subprocess.PIPE, pass_fds=(writing,))
     os.close(writing)
     assert run.stdin
-    run.stdin.write(b"while [ ! -e gate ]; do sleep 0.01; done\n")
+    run.stdin.write(b"while [ ! -e gate ]; do sleep 0.05; done\n")
     run.stdin.flush()
     until(duckrow.job_processes, "the job")
     run.kill()

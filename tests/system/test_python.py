@@ -61,7 +61,7 @@ def test_a_handle_tells_what_becomes_of_a_command(duckrow: Duckrow) -> None:
     run_script(
         duckrow,
         r"""
-        job = duckrow.submit("echo one; echo two; while [ ! -e go ]; do sleep 0.01; done", gpus=0, name="wait")
+        job = duckrow.submit("echo one; echo two; while [ ! -e go ]; do sleep 0.05; done", gpus=0, name="wait")
         assert (job.id, job.name, job.outcome, job.exit_code, job.done()) == (1, "wait", None, None, False)
         assert job.state in ("queued", "starting", "running")
         assert repr(job) == f"<duckrow.Job 1 wait: {job.state}>"

@@ -23,7 +23,7 @@ def lines_of(path: Path) -> list[str]:
 
 def gated(gate: Path, then: str = "") -> str:
     """A command that runs until the gate is there."""
-    return f"while [ ! -e {gate} ]; do sleep 0.01; done; {then}".rstrip("; ")
+    return f"while [ ! -e {gate} ]; do sleep 0.05; done; {then}".rstrip("; ")
 
 
 def test_commands_come_from_a_file_or_a_pipe_and_the_exit_code_tells(duckrow: Duckrow) -> None:
@@ -52,14 +52,14 @@ def test_each_job_gets_its_device_and_what_duckrow_tells_it(duckrow: Duckrow) ->
 
 
 def test_two_tokens_of_pairs_are_two_places_of_two_gpus(duckrow: Duckrow) -> None:
-    command = "echo $CUDA_VISIBLE_DEVICES >> out; until [ $(wc -l < out) -ge 2 ]; do sleep 0.01; done"
+    command = "echo $CUDA_VISIBLE_DEVICES >> out; until [ $(wc -l < out) -ge 2 ]; do sleep 0.05; done"
     file = jobs_file(duckrow, f"{command}\n{command}\n")
     duckrow("run", "--gpus", "0,1", "2,3", file)
     assert sorted(lines_of(duckrow.work / "out")) == ["0,1", "2,3"]
 
 
 def test_a_gpu_named_twice_has_two_jobs_at_a_time(duckrow: Duckrow) -> None:
-    command = "echo $CUDA_VISIBLE_DEVICES >> out; until [ $(wc -l < out) -ge 2 ]; do sleep 0.01; done\n"
+    command = "echo $CUDA_VISIBLE_DEVICES >> out; until [ $(wc -l < out) -ge 2 ]; do sleep 0.05; done\n"
     duckrow("run", "--gpus", "0", "0", stdin=command * 2)
     duckrow("run", "--gpus", "0", "--jobs-per-gpu", "2", stdin=command * 2)
     assert lines_of(duckrow.work / "out") == ["0"] * 4
@@ -207,7 +207,7 @@ def test_ctrl_c_twice_stops_running_jobs(duckrow: Duckrow) -> None:
 
 
 def test_the_third_ctrl_c_kills_jobs_that_do_not_listen(duckrow: Duckrow) -> None:
-    jobs_file(duckrow, "trap '' TERM; touch there; while :; do sleep 0.01; done\n")
+    jobs_file(duckrow, "trap '' TERM; touch there; while :; do sleep 0.05; done\n")
     run = duckrow.spawn("run", "--slots", "1", "jobs.txt", stderr=subprocess.PIPE)
     until((duckrow.work / "there").exists, "the job")
     for words in ("starting nothing more", "stopping 1"):
@@ -382,7 +382,7 @@ def test_a_daemon_that_a_job_starts_is_no_part_of_that_job(duckrow: Duckrow) -> 
 
 def test_a_run_does_not_wait_for_jobs_that_it_has_adopted(duckrow: Duckrow) -> None:
     duckrow.up("--gpus", "0")
-    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done; exit 8")
+    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.05; done; exit 8")
     duckrow.wait_for(job, "running")
     duckrow.kill_daemon()
     duckrow("run", "--gpus", "1", "--", "true")
@@ -407,7 +407,7 @@ def test_a_paused_run_says_so(duckrow: Duckrow) -> None:
 
 
 def test_cpu_slots_beside_gpus_are_used_by_a_run(duckrow: Duckrow) -> None:
-    both = "echo x >> out; until [ $(wc -l < out) -ge 3 ]; do sleep 0.01; done\n"
+    both = "echo x >> out; until [ $(wc -l < out) -ge 3 ]; do sleep 0.05; done\n"
     duckrow("run", "--gpus", "0", "--slots", "2", stdin=both * 3)
 
 
@@ -431,7 +431,7 @@ def test_short_jobs_are_lined_up_and_still_counted_killed_and_interrupted_exactl
 
 
 def test_nobody_waits_in_line_behind_a_slow_job(duckrow: Duckrow) -> None:
-    slow = "while [ ! -e gate ]; do sleep 0.01; done\n"
+    slow = "while [ ! -e gate ]; do sleep 0.05; done\n"
     (duckrow.work / "jobs.txt").write_text("true\n" * 60 + slow + "true\n" * 300)
     run = duckrow.spawn("run", "--slots", "2", "jobs.txt", stderr=subprocess.DEVNULL)
     until(lambda: (duckrow.home / "duckrow.db").exists(), "the database")

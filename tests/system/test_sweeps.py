@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import DEADLINE_S, Duckrow, is_running, until
 
-GATED = "while [ ! -e gate ]; do sleep 0.01; done"
+GATED = "while [ ! -e gate ]; do sleep 0.05; done"
 
 
 def runs(duckrow: Duckrow) -> list[str]:
