@@ -15,7 +15,7 @@ from tests.conftest import DEADLINE_S, is_running, processes_end
 HERE = Path(__file__).parent
 CLOCKS = {"time.monotonic", "time.perf_counter", "time.time"}
 DEADLINES = {"timeout", "deadline_s", "limit_s"}  # by which name a call is told how long it may take
-WAITING = {"wait", "join", "communicate", "settimeout", "create_connection"}
+WAITING = {"wait", "join", "result", "communicate", "settimeout", "create_connection"}
 HASTY = {"httpx.Client", "httpx.get", "httpx.post"}
 NO_TESTS = {"fake_nvml/fakegpu.py"}  # what simulated jobs run
 
@@ -34,7 +34,7 @@ def _said_of(node: ast.expr) -> Iterator[str]:
         if called == "time.sleep" or called.endswith(".wait_for_timeout"):
             yield f"{called}: wait for what must come, with `until`"
         for seconds in _deadlines(node, called.rpartition(".")[2]):
-            if seconds < DEADLINE_S:
+            if 0 < seconds < DEADLINE_S:
                 yield f"{called} waits for {seconds:g} s only: say DEADLINE_S"
         if called in HASTY and not any(keyword.arg == "timeout" for keyword in node.keywords):
             yield f"{called} waits for 5 s only, unless it is told timeout=DEADLINE_S"

@@ -114,6 +114,25 @@ def test_jobs_that_start_at_once_never_get_more_than_there_is(gpus: FakeGpus) ->
     assert gpus.used_mb(0) == 0
 
 
+def test_a_job_may_stay_until_somebody_has_read_what_it_holds(gpus: FakeGpus, nvml: Nvml) -> None:
+    gpus.add()
+    gpus.add()
+    job = start(gpus, "--ramp", "0:10", "--until-read")
+    until((gpus.folder.path / "calls").exists, "the job to wait")
+    nvml.used_mb(1)
+    assert job.poll() is None
+    until(lambda: nvml.used_mb(0) == 0, "its end, now that it is read")
+    assert job.wait(DEADLINE_S) == 0
+
+
+def test_jobs_may_wait_for_each_other(gpus: FakeGpus) -> None:
+    gpus.add(memory_mb=1000)
+    jobs = [start(gpus, "--ramp", "0:100", "0:400", "--meet", "2", "--until-peak", "800") for _ in range(2)]
+    assert [job.wait(DEADLINE_S) for job in jobs] == [0, 0]
+    assert gpus.peak_mb(0) == 800
+    assert [event.mb for event in gpus.history()][:2] == [100, 100]
+
+
 @pytest.mark.parametrize(
     ("visible", "places"),
     [

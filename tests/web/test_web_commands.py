@@ -96,7 +96,7 @@ def test_what_has_been_done_for_long_is_forgotten_and_shown_before(queue: Server
 
 def test_who_waits_is_told_at_the_end_or_when_the_time_is_up(queue: Server, duckrow: Duckrow) -> None:
     waiting, failing = queue.add("until [ -e go ]; do sleep 0.05; done\nexit 3")
-    early = queue.get("/jobs/wait", ids=[waiting, failing], timeout=0)  # in time: it does not wait
+    early = queue.get("/jobs/wait", ids=[waiting, failing], timeout=0)
     assert (early["done"], waiting in early["waiting"]) == (False, True)
     (duckrow.work / "go").touch()
     told = queue.get("/jobs/wait", ids=[waiting, failing], timeout=DEADLINE_S)
