@@ -273,10 +273,12 @@ def test_a_job_that_runs_out_of_memory_beside_a_colleague_waits_for_a_gpu_withou
 def test_an_unknown_recipe_has_a_gpu_to_itself_until_its_use_is_flat(duckrow: Duckrow, gpus: FakeGpus) -> None:
     add(gpus, 1)
     bring_up(duckrow)
-    job = gpus.job("--ramp", "0:1000", "0.5:3000", "--hold", "600", "--util", "40")
+    trains = gpus.job("--ramp", "0:1000", "0.5:3000", "--hold", "600", "--util", "40")
+    job = f"until [ -e go ]; do sleep 0.05; done; exec {trains}"
     first, second, third = (duckrow.submit("--pack", "--", job) for _ in range(3))
     duckrow.wait_for(first, "running")
     assert holds_of(duckrow, first) == {"0": WHOLE}
+    (duckrow.work / "go").touch()
     duckrow.wait_for(third, "running")
     assert duckrow.state(second) == "running"
     began = {job_id: at for job_id, at, *_ in attempts(duckrow)}
