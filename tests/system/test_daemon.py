@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Duckrow, is_running, until
+from tests.conftest import DEADLINE_S, Duckrow, is_running, until
 
 
 def test_submit_starts_the_daemon_and_prints_the_id(duckrow: Duckrow) -> None:
@@ -96,7 +96,7 @@ def test_a_daemon_that_is_just_ending_is_followed_by_a_new_one(duckrow: Duckrow)
         fcntl.flock(lock, fcntl.LOCK_EX)
         submit = duckrow.spawn("submit", "--", "true", stdout=subprocess.DEVNULL)
         until(lambda: any(has_database(duckrow, pid) for pid in duckrow.processes() if pid != submit.pid), "its `up`")
-    assert submit.wait(60) == 0
+    assert submit.wait(DEADLINE_S) == 0
     duckrow.wait_for(1, "succeeded")
 
 
@@ -143,7 +143,7 @@ def in_the_foreground(duckrow: Duckrow) -> tuple[subprocess.Popen[bytes], int]:
     """A daemon, and a job of it that runs until there is a gate."""
     daemon = duckrow.spawn("up", "--foreground", "--slots", "1")
     until((duckrow.home / "hosts" / "1.wake").exists, "the daemon")
-    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done; exit 6")
+    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.05; done; exit 6")
     duckrow.wait_for(job, "running")
     return daemon, job
 
@@ -151,7 +151,7 @@ def in_the_foreground(duckrow: Duckrow) -> tuple[subprocess.Popen[bytes], int]:
 def test_systemd_is_told_when_the_daemon_is_ready(duckrow: Duckrow) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind("")  # a name that the kernel chooses; such names begin with a zero byte
-        systemd.settimeout(60)
+        systemd.settimeout(DEADLINE_S)
         address = "@" + systemd.getsockname()[1:].decode()
         daemon = duckrow.spawn("up", "--foreground", "--slots", "1", env={"NOTIFY_SOCKET": address})
         assert systemd.recv(100) == b"READY=1"
@@ -170,7 +170,7 @@ def test_up_again_says_that_it_runs_and_devices_are_remembered(duckrow: Duckrow)
 
 def test_down_leaves_running_jobs_and_up_finds_them_again(duckrow: Duckrow) -> None:
     duckrow.up("--slots", "1")
-    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done; exit 6")
+    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.05; done; exit 6")
     duckrow.wait_for(job, "running")
     assert "1 running job still there" in duckrow("down").stderr
     (duckrow.work / "gate").touch()
@@ -248,8 +248,6 @@ def test_wait_tells_success_failure_and_time_out(duckrow: Duckrow) -> None:
     assert duckrow("wait", "1").returncode == 0
     assert duckrow("wait", "1-2", ok=False).returncode == 1
     assert duckrow("wait", "last", "--timeout", "0.2", ok=False).returncode == 124
-    quick = duckrow.submit("--", "sleep 0.6")
-    assert duckrow("wait", str(quick), "--timeout", "0.1", ok=False).returncode == 124
     assert duckrow("wait", ok=False).returncode == 2
 
 
@@ -273,14 +271,14 @@ def test_ids_accept_ranges_names_and_last(duckrow: Duckrow) -> None:
 
 
 def test_follow_prints_a_log_as_it_grows_until_the_job_is_done(duckrow: Duckrow) -> None:
-    job = duckrow.submit("--", "echo one; while [ ! -e gate ]; do sleep 0.01; done; echo two")
+    job = duckrow.submit("--", "echo one; while [ ! -e gate ]; do sleep 0.05; done; echo two")
     follower = duckrow.spawn("logs", "-f", str(job), stdout=subprocess.PIPE)
     assert follower.stdout
     assert follower.stdout.readline() == b"one\n"
     (duckrow.work / "gate").touch()
     assert follower.stdout.read() == b"two\n"
     follower.stdout.close()
-    assert follower.wait(30) == 0
+    assert follower.wait(DEADLINE_S) == 0
 
 
 def test_logs_of_several_jobs_stand_behind_their_names(duckrow: Duckrow) -> None:
@@ -301,7 +299,7 @@ def test_impossible_jobs_are_refused_at_submit(duckrow: Duckrow) -> None:
 
 def test_a_job_of_two_gpus_is_not_overtaken_and_cpu_jobs_do_not_wait_for_it(duckrow: Duckrow) -> None:
     duckrow.up("--gpus", "0,1")
-    gates = [f"while [ ! -e gate{number} ]; do sleep 0.01; done" for number in (1, 2)]
+    gates = [f"while [ ! -e gate{number} ]; do sleep 0.05; done" for number in (1, 2)]
     first = duckrow.submit("--gpus", "1", "--", gates[0])
     pair = duckrow.submit("--gpus", "2", "--", f"echo $CUDA_VISIBLE_DEVICES > pair; {gates[1]}")
     single = duckrow.submit("--gpus", "1", "--", "true")
@@ -344,7 +342,7 @@ def test_a_closed_pipe_is_no_error(duckrow: Duckrow) -> None:
     listing.stdout.close()
     assert b"Traceback" not in listing.stderr.read()
     listing.stderr.close()
-    listing.wait(30)
+    listing.wait(DEADLINE_S)
 
 
 @pytest.mark.parametrize("verb", [("wait", "1", "2"), ("logs", "-f", "1", "2")])
@@ -361,7 +359,7 @@ def test_who_waits_is_told_when_the_daemon_dies_and_when_it_is_back(duckrow: Duc
         assert line.endswith(b"Type: duckrow up\n")
         duckrow.up()
         (duckrow.work / "gate").touch()
-        assert waiting.wait(60) == 0
+        assert waiting.wait(DEADLINE_S) == 0
         assert said.read() in (b"", b"duckrow: it goes on: the scheduler is back.\n")
 
 
@@ -375,7 +373,7 @@ def test_who_waits_for_a_run_that_is_over_is_told_how_to_resume_it(duckrow: Duck
     duckrow.wait_for(1, "running")
     run.send_signal(signal.SIGINT)
     (duckrow.work / "gate").touch()
-    assert run.wait(60) == 130
+    assert run.wait(DEADLINE_S) == 130
     done = duckrow("wait", "2", "--timeout", "0.1s", ok=False)
     assert done.returncode == 124
     assert "the run night has ended and 1 job of it did not start" in done.stderr

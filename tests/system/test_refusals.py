@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Duckrow
+from tests.conftest import DEADLINE_S, Duckrow
 
 WORDS = {
     "ls": [], "show": ["1"], "logs": ["1"], "why": ["1"], "config": [], "doctor": [], "--help": [],
@@ -27,7 +27,9 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Duckrow:
 def said_by(duckrow: Duckrow, verb: str, redirect: str) -> subprocess.CompletedProcess[str]:
     words = [*duckrow.command(verb), *WORDS.get(verb, ["--", "true"])]
     command = ["sh", "-c", f'"$@" {redirect}', "sh", *words]
-    return subprocess.run(command, env=duckrow.env, cwd=duckrow.work, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        command, env=duckrow.env, cwd=duckrow.work, capture_output=True, text=True, timeout=DEADLINE_S
+    )
 
 
 @pytest.mark.parametrize("verb", [*WORDS, "submit"])
@@ -53,7 +55,13 @@ def in_removed_folder(duckrow: Duckrow, *words: str) -> subprocess.CompletedProc
     )
     command = [sys.executable, "-c", program, *words]
     return subprocess.run(
-        command, env=duckrow.env, cwd=duckrow.work, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60
+        command,
+        env=duckrow.env,
+        cwd=duckrow.work,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=DEADLINE_S,
     )
 
 

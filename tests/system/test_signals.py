@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, until
 
 ONCE = "starting nothing more; 2 running jobs may finish"
 TWICE = "stopping 2 running jobs"
@@ -90,7 +90,7 @@ class Interrupted:
         assert self.process.stderr
         with self.process.stderr as stream:
             rest = stream.read().decode()
-        self.process.wait(30)
+        self.process.wait(DEADLINE_S)
         return rest
 
 
