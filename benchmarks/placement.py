@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
+from duckrow.core.clock import Now
 from duckrow.core.decide import Start, decide
 from duckrow.core.inventory import WHOLE, Ledger, parse_gpus, unbook
 from duckrow.core.job import LiveAttempt, QueuedJob
@@ -195,7 +196,7 @@ def play(tasks: Sequence[Task], order: Order) -> Played:
             table.queue.append(job_of(number, tasks[number]))
         starts = order(now, table)
         for job, holds in starts:
-            table.live[job.id] = LiveAttempt(1, job, "", holds, now, "", 1)
+            table.live[job.id] = LiveAttempt(1, job, "", holds, Now(now, now, now), "", 1)
             heapq.heappush(ends, (now + tasks[job.id].run_s, job.id))
             waits.append(now - tasks[job.id].comes_at)
         started = {start.job.id for start in starts}

@@ -10,17 +10,28 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from duckrow.engines.local.attempt_group import AttemptGroup
 from duckrow.engines.local.cgroups import Cgroups
 from duckrow.engines.local.processes import DAEMON_TAG, TAG
 from duckrow.kernel.process import environment_of
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
+"""How long a test waits for what must come. That costs nothing; where others use the cores, everything is slow."""
+
+# A shell that starts us in the background (`make test &`) has us ignore Ctrl-C, and so would all that we begin.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+# Nor is a case that Hypothesis makes up wrong because it took long.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 def until(condition: Callable[[], Any], what: str = "", deadline_s: float = DEADLINE_S) -> Any:
@@ -31,7 +42,7 @@ def until(condition: Callable[[], Any], what: str = "", deadline_s: float = DEAD
         if value:
             return value
         assert time.monotonic() < end, f"waited {deadline_s:.0f} s in vain for {what or condition}"
-        time.sleep(0.01)
+        time.sleep(0.01)  # in time: everybody else says `until`
 
 
 class Duckrow:
@@ -52,7 +63,7 @@ class Duckrow:
         stdin: str | bytes = "",
         ok: bool = True,
         env: dict[str, str] | None = None,
-        limit_s: float = 120,
+        limit_s: float = DEADLINE_S,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command to its end; `ok`: it must succeed."""
         data = stdin.encode() if isinstance(stdin, str) else stdin
@@ -94,7 +105,7 @@ class Duckrow:
     # -- looking ----------------------------------------------------------------------------------------------
 
     def sql(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        connection = sqlite3.connect(self.home / "duckrow.db", timeout=30)
+        connection = sqlite3.connect(self.home / "duckrow.db", timeout=DEADLINE_S)
         try:
             rows = connection.execute(statement, values).fetchall()
             connection.commit()
@@ -133,20 +144,33 @@ class Duckrow:
         return [pid for pid, found in tags.items() if found and found != [of_daemon]]
 
     def kill_everything(self) -> None:
-        for pid in self.processes():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        until(lambda: not self.processes(), "the end of all processes")
+        """Again and again: one that is about to die may just have begun another."""
+        until(lambda: not self._kill_those_there(), "the end of all processes")
         for group in self.groups():
             group.kill()
             until(group.remove, "the end of a cgroup")
+
+    def _kill_those_there(self) -> list[int]:
+        found = self.processes()
+        for pid in found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return found
 
     def groups(self) -> list[AttemptGroup]:
         """The cgroups of its attempts."""
         cgroups = Cgroups.find(str(self.home / "keepers"))
         return [] if cgroups is None else list(cgroups.made())
+
+
+def read_to_end(terminal: int) -> bytes:
+    """What is written to a terminal until nobody has it open any more; who does not read holds up who writes."""
+    seen = b""
+    with suppress(OSError):  # how a terminal says that the other side is gone
+        while data := os.read(terminal, 65536):
+            seen += data
+    os.close(terminal)
+    return seen
 
 
 def kill_if_there(pid: int) -> None:
@@ -165,6 +189,13 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def has_open(pid: int, path: Path) -> bool:
+    """Whether a process has opened this file: tail sees only what is appended later."""
+    with suppress(OSError):  # it has just closed another
+        return any(os.readlink(link) == str(path) for link in Path(f"/proc/{pid}/fd").iterdir())
+    return False
+
+
 @pytest.fixture
 def duckrow(tmp_path: Path) -> Iterator[Duckrow]:
     work = tmp_path / "work"
@@ -172,6 +203,50 @@ def duckrow(tmp_path: Path) -> Iterator[Duckrow]:
     program = Duckrow(tmp_path / "state", work)
     yield program
     program.kill_everything()
+
+
+@pytest.fixture(autouse=True)
+def _processes_end_with_their_test() -> Iterator[None]:
+    """Fixtures that several tests share are set up before this one: what they begin, they end."""
+    with processes_end():
+        yield
+
+
+@contextmanager
+def processes_end() -> Iterator[None]:
+    """Every process that is begun within is ended and buried behind it, and its pipes are closed.
+
+    Python complains of one that was forgotten when it throws the object away. That may be in the middle of another
+    test, which then fails.
+    """
+    begun: list[subprocess.Popen[Any]] = []
+    really_begin, really_leave = subprocess.Popen.__init__, subprocess.Popen.__exit__
+
+    def begin(self: subprocess.Popen[Any], *words: Any, **options: Any) -> None:
+        really_begin(self, *words, **options)
+        begun.append(self)
+
+    def leave(self: subprocess.Popen[Any], kind: type[BaseException] | None, *rest: Any) -> None:
+        if kind is not None:
+            self.kill()  # or `with` would wait for its end, which a test that fails has not brought about
+        really_leave(self, kind, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess.Popen, "__init__", begin)
+        patch.setattr(subprocess.Popen, "__exit__", leave)
+        yield
+    for process in begun:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[Any]) -> None:
+    if process.poll() is None:
+        process.kill()
+        process.wait(DEADLINE_S)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with suppress(OSError):  # what was not read any more
+                pipe.close()
 
 
 @pytest.fixture(autouse=True)

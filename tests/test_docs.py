@@ -109,7 +109,7 @@ def test_every_field_that_is_printed_is_explained(duckrow: Duckrow) -> None:
     text = (DOCS / "json.md").read_text()
     try:
         duckrow("up", "--slots", "1")
-        submitted = json.loads(duckrow("submit", "--json", "--", "sleep 60").stdout)
+        submitted = json.loads(duckrow("submit", "--json", "--", "sleep 600").stdout)
         duckrow.wait_for(1, "running")
         devices = json.loads(duckrow("gpus", "--json").stdout)
         story = json.loads(duckrow("show", "last", "--json").stdout)[0]
@@ -365,9 +365,8 @@ def test_the_checkpoint_example_goes_on_where_it_stopped(duckrow: Duckrow) -> No
     try:
         duckrow("submit", "--timeout", "2s", "--signal", "USR2@1s", str(script), env=env)
         duckrow("wait", "last")
-        view = duckrow.job(1)
-        assert view["attempts"] == 2
-        assert [attempt["exit_code"] for attempt in view["attempts_made"]] == [75, 0]
+        *stopped, last = [attempt["exit_code"] for attempt in duckrow.job(1)["attempts_made"]]
+        assert (set(stopped), last) == ({75}, 0)  # how often depends on how quick the machine is
         assert duckrow("logs", "last").stdout == "all 15 steps done\n"
     finally:
         duckrow("down", "--kill")

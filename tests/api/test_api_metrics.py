@@ -200,9 +200,9 @@ def test_of_a_huge_file_only_the_end_is_read(file: Path) -> None:
         huge.truncate(100 << 20)
         huge.seek(0, os.SEEK_END)
         huge.write(b"\n" + line * (2 * module._TAIL_BYTES // len(line)) + b'{"loss": 7}\n')
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert last_metrics(str(file)) == {"loss": 7, "step": 123456}
-    assert time.perf_counter() - begun < 1.0  # it takes a hundredth of that
+    assert time.process_time() - begun < 1.0  # it takes a hundredth of that
 
 
 def test_a_file_of_a_megabyte_is_read_whole(file: Path) -> None:

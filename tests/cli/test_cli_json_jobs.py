@@ -14,6 +14,7 @@ import pytest
 from duckrow.cli.job_options import JobOptions
 from duckrow.cli.json_jobs import KEYS, spec_of_line
 from duckrow.cli.run_events import Announcer, EventWriter, Watchers, open_events
+from duckrow.core.clock import Now
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import Seat
 from duckrow.core.job import JobSpec, LiveAttempt
@@ -27,6 +28,7 @@ OPTIONS = JobOptions(
     name="",
     project="default",
     retries=1,
+    requeue_lost=False,
     backoff=10.0,
     timeout=None,
     notice=(None, 0.0),
@@ -243,7 +245,7 @@ def test_the_start_of_a_job_in_a_line_is_told_when_its_turn_has_come() -> None:
     for each in (one, two, three):
         writer.started(each)
     assert heard.words() == [("starting", 1)]
-    two.follows, two.started_at = None, 1004.0  # it has stepped up
+    two.follows, two.started = None, Now(1004.0, 4.0, 4.0)  # it has stepped up
     writer.ended(one, SUCCEEDED, 1003.0)
     assert heard.words() == [("starting", 1), ("ended", 1), ("starting", 2)]
     assert heard.events()[-1]["at"] == 1004.0

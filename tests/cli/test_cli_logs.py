@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from duckrow.api import log_ends
+from duckrow.api.error_groups import error_groups
 from duckrow.api.log_ends import fold_progress, last_lines
+from duckrow.api.views import JobView
 from duckrow.cli import log_tail
 from duckrow.cli.log_tail import GrowingLines, GrowingLog, offset_of_last_lines
 
@@ -181,4 +187,61 @@ def test_of_a_log_that_is_one_endless_progress_bar_only_the_end_is_read(log: Pat
 
 def test_a_long_progress_bar_is_folded_while_it_is_read(log: Path) -> None:
     log.write_bytes(b"begin\n" + b"".join(b"\r%6d" % number for number in range(50_000)) + b"\r\nend\n")
-    assert list(GrowingLines(str(log)).more_bytes(final=True)) == [b"begin", b" 49999", b"end"]
+    assert list(GrowingLines(str(log)).more_bytes(final=True)) == [b"begin\n", b" 49999\n", b"end\n"]
+
+
+def bytes_read_by(look: Callable[[], object]) -> int:
+    def read_so_far() -> int:
+        return int(Path("/proc/self/io").read_text().split()[1])
+
+    before = read_so_far()
+    look()
+    return read_so_far() - before
+
+
+def memory_taken_by(look: Callable[[], object]) -> int:
+    tracemalloc.start()
+    try:
+        look()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def consume(pieces: Iterable[bytes]) -> int:
+    return sum(len(piece) for piece in pieces)
+
+
+@pytest.fixture
+def endless(log: Path) -> str:
+    """A log of 2 GB in one line; it takes no place on the disk."""
+    with open(log, "wb") as file:
+        file.truncate(2 << 30)
+    return str(log)
+
+
+def test_a_summary_reads_little_of_a_line_of_gigabytes(endless: str) -> None:
+    failed = SimpleNamespace(id=1, log=endless, detail="", outcome="failed", state="done", exit_code=1, signal=None)
+    views = cast("list[JobView]", [failed] * 3)
+    assert bytes_read_by(lambda: error_groups(views, 5)) < 3 * (2 << 20)
+    assert memory_taken_by(lambda: error_groups(views, 5)) < 16 << 20
+    assert all(len(line) <= log_ends.LINE_SHOWN for line in error_groups(views, 5)[0]["lines"])
+
+
+def test_the_last_lines_of_a_line_of_gigabytes_take_little_memory(endless: str) -> None:
+    assert bytes_read_by(lambda: last_lines(endless, 200)) < 3 * log_ends.MOST_BYTES
+    assert memory_taken_by(lambda: last_lines(endless, 200)) < 5 * log_ends.MOST_BYTES
+
+
+def test_a_long_line_is_printed_as_it_was_with_little_memory_and_each_byte_is_read_once(log: Path) -> None:
+    line = b"x" * (8 << 20)
+    log.write_bytes(b"begin\n" + line + b"\nend")
+    assert b"".join(GrowingLines(str(log)).more_bytes(b"1: ", final=True)) == b"1: begin\n1: " + line + b"\n1: end\n"
+    assert memory_taken_by(lambda: consume(GrowingLines(str(log)).more_bytes(final=True))) < 1 << 20
+    assert bytes_read_by(lambda: consume(GrowingLines(str(log)).more_bytes(final=True))) < len(line) + (1 << 20)
+
+
+def test_a_pipe_in_the_place_of_a_log_is_not_read(log: Path) -> None:
+    os.mkfifo(log)
+    assert GrowingLines(str(log)).more(final=True) == []
+    assert offset_of_last_lines(str(log), 3) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from duckrow.core.clock import Now
 from duckrow.core.decide import choose_starts
 from duckrow.core.inventory import Seat, cpu_seats, parse_gpus
 from duckrow.core.job import LiveAttempt, QueuedJob
@@ -56,13 +57,15 @@ def job(gpus: int | None = None, **fields: Any) -> QueuedJob:
     return QueuedJob(gpus=gpus, **{**unimportant, **fields})
 
 
-def attempt(of: QueuedJob | None = None, **fields: Any) -> LiveAttempt:
-    """An attempt that began at 1000 and holds GPU 0."""
+def attempt(
+    of: QueuedJob | None = None, *, started_at: float = 1000.0, started_mono: float = 1000.0, **fields: Any
+) -> LiveAttempt:
+    """An attempt that began at 1000, by each clock, and holds GPU 0."""
     unimportant: dict[str, Any] = {
         "number": 1,
         "keeper": "k",
         "holds": (("0", 1_000_000),),
-        "started_at": 1000.0,
+        "started": Now(started_at, started_mono, 1000.0),
         "log": "/nowhere.log",
         "job_host_id": 1,
     }

@@ -37,11 +37,11 @@ class Told(NamedTuple):
     starts: list[Start] = []
     notices: list[Notice] = []
     stops: list[Stop] = []
-    wake_at: float | None = None
+    wake_mono: float | None = None
 
 
 def told(decision: Decision) -> Told:
-    return Told(decision.starts, decision.notices, decision.stops, decision.wake_at)
+    return Told(decision.starts, decision.notices, decision.stops, decision.wake_mono)
 
 
 def decided(now: float, *live: LiveAttempt) -> Told:
@@ -52,113 +52,122 @@ def test_an_attempt_without_a_limit_is_left_alone() -> None:
     assert decided(1e9, attempt(job())) == Told()
 
 
+@pytest.mark.parametrize("step_s", [-7200.0, 7200.0])
+def test_a_wall_clock_that_is_set_changes_nothing_of_limits_and_graces(step_s: float) -> None:
+    limited = attempt(job(id=1, timeout_s=100.0, notice_signal=None), started_at=1.8e9 + step_s, started_mono=1000.0)
+    asked = attempt(job(id=2, grace_s=60.0), started_at=1.8e9 + step_s, stop_began_mono=1000.0, stop_step=1)
+    assert decided(1059.0, limited, asked) == Told(wake_mono=1060.0)
+    assert decided(1060.0, limited, asked).stops == [Stop(asked, 2, None)]
+    assert decided(1100.0, limited).stops == [Stop(limited, 1, Outcome.TIMED_OUT)]
+
+
 def test_an_attempt_within_its_limit_only_says_when_to_wake() -> None:
-    limited = attempt(job(timeout_s=100.0, notice_signal=None), started_at=1000.0)
-    assert decided(1050.0, limited) == Told(wake_at=1100.0)
+    limited = attempt(job(timeout_s=100.0, notice_signal=None), started_mono=1000.0)
+    assert decided(1050.0, limited) == Told(wake_mono=1100.0)
 
 
 @pytest.mark.parametrize("now", [1100.0, 1100.1, 5000.0])
 def test_an_attempt_over_its_limit_is_asked_to_end(now: float) -> None:
-    late = attempt(job(timeout_s=100.0, grace_s=7.0), started_at=1000.0)
-    assert decided(now, late) == Told(stops=[Stop(late, 1, Outcome.TIMED_OUT)], wake_at=now + 7.0)
+    late = attempt(job(timeout_s=100.0, grace_s=7.0), started_mono=1000.0)
+    assert decided(now, late) == Told(stops=[Stop(late, 1, Outcome.TIMED_OUT)], wake_mono=now + 7.0)
 
 
 def test_the_notice_comes_ahead_of_the_limit() -> None:
-    warned = attempt(job(timeout_s=100.0, notice_s=30.0), started_at=1000.0)
-    assert decided(1069.0, warned) == Told(wake_at=1070.0)
-    assert decided(1070.0, warned) == Told(notices=[Notice(warned)], wake_at=1100.0)
+    warned = attempt(job(timeout_s=100.0, notice_s=30.0), started_mono=1000.0)
+    assert decided(1069.0, warned) == Told(wake_mono=1070.0)
+    assert decided(1070.0, warned) == Told(notices=[Notice(warned)], wake_mono=1100.0)
 
 
 def test_the_notice_comes_once() -> None:
-    warned = attempt(job(timeout_s=100.0), started_at=1000.0, noticed=True)
-    assert decided(1080.0, warned) == Told(wake_at=1100.0)
+    warned = attempt(job(timeout_s=100.0), started_mono=1000.0, noticed=True)
+    assert decided(1080.0, warned) == Told(wake_mono=1100.0)
 
 
 def test_a_limit_shorter_than_the_notice_is_announced_half_way() -> None:
-    short = attempt(job(timeout_s=20.0, notice_s=30.0), started_at=1000.0)
-    assert decided(1005.0, short) == Told(wake_at=1010.0)
+    short = attempt(job(timeout_s=20.0, notice_s=30.0), started_mono=1000.0)
+    assert decided(1005.0, short) == Told(wake_mono=1010.0)
     assert decided(1010.0, short).notices == [Notice(short)]
 
 
 def test_no_notice_is_given_to_whom_wants_none() -> None:
-    silent = attempt(job(timeout_s=100.0, notice_signal=None), started_at=1000.0)
-    assert decided(1099.0, silent) == Told(wake_at=1100.0)
+    silent = attempt(job(timeout_s=100.0, notice_signal=None), started_mono=1000.0)
+    assert decided(1099.0, silent) == Told(wake_mono=1100.0)
 
 
 def test_no_notice_is_given_after_the_limit() -> None:
-    late = attempt(job(timeout_s=100.0), started_at=1000.0)
+    late = attempt(job(timeout_s=100.0), started_mono=1000.0)
     assert decided(1100.0, late).notices == []
 
 
 def test_the_ladder_begins_with_a_request() -> None:
-    doomed = attempt(job(grace_s=5.0), stop_began_at=2000.0, stopped_for=Outcome.KILLED)
-    assert decided(2001.0, doomed) == Told(stops=[Stop(doomed, 1, Outcome.KILLED)], wake_at=2006.0)
+    doomed = attempt(job(grace_s=5.0), stop_began_mono=2000.0, stopped_for=Outcome.KILLED)
+    assert decided(2001.0, doomed) == Told(stops=[Stop(doomed, 1, Outcome.KILLED)], wake_mono=2006.0)
 
 
 def test_the_ladder_waits_for_the_grace() -> None:
-    asked = attempt(job(grace_s=5.0), stop_began_at=2000.0, stopped_for=Outcome.KILLED, stop_step=1)
-    assert decided(2004.9, asked) == Told(wake_at=2005.0)
+    asked = attempt(job(grace_s=5.0), stop_began_mono=2000.0, stopped_for=Outcome.KILLED, stop_step=1)
+    assert decided(2004.9, asked) == Told(wake_mono=2005.0)
 
 
 def test_the_ladder_ends_with_force() -> None:
-    asked = attempt(job(grace_s=5.0), stop_began_at=2000.0, stopped_for=Outcome.TIMED_OUT, stop_step=1)
+    asked = attempt(job(grace_s=5.0), stop_began_mono=2000.0, stopped_for=Outcome.TIMED_OUT, stop_step=1)
     assert decided(2005.0, asked) == Told(stops=[Stop(asked, 2, Outcome.TIMED_OUT)])
 
 
 def test_nothing_comes_after_force() -> None:
-    forced = attempt(job(grace_s=5.0), stop_began_at=2000.0, stopped_for=Outcome.KILLED, stop_step=2)
+    forced = attempt(job(grace_s=5.0), stop_began_mono=2000.0, stopped_for=Outcome.KILLED, stop_step=2)
     assert decided(9999.0, forced) == Told()
 
 
 def test_a_grace_of_nothing_forces_at_the_next_look() -> None:
-    doomed = attempt(job(grace_s=0.0), stop_began_at=2000.0, stopped_for=Outcome.KILLED)
-    assert decided(2000.0, doomed).wake_at == 2000.0
+    doomed = attempt(job(grace_s=0.0), stop_began_mono=2000.0, stopped_for=Outcome.KILLED)
+    assert decided(2000.0, doomed).wake_mono == 2000.0
     doomed.stop_step = 1
     assert decided(2000.0, doomed).stops == [Stop(doomed, 2, Outcome.KILLED)]
 
 
 def test_leftovers_are_cleared_without_a_reason_of_ours() -> None:
-    left = attempt(job(), stop_began_at=2000.0, exit_code=0)
+    left = attempt(job(), stop_began_mono=2000.0, exit_code=0)
     assert decided(2000.0, left).stops == [Stop(left, 1, None)]
 
 
 def test_an_attempt_that_is_being_stopped_is_not_stopped_for_its_limit_too() -> None:
-    both = attempt(job(timeout_s=10.0), stop_began_at=2000.0, stopped_for=Outcome.KILLED, stop_step=2)
+    both = attempt(job(timeout_s=10.0), stop_began_mono=2000.0, stopped_for=Outcome.KILLED, stop_step=2)
     assert decided(9999.0, both) == Told()
 
 
 def test_the_wake_up_is_for_whoever_is_first() -> None:
     limited = [
-        attempt(job(id=number, timeout_s=limit_s, notice_signal=None), started_at=1000.0)
+        attempt(job(id=number, timeout_s=limit_s, notice_signal=None), started_mono=1000.0)
         for number, limit_s in enumerate((300.0, 100.0, 200.0))
     ]
-    asked = attempt(job(id=9, grace_s=60.0), stop_began_at=1000.0, stop_step=1)
-    assert decided(1000.0, *limited).wake_at == 1100.0
-    assert decided(1000.0, *limited, asked).wake_at == 1060.0
+    asked = attempt(job(id=9, grace_s=60.0), stop_began_mono=1000.0, stop_step=1)
+    assert decided(1000.0, *limited).wake_mono == 1100.0
+    assert decided(1000.0, *limited, asked).wake_mono == 1060.0
 
 
 def test_one_tick_starts_warns_and_stops() -> None:
-    late = attempt(job(id=1, timeout_s=10.0), started_at=1000.0)
-    warned = attempt(job(id=2, timeout_s=60.0), started_at=1000.0)
+    late = attempt(job(id=1, timeout_s=10.0), started_mono=1000.0)
+    warned = attempt(job(id=2, timeout_s=60.0), started_mono=1000.0)
     waiting = job(id=5)
     decision = decide(1040.0, [late, warned], [waiting], gpus(2), {"0": WHOLE})
     assert told(decision) == Told(
         starts=[Start(waiting, (("1", WHOLE),))],
         notices=[Notice(warned)],
         stops=[Stop(late, 1, Outcome.TIMED_OUT)],
-        wake_at=1050.0,
+        wake_mono=1050.0,
     )
 
 
 def test_deciding_changes_no_attempt() -> None:
-    late = attempt(job(timeout_s=10.0), started_at=1000.0)
+    late = attempt(job(timeout_s=10.0), started_mono=1000.0)
     before = repr(late)
     decided(2000.0, late)
     assert repr(late) == before
 
 
 def test_an_attempt_that_is_lined_up_has_no_limit_yet() -> None:
-    lined_up = attempt(job(id=2, timeout_s=10.0), started_at=1000.0, follows=attempt(job(id=1)).id)
+    lined_up = attempt(job(id=2, timeout_s=10.0), started_mono=1000.0, follows=attempt(job(id=1)).id)
     assert decided(9999.0, lined_up) == Told()
 
 
@@ -313,7 +322,7 @@ def busy(device: str, ends_at: float | None, number: int = 50) -> LiveAttempt:
     """An attempt whose time limit and grace are over then; None: it has no limit."""
     limit_s = None if ends_at is None else ends_at - 10.0 - 500.0
     holder = job(1, id=number, timeout_s=limit_s, grace_s=10.0)
-    return attempt(holder, started_at=500.0, holds=((device, WHOLE),))
+    return attempt(holder, started_mono=500.0, holds=((device, WHOLE),))
 
 
 def tick(live: Sequence[LiveAttempt], queue: Sequence[QueuedJob], seats: Sequence[Seat]) -> list[int]:
@@ -406,7 +415,7 @@ def can_start_at(waits: QueuedJob, live: Sequence[LiveAttempt], seats: Sequence[
     if place(Ask(waits.gpus), seats, booked) is not None:
         return NOW
     for ends_at, one in sorted(
-        ((one.deadline + one.job.grace_s, one) for one in live if one.deadline), key=lambda e: e[0]
+        ((one.deadline_mono + one.job.grace_s, one) for one in live if one.deadline_mono), key=lambda e: e[0]
     ):
         unbook(one.holds, booked)
         if place(Ask(waits.gpus), seats, booked) is not None:
@@ -451,5 +460,5 @@ def test_a_job_that_waits_is_never_delayed_by_those_that_overtake_it(
     elif alone is None:
         assert starts == []
     else:
-        new = [attempt(start.job, started_at=NOW, holds=start.holds) for start in starts]
+        new = [attempt(start.job, started_mono=NOW, holds=start.holds) for start in starts]
         assert can_start_at(waits, [*live, *new], seats) == alone

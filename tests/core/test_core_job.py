@@ -132,9 +132,9 @@ def test_every_attempt_of_every_job_has_a_number_of_its_own() -> None:
 
 
 def test_the_deadline_counts_from_the_start() -> None:
-    assert attempt(job(timeout_s=60.0), started_at=1000.0).deadline == 1060.0
-    assert attempt(job(timeout_s=0.0), started_at=1000.0).deadline == 1000.0
-    assert attempt(job()).deadline is None
+    assert attempt(job(timeout_s=60.0), started_mono=1000.0).deadline_mono == 1060.0
+    assert attempt(job(timeout_s=0.0), started_mono=1000.0).deadline_mono == 1000.0
+    assert attempt(job()).deadline_mono is None
 
 
 def test_a_short_text_is_only_put_on_one_line() -> None:

@@ -107,6 +107,6 @@ def test_without_others_only_the_margin_of_watched_gpus_is_kept() -> None:
 def test_what_is_refused_keeps_the_same_margin_as_what_is_placed(margin_mb: int | None, total_mb: int) -> None:
     machine = Machine({"0": total_mb}, policy=Policy(margin_mb=margin_mb))
     observation = Observation()
-    observation.note([Reading("0", 1.0, total_mb, total_mb, 0, 40, ())], [], Owners())
+    observation.note([Reading("0", 1.8e9, 1.0, total_mb, total_mb, 0, 40, ())], [], Owners())
     watched = observation.machine(machine, [], ["0"], 1.0)
     assert watched.pressure == watched.without_others().pressure

@@ -15,7 +15,7 @@ HALF = (("0", WHOLE // 2),)
 
 def reading(used_mb: int, *processes: tuple[int, int | None], at: float = 1.0, shown: bool = True) -> Reading:
     uses = tuple(ProcessUse(pid, mb) for pid, mb in processes) if shown else None
-    return Reading("0", at, 20_000, 20_000 - used_mb, 50, 40, uses)
+    return Reading("0", 1.8e9 - at, at, 20_000, 20_000 - used_mb, 50, 40, uses)
 
 
 def free_mb(observation: Observation, now: float, *tenants: Tenant) -> int:
@@ -132,7 +132,7 @@ def test_a_display_server_takes_memory_and_is_in_nobodys_way() -> None:
 def test_a_gpu_that_only_says_nothing_needs_not_be_read_in_haste() -> None:
     observation = Observation()
     assert observation.is_outdated(["0"], 1.0)
-    observation.note([Reading("0", 1.0, None, None, None, None, None, "lost")], [], Owners())
+    observation.note([Reading("0", 1.8e9, 1.0, None, None, None, None, None, "lost")], [], Owners())
     assert not observation.is_outdated(["0"], 1.0)
     assert not observation.is_known("0", 1.0)
     observation.mistrust(["0"], 2.0)

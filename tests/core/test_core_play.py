@@ -8,6 +8,7 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from duckrow.core.clock import Now
 from duckrow.core.decide import Start, decide, plain_ask
 from duckrow.core.inventory import WHOLE, Ledger, Seat, cpu_seats, unbook
 from duckrow.core.job import LiveAttempt, QueuedJob
@@ -81,7 +82,7 @@ class Play:
         before = Ledger(booked)
         starts = decide(now, live.values(), queue, self.seats, booked, None, machine).starts
         for start in starts:
-            live[start.job.id] = LiveAttempt(1, start.job, "", start.holds, now, "", 1)
+            live[start.job.id] = LiveAttempt(1, start.job, "", start.holds, Now(now, now, now), "", 1)
             limit = LONGEST if start.job.timeout_s is None else int(start.job.timeout_s / STEP_S)
             self._ends[start.job.id] = round((now - 1000.0) / STEP_S) + self._random.randint(1, limit)
         return Step(now, machine, list(queue), before, starts, Ledger(booked), list(live.values()))

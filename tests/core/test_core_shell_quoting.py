@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from duckrow.core.errors import UsageError
 from duckrow.core.template import render
+from tests.conftest import DEADLINE_S
 
 NASTY = """a b|it's|say "hi"|$HOME|`id`|$(id)|two\nlines|; rm -rf x|*|ü日本|-n|\\|a\\|\\n|!x|#c|a'b"c`d$e\\f|~|{a,b}"""
 VALUES = ["0.1", "", "a,b", "1..3", "=x", "|&", "\t ", "\\'", '\\"', "\\`", "\\\\$x", "<>()[]?", *NASTY.split("|")]
@@ -56,7 +57,7 @@ def received(shell: str, commands: list[str]) -> list[list[str]]:
     """The arguments that each of the commands passes to its program."""
     script = "\n".join(["V=v", 'got() { printf \'%s\\0\' "$#" "$@"; }', *(f"got {each}" for each in commands)])
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
-    run = subprocess.run([shell, "-c", script], capture_output=True, timeout=30, check=True, env=environment)
+    run = subprocess.run([shell, "-c", script], capture_output=True, timeout=DEADLINE_S, check=True, env=environment)
     assert run.stderr == b""
     words = iter(run.stdout.decode().split("\0")[:-1])
     return [[next(words) for _ in range(int(number))] for number in words]

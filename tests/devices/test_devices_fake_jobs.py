@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.fake_nvml import FakeGpus, Place
 from tests.fake_nvml.asking import Nvml
 from tests.fake_nvml.fakegpu import OOM_TEXTS, CudaError
@@ -36,7 +36,7 @@ def start(gpus: FakeGpus, *words: str, **environment: str) -> subprocess.Popen[s
 
 def finish(gpus: FakeGpus, *words: str, **environment: str) -> tuple[int, str]:
     job = start(gpus, *words, **environment)
-    _, errors = job.communicate(timeout=30)
+    _, errors = job.communicate(timeout=DEADLINE_S)
     return job.returncode, errors
 
 
@@ -51,7 +51,7 @@ def taken(gpus: FakeGpus) -> dict[str, int]:
 def test_a_job_climbs_its_ramp_while_nvml_looks_on(gpus: FakeGpus, nvml: Nvml) -> None:
     gpus.add()
     before = time.time()
-    job = start(gpus, "--ramp", "0:100", "0.2:8000", "--hold", "60", "--util", "50")
+    job = start(gpus, "--ramp", "0:100", "0.2:8000", "--hold", "600", "--util", "50")
     until(lambda: nvml.used_mb() == 8000, "the second step")
     assert nvml.pids() == [job.pid]
     assert nvml("nvmlDeviceGetUtilizationRates(gpu(0)).gpu") == 50
@@ -59,7 +59,7 @@ def test_a_job_climbs_its_ramp_while_nvml_looks_on(gpus: FakeGpus, nvml: Nvml) -
     assert (first.mb, second.mb) == (100, 8000)
     assert second.at > before + 0.19
     job.terminate()
-    output, errors = job.communicate(timeout=30)
+    output, errors = job.communicate(timeout=DEADLINE_S)
     assert (job.returncode, errors) == (-signal.SIGTERM, "")
     assert output.startswith(f"fakegpu: process {job.pid} holds 100 MB on GPU 0\n")
     assert nvml.used_mb() == 0
@@ -105,13 +105,32 @@ def test_a_job_may_be_killed_instead(gpus: FakeGpus) -> None:
 
 def test_jobs_that_start_at_once_never_get_more_than_there_is(gpus: FakeGpus) -> None:
     gpus.add(memory_mb=1000, reserved_mb=50)
-    jobs = [start(gpus, "--ramp", "0:300", "--hold", "60") for _ in range(5)]
+    jobs = [start(gpus, "--ramp", "0:300", "--hold", "600") for _ in range(5)]
     until(lambda: len(gpus.history()) == 5, "all to have tried")
     assert (gpus.used_mb(0), len(gpus.ooms())) == (900, 2)
     for job in jobs:
         job.kill()
         job.communicate()
     assert gpus.used_mb(0) == 0
+
+
+def test_a_job_may_stay_until_somebody_has_read_what_it_holds(gpus: FakeGpus, nvml: Nvml) -> None:
+    gpus.add()
+    gpus.add()
+    job = start(gpus, "--ramp", "0:10", "--until-read")
+    until((gpus.folder.path / "calls").exists, "the job to wait")
+    nvml.used_mb(1)
+    assert job.poll() is None
+    until(lambda: nvml.used_mb(0) == 0, "its end, now that it is read")
+    assert job.wait(DEADLINE_S) == 0
+
+
+def test_jobs_may_wait_for_each_other(gpus: FakeGpus) -> None:
+    gpus.add(memory_mb=1000)
+    jobs = [start(gpus, "--ramp", "0:100", "0:400", "--meet", "2", "--until-peak", "800") for _ in range(2)]
+    assert [job.wait(DEADLINE_S) for job in jobs] == [0, 0]
+    assert gpus.peak_mb(0) == 800
+    assert [event.mb for event in gpus.history()][:2] == [100, 100]
 
 
 @pytest.mark.parametrize(
@@ -182,12 +201,12 @@ def test_a_job_may_insist_on_numbers(gpus: FakeGpus) -> None:
 
 def test_children_may_hold_the_memory(gpus: FakeGpus, nvml: Nvml) -> None:
     gpus.add(memory_mb=1000)
-    job = start(gpus, "--ramp", "0:300", "--hold", "60", "--fork", "2")
+    job = start(gpus, "--ramp", "0:300", "--hold", "600", "--fork", "2")
     until(lambda: nvml.used_mb() == 600, "both children")
     assert len(nvml.pids()) == 2
     assert job.pid not in nvml.pids()
     os.killpg(job.pid, signal.SIGKILL)
-    job.communicate(timeout=30)
+    job.communicate(timeout=DEADLINE_S)
     until(lambda: nvml.used_mb() == 0, "the children's end")
 
 
@@ -202,20 +221,20 @@ def test_a_job_fails_if_its_children_do(gpus: FakeGpus) -> None:
 
 def test_a_stubborn_job_only_yields_to_force(gpus: FakeGpus) -> None:
     gpus.add()
-    job = start(gpus, "--ramp", "0:10", "0.5:20", "--hold", "60", "--stubborn")
+    job = start(gpus, "--ramp", "0:10", "0.5:20", "--hold", "600", "--stubborn")
     until(lambda: gpus.history(), "the first step")
     job.terminate()
     until(lambda: gpus.used_mb(0) == 20, "the second step")
     assert job.poll() is None
     job.kill()
-    job.communicate(timeout=30)
+    job.communicate(timeout=DEADLINE_S)
     assert gpus.used_mb(0) == 0
 
 
 def test_a_job_may_leave_a_worker_behind_that_keeps_the_memory(gpus: FakeGpus, nvml: Nvml) -> None:
     gpus.add()
     job = start(gpus, "--ramp", "0:300", "--leave", "30")
-    output, errors = job.communicate(timeout=30)
+    output, errors = job.communicate(timeout=DEADLINE_S)
     assert (job.returncode, errors) == (0, "")
     (worker,) = nvml.pids()
     assert f"process {worker} stays behind" in output
@@ -263,7 +282,7 @@ def test_a_job_is_a_client_of_mps_where_there_is_a_control_daemon(gpus: FakeGpus
     for control in (False, True):
         if control:
             (tmp_path / "control").touch()
-        job = start(gpus, "--ramp", "0:10", "--hold", "60", CUDA_MPS_PIPE_DIRECTORY=str(tmp_path))
+        job = start(gpus, "--ramp", "0:10", "--hold", "600", CUDA_MPS_PIPE_DIRECTORY=str(tmp_path))
         until(lambda: gpus.uses(), "the job")
         assert [use.kind for use in gpus.uses()] == ["mps" if control else "compute"]
         job.kill()
@@ -277,7 +296,7 @@ def test_duckrow_finds_the_gpus_and_its_jobs_use_them(gpus: FakeGpus, nvml: Nvml
     for _ in range(2):
         gpus.add(memory_mb=1000)
     duckrow.env.update(gpus.env())
-    jobs = "\n".join(gpus.job("--ramp", "0:700", "--hold", 60) for _ in range(2))
+    jobs = "\n".join(gpus.job("--ramp", "0:700", "--hold", "600") for _ in range(2))
     with duckrow.spawn("run", stdin=subprocess.PIPE) as run:
         assert run.stdin
         run.stdin.write(jobs.encode())
@@ -304,6 +323,6 @@ def test_a_shell_can_have_them_too(tmp_path: Path) -> None:
         f'eval "$({sys.executable} -m tests.fake_nvml "{tmp_path}/the gpus" "NVIDIA H200:141000" "NVIDIA L4:24000")"'
         ' && CUDA_VISIBLE_DEVICES=1 sh -c "$fakegpu --ramp 0:23000"'
     )
-    done = subprocess.run(["sh", "-ec", script], cwd=ROOT, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(["sh", "-ec", script], cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_S)
     assert (done.returncode, done.stderr) == (0, "")
     assert "holds 23000 MB on GPU 1" in done.stdout

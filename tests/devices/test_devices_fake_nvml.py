@@ -142,7 +142,7 @@ def test_memory_follows_living_processes(gpus: FakeGpus, nvml: Nvml, holder: sub
 
 def test_who_dies_holds_nothing_even_before_it_is_buried(gpus: FakeGpus, nvml: Nvml) -> None:
     gpus.add()
-    with subprocess.Popen(["sleep", "60"]) as child:
+    with subprocess.Popen(["sleep", "600"]) as child:
         gpus.allocate(child.pid, 0, 300)
         assert nvml.pids() == [child.pid]
         child.kill()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conftest import Duckrow
+from tests.conftest import DEADLINE_S, Duckrow
 
 PYTHON_DOOR = "python -m duckrow.dropin."
 DUCKROW_DOOR = "duckrow dropin "
@@ -29,7 +29,7 @@ def shell(duckrow: Duckrow, script: str, ok: bool = True) -> subprocess.Complete
         cwd=duckrow.work,
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=60,
+        timeout=DEADLINE_S,
     )
     result = subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
     assert "Traceback" not in result.stderr, result.stderr
@@ -51,7 +51,7 @@ def has_ended_of(process: subprocess.Popen[bytes], number: int) -> bool:
     """Send it this signal; whether it has ended. The same signal twice at once is one."""
     process.send_signal(number)
     try:
-        process.wait(0.2)
+        process.wait(0.2)  # in time: then it is told again
         return True
     except subprocess.TimeoutExpired:
         return False

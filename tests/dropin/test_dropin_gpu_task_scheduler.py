@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from duckrow.dropin.gpu_task_scheduler import GPUTask, GPUTaskScheduler
-from tests.conftest import Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.dropin.shell import environment, has_ended_of, lines_of
 
 # The three files of the document, each changed in its import.
@@ -133,7 +133,7 @@ class Project:
     def run(self, name: str = "script.py", code: int = 0) -> str:
         """What it says on stderr."""
         process = self.spawn(name, stdout=subprocess.DEVNULL)
-        said = process.communicate(timeout=60)[1].decode()
+        said = process.communicate(timeout=DEADLINE_S)[1].decode()
         assert process.returncode == code, f"exit {process.returncode}\n{said}"
         return said
 
@@ -175,7 +175,7 @@ def say(process: subprocess.Popen[bytes], words: str) -> None:
 
 
 def end_of(process: subprocess.Popen[bytes]) -> str:
-    return process.communicate(timeout=60)[1].decode()
+    return process.communicate(timeout=DEADLINE_S)[1].decode()
 
 
 # -- the document ---------------------------------------------------------------------------------------------------
@@ -677,7 +677,7 @@ def test_ctrl_c_twice_stops_the_running_task(project: Project) -> None:
     end_of(process)
     assert process.returncode not in (0, 1)
     assert project.values() == ["1"]
-    until(lambda: not project.duckrow.job_processes(), "the end of all processes", deadline_s=10)
+    until(lambda: not project.duckrow.job_processes(), "the end of all processes")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -689,7 +689,7 @@ def test_a_script_that_is_asked_to_end_orphans_nothing(project: Project, number:
     end_of(process)
     assert process.returncode != 0
     assert project.values() == ["1"]
-    until(lambda: not project.duckrow.job_processes(), "the end of all processes", deadline_s=10)
+    until(lambda: not project.duckrow.job_processes(), "the end of all processes")
 
 
 def test_when_the_script_is_killed_its_tasks_go_on_and_none_runs_beside_itself(project: Project) -> None:
@@ -731,4 +731,4 @@ def test_a_log_that_cannot_be_written_ends_the_script_but_orphans_no_task(projec
     do = "wait_for('scheduler.log'); os.remove('scheduler.log'); os.mkdir('scheduler.log')"
     project.plan({"x": [1, 2]}, everywhere={"do": do})
     assert "IsADirectoryError" in project.run(code=1)
-    until(lambda: not project.duckrow.job_processes(), "the end of all processes", deadline_s=10)
+    until(lambda: not project.duckrow.job_processes(), "the end of all processes")

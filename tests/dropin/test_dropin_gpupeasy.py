@@ -67,11 +67,15 @@ class Door:
         self.process.stdout.close()
 
 
-@pytest.fixture
-def free_port() -> int:
+def a_free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port: int = taken.getsockname()[1]
         return port
+
+
+@pytest.fixture
+def free_port() -> int:
+    return a_free_port()
 
 
 @pytest.fixture
@@ -81,11 +85,23 @@ def door(duckrow: Duckrow, free_port: int) -> Iterator[Door]:
     opened.end()
 
 
+@pytest.fixture(scope="module")
+def shared_door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    """For tests that leave nothing which another would notice."""
+    folder = tmp_path_factory.mktemp("door")
+    (folder / "work").mkdir()
+    program = Duckrow(folder / "state", folder / "work")
+    opened = Door(program, a_free_port(), "--gpus", "0", "1")
+    yield opened
+    opened.end()
+    program.kill_everything()
+
+
 # -- its routes ---------------------------------------------------------------------------------------------------
 
 
-def test_the_devices_are_those_that_were_given(door: Door) -> None:
-    assert door.get("/availabledevices") == {"status": "successful", "value": ["0", "1"]}
+def test_the_devices_are_those_that_were_given(shared_door: Door) -> None:
+    assert shared_door.get("/availabledevices") == {"status": "successful", "value": ["0", "1"]}
 
 
 def test_pairs_and_devices_for_several_jobs_are_written_as_before(duckrow: Duckrow, free_port: int) -> None:
@@ -136,8 +152,8 @@ def test_a_job_that_failed_tells_its_return_code_and_both_streams_are_in_its_fil
 
 
 @pytest.mark.parametrize("job_id", ["99", "x", "-1", "1e3", "%2e%2e%2fetc", "<script>alert(1)</script>", "9" * 30])
-def test_a_job_that_nobody_knows_is_told_as_before(door: Door, job_id: str) -> None:
-    answer = door.script.get(f"/jobinfo/{job_id}")
+def test_a_job_that_nobody_knows_is_told_as_before(shared_door: Door, job_id: str) -> None:
+    answer = shared_door.script.get(f"/jobinfo/{job_id}")
     assert answer.headers["content-type"] == "application/json"  # so no script in it is ever run
     if answer.status_code == 200:
         told = answer.json()
@@ -163,21 +179,24 @@ def test_a_job_that_nobody_knows_is_told_as_before(door: Door, job_id: str) -> N
         ({"job": {"jobName": "a", "outFile": "a.txt", "jobCommand": ["ls", "\0"]}}, "NUL"),
     ],
 )
-def test_what_is_no_job_is_refused_with_a_message_and_the_server_goes_on(door: Door, body: Any, said: str) -> None:
-    (door.duckrow.work / "there.txt").touch()
-    answer = door.post(body)
+def test_what_is_no_job_is_refused_with_a_message_and_the_server_goes_on(
+    shared_door: Door, tmp_path: Path, body: Any, said: str
+) -> None:
+    (shared_door.duckrow.work / "there.txt").touch()
+    answer = shared_door.post(body)
     assert answer["status"] == "failed"
     assert said in answer["message"]
-    job_id = door.add("good", door.duckrow.work / "good.txt", "true")
-    door.duckrow.wait_for(job_id, "succeeded")
+    job_id = shared_door.add("good", tmp_path / "good.txt", "true")
+    shared_door.duckrow.wait_for(job_id, "succeeded")
 
 
 # -- what was wrong -----------------------------------------------------------------------------------------------
 
 
-def test_without_the_token_nobody_runs_anything(door: Door) -> None:
+def test_without_the_token_nobody_runs_anything(shared_door: Door) -> None:
+    door = shared_door
     job = {"job": {"jobName": "a", "outFile": "a.txt", "jobCommand": ["touch", "pwned"]}}
-    with httpx.Client(base_url=door.address, trust_env=False) as stranger:
+    with httpx.Client(base_url=door.address, trust_env=False, timeout=DEADLINE_S) as stranger:
         assert stranger.post("/addnewjob", json=job).status_code == 401
         assert stranger.post("/addnewjob", json=job, auth=("gpupeasy", "wrong")).status_code == 401
         for path in ("/availabledevices", "/scheduledjobs", "/jobinfo/1"):
@@ -192,12 +211,9 @@ def test_the_token_is_no_password_where_gpupeasy_is_not_asked_for(duckrow: Duckr
     assert process.stdout is not None
     port = process.stdout.readline().decode().split("localhost:")[1].split("/")[0]
     token = duckrow("web", "--token").stdout.strip()
-    answer = httpx.get(f"http://127.0.0.1:{port}/api/v1/status", auth=("x", token), trust_env=False)
-    assert answer.status_code == 401
-    answer = httpx.get(
-        f"http://127.0.0.1:{port}/scheduledjobs", headers={"Authorization": f"Bearer {token}"}, trust_env=False
-    )
-    assert answer.status_code == 404
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=DEADLINE_S) as client:
+        assert client.get("/api/v1/status", auth=("x", token)).status_code == 401
+        assert client.get("/scheduledjobs", headers={"Authorization": f"Bearer {token}"}).status_code == 404
     process.terminate()
     process.wait(DEADLINE_S)
     process.stdout.close()
@@ -233,7 +249,7 @@ def test_the_gui_is_the_page(duckrow: Duckrow, free_port: int) -> None:
     )
     assert process.stdout is not None
     link = process.stdout.readline().decode().split()[-1]
-    answer = httpx.get(link, trust_env=False)
+    answer = httpx.get(link, trust_env=False, timeout=DEADLINE_S)
     assert answer.status_code == 303
     process.terminate()
     process.wait(DEADLINE_S)

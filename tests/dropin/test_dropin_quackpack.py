@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 import duckrow.dropin.quackpack as qp
-from tests.conftest import Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.dropin.shell import environment, has_ended_of, lines_of
 from tests.fake_nvml import FakeGpus
 
@@ -88,7 +88,7 @@ class Machine:
 
     def run(self, script: str, code: int = 0, typed: str = "") -> Done:
         process = self.spawn(script)
-        out, said = process.communicate(typed, timeout=60)
+        out, said = process.communicate(typed, timeout=DEADLINE_S)
         assert process.returncode == code, f"exit {process.returncode}\n{out}\n{said}"
         return Done(re.findall(r"^Scheduled (.*) into CUDA_VISIBLE_DEVICES=(.*)$", out, re.MULTILINE), out, said)
 
@@ -296,8 +296,8 @@ def test_much_output_quotes_and_missing_programs_harm_nobody(machine: Machine) -
 
 def test_when_the_time_is_over_nothing_is_left_behind_and_nothing_more_starts(machine: Machine) -> None:
     machine.add(10_000)
-    jobs = [("echo running; sleep 60; true", 9_000), ("touch started", 8_000)]
-    done = machine.schedule(*jobs, code=1, timeout_s="1", debug_on_crash="True")
+    jobs = [("echo running; sleep 600; true", 9_000), ("touch started", 8_000)]
+    done = machine.schedule(*jobs, code=1, timeout_s="4", debug_on_crash="True")
     assert len(done.scheduled) == 1
     assert "Pdb" not in done.out
     assert not (machine.folder / "started").exists()
@@ -309,10 +309,10 @@ def test_when_the_time_is_over_nothing_is_left_behind_and_nothing_more_starts(ma
 def test_two_interrupts_end_the_schedule_and_its_jobs(machine: Machine) -> None:
     machine.add(10_000)
     process = machine.spawn(
-        "import duckrow.dropin.quackpack as qp\nqp.schedule_cmd_gpus([('touch begun; sleep 60; true', 1)])\n"
+        "import duckrow.dropin.quackpack as qp\nqp.schedule_cmd_gpus([('touch begun; sleep 600; true', 1)])\n"
     )
     assert process.stdout
-    assert process.stdout.readline() == "Scheduled touch begun; sleep 60; true into CUDA_VISIBLE_DEVICES=0\n"
+    assert process.stdout.readline() == "Scheduled touch begun; sleep 600; true into CUDA_VISIBLE_DEVICES=0\n"
     until(lambda: (machine.folder / "begun").exists(), "the job")
     assert until(lambda: has_ended_of(process, 2), "the end")  # type: ignore[arg-type]
     assert "KeyboardInterrupt" in process.communicate()[1]

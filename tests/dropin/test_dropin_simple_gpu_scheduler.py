@@ -7,11 +7,10 @@ import pty
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.conftest import Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, has_open, until
 from tests.dropin.shell import DOORS, PYTHON_DOOR, environment, has_ended_of, lines_of, program, shell
 
 SCHEDULER = f"{PYTHON_DOOR}simple_gpu_scheduler"
@@ -85,12 +84,12 @@ class Session:
 
     def end(self) -> int:
         """The exit code, when the input has ended."""
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=DEADLINE_S)
         return self.process.returncode
 
 
 def waits_for(gate: str) -> str:
-    return f"while [ ! -e {gate} ]; do sleep 0.01; done"
+    return f"while [ ! -e {gate} ]; do sleep 0.05; done"
 
 
 # -- the document's examples ----------------------------------------------------------------------------------------
@@ -151,7 +150,7 @@ def test_a_followed_file_is_a_queue(duckrow: Duckrow, door: str) -> None:
         shell(duckrow, 'echo "my_command_with | and stuff > logfile" >> gpu.queue')
         until(lambda: lines_of(duckrow.work / "logfile") == ["A PIPE", "stuff on 2"], "the submitted command")
         assert run.stdout.readline() == b"Processing command `my_command_with | and stuff > logfile` on gpu 2\n"
-        shell(duckrow, 'echo "sleep 60 | cat" >> gpu.queue')
+        shell(duckrow, 'echo "sleep 600 | cat" >> gpu.queue')
         shell(duckrow, 'echo "echo meanwhile > second" >> gpu.queue')
         until((duckrow.work / "second").exists, "a command beside one that takes long")
         assert not (duckrow.work / "old").exists()
@@ -159,16 +158,13 @@ def test_a_followed_file_is_a_queue(duckrow: Duckrow, door: str) -> None:
         os.kill(int((duckrow.work / "tail").read_text()), signal.SIGKILL)
         run.stdout.close()
         duckrow.kill_everything()
-        run.wait(30)
+        run.wait(DEADLINE_S)
 
 
 def is_following(duckrow: Duckrow) -> bool:
     """Whether tail has opened the file, so that what is appended is new to it."""
     text = (duckrow.work / "tail").read_text() if (duckrow.work / "tail").exists() else ""
-    if not text:
-        return False
-    files = Path(f"/proc/{text.strip()}/fd")
-    return any("gpu.queue" in os.readlink(link) for link in files.iterdir() if link.is_symlink())
+    return bool(text) and has_open(int(text), duckrow.work / "gpu.queue")
 
 
 @BOTH_DOORS
@@ -204,7 +200,7 @@ def test_gpus_must_be_given(duckrow: Duckrow, door: str) -> None:
     ],
 )
 def test_the_words_of_gpus_are_slots(duckrow: Duckrow, gpus: str, slots: list[str]) -> None:
-    together = f"{WHERE}; until [ $(wc -l < out) -ge {len(slots)} ]; do sleep 0.01; done"
+    together = f"{WHERE}; until [ $(wc -l < out) -ge {len(slots)} ]; do sleep 0.05; done"
     done = schedule(duckrow, gpus, f"{together}\n" * len(slots))
     assert sorted(lines_of(duckrow.work / "out")) == slots
     assert sorted(line.rpartition(" on gpu ")[2] for line in done.stdout.splitlines()) == slots
@@ -254,7 +250,7 @@ def test_the_gpus_of_whoever_starts_it_are_not_those_of_the_commands(duckrow: Du
 
 
 def test_the_end_of_the_input_waits_for_every_job(duckrow: Duckrow) -> None:
-    schedule(duckrow, "0 1", "sleep 0.2; echo slow >> out\necho quick >> out\n")
+    schedule(duckrow, "0 1", "until [ -s out ]; do sleep 0.05; done; echo slow >> out\necho quick >> out\n")
     assert lines_of(duckrow.work / "out") == ["quick", "slow"]
 
 
@@ -310,7 +306,7 @@ def test_one_signal_starts_nothing_more_and_lets_running_jobs_finish(duckrow: Du
 
 def test_two_signals_stop_running_jobs_with_all_their_processes(duckrow: Duckrow) -> None:
     session = Session(duckrow, "0")
-    session.add("sleep 60 | cat")
+    session.add("sleep 600 | cat")
     session.printed()
     until(lambda: session.states().get("running") == 1, "the job")
     session.process.send_signal(signal.SIGTERM)
@@ -384,7 +380,7 @@ def test_in_a_terminal_stdout_has_only_the_announcements(duckrow: Duckrow) -> No
         stderr=theirs,
     )
     os.close(theirs)
-    printed, _ = run.communicate(b"true\n", timeout=60)
+    printed, _ = run.communicate(b"true\n", timeout=DEADLINE_S)
     os.close(ours)
     assert printed == b"Processing command `true` on gpu 0\n"
 

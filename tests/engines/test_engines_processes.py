@@ -38,35 +38,35 @@ def pids_of(tag: str, leader: int | None = None, sure_until: float = math.inf) -
 
 
 def test_a_process_is_known_by_its_start(begin: Begin) -> None:
-    pid = begin("sleep", "60").pid
+    pid = begin("sleep", "600").pid
     assert is_same_process(pid, now())
     assert is_same_process(pid, now() + 1000)
 
 
 def test_a_later_process_with_the_same_pid_is_another_one(begin: Begin) -> None:
     seen_before = now() - 1
-    assert not is_same_process(begin("sleep", "60").pid, seen_before)
+    assert not is_same_process(begin("sleep", "600").pid, seen_before)
 
 
 # -- which are they -------------------------------------------------------------------------------------------------
 
 
 def test_processes_are_found_by_their_tag_wherever_they_are(begin: Begin, tag: str) -> None:
-    pids = [begin("sleep", "60", tag=tag, session=session).pid for session in (False, True)]
-    begin("sleep", "60", tag=f"{tag}0")
-    begin("sleep", "60")
+    pids = [begin("sleep", "600", tag=tag, session=session).pid for session in (False, True)]
+    begin("sleep", "600", tag=f"{tag}0")
+    begin("sleep", "600")
     assert pids_of(tag) == sorted(pids)
 
 
 def test_processes_are_found_by_their_session_without_a_tag(begin: Begin, tag: str) -> None:
-    leader, member = begin.shell("sleep 60 & echo $!; wait", session=True)
-    begin("sleep", "60", session=True)
+    leader, member = begin.shell("sleep 600 & echo $!; wait", session=True)
+    begin("sleep", "600", session=True)
     assert pids_of(tag, leader) == sorted([leader, member])
     assert pids_of(tag) == []
 
 
 def test_descendants_are_found_without_tag_and_session(begin: Begin, tag: str) -> None:
-    parent, child = begin.shell("env -i setsid sh -c 'sleep 60 & wait' & echo $!; wait", tag=tag)
+    parent, child = begin.shell("env -i setsid sh -c 'sleep 600 & wait' & echo $!; wait", tag=tag)
     until(lambda: environment_of(child) == [b""], "its new environment")
     until(lambda: (found := read_process(child)) and found.session == child, "its new session")
     (grandchild,) = until(lambda: children_of(child), "its child")
@@ -75,7 +75,7 @@ def test_descendants_are_found_without_tag_and_session(begin: Begin, tag: str) -
 
 
 def test_what_an_ended_leader_has_left_behind_is_found(begin: Begin, tag: str) -> None:
-    leader, left = begin.shell("sleep 60 >/dev/null & echo $!", session=True)
+    leader, left = begin.shell("sleep 600 >/dev/null & echo $!", session=True)
     until(lambda: (found := read_process(leader)) and found.zombie, "its end")
     assert pids_of(tag, leader) == [left]
 
@@ -115,7 +115,7 @@ def test_the_oldest_leader_of_a_session_with_the_tag_is_the_first_process(begin:
 
 
 def test_we_are_no_part_of_an_attempt_of_ours(begin: Begin, tag: str) -> None:
-    child = begin("sleep", "60").pid
+    child = begin("sleep", "600").pid
     found = pids_of(tag, os.getsid(0))
     assert os.getpid() not in found
     assert child in found

@@ -156,7 +156,8 @@ class FakeGpus:
             return self.folder.history()
 
     def peak_mb(self, gpu: int) -> int:
-        return max((event.used_mb for event in self.history() if event.place.gpu == gpu), default=0)
+        with self.folder.locked():
+            return self.folder.peak_mb(gpu)
 
     def ooms(self) -> list[Event]:
         return [event for event in self.history() if event.what == "oom"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import math
 import os
 import signal
 import sys
@@ -17,9 +18,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TextIO
 
 VARIABLE = "DUCKROW_FAKE_NVML"
+LOOK_S = 0.02
 
 
 class Place(NamedTuple):
@@ -180,13 +182,18 @@ class Folder:
             file.write(f"{time.time():.6f} {pid} {what} {place} {mb} {self.used_mb(Place(place.gpu))}\n")
 
     def history(self) -> list[Event]:
+        """What is just being written is not in it."""
         events = []
-        for line in (self.path / "history").read_text().splitlines():
+        for line in (self.path / "history").read_text().split("\n")[:-1]:
             at, pid, what, where, mb, used = line.split()
             gpu, *mig = (int(part) for part in where.split("."))
             place = Place(gpu, mig[0] if mig else None)
             events.append(Event(float(at), int(pid), what, place, int(mb), int(used)))
         return events
+
+    def peak_mb(self, gpu: int) -> int:
+        """The most that was ever used of it, by all together."""
+        return max((event.used_mb for event in self.history() if event.place.gpu == gpu), default=0)
 
     # -- what CUDA would see ----------------------------------------------------------------------------------------
 
@@ -315,8 +322,10 @@ class Job:
     def run(self) -> None:
         """Climb the ramp, stay, and leave the GPU."""
         try:
-            for at, mb in self.options.ramp:
+            for number, (at, mb) in enumerate(self.options.ramp):
                 self._sleep_until(self.begun + at)
+                if number and self.options.meet:
+                    self._await_others(self.options.meet)
                 self._hold(mb)
         except OutOfMemory as error:
             if self.options.kill_oom:
@@ -326,6 +335,10 @@ class Job:
             die(f"RuntimeError: CUDA error: {error}")
         if self.options.leave is not None:
             self._leave()
+        if self.options.until_peak is not None:
+            self._stay_until_peak(self.options.until_peak)
+        if self.options.until_read:
+            self._stay_until_read()
         self._sleep_until(time.monotonic() + self.options.hold)
         for place in self.places:
             self.folder.drop(os.getpid(), place)
@@ -347,6 +360,34 @@ class Job:
         if mb > self.pools_mb[place]:
             raise OutOfMemory(place, mb, 0, self.pools_mb[place], total)
         return self.pools_mb[place]
+
+    def _stay_until_peak(self, mb: int) -> None:
+        while any(self.folder.peak_mb(place.gpu) < mb for place in self.places):
+            time.sleep(LOOK_S)
+
+    def _await_others(self, count: int) -> None:
+        while len({event.pid for event in self.folder.history()}) < count:
+            time.sleep(LOOK_S)
+
+    def _stay_until_read(self) -> None:
+        """Until somebody has asked NVML for what we hold, and has had time to take the answer in.
+
+        Who asks again has certainly done so. But not everybody asks again soon.
+        """
+        calls = self.folder.path / "calls"
+        calls.touch()
+        with calls.open() as file:
+            file.seek(0, os.SEEK_END)
+            self._await_reading(file, math.inf)
+            self._await_reading(file, time.monotonic() + 0.5)
+
+    def _await_reading(self, calls: TextIO, until: float) -> None:
+        while time.monotonic() < until:
+            for line in calls:
+                _, function, *where = line.split()
+                if function.startswith("nvmlDeviceGetMemoryInfo") and where == [str(self.places[0])]:
+                    return
+            time.sleep(LOOK_S)
 
     def _leave(self) -> None:
         """A worker in a session of its own holds all that we held, and outlives us."""
@@ -405,6 +446,11 @@ def parser() -> argparse.ArgumentParser:
         "--ramp", nargs="+", type=step, default=[], metavar="S:MB", help="MB to hold from so many seconds on"
     )
     new.add_argument("--hold", type=float, default=0.0, metavar="S", help="stay so long after the last step")
+    new.add_argument(
+        "--meet", type=int, metavar="N", help="wait with the second step until N jobs have taken the first"
+    )
+    new.add_argument("--until-peak", type=int, metavar="MB", help="but at least until so much was used of the GPU")
+    new.add_argument("--until-read", action="store_true", help="but at least until somebody has read what it holds")
     new.add_argument("--util", type=int, default=0, help="per cent that it keeps the GPU busy")
     new.add_argument("--all", action="store_true", help="hold it on each visible device, not only on the first")
     new.add_argument("--gpu-index-from-env", action="store_true", help="call int() on CUDA_VISIBLE_DEVICES, as many do")

@@ -53,7 +53,7 @@ def display(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that is called like one which draws the desktop."""
     program = tmp_path / "gnome-shell"
     program.symlink_to("/bin/sleep")
-    with subprocess.Popen([program, "300"]) as sleeper:
+    with subprocess.Popen([program, "600"]) as sleeper:
         yield sleeper
         sleeper.kill()
 
@@ -61,6 +61,6 @@ def display(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 @pytest.fixture
 def holder() -> Iterator[subprocess.Popen[bytes]]:
     """A process of somebody else, who may hold memory."""
-    with subprocess.Popen(["sleep", "60"]) as sleeper:
+    with subprocess.Popen(["sleep", "600"]) as sleeper:
         yield sleeper
         sleeper.kill()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Duckrow
+from tests.conftest import DEADLINE_S, Duckrow
 
 pytest.importorskip("hydra", reason="the extra `hydra` is not installed")
 
@@ -72,7 +72,7 @@ class Application:
             text=True,
             cwd=self.folder,
             env={**self.duckrow.env, **(env or {})},
-            timeout=120,
+            timeout=DEADLINE_S,
         )
         assert (done.returncode == 0) == ok, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.conftest import until
+from tests.conftest import DEADLINE_S, until
 from tests.hydra.conftest import Application
 
 SEES = "cfg.x = os.environ.get('CUDA_VISIBLE_DEVICES', 'all').replace(',', '+') or 'none'"
@@ -53,7 +53,7 @@ def test_gpus_that_are_not_named_are_those_that_are_visible(app: Application, vi
     )
     until(lambda: len(app.said()) == 2, "two runs at the same time")
     app.go()
-    assert process.wait(60) == 0
+    assert process.wait(DEADLINE_S) == 0
     assert sorted(app.said()) == seen
 
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from hydra_plugins.duckrow_launcher._keys import ClusterduckSlurmConf, LocalConf, SlurmConf
-from tests.conftest import Duckrow
+from tests.conftest import DEADLINE_S, Duckrow
 
 ROOT = Path(__file__).parent.parent.parent
 COMMANDS = re.findall(r"^    python (.+)$", (ROOT / "examples/hydra/train.py").read_text(), re.MULTILINE)
@@ -24,7 +24,7 @@ def typed(duckrow: Duckrow, command: str, *more: str) -> subprocess.CompletedPro
     if not (duckrow.work / "examples").exists():
         shutil.copytree(ROOT / "examples", duckrow.work / "examples")
     words = [sys.executable, *shlex.split(command), *more]
-    return subprocess.run(words, cwd=duckrow.work, env=duckrow.env, capture_output=True, text=True, timeout=120)
+    return subprocess.run(words, cwd=duckrow.work, env=duckrow.env, capture_output=True, text=True, timeout=DEADLINE_S)
 
 
 def test_the_plain_command_runs_without_duckrow(duckrow: Duckrow) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from tests.conftest import Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.hydra.conftest import Application
 
 # -- results ----------------------------------------------------------------------------------------------------------
@@ -33,7 +33,7 @@ def _late_first(cfg: DictConfig) -> Any:
     if cfg.x == 0:
         deadline = time.monotonic() + 60
         while len(list(marks.iterdir())) < 2 and time.monotonic() < deadline:
-            time.sleep(0.01)
+            time.sleep(0.01)  # in time: a run has no `until`
     else:
         (marks / str(cfg.x)).touch()
     return cfg.x, bytes(300_000)
@@ -159,7 +159,7 @@ def test_each_run_gets_a_gpu_of_its_own(app: Application) -> None:
     process = subprocess.Popen(app.command("x=1,2,3", "hydra.launcher.gpus=1"), cwd=app.folder, env=app.duckrow.env)
     until(lambda: len(app.said()) == 3, "three runs at the same time")
     app.go()
-    assert process.wait(60) == 0
+    assert process.wait(DEADLINE_S) == 0
     assert sorted(app.said()) == ["0", "1", "2"]
 
 
@@ -180,7 +180,7 @@ def test_several_runs_share_a_gpu_when_asked_to(app: Application) -> None:
     until(lambda: len(app.said()) == 4, "four runs at the same time")
     devices = [json.loads(row[0])[0][0] for row in app.duckrow.sql("SELECT holds FROM attempts")]
     app.go()
-    assert process.wait(60) == 0
+    assert process.wait(DEADLINE_S) == 0
     assert sorted(devices) == ["0", "0", "1", "1"]
 
 
@@ -292,7 +292,7 @@ def test_ctrl_c_stops_the_runs(app: Application) -> None:
     process = subprocess.Popen(app.command("x=range(8)"), cwd=app.folder, env=app.duckrow.env)
     until(lambda: app.said(), "a run")
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) != 0
+    assert process.wait(DEADLINE_S) != 0
     until(lambda: all(app.duckrow.state(job_id) == "killed" for job_id in range(1, 9)), "the end of all")
 
 
@@ -308,7 +308,7 @@ def test_nothing_more_is_started_after_so_many_failures(app: Application) -> Non
     )
     until(lambda: app.duckrow.state(6) == "killed", "the last one to be called off")
     app.go()
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=DEADLINE_S)
     assert process.returncode != 0
     assert "ValueError: broken" in said
     assert app.said()[:2] == ["1", "2"]

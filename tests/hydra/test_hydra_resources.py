@@ -13,6 +13,7 @@ from hydra_plugins.duckrow_launcher._errors import LauncherError
 from hydra_plugins.duckrow_launcher._local import seats_of
 from hydra_plugins.duckrow_launcher._resources import Resources, share_of
 from hydra_plugins.duckrow_launcher._wanted import Divided, divided_of
+from tests.conftest import DEADLINE_S
 
 UUID = "GPU-8d3b9a9c-1111-2222-3333-444455556666"
 
@@ -52,12 +53,12 @@ def test_runs_at_the_same_time_have_different_slots_and_a_slot_is_free_when_its_
     core = min(os.sched_getaffinity(0))
     resources = Resources(str(tmp_path), 1, [core])
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as first:
-        assert first.submit(_cores_taken, resources).result(60) == [core]
+        assert first.submit(_cores_taken, resources).result(DEADLINE_S) == [core]
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as second:
             # Something of an earlier run still holds the slot: better all cores than none.
-            assert second.submit(_cores_taken, resources).result(60) == sorted(os.sched_getaffinity(0))
+            assert second.submit(_cores_taken, resources).result(DEADLINE_S) == sorted(os.sched_getaffinity(0))
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as third:
-        assert third.submit(_cores_taken, resources).result(60) == [core]
+        assert third.submit(_cores_taken, resources).result(DEADLINE_S) == [core]
 
 
 def test_the_first_runs_begin_one_after_the_other_and_the_later_ones_at_once(tmp_path: Path) -> None:

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Duckrow, is_running, until
+from tests.conftest import DEADLINE_S, Duckrow, is_running, until
 
 HERE = Path(__file__).parent
 NODES, GPUS, CPUS = 3, 2, 4
 MORE = shlex.split(os.environ.get("DUCKROW_SLURM_UP", ""))  # --accounting --cgroup: as most clusters are (needs -n 0)
+# What SLURM itself waits for: a node that is slow to answer is not dead.
+PATIENT = ("SlurmdTimeout=120", "BatchStartTimeout=120", "UnkillableStepTimeout=120", "MessageTimeout=60")
 SETTINGS = """
 [engines.slurm]
 lease = "8s"
@@ -35,19 +37,21 @@ class Cluster:
         No array may have more than five jobs. Whoever is told to end has time for it, also on a busy machine.
         """
         words = [str(HERE / "slurm-up"), self.state, str(NODES), str(GPUS), "--cpus", str(CPUS)]
-        words += ["--conf", "MaxArraySize=5", "--conf", "KillWait=30", *MORE]
-        subprocess.run(words, check=True, timeout=120, stdout=subprocess.DEVNULL)
+        for line in ("MaxArraySize=5", "KillWait=30", *PATIENT):
+            words += ["--conf", line]
+        words += ["--timeout", f"{DEADLINE_S:.0f}", *MORE]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
 
     def is_whole(self) -> bool:
         daemons = ["slurmctld", *(f"slurmd-n{node + 1}" for node in range(NODES))]
         return all(Path(f"{self.state}/{name}.pid").exists() and is_running(self.pid_of(name)) for name in daemons)
 
     def down(self) -> None:
-        subprocess.run([HERE / "slurm-down", self.state, "--wipe"], check=True, timeout=120)
+        subprocess.run([HERE / "slurm-down", self.state, "--wipe"], check=True)
 
     def crash(self, node: str) -> None:
         """As if its power went; the controller is told, so that nobody has to wait until it notices."""
-        subprocess.run([HERE / "slurm-crash", self.state, node], check=True, timeout=60)
+        subprocess.run([HERE / "slurm-crash", self.state, node], check=True, timeout=DEADLINE_S)
         self("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=crash")
 
     def revive(self, node: str) -> None:
@@ -59,7 +63,7 @@ class Cluster:
 
     def __call__(self, *words: str, ok: bool = True) -> str:
         env = {**os.environ, "SLURM_CONF": self.conf}
-        done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=60)
+        done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=DEADLINE_S)
         assert not ok or done.returncode == 0, done.stderr
         return done.stdout
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hydra.test_utils.launcher_common_tests import BatchedSweeperTestSuite, IntegrationTestSuite, LauncherTestSuite
 
-from tests.conftest import until
+from tests.conftest import DEADLINE_S, until
 from tests.hydra.conftest import Application
 from tests.slurm.conftest import SETTINGS, Cluster, SlurmDuckrow
 
@@ -122,7 +122,7 @@ def test_a_multirun_whose_slurm_jobs_were_cancelled_is_resumed(app: Application,
     process = subprocess.Popen(app.command(*words, launcher="duckrow_slurm"), cwd=app.folder, env=app.duckrow.env)
     until(lambda: app.said() == ["1", "2"], "the second run")
     cluster("scancel", f"--user={os.getuid()}")
-    assert process.wait(60) != 0  # it says so, and does not wait for ever
+    assert process.wait(DEADLINE_S) != 0  # it says so, and does not wait for ever
     app.go()
     multirun(app, *words, "hydra.launcher.resume=true")
     assert app.said().count("1") == 1

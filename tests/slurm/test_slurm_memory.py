@@ -20,7 +20,7 @@ if test $number -ge 2; then
     touch here.$number
     tries=0
     until test -e here.2 && test -e here.3; do
-        sleep 0.1; tries=$((tries + 1)); test $tries -lt 100 || exit 1
+        sleep 0.1; tries=$((tries + 1)); test $tries -lt 600 || exit 1
     done
 fi
 exec {job}
@@ -38,7 +38,7 @@ def gpu(duckrow: SlurmDuckrow, gpus: FakeGpus, tmp_path: Path) -> FakeGpus:
 def test_what_a_slurm_job_has_learned_is_known_to_the_next_one_and_at_home(
     duckrow: SlurmDuckrow, gpu: FakeGpus
 ) -> None:
-    job = gpu.job("--ramp", "0:2000", "--hold", "0.7")
+    job = gpu.job("--ramp", "0:2000", "--until-read")
     (duckrow.work / "train.sh").write_text(SCRIPT.replace("{job}", job))
     words = ["--gres", "gpu:1", "--pack", "--runs-per-job", "2", "--fixed-chunks", "--max-jobs", "1"]
     duckrow("run", "--on", "slurm", *words, stdin="sh train.sh\n" * 4)
@@ -48,7 +48,7 @@ def test_what_a_slurm_job_has_learned_is_known_to_the_next_one_and_at_home(
 
 
 def test_what_is_known_at_home_is_known_to_the_first_slurm_job(duckrow: SlurmDuckrow, gpu: FakeGpus) -> None:
-    job = gpu.job("--ramp", "0:2000", "--hold", "0.7")
+    job = gpu.job("--ramp", "0:2000", "--until-read")
     (duckrow.work / "train.sh").write_text(SCRIPT.replace("{job}", job))
     duckrow("run", "--gpus", "0", "--pack", stdin="sh train.sh\n")
     words = ["--gres", "gpu:1", "--pack", "--max-jobs", "1"]
@@ -60,7 +60,7 @@ def test_what_is_known_at_home_is_known_to_the_first_slurm_job(duckrow: SlurmDuc
 
 def test_hydra_leaves_the_memory_of_its_runs_to_duckrow_in_a_slurm_job(duckrow: SlurmDuckrow, gpu: FakeGpus) -> None:
     app = Application(duckrow)
-    job = gpu.job("--ramp", "0:3000", "--hold", "0.7")
+    job = gpu.job("--ramp", "0:3000", "--until-read")
     app.write(f"note(os.environ['CUDA_VISIBLE_DEVICES'])\nassert os.system({job!r}) == 0")
     keys = {"gres": "'gpu:1'", "gpu_mem": "auto", "max_jobs": "1"}
     app("x=range(3)", *(f"hydra.launcher.{key}={value}" for key, value in keys.items()), launcher="duckrow_slurm")

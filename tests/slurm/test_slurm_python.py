@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import duckrow as package
+from tests.conftest import DEADLINE_S
 from tests.slurm.conftest import Cluster, SlurmDuckrow
 
 REQUEST = {"lease": "8s", "parallel_runs": 2}
@@ -36,11 +37,11 @@ def test_the_results_of_functions_come_back_in_their_order() -> None:
 def test_what_a_function_raises_is_raised_here() -> None:
     job = package.submit(where, 3, on="slurm", slurm=REQUEST)
     with pytest.raises(ValueError, match="three is too many"):
-        job.result(timeout=60)
+        job.result(timeout=DEADLINE_S)
 
 
 def test_a_command_is_submitted_and_its_log_read(duckrow: SlurmDuckrow) -> None:
-    job = package.submit("echo here", on="slurm", slurm=REQUEST).wait(60)
+    job = package.submit("echo here", on="slurm", slurm=REQUEST).wait(DEADLINE_S)
     assert (job.outcome, job.logs()) == ("succeeded", "here\n")
     assert Path(job.folder).parent.parent == duckrow.batch()
 

@@ -42,7 +42,8 @@ def test_a_run_that_fails_or_is_killed_does_not_touch_the_others(duckrow: SlurmD
 
 
 def test_runs_share_the_gpus_that_the_slurm_job_was_given(duckrow: SlurmDuckrow) -> None:
-    commands = "echo $CUDA_VISIBLE_DEVICES >> gpus; sleep 0.5\n" * 4
+    pair = "echo $CUDA_VISIBLE_DEVICES >> gpus; until test $(wc -l < gpus) -ge {}; do sleep 0.1; done\n"
+    commands = pair.format(2) * 2 + pair.format(4) * 2
     duckrow("run", "--on", "slurm", "--gres", "gpu:2", "--runs-per-job", "4", stdin=commands)
     assert sorted(duckrow.lines("gpus")) == ["0", "0", "1", "1"]
     assert {tuple(job["devices"]) for job in json.loads(duckrow("ls", "--json").stdout)} == {("0",), ("1",)}
@@ -80,9 +81,10 @@ def test_submitting_returns_at_once_and_the_rest_is_asked_later(duckrow: SlurmDu
 
 def test_one_run_is_killed_and_the_others_go_on(duckrow: SlurmDuckrow) -> None:
     words = ["--on", "slurm", "--parallel-runs", "2", "--max-jobs", "1", "--file", "-"]
-    duckrow("submit", *words, stdin="sleep 600\nsleep 3\nsleep 600\n")
+    duckrow("submit", *words, stdin="sleep 600\nuntil test -e go; do sleep 0.1; done\nsleep 600\n")
     until(lambda: duckrow("ls") and duckrow.states()[:2] == ["running", "running"], "two to run")
     duckrow("kill", "1", "3")
+    (duckrow.work / "go").touch()
     assert duckrow("wait", "1-3", ok=False).returncode == 1
     assert duckrow.states() == ["killed", "succeeded", "killed"]
     assert duckrow.sql("SELECT count(*) FROM attempts WHERE job_id = 3") == [(0,)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import until
+from tests.conftest import DEADLINE_S, until
 from tests.slurm.conftest import Cluster, SlurmDuckrow
 
 # Reports a loss, and fails for 0.1 as long as that is not forgiven.
@@ -98,6 +98,11 @@ def test_a_python_function_is_swept_on_the_cluster(duckrow: SlurmDuckrow) -> Non
         "    print([job.result() for job in sweep.jobs])\n"
     )
     said = subprocess.run(
-        [sys.executable, "square.py"], cwd=duckrow.work, env=duckrow.env, capture_output=True, text=True, timeout=90
+        [sys.executable, "square.py"],
+        cwd=duckrow.work,
+        env=duckrow.env,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
     )
     assert said.stdout == "[4, 9]\n", said.stderr

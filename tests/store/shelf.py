@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from duckrow.core.clock import Now
 from duckrow.core.inventory import WHOLE
 from duckrow.core.job import JobSpec, LiveAttempt
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.retry import Verdict
 from duckrow.store.database import Database
+from duckrow.store.delays import DelayStore
 from duckrow.store.hosts import DAEMON, HostStore
 from duckrow.store.jobs import JobStore
 from duckrow.store.tick import TickStore
+
+
+def at(wall: float) -> Now:
+    """A moment of a machine that was booted at 500 and has slept for 200 seconds."""
+    return Now(wall, wall - 700, wall - 500)
 
 
 class Shelf:
@@ -20,6 +27,7 @@ class Shelf:
         self.jobs = JobStore(database)
         self.hosts = HostStore(database)
         self.tick = TickStore(database, DAEMON)
+        self.delays = DelayStore(database)
 
     def add(self, *commands: str, host_id: int = DAEMON, **fields: Any) -> list[int]:
         specs = [JobSpec(command, fields.pop("cwd", "/work"), **fields) for command in commands or ("true",)]
@@ -37,7 +45,7 @@ class Shelf:
             "number": job.attempts + 1,
             "keeper": "keeper-1",
             "holds": (("0", WHOLE),),
-            "started_at": 1000.0,
+            "started": at(fields.pop("started_at", 1000.0)),
             "log": "/logs/attempt.log",
             "job_host_id": self.tick.host_id,
         }
@@ -62,10 +70,15 @@ class Shelf:
             assert self.tick.finish_attempt(attempt, outcome, at, "")
             self.tick.finish_job(attempt.job.id, attempt.state, outcome, at, "")
 
-    def requeue(self, attempt: LiveAttempt, verdict: Verdict, at: float = 1010.0) -> None:
+    def requeue(self, attempt: LiveAttempt, verdict: Verdict, now: Now | None = None) -> None:
         with self.database.transaction():
-            self.tick.finish_attempt(attempt, verdict.outcome, at, verdict.detail)
-            self.tick.requeue_job(attempt.job, attempt.state, verdict, at)
+            now = now or at(1010.0)
+            self.tick.finish_attempt(attempt, verdict.outcome, now.wall, verdict.detail)
+            self.tick.requeue_job(attempt.job, attempt.state, verdict, now)
+
+    def release(self, now: Now) -> None:
+        with self.database.transaction():
+            self.delays.release(now)
 
     def state(self, job_id: int) -> State:
         return State(self.database.one("SELECT state FROM jobs WHERE id = ?", (job_id,)))

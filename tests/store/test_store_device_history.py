@@ -13,7 +13,7 @@ NOON = 1_800_000_000.0
 
 def reading(at: float, used_mb: int | None = 500, device: str = "0") -> Reading:
     free_mb = None if used_mb is None else 20_000 - used_mb
-    return Reading(device, at, 20_000, free_mb, 50, 40, ())
+    return Reading(device, at, at - NOON, 20_000, free_mb, 50, 40, ())
 
 
 def note(database: Database, *readings: Reading) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -48,6 +49,18 @@ def test_a_host_of_another_process_is_seen_to_live(folder: Folder, host: subproc
     assert is_alive(folder, 1)
     assert not is_alive(folder, 2)
     assert try_lock(folder, 1) is None
+
+
+def test_those_who_only_look_do_not_keep_a_host_from_its_lock(folder: Folder) -> None:
+    with open(folder.host_lock(1), "w") as looked_at:
+        fcntl.flock(looked_at, fcntl.LOCK_SH)
+        with locker(folder) as host:
+            assert host.stdout is not None
+            said = select.select([host.stdout], [], [], 0.5)[0]
+            assert not said, host.stdout.readline()
+            fcntl.flock(looked_at, fcntl.LOCK_UN)
+            assert host.stdout.readline() == "locked\n"
+            host.kill()
 
 
 def test_a_host_that_was_killed_is_seen_to_be_dead(folder: Folder, host: subprocess.Popen[str]) -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from duckrow.store.connection import migrations
+from tests.conftest import DEADLINE_S
 
 OPEN_MANY = """
 import sys
@@ -34,6 +35,6 @@ def test_several_processes_may_open_a_fresh_database_at_once(tmp_path: Path) -> 
         assert opener.stdin is not None
         opener.stdin.write("go\n")
         opener.stdin.flush()
-    said = [opener.communicate(timeout=60) for opener in openers]
+    said = [opener.communicate(timeout=DEADLINE_S) for opener in openers]
     assert [opener.returncode for opener in openers] == [0] * len(openers), said
     assert {out for out, _ in said} == {f"{len(migrations())}\n" * folders}

@@ -16,7 +16,7 @@ from duckrow.store.database import Database
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON
 from duckrow.store.tick import TickStore
-from tests.store.shelf import Shelf
+from tests.store.shelf import Shelf, at
 
 # -- the head of the queue ------------------------------------------------------------------------------------------
 
@@ -46,21 +46,6 @@ def test_a_held_job_is_not_eligible(shelf: Shelf) -> None:
     assert shelf.head() == [2]
 
 
-def test_a_delayed_job_is_not_eligible_until_its_time_has_come(shelf: Shelf) -> None:
-    shelf.add("a", "b", "c")
-    shelf.change("UPDATE jobs SET not_before = id * 1000 WHERE id < 3")
-    assert shelf.head() == [3]
-    assert shelf.tick.next_delayed() == 1000.0
-    assert shelf.tick.release_delayed(999.9) == 0
-    assert shelf.tick.release_delayed(1000.0) == 1
-    assert shelf.head() == [1, 3]
-    assert shelf.tick.next_delayed() == 2000.0
-
-
-def test_nothing_is_delayed_where_nothing_waits(shelf: Shelf) -> None:
-    assert shelf.tick.next_delayed() is None
-
-
 def test_a_job_that_has_started_or_is_done_is_not_eligible(shelf: Shelf) -> None:
     shelf.add("a", "b", "c")
     shelf.run(1)
@@ -84,12 +69,9 @@ def test_the_head_of_the_queue_is_found_by_its_index_without_sorting(shelf: Shel
     assert not any("B-TREE" in step for step in plan), plan
 
 
-@pytest.mark.parametrize(
-    ("name", "index"),
-    [("next_delayed", "jobs_delayed"), ("release_delayed", "jobs_delayed"), ("foreign_holds", "attempts_live")],
-)
+@pytest.mark.parametrize(("name", "index"), [("foreign_holds", "attempts_live")])
 def test_what_every_tick_asks_is_found_by_an_index(shelf: Shelf, name: str, index: str) -> None:
-    values = {"host_id": 1, "now": 0.0}
+    values = {"host_id": 1}
     steps = shelf.database.all(f"EXPLAIN QUERY PLAN {load_queries('scheduler')[name]}", values)
     assert any(index in step["detail"] for step in steps), [step["detail"] for step in steps]
 
@@ -115,7 +97,7 @@ def test_every_move_leaves_an_event(shelf: Shelf) -> None:
     shelf.add("a")
     attempt = shelf.run(1)
     with shelf.database.transaction():
-        shelf.tick.stopping(attempt, Outcome.KILLED, 1005.0, "kill asked for")
+        shelf.tick.stopping(attempt, Outcome.KILLED, at(1005.0), "kill asked for")
     shelf.finish(attempt, Outcome.KILLED)
     assert story_of(shelf, 1) == [
         ("queued", "starting", None),
@@ -158,12 +140,12 @@ def test_an_attempt_is_read_back_as_it_was_written(shelf: Shelf) -> None:
     with shelf.database.transaction():
         started.pid, started.process = 77, "77:123:boot.1"
         shelf.tick.running(started, 1235.0)
-        shelf.tick.stopping(started, Outcome.TIMED_OUT, 1294.5, "too long")
+        shelf.tick.stopping(started, Outcome.TIMED_OUT, at(1294.5), "too long")
         started.exit_code, started.signal = None, 15
         shelf.tick.note_exit(started)
     ((_, read),) = shelf.tick.live_attempts()
     assert (read.state, read.pid, read.stopped_for) == (State.STOPPING, 77, Outcome.TIMED_OUT)
-    assert (read.stop_began_at, read.exit_code, read.signal) == (1294.5, None, 15)
+    assert (read.stop_began_mono, read.exit_code, read.signal) == (at(1294.5).mono, None, 15)
 
 
 def test_a_finished_attempt_tells_how_it_ended_and_holds_nothing(shelf: Shelf) -> None:
@@ -196,10 +178,10 @@ def test_a_keeper_is_in_use_while_an_attempt_of_it_lives(shelf: Shelf) -> None:
 
 def test_a_retry_goes_back_to_the_queue_after_its_time(shelf: Shelf) -> None:
     shelf.add("a", retries=3)
-    shelf.requeue(shelf.run(1), Verdict(Outcome.FAILED, True, 2000.0, uses_retry=True, detail="failed, retry 1 of 3"))
+    shelf.requeue(shelf.run(1), Verdict(Outcome.FAILED, True, 60.0, uses_retry=True, detail="failed, retry 1 of 3"))
     assert shelf.state(1) is State.QUEUED
     assert shelf.head() == []
-    shelf.tick.release_delayed(2000.0)
+    shelf.release(at(1070.0))
     (job,) = shelf.tick.eligible(1)
     assert (job.retries_used, job.attempts) == (1, 1)
     assert shelf.jobs.events(1)[-1]["detail"] == "failed, retry 1 of 3"
@@ -216,7 +198,7 @@ def test_an_attempt_that_never_began_does_not_count(shelf: Shelf) -> None:
     shelf.add("a")
     attempt = shelf.start(1)
     with shelf.database.transaction():
-        shelf.tick.unstart(attempt, None, 1001.0, "the scheduler died")
+        shelf.tick.unstart(attempt, 0.0, at(1001.0), "the scheduler died")
     (job,) = shelf.tick.eligible(1)
     assert job.attempts == 0
     assert shelf.jobs.attempts(1) == []
@@ -288,7 +270,7 @@ def _requeue_what_is_queued(shelf: Shelf) -> None:
 def _stop_what_was_requeued(shelf: Shelf) -> None:
     attempt = shelf.run(1)
     shelf.change("UPDATE jobs SET state = 'queued' WHERE id = 1")
-    shelf.tick.stopping(attempt, Outcome.KILLED, 1002.0, "")
+    shelf.tick.stopping(attempt, Outcome.KILLED, at(1002.0), "")
 
 
 @pytest.mark.parametrize(

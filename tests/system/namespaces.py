@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,7 @@ def stranger_with(pid: int) -> int:
     until(lambda: time.clock_gettime(time.CLOCK_BOOTTIME) > seen + 0.05, "a later moment")
 
     def born() -> int:
+        _reap()  # as long as a zombie of the job's session is there, its number is not given out
         Path("/proc/sys/kernel/ns_last_pid").write_text(str(pid - 1))
         child = os.fork()
         if child == 0:
@@ -70,6 +72,13 @@ def stranger_with(pid: int) -> int:
         return 0
 
     return int(until(born, f"a process with the PID {pid}"))
+
+
+def _reap() -> None:
+    """In this namespace we are process 1, to whom orphans come."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def is_there(pid: int) -> bool:

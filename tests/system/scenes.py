@@ -17,7 +17,7 @@ def _journal(duckrow: Duckrow) -> Path:
 def _begin(duckrow: Duckrow, *words: str) -> tuple[int, int]:
     """A job that runs until there is a file `gate`, and its PID."""
     duckrow.up("--slots", "1")
-    job = duckrow.submit(*words, "--", "until test -e gate; do sleep 0.01; done; exit 21")
+    job = duckrow.submit(*words, "--", "until test -e gate; do sleep 0.05; done; exit 21")
     duckrow.wait_for(job, "running")
     return job, int(duckrow.sql("SELECT pid FROM attempts WHERE job_id = ?", job)[0][0])
 

@@ -13,7 +13,7 @@ import pytest
 from duckrow.api.client import Client
 from duckrow.api.device_history import device_history
 from duckrow.store.folder import Folder
-from tests.conftest import Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.fake_nvml import FakeGpus
 from tests.system.test_memory import bring_up, gpus_used, lines
 
@@ -37,7 +37,7 @@ def add(gpus: FakeGpus, count: int, memory_mb: int = 20_000) -> None:
 
 def test_a_script_that_chooses_a_gpu_itself_is_warned_of_once(duckrow: Duckrow, gpus: FakeGpus) -> None:
     add(gpus, 3)
-    job = gpus.job("--ramp", "0:3000", "--hold", "2.5", "--override-gpu", "0")
+    job = gpus.job("--ramp", "0:3000", "--until-read", "--hold", "1", "--override-gpu", "0")
     run = duckrow("run", "--gpus", "2", "--gpu-mem", "5G", stdin=job)
     warning = "but was given GPU 2: does the script set CUDA_VISIBLE_DEVICES or cuda:N itself?"
     assert run.stderr.count(warning) == 1
@@ -50,7 +50,7 @@ def test_a_script_that_chooses_a_gpu_itself_is_warned_of_once(duckrow: Duckrow, 
 
 def test_a_job_that_is_where_it_was_put_is_not_warned_of(duckrow: Duckrow, gpus: FakeGpus) -> None:
     add(gpus, 2)
-    job = gpus.job("--ramp", "0:3000", "--hold", "1.5", "--fork", "2")
+    job = gpus.job("--ramp", "0:3000", "--until-read", "--fork", "2")
     run = duckrow("run", "--gpu-mem", "5G", stdin=lines(job, 2))
     assert "was given" not in run.stderr
     assert [event for event in duckrow.job(1)["events"] if event["before"] == event["after"]] == []
@@ -59,7 +59,7 @@ def test_a_job_that_is_where_it_was_put_is_not_warned_of(duckrow: Duckrow, gpus:
 def test_a_note_stands_in_the_listing_and_survives_the_daemon(duckrow: Duckrow, gpus: FakeGpus) -> None:
     add(gpus, 2)
     bring_up(duckrow, "--gpus", "1")
-    job = duckrow.submit("--gpu-mem", "5G", "--", gpus.job("--ramp", "0:3000", "--hold", "60", "--override-gpu", "0"))
+    job = duckrow.submit("--gpu-mem", "5G", "--", gpus.job("--ramp", "0:3000", "--hold", "600", "--override-gpu", "0"))
     until(lambda: "uses GPU 0" in duckrow("ls", "-c", "id,detail").stdout, "the warning")
     duckrow.kill_daemon()
     bring_up(duckrow)
@@ -72,7 +72,7 @@ def test_what_a_strayed_job_takes_is_not_given_to_others(duckrow: Duckrow, gpus:
     """GPU 0 has 5 GB left beside the job that should be on GPU 1: one of 9 GB waits for GPU 1."""
     add(gpus, 2)
     bring_up(duckrow)
-    stray = gpus.job("--ramp", "0:15000", "--hold", "60", "--override-gpu", "0")
+    stray = gpus.job("--ramp", "0:15000", "--hold", "600", "--override-gpu", "0")
     duckrow("gpus", "drain", "0")
     first = duckrow.submit("--gpu-mem", "9G", "--", stray)
     duckrow.wait_for(first, "running")
@@ -104,7 +104,7 @@ def test_gpu_seconds_are_gpus_times_seconds(duckrow: Duckrow, gpus: FakeGpus) ->
 
 def test_the_runs_of_a_sweep_tell_what_they_took(duckrow: Duckrow, gpus: FakeGpus) -> None:
     add(gpus, 1)
-    job = gpus.job("--ramp", "0:2000", "--hold", "0.9", "--util", "60")
+    job = gpus.job("--ramp", "0:2000", "--until-read", "--hold", "0.5", "--util", "60")
     duckrow("sweep", f"SEED={{seed}} {job}", "-p", "seed", "1", "2", "--run", "--name", "s", "--gpu-mem", "5G")
     rows = json.loads(duckrow("results", "s", "--json").stdout)
     assert [row["peak_memory_mb"] for row in rows] == [2000, 2000]
@@ -116,7 +116,7 @@ def test_the_runs_of_a_sweep_tell_what_they_took(duckrow: Duckrow, gpus: FakeGpu
 def test_the_curve_of_a_job_is_drawn_also_after_the_daemon_has_died(duckrow: Duckrow, gpus: FakeGpus) -> None:
     add(gpus, 1)
     bring_up(duckrow)
-    job = duckrow.submit("--gpu-mem", "9G", "--", gpus.job("--ramp", "0:1000", "2:8000", "3:2000", "--hold", "60"))
+    job = duckrow.submit("--gpu-mem", "9G", "--", gpus.job("--ramp", "0:1000", "2:8000", "3:2000", "--hold", "600"))
     until(lambda: (duckrow.job(job)["peak_memory_mb"] or 0) >= 1000, "what was seen of a job that runs")
     before = duckrow.job(job)["attempts_made"][0]["curve"]
     duckrow.kill_daemon()
@@ -160,7 +160,7 @@ def test_the_driver_is_opened_once_for_many_readings(duckrow: Duckrow, gpus: Fak
     bring_up(duckrow)
     duckrow.wait_for(duckrow.submit("--gpu-mem", "5G", "--", "true"), "succeeded")
     gpus.record_calls()
-    duckrow.submit("--gpu-mem", "5G", "--", gpus.job("--ramp", "0:500", "--hold", "60"))
+    duckrow.submit("--gpu-mem", "5G", "--", gpus.job("--ramp", "0:500", "--hold", "600"))
     daemon = duckrow.daemon_pid()
     read = "nvmlDeviceGetMemoryInfo"
     until(lambda: sum(read in call.function and call.pid == daemon for call in gpus.calls()) > 3, "readings")
@@ -184,12 +184,17 @@ def test_a_gpu_that_comes_back_after_a_reset_is_read_again(duckrow: Duckrow, gpu
 def test_no_thread_of_the_library_takes_the_signals_that_others_wait_for(duckrow: Duckrow, gpus: FakeGpus) -> None:
     """The keeper of a run learns of its end by SIGCHLD, which no thread that is left of the search for GPUs may get."""
     add(gpus, 1)
-    (duckrow.work / "jobs").write_text("touch there; while [ ! -e gate ]; do sleep 0.01; done\n")
+    (duckrow.work / "jobs").write_text("touch there; while [ ! -e gate ]; do sleep 0.05; done\n")
     run = duckrow.spawn("run", "--pack", "jobs", stderr=subprocess.DEVNULL)
     until((duckrow.work / "there").exists, "the job")
-    threads = [status.read_text() for status in Path(f"/proc/{run.pid}/task").glob("*/status")]
-    blocked = [int(line.split()[1], 16) for text in threads for line in text.splitlines() if line.startswith("SigBlk")]
-    assert len(blocked) == 3  # the keeper's own, the one that waits for signals, and the library's
+    # The keeper's own, the one that waits for signals, and the library's.
+    blocked = until(lambda: len(masks := blocked_signals(run.pid)) == 3 and masks, "three threads")
     assert sum(mask >> (signal.SIGCHLD - 1) & 1 for mask in blocked) == 2
     (duckrow.work / "gate").touch()
-    assert run.wait(30) == 0
+    assert run.wait(DEADLINE_S) == 0
+
+
+def blocked_signals(pid: int) -> list[int]:
+    """A mask for each thread of a process."""
+    threads = [status.read_text() for status in Path(f"/proc/{pid}/task").glob("*/status")]
+    return [int(line.split()[1], 16) for text in threads for line in text.splitlines() if line.startswith("SigBlk")]

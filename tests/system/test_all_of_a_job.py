@@ -102,7 +102,7 @@ def test_what_ran_away_ends_with_the_job_though_its_daemon_was_killed(duckrow: D
 def test_what_may_be_anothers_ends_with_the_last_that_it_can_be_of(duckrow: Duckrow) -> None:
     duckrow.env["DUCKROW_CGROUPS"] = "off"  # with one, it is known whose it is
     duckrow.up("--slots", "2")
-    other = duckrow.submit("--", "until test -e other-gate; do sleep 0.01; done")
+    other = duckrow.submit("--", "until test -e other-gate; do sleep 0.05; done")
     duckrow.wait_for(other, "running")
     job = begin(duckrow, "away")
     (duckrow.work / "gate").touch()
@@ -139,7 +139,7 @@ def test_a_device_is_free_when_nothing_of_a_lost_job_is_left(duckrow: Duckrow) -
     duckrow.up("--gpus", "0")
     child = "trap : TERM; echo $$ > child; while :; do sleep 0.02; done"
     job = duckrow.submit(
-        "--gpus", "1", "--grace", "1s", "--", f"setsid sh -c '{child}' & until test -e gate; do sleep 0.01; done"
+        "--gpus", "1", "--grace", "1s", "--", f"setsid sh -c '{child}' & until test -e gate; do sleep 0.05; done"
     )
     pid_file = duckrow.work / "child"
     pid = until(lambda: pid_file.exists() and pid_file.read_text().strip(), "its child")
@@ -166,7 +166,7 @@ def _is_zombie(pid: int) -> bool:
 
 def test_a_job_with_a_capped_log_outlives_the_keeper(duckrow: Duckrow) -> None:
     daemon = duckrow.up("--slots", "1")
-    loop = "until test -e gate; do echo line; sleep 0.01; done; echo last; exit 21"
+    loop = "until test -e gate; do echo line; sleep 0.05; done; echo last; exit 21"
     job = duckrow.submit("--max-log", "100k", "--", loop)
     duckrow.wait_for(job, "running")
     keeper = int(Path(f"/proc/{daemon}/stat").read_text().rsplit(")", 1)[1].split()[1])

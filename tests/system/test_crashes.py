@@ -6,6 +6,8 @@ import json
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from tests.conftest import Duckrow, is_running, until
 SOAK = bool(os.environ.get("DUCKROW_SOAK"))
 KILLS = 1000 if SOAK else 100
 JOBS = 3000 if SOAK else 300
+PARTS = 4  # of it, for as many processes that run tests
 
 
 def write_jobs(duckrow: Duckrow, count: int) -> Path:
@@ -52,22 +55,25 @@ def check_each_ran_once(duckrow: Duckrow, count: int) -> None:
     assert not (duckrow.work / "clash").exists(), (duckrow.work / "clash").read_text()
 
 
-def test_a_daemon_that_is_killed_a_hundred_times_loses_nothing_and_runs_nothing_twice(duckrow: Duckrow) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_daemon_that_is_killed_a_hundred_times_loses_nothing_and_runs_nothing_twice(
+    duckrow: Duckrow, part: int
+) -> None:
     duckrow.up("--gpus", "0,1,2")
-    file = write_jobs(duckrow, JOBS)
+    file = write_jobs(duckrow, JOBS // PARTS)
     duckrow("pause")
     duckrow("submit", "--gpus", "1", "--file", str(file))
     duckrow("resume")
-    chance = random.Random(7)
-    for kill in range(KILLS):
+    chance = random.Random(part)
+    for kill in range(KILLS // PARTS):
         # Most kills strike within the first busy milliseconds; some let the jobs of several ticks go by.
-        time.sleep(chance.choice([0, 0.001, 0.003, 0.01, 0.03, 0.1]))  # the moment of death is the test's input
+        time.sleep(chance.choice([0, 0.001, 0.003, 0.01, 0.03, 0.1]))  # in time: the moment of death is the input
         duckrow.kill_daemon()
         if kill % 10 == 3:
             check_device_bookings(duckrow)
         duckrow.up()
     duckrow("wait", "--all", ok=False)
-    check_each_ran_once(duckrow, JOBS)
+    check_each_ran_once(duckrow, JOBS // PARTS)
 
 
 def check_device_bookings(duckrow: Duckrow) -> None:
@@ -109,8 +115,8 @@ def all_done(duckrow: Duckrow) -> bool:
 def test_jobs_go_on_while_the_daemon_is_dead_and_their_exit_codes_are_known_afterwards(duckrow: Duckrow) -> None:
     duckrow.up("--gpus", "0,1")
     gate = duckrow.work / "gate"
-    ended = duckrow.submit("--gpus", "1", "--", f"while [ ! -e {gate} ]; do sleep 0.01; done; exit 42")
-    longer = duckrow.submit("--gpus", "1", "--", f"while [ ! -e {gate}2 ]; do sleep 0.01; done; exit 43")
+    ended = duckrow.submit("--gpus", "1", "--", f"while [ ! -e {gate} ]; do sleep 0.05; done; exit 42")
+    longer = duckrow.submit("--gpus", "1", "--", f"while [ ! -e {gate}2 ]; do sleep 0.05; done; exit 43")
     waiting = duckrow.submit("--gpus", "1", "--", "exit 44")
     duckrow.wait_for(longer, "running")
     pids = {row[0] for row in duckrow.sql("SELECT pid FROM attempts")}
@@ -142,7 +148,7 @@ def test_a_job_killed_by_a_signal_while_the_daemon_is_dead_is_known_by_its_signa
 def test_a_daemon_whose_keeper_is_killed_steps_down_and_loses_no_exit_code(duckrow: Duckrow) -> None:
     daemon = duckrow.up("--slots", "2")
     gate = duckrow.work / "gate"
-    job = duckrow.submit("--", f"while [ ! -e {gate} ]; do sleep 0.01; done; exit 21")
+    job = duckrow.submit("--", f"while [ ! -e {gate} ]; do sleep 0.05; done; exit 21")
     duckrow.wait_for(job, "running")
     os.kill(parent_of(daemon), signal.SIGKILL)
     until(lambda: "not running" in duckrow("gpus").stderr, "the daemon to step down")
@@ -158,8 +164,8 @@ def test_a_daemon_whose_keeper_is_killed_steps_down_and_loses_no_exit_code(duckr
 def test_an_end_that_nobody_saw_is_lost_and_never_succeeded(duckrow: Duckrow) -> None:
     duckrow.up("--slots", "2")
     gate = duckrow.work / "gate"
-    job = duckrow.submit("--", f"while [ ! -e {gate} ]; do sleep 0.01; done")
-    retried = duckrow.submit("--retries", "1", "--backoff", "0", "--", f"while [ ! -e {gate} ]; do sleep 0.01; done")
+    job = duckrow.submit("--", f"while [ ! -e {gate} ]; do sleep 0.05; done")
+    retried = duckrow.submit("--retries", "1", "--backoff", "0", "--", f"while [ ! -e {gate} ]; do sleep 0.05; done")
     waiting = duckrow.submit("--", "true")
     duckrow.wait_for(retried, "running")
     kill_daemon_and_keeper(duckrow)
@@ -187,13 +193,71 @@ def kill_daemon_and_keeper(duckrow: Duckrow) -> None:
     until(lambda: not is_running(daemon) and not is_running(keeper), "their end")
 
 
+def restart_the_machine(duckrow: Duckrow) -> None:
+    """As far as can be told from what is there afterwards."""
+    duckrow.kill_everything()
+    duckrow.sql("UPDATE hosts SET boot_id = 'an earlier boot'")
+
+
+def test_after_a_reboot_jobs_that_should_be_go_back_into_the_queue_but_not_for_ever(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "2")
+    lost = duckrow.submit("--", "sleep 600")
+    job = duckrow.submit("--requeue-lost", "--", "sleep 600")
+    duckrow.wait_for(job, "running")
+    duckrow.wait_for(lost, "running")
+    restart_the_machine(duckrow)
+    duckrow.up()
+    duckrow.wait_for(lost, "lost")
+    until(lambda: duckrow.sql("SELECT state, attempts, losses, retries_used FROM jobs WHERE id = ?", job) ==
+          [("running", 2, 1, 0)], "its next attempt")  # fmt: skip
+    story = duckrow.job(job)
+    assert story["requeue_lost"]
+    assert "lost: the machine was restarted while it ran; back in the queue" in [e["detail"] for e in story["events"]]
+    assert ["if", "lost", "back", "into", "the", "queue"] in [
+        line.split() for line in duckrow("show", str(job)).stdout.splitlines()
+    ]
+    duckrow.sql("UPDATE jobs SET losses = 5 WHERE id = ?", job)
+    restart_the_machine(duckrow)
+    duckrow.up()
+    duckrow.wait_for(job, "lost")
+    assert "lost 6 times in a row" in duckrow.job(job)["detail"]
+    duckrow("rerun", str(job))
+    duckrow.wait_for(job, "running")
+    assert duckrow.sql("SELECT losses FROM jobs WHERE id = ?", job) == [(0,)]
+
+
+def test_what_goes_back_when_it_is_lost_can_be_said_everywhere(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    duckrow("pause")
+    plain = duckrow.submit("--", "true")
+    duckrow.env["DUCKROW__JOB__REQUEUE_LOST"] = "true"
+    jobs = {
+        duckrow.submit("--", "true"): True,
+        duckrow.submit("--no-requeue-lost", "--", "true"): False,
+        plain: False,
+    }
+    program = "import duckrow; print(duckrow.submit('true', requeue_lost=False).id, duckrow.submit('true').id)"
+    done = subprocess.run([sys.executable, "-c", program], env=duckrow.env, capture_output=True, text=True, check=True)
+    without, with_it = map(int, done.stdout.split())
+    jobs |= {without: False, with_it: True}
+    assert {job: duckrow.job(job)["requeue_lost"] for job in jobs} == jobs
+    duckrow("edit", str(plain), "--requeue-lost")
+    duckrow("edit", str(with_it), "--no-requeue-lost")
+    assert (duckrow.job(plain)["requeue_lost"], duckrow.job(with_it)["requeue_lost"]) == (True, False)
+    duckrow("resume")
+    duckrow("wait", "--all")
+    line = '{"command": "true", "requeue_lost": false}\n{"command": "true"}\n'
+    duckrow("run", "--slots", "1", "--format", "json", stdin=line)
+    assert duckrow.sql("SELECT requeue_lost FROM jobs ORDER BY id DESC LIMIT 2") == [(1,), (0,)]
+
+
 def test_after_a_reboot_running_jobs_are_lost_and_follow_their_retry_policy(duckrow: Duckrow) -> None:
     duckrow.up("--gpus", "0,1,2")
     once = duckrow.submit("--gpus", "1", "--", "sleep 600")
     retried = duckrow.submit(
         "--gpus", "1", "--retries", "1", "--backoff", "0", "--", f"echo x >> {duckrow.work}/ran; sleep 600"
     )
-    ended = duckrow.submit("--gpus", "1", "--", "until test -e gate; do sleep 0.01; done; exit 5")
+    ended = duckrow.submit("--gpus", "1", "--", "until test -e gate; do sleep 0.05; done; exit 5")
     waiting = duckrow.submit("--gpus", "3", "--", "true")
     for job in (once, retried, ended):
         duckrow.wait_for(job, "running")
@@ -241,7 +305,7 @@ def test_a_reused_pid_is_not_taken_for_the_job(duckrow: Duckrow) -> None:
 def test_a_run_that_is_killed_leaves_its_jobs_to_the_daemon(duckrow: Duckrow) -> None:
     duckrow.up("--gpus", "0")
     gate = duckrow.work / "gate"
-    (duckrow.work / "jobs.txt").write_text(f"while [ ! -e {gate} ]; do sleep 0.01; done; exit 9\ntrue\n")
+    (duckrow.work / "jobs.txt").write_text(f"while [ ! -e {gate} ]; do sleep 0.05; done; exit 9\ntrue\n")
     run = duckrow.spawn("run", "--gpus", "0", "jobs.txt")
     until(lambda: duckrow.sql("SELECT count(*) FROM jobs") == [(2,)], "the run's jobs")
     duckrow.wait_for(1, "running")

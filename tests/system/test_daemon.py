@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import signal
 import socket
@@ -9,7 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conftest import Duckrow, is_running, until
+import pytest
+
+from tests.conftest import DEADLINE_S, Duckrow, is_running, until
 
 
 def test_submit_starts_the_daemon_and_prints_the_id(duckrow: Duckrow) -> None:
@@ -76,6 +79,34 @@ def test_two_daemons_started_at_once_one_wins_and_the_other_says_so(duckrow: Duc
     assert winner.returncode == 0
 
 
+def test_many_who_start_the_daemon_at_once_all_get_it(duckrow: Duckrow) -> None:
+    verbs = [("submit", "--", "true"), ("up",), ("submit", "--", "true"), ("up", "--quiet")] * 2
+    commands = [duckrow.spawn(*verb, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for verb in verbs]
+    for command in commands:
+        _, said = command.communicate()
+        assert (command.returncode, b"process None" in said) == (0, False), said.decode()
+    assert duckrow("wait", "--all").returncode == 0
+    assert duckrow.sql("SELECT count(*) FROM jobs WHERE outcome = 'succeeded'") == [(4,)]
+
+
+def test_a_daemon_that_is_just_ending_is_followed_by_a_new_one(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    duckrow("down")
+    with open(duckrow.home / "hosts" / "1.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        submit = duckrow.spawn("submit", "--", "true", stdout=subprocess.DEVNULL)
+        until(lambda: any(has_database(duckrow, pid) for pid in duckrow.processes() if pid != submit.pid), "its `up`")
+    assert submit.wait(DEADLINE_S) == 0
+    duckrow.wait_for(1, "succeeded")
+
+
+def has_database(duckrow: Duckrow, pid: int) -> bool:
+    try:
+        return str(duckrow.home / "duckrow.db") in {str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir()}
+    except OSError:
+        return False
+
+
 def test_a_daemon_in_the_foreground_gives_the_prompt_back_while_its_jobs_go_on(duckrow: Duckrow) -> None:
     daemon, job = in_the_foreground(duckrow)
     daemon.terminate()
@@ -112,7 +143,7 @@ def in_the_foreground(duckrow: Duckrow) -> tuple[subprocess.Popen[bytes], int]:
     """A daemon, and a job of it that runs until there is a gate."""
     daemon = duckrow.spawn("up", "--foreground", "--slots", "1")
     until((duckrow.home / "hosts" / "1.wake").exists, "the daemon")
-    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done; exit 6")
+    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.05; done; exit 6")
     duckrow.wait_for(job, "running")
     return daemon, job
 
@@ -120,7 +151,7 @@ def in_the_foreground(duckrow: Duckrow) -> tuple[subprocess.Popen[bytes], int]:
 def test_systemd_is_told_when_the_daemon_is_ready(duckrow: Duckrow) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind("")  # a name that the kernel chooses; such names begin with a zero byte
-        systemd.settimeout(60)
+        systemd.settimeout(DEADLINE_S)
         address = "@" + systemd.getsockname()[1:].decode()
         daemon = duckrow.spawn("up", "--foreground", "--slots", "1", env={"NOTIFY_SOCKET": address})
         assert systemd.recv(100) == b"READY=1"
@@ -139,7 +170,7 @@ def test_up_again_says_that_it_runs_and_devices_are_remembered(duckrow: Duckrow)
 
 def test_down_leaves_running_jobs_and_up_finds_them_again(duckrow: Duckrow) -> None:
     duckrow.up("--slots", "1")
-    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done; exit 6")
+    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.05; done; exit 6")
     duckrow.wait_for(job, "running")
     assert "1 running job still there" in duckrow("down").stderr
     (duckrow.work / "gate").touch()
@@ -217,8 +248,6 @@ def test_wait_tells_success_failure_and_time_out(duckrow: Duckrow) -> None:
     assert duckrow("wait", "1").returncode == 0
     assert duckrow("wait", "1-2", ok=False).returncode == 1
     assert duckrow("wait", "last", "--timeout", "0.2", ok=False).returncode == 124
-    quick = duckrow.submit("--", "sleep 0.6")
-    assert duckrow("wait", str(quick), "--timeout", "0.1", ok=False).returncode == 124
     assert duckrow("wait", ok=False).returncode == 2
 
 
@@ -242,14 +271,14 @@ def test_ids_accept_ranges_names_and_last(duckrow: Duckrow) -> None:
 
 
 def test_follow_prints_a_log_as_it_grows_until_the_job_is_done(duckrow: Duckrow) -> None:
-    job = duckrow.submit("--", "echo one; while [ ! -e gate ]; do sleep 0.01; done; echo two")
+    job = duckrow.submit("--", "echo one; while [ ! -e gate ]; do sleep 0.05; done; echo two")
     follower = duckrow.spawn("logs", "-f", str(job), stdout=subprocess.PIPE)
     assert follower.stdout
     assert follower.stdout.readline() == b"one\n"
     (duckrow.work / "gate").touch()
     assert follower.stdout.read() == b"two\n"
     follower.stdout.close()
-    assert follower.wait(30) == 0
+    assert follower.wait(DEADLINE_S) == 0
 
 
 def test_logs_of_several_jobs_stand_behind_their_names(duckrow: Duckrow) -> None:
@@ -270,7 +299,7 @@ def test_impossible_jobs_are_refused_at_submit(duckrow: Duckrow) -> None:
 
 def test_a_job_of_two_gpus_is_not_overtaken_and_cpu_jobs_do_not_wait_for_it(duckrow: Duckrow) -> None:
     duckrow.up("--gpus", "0,1")
-    gates = [f"while [ ! -e gate{number} ]; do sleep 0.01; done" for number in (1, 2)]
+    gates = [f"while [ ! -e gate{number} ]; do sleep 0.05; done" for number in (1, 2)]
     first = duckrow.submit("--gpus", "1", "--", gates[0])
     pair = duckrow.submit("--gpus", "2", "--", f"echo $CUDA_VISIBLE_DEVICES > pair; {gates[1]}")
     single = duckrow.submit("--gpus", "1", "--", "true")
@@ -313,4 +342,50 @@ def test_a_closed_pipe_is_no_error(duckrow: Duckrow) -> None:
     listing.stdout.close()
     assert b"Traceback" not in listing.stderr.read()
     listing.stderr.close()
-    listing.wait(30)
+    listing.wait(DEADLINE_S)
+
+
+@pytest.mark.parametrize("verb", [("wait", "1", "2"), ("logs", "-f", "1", "2")])
+def test_who_waits_is_told_when_the_daemon_dies_and_when_it_is_back(duckrow: Duckrow, verb: tuple[str, ...]) -> None:
+    duckrow.up("--slots", "1")
+    duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done")
+    duckrow.submit("--", "true")
+    duckrow.wait_for(1, "running")
+    waiting = duckrow.spawn(*verb, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    duckrow.kill_daemon()
+    assert waiting.stderr
+    with waiting.stderr as said:
+        assert b"the daemon is not running" in (line := said.readline()), line
+        assert line.endswith(b"Type: duckrow up\n")
+        duckrow.up()
+        (duckrow.work / "gate").touch()
+        assert waiting.wait(DEADLINE_S) == 0
+        assert said.read() in (b"", b"duckrow: it goes on: the scheduler is back.\n")
+
+
+def test_who_waits_for_a_run_that_is_over_is_told_how_to_resume_it(duckrow: Duckrow) -> None:
+    run = duckrow.spawn("run", "--slots", "1", "--name", "night", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert run.stdin
+    run.stdin.write(b"while [ ! -e gate ]; do sleep 0.01; done\ntrue\n")
+    run.stdin.close()
+    until((duckrow.home / "duckrow.db").exists, "the database")
+    until(lambda: duckrow.sql("SELECT 1 FROM sqlite_master WHERE name = 'wishes'"), "the tables")
+    duckrow.wait_for(1, "running")
+    run.send_signal(signal.SIGINT)
+    (duckrow.work / "gate").touch()
+    assert run.wait(DEADLINE_S) == 130
+    done = duckrow("wait", "2", "--timeout", "0.1s", ok=False)
+    assert done.returncode == 124
+    assert "the run night has ended and 1 job of it did not start" in done.stderr
+    assert "duckrow run --resume=night" in done.stderr
+
+
+def test_python_that_waits_is_warned_when_there_is_no_daemon(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    duckrow("pause")
+    duckrow.submit("--", "true")
+    duckrow("down")
+    program = "import duckrow; duckrow.job(1).wait(timeout=0.1)"
+    done = subprocess.run([sys.executable, "-c", program], env=duckrow.env, capture_output=True, text=True)
+    assert "duckrow: The daemon is not running" in done.stderr
+    assert "NotDoneInTime" in done.stderr

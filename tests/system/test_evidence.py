@@ -16,7 +16,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "removed": lambda journal: journal.unlink(),
     "gone with its folder": lambda journal: journal.rename(journal.parent.parent / "elsewhere"),
 }
-JOB = "echo x >> ran; until test -e gate; do sleep 0.01; done; exit 21"
+JOB = "echo x >> ran; until test -e gate; do sleep 0.05; done; exit 21"
 
 
 def damage(duckrow: Duckrow, how: str) -> None:
@@ -68,7 +68,7 @@ def test_without_a_journal_and_a_keeper_a_job_still_keeps_its_gpu(duckrow: Duckr
 
 def test_a_job_that_shed_its_environment_is_known_by_its_process(duckrow: Duckrow) -> None:
     duckrow.up("--gpus", "0")
-    bare = "exec env -i PATH=$PATH sh -c 'echo x >> ran; until test -e gate; do sleep 0.01; done'"
+    bare = "exec env -i PATH=$PATH sh -c 'echo x >> ran; until test -e gate; do sleep 0.05; done'"
     job = duckrow.submit("--gpus", "1", "--", bare)
     duckrow.wait_for(job, "running")
     until(lambda: (duckrow.work / "ran").exists(), "its first words")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Duckrow
+from tests.conftest import DEADLINE_S, Duckrow
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -26,7 +26,7 @@ def shell(duckrow: Duckrow, script: str) -> subprocess.CompletedProcess[str]:
     """As typed in a terminal, with this duckrow and this Python on the PATH."""
     env = {**duckrow.env, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{duckrow.env['PATH']}"}
     return subprocess.run(
-        ["/bin/sh", "-c", script], cwd=duckrow.work, env=env, capture_output=True, text=True, timeout=120
+        ["/bin/sh", "-c", script], cwd=duckrow.work, env=env, capture_output=True, text=True, timeout=DEADLINE_S
     )
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, read_to_end, until
 from tests.fake_nvml import FakeGpus
 from tests.test_docs import DOCS, rows_of
 
@@ -41,7 +42,7 @@ def machine(duckrow: Duckrow, gpus: FakeGpus, tmp_path: Path) -> Iterator[Duckro
 @pytest.fixture
 def colleague() -> Iterator[subprocess.Popen[bytes]]:
     """A process that has nothing to do with duckrow."""
-    with subprocess.Popen(["sleep", "60"], env={"PATH": os.environ["PATH"]}) as sleeper:
+    with subprocess.Popen(["sleep", "600"], env={"PATH": os.environ["PATH"]}) as sleeper:
         yield sleeper
         sleeper.kill()
 
@@ -52,8 +53,8 @@ def as_json(duckrow: Duckrow) -> dict[str, dict[str, Any]]:
 
 def hold(duckrow: Duckrow, gpus: FakeGpus, mb: int, util: int = 0) -> int:
     """A job on GPU 0 that has taken its memory; its number."""
-    job = duckrow.submit("--gpus", "1", gpus.job("--ramp", f"0:{mb}", "--hold", "60", "--util", util))
-    until(lambda: gpus.used_mb(0) >= mb, "the job's memory")
+    job = duckrow.submit("--gpus", "1", gpus.job("--ramp", f"0:{mb}", "--hold", "600", "--util", util))
+    until(lambda: [each["used_mb"] for each in as_json(duckrow)["0"]["jobs"]] == [mb], "the job's memory")
     return job
 
 
@@ -64,12 +65,13 @@ def test_what_is_on_each_gpu_is_drawn(machine: Duckrow, gpus: FakeGpus, colleagu
     hold(machine, gpus, 25_600, util=35)
     gpus.allocate(colleague.pid, 0, 51_200)
     machine("gpus", "drain", "1")
+    until(lambda: as_json(machine)["0"]["foreign_mb"] == 51_200, "the colleague's memory")
     shown = machine("gpus").stdout
     shown = re.sub(r"\d+\.\ds, pid \d+: \S+ -IS \S+", "1.0s, pid N: python fakegpu.py", shown)
     assert shown.replace(f"pid {colleague.pid}", "pid M").replace(getpass.getuser(), "alice") == (
         "GPU  MODEL        MEMORY                               BUSY               TEMP  HOST\n"
         "0    NVIDIA H200  [######++++++++++++......] 75G/100G  [####......]  35%   41C  daemon\n"
-        "     job 1: 25G of 100G, 1.0s, pid N: python fakegpu.py --ramp 0:25600 --hold 60 --util 35\n"
+        "     job 1: 25G of 100G, 1.0s, pid N: python fakegpu.py --ramp 0:25600 --hold 600 --util 35\n"
         "     alice: 50G, pid M: sleep\n"
         "1    NVIDIA H200  [........................] 0M/100G   [..........]   0%   30C  daemon, drained\n"
         "\n"
@@ -81,7 +83,7 @@ def test_a_process_that_is_ignored_is_shown_as_such(
     machine: Duckrow, gpus: FakeGpus, display: subprocess.Popen[bytes]
 ) -> None:
     gpus.allocate(display.pid, 0, 700, kind="graphics")
-    (process,) = as_json(machine)["0"]["processes"]
+    (process,) = until(lambda: as_json(machine)["0"]["processes"], "the process")
     assert (process["program"], process["ignored"]) == ("gnome-shell", True)
     assert f"{getpass.getuser()} (ignored): 700M, pid {display.pid}: gnome-shell" in machine("gpus").stdout
 
@@ -91,6 +93,7 @@ def test_the_fields_of_a_device_are_those_that_are_documented(
 ) -> None:
     job = hold(machine, gpus, 8_000)
     gpus.allocate(colleague.pid, 0, 2_000)
+    until(lambda: as_json(machine)["0"]["foreign_mb"] == 2_000, "the colleague's memory")
     devices = as_json(machine)
     text = (DOCS / "json.md").read_text()
     first = devices["0"]
@@ -121,10 +124,11 @@ def test_the_fields_of_a_device_are_those_that_are_documented(
 
 
 def test_a_job_of_a_run_beside_the_daemon_is_no_stranger(machine: Duckrow, gpus: FakeGpus) -> None:
-    (machine.work / "list").write_text(gpus.job("--ramp", "0:4000", "--hold", "60"))
+    (machine.work / "list").write_text(gpus.job("--ramp", "0:4000", "--hold", "600"))
     run = machine.spawn("run", "--gpus", "1", "list", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         until(lambda: gpus.used_mb(1) == 4_000, "the job's memory")
+        until(lambda: as_json(machine)["1"]["processes"], "a reading of it")
         second = as_json(machine)["1"]
         assert [process["job_id"] for process in second["processes"]] == [1]
         assert (second["foreign_mb"], second["jobs"][0]["used_mb"]) == (0, 4_000)
@@ -154,6 +158,7 @@ def test_a_gpu_is_drained_and_removed_by_the_beginning_of_its_uuid(machine: Duck
 def test_a_gpu_that_is_lost_says_so(machine: Duckrow, gpus: FakeGpus) -> None:
     machine("gpus")
     gpus.change(1, lost=True)
+    until(lambda: as_json(machine)["1"]["problem"], "the loss to be seen")
     lines = machine("gpus").stdout.splitlines()
     assert re.fullmatch(r"1    NVIDIA H200  does not \w+.*daemon", lines[2])
     second = as_json(machine)["1"]
@@ -182,18 +187,12 @@ def in_a_terminal(duckrow: Duckrow, width: int, *words: str, until_seen: bytes =
     ) as process:
         os.close(theirs)
         got = b""
-        while True:
-            try:
-                more = os.read(ours, 65536)
-            except OSError:
-                break
-            got += more
-            if not more or (until_seen and until_seen in got):
-                break
         if until_seen:
-            process.send_signal(2)
-        process.wait(30)
-        os.close(ours)
+            while until_seen not in got:
+                got += os.read(ours, 65536)
+            process.send_signal(signal.SIGINT)
+        got += read_to_end(ours)
+        process.wait(DEADLINE_S)
     return got.decode().replace("\r\n", "\n")
 
 
@@ -230,7 +229,7 @@ def test_a_packed_run_teaches_what_its_jobs_take(duckrow: Duckrow, gpus: FakeGpu
     gpus.add("NVIDIA H200", memory_mb=102_400)
     duckrow.env.update(gpus.env())
     assert duckrow("memory").stderr.startswith("duckrow: nothing has been learned yet.")
-    duckrow("run", "--pack", "--gpus", "0", stdin=gpus.job("--ramp", "0:5000", "--hold", "1.5"))
+    duckrow("run", "--pack", "--gpus", "0", stdin=gpus.job("--ramp", "0:5000", "--until-read"))
     (peak,) = json.loads(duckrow("memory", "--json").stdout)
     assert set(peak) == rows_of((DOCS / "json.md").read_text(), "A peak")
     assert (peak["peak_mb"], peak["model"], peak["corrected"]) == (5_000, "NVIDIA H200", False)
@@ -289,7 +288,7 @@ def test_what_cannot_be_meant_is_told(duckrow: Duckrow) -> None:
 
 def test_a_daemon_goes_by_what_was_corrected(machine: Duckrow, gpus: FakeGpus) -> None:
     """Two fill a GPU by what is said of them, although they take next to nothing."""
-    command = gpus.job("--ramp", "0:100", "--hold", "60")
+    command = gpus.job("--ramp", "0:100", "--hold", "600")
     machine("pause")
     first = machine.submit("--pack", "--gpus", "1", command)
     recipe = json.loads(machine.sql("SELECT needs FROM jobs WHERE id = ?", first)[0][0])["recipe"]

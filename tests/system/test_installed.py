@@ -92,7 +92,7 @@ def test_the_doctor_makes_nothing_and_finds_no_problem_before_first_use(duckrow:
 def test_the_doctor_knows_the_daemon_and_what_it_left(duckrow: Duckrow) -> None:
     pid = duckrow.up("--gpus", "0,1")
     assert doctor(duckrow, ok=False)["daemon"]["found"] == f"it runs as process {pid}, over GPUs 0, 1"
-    job = duckrow.submit("--", "sleep 60")
+    job = duckrow.submit("--", "sleep 600")
     duckrow.wait_for(job, "running")
     duckrow.submit("--gpus", "2", "--", "true")
     duckrow.kill_daemon()
@@ -352,7 +352,7 @@ def test_the_version_has_what_matters_in_a_bug_report(duckrow: Duckrow) -> None:
 
 
 def test_the_words_of_other_tools_are_understood(duckrow: Duckrow) -> None:
-    job = int(duckrow("add", "--", "echo hello; sleep 60").stdout)
+    job = int(duckrow("add", "--", "echo hello; sleep 600").stdout)
     duckrow.wait_for(job, "running")
     assert json.loads(duckrow("status", "--json").stdout)[0]["id"] == job
     assert json.loads(duckrow("queue", "--json").stdout)[0]["id"] == job

@@ -90,7 +90,7 @@ def test_kill_reaches_a_descendant_that_has_left_the_group(daemon: Duckrow) -> N
 def test_a_device_is_free_only_when_all_processes_of_its_job_are_gone(duckrow: Duckrow) -> None:
     duckrow.up("--gpus", "0")
     escape = (
-        "setsid sh -c 'trap \"\" TERM; echo $$ > escaped; exec sleep 600' & until [ -s escaped ]; do sleep 0.01; done"
+        "setsid sh -c 'trap \"\" TERM; echo $$ > escaped; exec sleep 600' & until [ -s escaped ]; do sleep 0.05; done"
     )
     job = duckrow.submit("--gpus", "1", "--grace", "0.5", "--", f"{escape}; exit 5")
     nxt = duckrow.submit("--gpus", "1", "--", "kill -0 $(cat escaped)")
@@ -109,7 +109,7 @@ def test_kill_now_does_not_wait(daemon: Duckrow) -> None:
     job = daemon.submit("--grace", "600", "--", "trap '' TERM; touch up; while :; do sleep 0.05; done")
     until((daemon.work / "up").exists, "the job")
     daemon("kill", str(job))
-    assert daemon.state(job) == "stopping"
+    daemon.wait_for(job, "stopping")
     daemon("kill", "--now", str(job))
     daemon.wait_for(job, "killed")
 
@@ -135,13 +135,14 @@ def test_a_job_killed_from_outside_is_noticed_at_once(daemon: Duckrow) -> None:
 
 def test_a_job_over_its_time_limit_is_warned_if_it_listens_then_ended(daemon: Duckrow) -> None:
     listens = "trap 'touch warned' USR2; while :; do sleep 0.02; done"
-    job = daemon.submit("--timeout", "0.6", "--signal", "USR2@0.4s", "--grace", "1", "--", listens)
-    deaf = daemon.submit("--timeout", "0.6", "--signal", "USR2@0.4s", "--", "sleep 600")
+    limit = ("--timeout", "1.7", "--signal", "USR2@0.5s", "--grace", "1")  # it takes a moment to begin to listen
+    job = daemon.submit(*limit, "--", listens)
+    deaf = daemon.submit(*limit, "--", "sleep 600")
     daemon.wait_for(job, "timed-out")
     daemon.wait_for(deaf, "timed-out")
     assert (daemon.work / "warned").exists()
     view = daemon.job(deaf)
-    assert view["duration_s"] >= 0.6  # the warning would have killed it earlier
+    assert view["duration_s"] >= 1.7  # the warning would have killed it earlier
     assert view["signal"] == 15
 
 
@@ -200,7 +201,7 @@ def test_open_files_of_the_starting_shell_are_not_held_by_the_keeper(duckrow: Du
     run = duckrow.spawn("run", "--slots", "1", stdin=subprocess.PIPE, pass_fds=(writing,))
     os.close(writing)
     assert run.stdin
-    run.stdin.write(b"while [ ! -e gate ]; do sleep 0.01; done\n")
+    run.stdin.write(b"while [ ! -e gate ]; do sleep 0.05; done\n")
     run.stdin.flush()
     until(duckrow.job_processes, "the job")
     run.kill()

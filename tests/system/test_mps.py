@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from duckrow.engines.local.mps import MOST_CLIENTS, PROGRAM
-from tests.conftest import Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.engines.test_engines_mps import FAKE
 from tests.fake_nvml import FakeGpus
 from tests.system.test_memory import lines, outcomes
@@ -92,7 +92,7 @@ def test_one_more_job_than_a_gpu_takes_clients_runs_without_mps(duckrow: Duckrow
     until(lambda: duckrow.sql(running) == [(MOST_CLIENTS + 1,)], "all jobs to run")
     gate = os.open(duckrow.work / "gate", os.O_RDWR)
     os.write(gate, b"\n" * (MOST_CLIENTS + 1))
-    assert run.wait(60) == 0
+    assert run.wait(DEADLINE_S) == 0
     os.close(gate)
     logs = [Path(log).read_text().strip() for (log,) in duckrow.sql("SELECT log FROM attempts")]
     assert (logs.count("mps="), len(logs)) == (1, MOST_CLIENTS + 1)

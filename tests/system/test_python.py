@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, until
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -42,7 +42,7 @@ def run_script(duckrow: Duckrow, source: str) -> str:
     """What the script prints; its assertions are part of the test."""
     script = write_script(duckrow, source)
     done = subprocess.run(
-        [sys.executable, script], cwd=duckrow.work, env=duckrow.env, capture_output=True, text=True, timeout=60
+        [sys.executable, script], cwd=duckrow.work, env=duckrow.env, capture_output=True, text=True, timeout=DEADLINE_S
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -61,7 +61,7 @@ def test_a_handle_tells_what_becomes_of_a_command(duckrow: Duckrow) -> None:
     run_script(
         duckrow,
         r"""
-        job = duckrow.submit("echo one; echo two; while [ ! -e go ]; do sleep 0.01; done", gpus=0, name="wait")
+        job = duckrow.submit("echo one; echo two; while [ ! -e go ]; do sleep 0.05; done", gpus=0, name="wait")
         assert (job.id, job.name, job.outcome, job.exit_code, job.done()) == (1, "wait", None, None, False)
         assert job.state in ("queued", "starting", "running")
         assert repr(job) == f"<duckrow.Job 1 wait: {job.state}>"
@@ -426,6 +426,6 @@ def test_the_examples_of_the_page_run(slots: Duckrow) -> None:
 
 def test_the_example_runs(slots: Duckrow) -> None:
     command = [sys.executable, str(ROOT / "examples/python_jobs.py")]
-    done = subprocess.run(command, cwd=slots.work, env=slots.env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=slots.work, env=slots.env, capture_output=True, text=True, timeout=DEADLINE_S)
     assert (done.stdout, done.returncode) == ("best lr: 0.1\n", 0), done.stderr
     assert done.stderr == "lr 10 failed: the loss exploded in epoch 2\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Duckrow
+from tests.conftest import DEADLINE_S, Duckrow
 
 
 @pytest.fixture
@@ -22,7 +22,12 @@ def python(duckrow: Duckrow, source: str) -> Any:
     """What a script in the working folder prints, as JSON."""
     (duckrow.work / "script.py").write_text(source)
     done = subprocess.run(
-        [sys.executable, "script.py"], cwd=duckrow.work, env=duckrow.env, capture_output=True, text=True, timeout=60
+        [sys.executable, "script.py"],
+        cwd=duckrow.work,
+        env=duckrow.env,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.conftest import Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, has_open, read_to_end, until
 
 
 def jobs_file(duckrow: Duckrow, text: str, name: str = "jobs.txt") -> str:
@@ -23,7 +23,7 @@ def lines_of(path: Path) -> list[str]:
 
 def gated(gate: Path, then: str = "") -> str:
     """A command that runs until the gate is there."""
-    return f"while [ ! -e {gate} ]; do sleep 0.01; done; {then}".rstrip("; ")
+    return f"while [ ! -e {gate} ]; do sleep 0.05; done; {then}".rstrip("; ")
 
 
 def test_commands_come_from_a_file_or_a_pipe_and_the_exit_code_tells(duckrow: Duckrow) -> None:
@@ -52,14 +52,14 @@ def test_each_job_gets_its_device_and_what_duckrow_tells_it(duckrow: Duckrow) ->
 
 
 def test_two_tokens_of_pairs_are_two_places_of_two_gpus(duckrow: Duckrow) -> None:
-    command = "echo $CUDA_VISIBLE_DEVICES >> out; until [ $(wc -l < out) -ge 2 ]; do sleep 0.01; done"
+    command = "echo $CUDA_VISIBLE_DEVICES >> out; until [ $(wc -l < out) -ge 2 ]; do sleep 0.05; done"
     file = jobs_file(duckrow, f"{command}\n{command}\n")
     duckrow("run", "--gpus", "0,1", "2,3", file)
     assert sorted(lines_of(duckrow.work / "out")) == ["0,1", "2,3"]
 
 
 def test_a_gpu_named_twice_has_two_jobs_at_a_time(duckrow: Duckrow) -> None:
-    command = "echo $CUDA_VISIBLE_DEVICES >> out; until [ $(wc -l < out) -ge 2 ]; do sleep 0.01; done\n"
+    command = "echo $CUDA_VISIBLE_DEVICES >> out; until [ $(wc -l < out) -ge 2 ]; do sleep 0.05; done\n"
     duckrow("run", "--gpus", "0", "0", stdin=command * 2)
     duckrow("run", "--gpus", "0", "--jobs-per-gpu", "2", stdin=command * 2)
     assert lines_of(duckrow.work / "out") == ["0"] * 4
@@ -72,6 +72,7 @@ def test_a_line_that_is_appended_to_a_followed_file_starts_at_once(duckrow: Duck
     run = duckrow.spawn("run", "--gpus", "0,1,2", stdin=tail.stdout)
     try:
         until(lambda: (duckrow.home / "duckrow.db").exists(), "the run")
+        until(lambda: has_open(tail.pid, queue), "tail to follow the file")
         for number in range(3):
             with queue.open("a") as file:
                 file.write(f"echo {number} >> out\n")
@@ -81,7 +82,7 @@ def test_a_line_that_is_appended_to_a_followed_file_starts_at_once(duckrow: Duck
         tail.wait()
         assert tail.stdout
         tail.stdout.close()
-    assert run.wait(30) == 0
+    assert run.wait(DEADLINE_S) == 0
     assert lines_of(duckrow.work / "out") == ["0", "1", "2"]
 
 
@@ -104,7 +105,7 @@ def test_a_shared_gpu_is_never_booked_twice_by_runs_and_the_daemon(duckrow: Duck
     duckrow.up("--gpus", "0,1")
     duckrow("submit", "--gpus", "1", "--file", file)
     runs = [duckrow.spawn("run", "--gpus", "0,1", file) for _ in range(2)]
-    assert [run.wait(60) for run in runs] == [0, 0]
+    assert [run.wait(DEADLINE_S) for run in runs] == [0, 0]
     duckrow("wait", "--all")
     assert duckrow.sql("SELECT count(*), outcome FROM jobs GROUP BY outcome") == [(90, "succeeded")]
     assert not (duckrow.work / "clashes").exists()
@@ -134,7 +135,7 @@ def test_one_command_waits_for_a_free_gpu(duckrow: Duckrow) -> None:
     assert b"waiting for a free device" in second.stderr.readline()
     assert not (duckrow.work / "out").exists()
     gate.touch()
-    assert (first.wait(30), second.wait(30)) == (0, 0)
+    assert (first.wait(DEADLINE_S), second.wait(DEADLINE_S)) == (0, 0)
     second.stderr.close()
     assert lines_of(duckrow.work / "out") == ["ran"]
 
@@ -148,9 +149,8 @@ def test_one_command_has_the_terminal(duckrow: Duckrow) -> None:
     )  # fmt: skip
     os.close(theirs)
     os.write(ours, b"hello\n")
-    assert run.wait(30) == 0
-    assert b"got hello" in os.read(ours, 4096)
-    os.close(ours)
+    assert b"got hello" in read_to_end(ours)
+    assert run.wait(DEADLINE_S) == 0
 
 
 def start_interruptible(duckrow: Duckrow, *words: str) -> tuple[subprocess.Popen[bytes], Path]:
@@ -180,7 +180,7 @@ def test_ctrl_c_once_lets_running_jobs_finish_and_resume_runs_the_rest_once(duck
     run.send_signal(signal.SIGINT)
     said(run, "starting nothing more; 2 running jobs may finish")
     gate.touch()
-    assert run.wait(30) == 130
+    assert run.wait(DEADLINE_S) == 130
     assert run.stderr
     assert "8 not started" in run.stderr.read().decode()
     run.stderr.close()
@@ -198,7 +198,7 @@ def test_ctrl_c_twice_stops_running_jobs(duckrow: Duckrow) -> None:
     said(run, "starting nothing more")
     run.send_signal(signal.SIGTERM)
     said(run, "stopping 2 running jobs")
-    assert run.wait(30) == 130
+    assert run.wait(DEADLINE_S) == 130
     assert run.stderr
     run.stderr.close()
     assert not duckrow.job_processes()
@@ -207,15 +207,21 @@ def test_ctrl_c_twice_stops_running_jobs(duckrow: Duckrow) -> None:
 
 
 def test_the_third_ctrl_c_kills_jobs_that_do_not_listen(duckrow: Duckrow) -> None:
-    jobs_file(duckrow, "trap '' TERM; touch there; while :; do sleep 0.01; done\n")
-    run = duckrow.spawn("run", "--slots", "1", "jobs.txt", stderr=subprocess.PIPE)
+    jobs_file(duckrow, "trap '' TERM; touch there; while :; do sleep 0.05; done\n")
+    ours, theirs = pty.openpty()
+    run = duckrow.spawn(
+        "run", "--slots", "1", "jobs.txt", stdin=theirs, stderr=subprocess.PIPE, start_new_session=True,
+        preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0),
+    )  # fmt: skip
+    os.close(theirs)
     until((duckrow.work / "there").exists, "the job")
     for words in ("starting nothing more", "stopping 1"):
-        run.send_signal(signal.SIGINT)
+        os.write(ours, b"\x03")
         said(run, words)
     assert duckrow.job_processes()
-    run.send_signal(signal.SIGINT)
-    assert run.wait(30) == 130
+    os.write(ours, b"\x03")
+    assert run.wait(DEADLINE_S) == 130
+    os.close(ours)
     assert run.stderr
     run.stderr.close()
     assert not duckrow.job_processes()
@@ -229,7 +235,7 @@ def test_running_jobs_survive_the_terminal(duckrow: Duckrow) -> None:
     run.stderr.close()  # nobody hears it any more
     assert len(duckrow.job_processes()) >= 2
     gate.touch()
-    assert run.wait(30) == 130
+    assert run.wait(DEADLINE_S) == 130
     assert lines_of(duckrow.work / "out") == ["end"] * 2
 
 
@@ -241,7 +247,7 @@ def test_a_run_that_is_killed_outright_is_resumed_without_running_anything_twice
     run.stderr.close()
     resumed = duckrow.spawn("run", "--slots", "2", "--resume", "jobs.txt")
     gate.touch()
-    assert resumed.wait(30) == 0
+    assert resumed.wait(DEADLINE_S) == 0
     assert sorted(lines_of(duckrow.work / "out")) == ["end"] * 2 + ["late"] * 8
     assert duckrow.sql("SELECT count(*) FROM attempts") == [(10,)]
 
@@ -283,7 +289,7 @@ def test_a_run_that_still_goes_on_cannot_be_resumed(duckrow: Duckrow) -> None:
     assert refused.returncode == 2
     assert "has not ended" in refused.stderr
     gate.touch()
-    assert run.wait(30) == 0
+    assert run.wait(DEADLINE_S) == 0
     assert run.stderr
     run.stderr.close()
 
@@ -354,7 +360,7 @@ def test_killing_a_job_of_a_run_from_another_terminal(duckrow: Duckrow) -> None:
     duckrow("kill", "1")
     duckrow.wait_for(1, "killed")
     gate.touch()
-    assert run.wait(30) == 1
+    assert run.wait(DEADLINE_S) == 1
     assert run.stderr
     run.stderr.close()
 
@@ -369,13 +375,8 @@ def test_the_live_view_shows_progress_in_a_terminal(duckrow: Duckrow) -> None:
     while b"1/2" not in screen or b"1 running" not in screen:
         screen += os.read(ours, 4096)
     gate.touch()
-    try:
-        while data := os.read(ours, 4096):
-            screen += data
-    except OSError:  # how a terminal says that the other side is gone
-        pass
-    os.close(ours)
-    assert run.wait(30) == 0
+    screen += read_to_end(ours)
+    assert run.wait(DEADLINE_S) == 0
     assert b"2 succeeded" in screen
 
 
@@ -387,7 +388,7 @@ def test_a_daemon_that_a_job_starts_is_no_part_of_that_job(duckrow: Duckrow) -> 
 
 def test_a_run_does_not_wait_for_jobs_that_it_has_adopted(duckrow: Duckrow) -> None:
     duckrow.up("--gpus", "0")
-    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.01; done; exit 8")
+    job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.05; done; exit 8")
     duckrow.wait_for(job, "running")
     duckrow.kill_daemon()
     duckrow("run", "--gpus", "1", "--", "true")
@@ -406,13 +407,13 @@ def test_a_paused_run_says_so(duckrow: Duckrow) -> None:
     run.stdin.close()
     said(run, "everything is paused")
     duckrow("resume")
-    assert run.wait(30) == 0
+    assert run.wait(DEADLINE_S) == 0
     assert run.stderr
     run.stderr.close()
 
 
 def test_cpu_slots_beside_gpus_are_used_by_a_run(duckrow: Duckrow) -> None:
-    both = "echo x >> out; until [ $(wc -l < out) -ge 3 ]; do sleep 0.01; done\n"
+    both = "echo x >> out; until [ $(wc -l < out) -ge 3 ]; do sleep 0.05; done\n"
     duckrow("run", "--gpus", "0", "--slots", "2", stdin=both * 3)
 
 
@@ -429,14 +430,14 @@ def test_short_jobs_are_lined_up_and_still_counted_killed_and_interrupted_exactl
     duckrow("resume")
     until(lambda: len(lines_of(duckrow.work / "out")) > paused_at + 200, "some more")
     run.send_signal(signal.SIGINT)
-    assert run.wait(30) == 130
+    assert run.wait(DEADLINE_S) == 130
     assert duckrow.sql("SELECT count(*) FROM attempts WHERE ended_at IS NULL") == [(0,)]
     duckrow("run", "--slots", "2", "--resume", "jobs.txt")
     assert sorted(map(int, lines_of(duckrow.work / "out"))) == list(range(1, 3001))
 
 
 def test_nobody_waits_in_line_behind_a_slow_job(duckrow: Duckrow) -> None:
-    slow = "while [ ! -e gate ]; do sleep 0.01; done\n"
+    slow = "while [ ! -e gate ]; do sleep 0.05; done\n"
     (duckrow.work / "jobs.txt").write_text("true\n" * 60 + slow + "true\n" * 300)
     run = duckrow.spawn("run", "--slots", "2", "jobs.txt", stderr=subprocess.DEVNULL)
     until(lambda: (duckrow.home / "duckrow.db").exists(), "the database")
@@ -448,7 +449,7 @@ def test_nobody_waits_in_line_behind_a_slow_job(duckrow: Duckrow) -> None:
         "all but the slow one",
     )
     (duckrow.work / "gate").touch()
-    assert run.wait(30) == 0
+    assert run.wait(DEADLINE_S) == 0
 
 
 def test_ctrl_c_starts_nothing_more_of_what_was_lined_up(duckrow: Duckrow) -> None:
@@ -458,7 +459,7 @@ def test_ctrl_c_starts_nothing_more_of_what_was_lined_up(duckrow: Duckrow) -> No
     run.send_signal(signal.SIGINT)
     heard = said(run, "starting nothing more")
     assert any(f"{number} running job" in heard for number in (0, 1, 2)), heard
-    assert run.wait(30) == 130
+    assert run.wait(DEADLINE_S) == 130
     assert run.stderr
     run.stderr.close()
     assert duckrow.sql("SELECT count(*) FROM attempts WHERE ended_at IS NULL") == [(0,)]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Duckrow, is_running, until
+from tests.conftest import DEADLINE_S, Duckrow, is_running, until
 
-GATED = "while [ ! -e gate ]; do sleep 0.01; done"
+GATED = "while [ ! -e gate ]; do sleep 0.05; done"
 
 
 def runs(duckrow: Duckrow) -> list[str]:
@@ -167,13 +167,15 @@ def test_resume_needs_no_command(duckrow: Duckrow) -> None:
 def test_a_killed_sweep_continued_runs_exactly_the_missing_points(duckrow: Duckrow) -> None:
     words = ["sweep", f"{GATED}; echo {{x}} >> ran", "-p", "x", "0..9", "--run", "--slots", "2"]
     process = duckrow.spawn(*words, stderr=subprocess.DEVNULL)
-    until(lambda: len(duckrow.job_processes()) >= 2, "two runs")
+    until((duckrow.home / "duckrow.db").exists, "the database")
+    until(lambda: duckrow.sql("SELECT 1 FROM sqlite_master WHERE name = 'wishes'"), "the tables")
+    until(lambda: duckrow.sql("SELECT count(*) FROM jobs WHERE state = 'running'") == [(2,)], "two runs")
     host = duckrow.sql("SELECT pid FROM hosts WHERE kind = 'run'")[0][0]
     os.kill(host, signal.SIGKILL)
     until(lambda: not is_running(host), "the host's end")
     (duckrow.work / "gate").touch()
     done = duckrow(*words)
-    process.wait(30)
+    process.wait(DEADLINE_S)
     assert "8 that had not been started" in done.stderr
     assert runs(duckrow) == sorted(str(number) for number in range(10))
     assert duckrow.sql("SELECT count(*) FROM jobs WHERE outcome = 'succeeded' AND attempts = 1") == [(10,)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conftest import Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.system.namespaces import container, needs_namespaces, play
 
 SCENES = "tests.system.scenes"
@@ -33,5 +33,5 @@ def test_two_containers_on_one_folder_leave_each_others_processes_alone(duckrow:
         finally:
             (duckrow.work / "kill").touch()
             (duckrow.work / "over").touch()
-            said, _ = one.communicate(timeout=60)
+            said, _ = one.communicate(timeout=DEADLINE_S)
     assert one.returncode == 0, said

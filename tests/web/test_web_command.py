@@ -16,7 +16,7 @@ import pytest
 from duckrow.core.errors import DuckrowError
 from duckrow.web.server import listen
 from duckrow.web.serving import Serving, checked_base_path, host_name
-from tests.conftest import Duckrow, is_running, until
+from tests.conftest import DEADLINE_S, Duckrow, is_running, until
 from tests.web.conftest import Server
 
 
@@ -64,7 +64,7 @@ def test_without_the_extra_it_says_how_to_install_it(duckrow: Duckrow) -> None:
         main()
     """
     done = subprocess.run(
-        [sys.executable, "-c", program, "web"], env=duckrow.env, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program, "web"], env=duckrow.env, capture_output=True, text=True, timeout=DEADLINE_S
     )
     assert done.returncode == 1
     assert done.stderr.strip() == "duckrow: The page needs uvicorn. Install it: pip install 'duckrow[web]'"
@@ -73,7 +73,7 @@ def test_without_the_extra_it_says_how_to_install_it(duckrow: Duckrow) -> None:
 def test_ctrl_c_ends_it_without_a_complaint(serve: Callable[..., Server]) -> None:
     server = serve()
     server.process.send_signal(signal.SIGINT)
-    assert server.process.wait(60) == 0
+    assert server.process.wait(DEADLINE_S) == 0
     assert "Traceback" not in server.log.read_text()
 
 
@@ -81,11 +81,11 @@ def test_the_page_beside_the_daemon_ends_with_down(duckrow: Duckrow) -> None:
     said = duckrow("up", "--slots", "1", "--web", env={"DUCKROW_TEST": "1"}).stdout
     link = said.split("the page is at ")[1].split()[0]
     address = f"http://127.0.0.1:{urlsplit(link).port}"
-    assert httpx.get(f"{address}/healthz", trust_env=False).json() == {"ok": True}
+    assert httpx.get(f"{address}/healthz", trust_env=False, timeout=DEADLINE_S).json() == {"ok": True}
     assert "served already" in duckrow("up", "--web").stdout
     duckrow("down")
     with pytest.raises(httpx.ConnectError):
-        httpx.get(f"{address}/healthz", trust_env=False)
+        httpx.get(f"{address}/healthz", trust_env=False, timeout=DEADLINE_S)
 
 
 def test_the_page_beside_the_daemon_may_die_without_anybody_noticing(duckrow: Duckrow) -> None:

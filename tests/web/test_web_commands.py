@@ -11,7 +11,7 @@ import click
 import pytest
 
 from duckrow.cli.main import cli
-from tests.conftest import Duckrow
+from tests.conftest import DEADLINE_S, Duckrow
 from tests.web.conftest import API, Server
 from tests.web.described import check_answer, description
 
@@ -99,7 +99,7 @@ def test_who_waits_is_told_at_the_end_or_when_the_time_is_up(queue: Server, duck
     early = queue.get("/jobs/wait", ids=[waiting, failing], timeout=0)
     assert (early["done"], waiting in early["waiting"]) == (False, True)
     (duckrow.work / "go").touch()
-    told = queue.get("/jobs/wait", ids=[waiting, failing], timeout=60)
+    told = queue.get("/jobs/wait", ids=[waiting, failing], timeout=DEADLINE_S)
     assert (told["done"], told["succeeded"], told["waiting"]) == (True, False, [])
     assert [job["outcome"] for job in told["items"]] == ["succeeded", "failed"]
     assert queue.get("/jobs/wait", ids=[waiting])["succeeded"] is True

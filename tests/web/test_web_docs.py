@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Duckrow
+from tests.conftest import DEADLINE_S, Duckrow
 from tests.web.conftest import Server
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "http.md"
@@ -31,6 +31,6 @@ def test_every_curl_example_works(queue: Server, duckrow: Duckrow) -> None:
         if "/api/v1/jobs/1/log" in command:
             duckrow.wait_for(1, "succeeded")
         words = command.replace("curl -s", "curl --fail-with-body --show-error -s", 1)
-        done = subprocess.run(["bash", "-c", words], env=env, cwd=duckrow.work, capture_output=True, timeout=60)
+        done = subprocess.run(["bash", "-c", words], env=env, cwd=duckrow.work, capture_output=True, timeout=DEADLINE_S)
         assert done.returncode == 0, f"{command}\n{done.stdout.decode()}\n{done.stderr.decode()}"
         assert done.stdout

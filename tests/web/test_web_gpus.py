@@ -37,7 +37,7 @@ def machine(duckrow: Duckrow, gpus: FakeGpus, serve: Callable[..., Server]) -> I
 
 @pytest.fixture
 def colleague() -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(["sleep", "60"], env={"PATH": os.environ["PATH"]}) as sleeper:
+    with subprocess.Popen(["sleep", "600"], env={"PATH": os.environ["PATH"]}) as sleeper:
         yield sleeper
         sleeper.kill()
 

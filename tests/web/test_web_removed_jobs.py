@@ -18,6 +18,7 @@ from duckrow.store.control import ControlStore
 from duckrow.store.hosts import DAEMON
 from duckrow.store.jobs import JobStore
 from duckrow.web.serving import Serving
+from tests.conftest import DEADLINE_S
 from tests.web.conftest import API
 from tests.web.inside import Inside
 
@@ -45,7 +46,7 @@ def inside(application: Inside, monkeypatch: pytest.MonkeyPatch) -> Inside:
 
 def remove_first(home: str) -> None:
     """As another process would, at this very moment."""
-    with sqlite3.connect(f"{home}/duckrow.db", timeout=30) as other:
+    with sqlite3.connect(f"{home}/duckrow.db", timeout=DEADLINE_S) as other:
         other.execute("DELETE FROM jobs WHERE id = 1")
     other.close()
 

@@ -25,7 +25,7 @@ from duckrow.web.credentials import Credentials
 from duckrow.web.patience import PatientProtocol
 from duckrow.web.server import listen
 from duckrow.web.serving import Serving
-from tests.conftest import Duckrow
+from tests.conftest import DEADLINE_S, Duckrow
 from tests.web.conftest import API, Server
 from tests.web.inside import Inside
 
@@ -323,14 +323,14 @@ def test_a_body_in_pieces_is_counted_while_it_comes(idle: Server) -> None:
 
 
 def test_a_length_that_is_none_is_refused(idle: Server) -> None:
-    with socket.create_connection(("127.0.0.1", idle.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", idle.port), timeout=DEADLINE_S) as connection:
         head = f"POST {API}/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {idle.token}\r\n"
         connection.sendall(f"{head}Content-Length: 99999999999999999999\r\n\r\n".encode())
         assert connection.recv(100).startswith((b"HTTP/1.1 413", b"HTTP/1.1 400"))
 
 
 def test_who_never_ends_the_head_of_a_request_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("duckrow.web.patience.HEAD_S", 0.3)
+    monkeypatch.setattr("duckrow.web.patience.HEAD_S", 1.0)
     listening, serving = listen(Serving(str(tmp_path), port=0), exact=True)
     server = uvicorn.Server(uvicorn.Config(build(serving)[0], http=PatientProtocol, log_level="error"))
     monkeypatch.setattr(server, "capture_signals", nullcontext)  # it is not in the main thread
@@ -338,7 +338,7 @@ def test_who_never_ends_the_head_of_a_request_is_cut_off(tmp_path: Path, monkeyp
     thread.start()
     try:
         for began in (b"", b"GET /healthz HTTP/1.1\r\nHost: local", _WHOLE_HEAD + b"GET /"):
-            with socket.create_connection(("127.0.0.1", serving.port), timeout=30) as slow:
+            with socket.create_connection(("127.0.0.1", serving.port), timeout=DEADLINE_S) as slow:
                 slow.sendall(began)
                 received = b"".join(iter(partial(slow.recv, 1000), b""))  # until it is closed
                 assert (b"200 OK" in received) == (_WHOLE_HEAD in began)
@@ -471,7 +471,7 @@ def test_by_default_only_this_machine_can_connect(idle: Server) -> None:
     ],
 )
 def test_no_path_leads_out(idle: Server, path: str) -> None:
-    with httpx.Client(trust_env=False, timeout=60) as client:
+    with httpx.Client(trust_env=False, timeout=DEADLINE_S) as client:
         request = client.build_request("GET", idle.address, headers={"Authorization": f"Bearer {idle.token}"})
         request.url = request.url.copy_with(raw_path=path.encode())
         answer = client.send(request)

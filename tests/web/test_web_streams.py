@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Callable
 
-from tests.conftest import Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.web.conftest import API, Server
 from tests.web.test_web_log import events_of
 
@@ -15,7 +15,7 @@ MOST = 300
 
 def hold_open(server: Server, path: str) -> socket.socket:
     """A client that asks and then never reads."""
-    connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=DEADLINE_S)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.sendall(
         f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n\r\n".encode()
@@ -94,7 +94,7 @@ def test_streams_end_with_the_server_and_do_not_delay_it(serve: Callable[..., Se
         connection.recv(12)
     assert server.end() == 0
     for connection in held:
-        connection.settimeout(30)
+        connection.settimeout(DEADLINE_S)
         while connection.recv(4096):
             pass
         connection.close()

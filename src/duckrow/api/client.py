@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.attendance import Attendance, warn
 from duckrow.api.daemon import ensure_daemon, running_daemon
 from duckrow.api.environment import inherited_environment
 from duckrow.api.views import JobView, device_names, gpu_seconds, job_view, text
@@ -305,9 +306,12 @@ class Client:
             if time.monotonic() > deadline:
                 raise DuckrowError("The scheduler has not answered yet. The wish is noted; see `duckrow ls`.")
 
-    def wait(self, ids: Sequence[int], timeout_s: float | None = None) -> list[JobView]:
-        """Until these jobs are done."""
+    def wait(
+        self, ids: Sequence[int], timeout_s: float | None = None, tell: Callable[[str], None] = warn
+    ) -> list[JobView]:
+        """Until these jobs are done. `tell`: called when nobody sees to them any more, and when somebody does again."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        attendance = Attendance(self, tell)
         for _ in self._changes(deadline):
             self.refresh(_ASK_SLURM_S)
             views = self.views(ids)
@@ -315,6 +319,7 @@ class Client:
                 return views
             if deadline is not None and time.monotonic() >= deadline:
                 raise WaitedTooLong(f"Not all of them were done within {timeout_s:g} s.")
+            attendance.look(ids)
         raise AssertionError("changes never end")
 
     def _changes(self, deadline: float | None) -> Iterator[None]:

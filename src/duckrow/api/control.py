@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.gpus import GpuView
-from duckrow.api.views import JobView
 from duckrow.core.editing import checked_change
 from duckrow.core.errors import ConflictError, UsageError
 from duckrow.core.inventory import CPU
@@ -19,6 +17,8 @@ from duckrow.core.needs import Ask
 from duckrow.core.placement import refusal
 from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
+from duckrow.store.forgetting import Forgetting, rest_a_little
+from duckrow.store.space import give_back_space
 
 _UUIDS = ("GPU-", "MIG-")
 
@@ -97,17 +97,7 @@ class Control:
         """Forget jobs that wait or are done, with their logs; those that were removed."""
         waiting = [view.id for view in self.client.views(ids) if view.state == State.QUEUED]
         self._must_be_here(waiting)
-        folders = {view.id: self._own_folder(view) for view in self.client.views(ids)}
-        removed = self.store.remove(ids)
-        for job_id in removed:
-            if folders[job_id]:
-                shutil.rmtree(folders[job_id], ignore_errors=True)
-        return self._changed(removed)
-
-    def _own_folder(self, view: JobView) -> str:
-        """What goes with the job: a folder below the state folder. One that lies elsewhere belongs to its user."""
-        folder = view.folder or self.client.folder.run_folder(view.project, view.name, view.id)
-        return folder if folder.startswith(self.client.folder.root + "/") else ""
+        return self._changed(Forgetting(self.client.database).forget(ids))
 
     def why_not_removed(self, job_id: int) -> str:
         waiting = self.store.waiting_for(job_id)
@@ -120,7 +110,14 @@ class Control:
         return self.store.older_than(time.time() - older_than_s)
 
     def clean(self, older_than_s: float) -> list[int]:
-        return self.remove(self.old(older_than_s))
+        """Forget them, and give back the space that they took; those that were removed."""
+        forgetting = Forgetting(self.client.database)
+        removed = forgetting.forget(self.old(older_than_s))
+        if removed:
+            forgetting.forget_environments()
+            alone = not self.client.living_hosts()
+            give_back_space(self.client.database.path, rest_a_little, may_copy=True, alone=alone)
+        return self._changed(removed)
 
     def limit(self, project: str, max_running: int | None) -> None:
         with self.client.database.transaction():

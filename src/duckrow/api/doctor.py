@@ -5,36 +5,36 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from duckrow.api.finding import OK, PROBLEM, WARN, Finding
 from duckrow.api.service import lingers, unit_path
 from duckrow.api.settings import Settings
 from duckrow.api.settings_files import user_file
+from duckrow.api.state_files import file_faults
+from duckrow.api.state_space import space_findings
 from duckrow.api.versions import nvidia_driver, versions
 from duckrow.core.errors import DuckrowError
 from duckrow.core.units import plural
 from duckrow.kernel.cgroup_place import place_of_host
-from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, existing_folder, file_system_of
+from duckrow.store.before_opening import has_remains
+from duckrow.store.database_files import size_of
+from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, existing_folder, file_system_of, is_read_only
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
 from duckrow.store.looking import NEWEST_FORM, Look, Trouble
 
-OK, WARN, PROBLEM = "ok", "warn", "problem"
-_LITTLE_SPACE_BYTES = 1 << 30
-_NO_SPACE_BYTES = 50 << 20
 COMPLETIONS = {
     "bash": "~/.local/share/bash-completion/completions/duckrow",
     "zsh": "~/.zfunc/_duckrow",
     "fish": "~/.config/fish/completions/duckrow.fish",
 }
 # What daemons say when all is well; also of two that were started at once, the one that was slower.
-_ROUTINE = ("The daemon runs as", "The daemon ends", "All is well again", "There is a daemon already")
-
-
-class Finding(NamedTuple):
-    check: str
-    level: str
-    found: str
-    advice: str = ""
+_ROUTINE = (
+    "The daemon runs as",
+    "The daemon ends",
+    "All is well again",
+    "nothing was lost",
+    "There is a daemon already",
+)
 
 
 def examine() -> Iterator[Finding]:
@@ -42,6 +42,7 @@ def examine() -> Iterator[Finding]:
     folder = existing_folder()
     yield from _versions()
     yield from _state(folder)
+    yield from file_faults(folder)
     yield from _database(folder)
     yield from _settings()
     yield from _nvidia()
@@ -70,6 +71,9 @@ def _state(folder: Folder) -> Iterator[Finding]:
     mode = stat.S_IMODE(os.stat(root).st_mode)
     if os.stat(root).st_uid != os.getuid():
         yield Finding("state", PROBLEM, f"{root} belongs to somebody else", "Set DUCKROW_HOME to a folder of yours.")
+    elif is_read_only(root):
+        advice = "Nothing is lost; duckrow goes on when it is writable again. dmesg may say why; or set DUCKROW_HOME."
+        yield Finding("state", PROBLEM, f"{root} is on a file system that is read-only now", advice)
     elif not os.access(root, os.R_OK | os.W_OK | os.X_OK):
         yield Finding("state", PROBLEM, f"{root} cannot be written", f"chmod 700 {root}, or set DUCKROW_HOME.")
     elif mode & 0o077:
@@ -97,16 +101,13 @@ def _disk(root: str) -> Iterator[Finding]:
         yield Finding("file system", PROBLEM, f"{root} is on {kind}", advice)
     else:
         yield Finding("file system", OK, f"{kind}, local")
-    room = os.statvfs(root)
-    free = room.f_bavail * room.f_frsize
-    level = PROBLEM if free < _NO_SPACE_BYTES else WARN if free < _LITTLE_SPACE_BYTES else OK
-    advice = "" if level == OK else "Make room: logs and the queue are written there."
-    yield Finding("free space", level, f"{free / (1 << 30):.1f} GiB", advice)
+    yield from space_findings(root)
 
 
 def _database(folder: Folder) -> Iterator[Finding]:
-    if not os.path.exists(folder.database):
-        yield Finding("database", OK, "none yet; the first job makes it")
+    if size_of(folder.database) == 0:
+        if not has_remains(folder):  # else that has been told
+            yield Finding("database", OK, "none yet; the first job makes it")
         return
     try:
         look = Look(folder)

@@ -7,7 +7,7 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.listing import Filter, listing
-from duckrow.api.log_ends import last_lines
+from duckrow.api.log_ends import LINE_SHOWN, last_lines
 from duckrow.api.views import JobView, exit_text
 from duckrow.core.failure import compact_ids, essence
 
@@ -26,7 +26,7 @@ def error_groups(views: Sequence[JobView], lines: int) -> list[dict[str, Any]]:
     groups: dict[tuple[str, str], list[JobView]] = {}
     said: dict[tuple[str, str], list[str]] = {}
     for view in views:
-        end = last_lines(view.log, lines) if view.log else []
+        end = last_lines(view.log, lines, longest=LINE_SHOWN) if view.log else []
         error = end[-1] if end else view.detail
         key = (view.outcome or view.state, essence(error))
         groups.setdefault(key, []).append(view)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from duckrow.api.attendance import Attendance, warn
 from duckrow.api.call import each
 from duckrow.api.client import Client
 from duckrow.api.control import Control
@@ -174,9 +175,11 @@ class Executor(concurrent.futures.Executor):
     def _watch(self) -> None:
         try:
             with open_client(self._home) as client:
+                attendance = Attendance(client, warn)
                 while True:
                     began = time.monotonic()
                     self._look(client)
+                    attendance.look(list(self._pending))
                     if not self._has_more():
                         return
                     _until_changed(client, max(_LOOK_S, _SHARE * (time.monotonic() - began)))

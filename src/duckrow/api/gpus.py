@@ -8,12 +8,12 @@ from typing import Any
 from duckrow.api.client import Client
 from duckrow.core.errors import StateError
 from duckrow.core.inventory import CPU
+from duckrow.core.observation import LOOK_S
 from duckrow.core.units import format_duration
 from duckrow.kernel.process import program_of, user_of
 from duckrow.store.hosts import HostRow, seats_from
 from duckrow.store.readings import KeptReading, ReadingStore
 
-_LOOK_S = 5.0  # for so long a host reads them, each time that it is asked to
 _PATIENCE_S = 1.5  # for a first answer
 _LITTLE_PATIENCE_S = 0.2  # with a host that has been asked before and has never answered: it knows no library
 _POLL_S = 0.02
@@ -43,21 +43,25 @@ class GpuView:
     def devices(self) -> list[dict[str, Any]]:
         """Each device with its jobs, as Client.devices, and what was read of it."""
         hosts = self._client.living_hosts()
-        gpus = _gpus_of(hosts)
-        readings = self._fresh(gpus) if gpus else {}
+        readings = self.readings(hosts)
         sizes: dict[str, int] = {}
         for host in hosts:
             sizes.update(self._client.hosts.machine(host.id).total_mb)
         return [_described(device, readings.get(device["device"]), sizes) for device in self._client.devices()]
 
+    def readings(self, hosts: list[HostRow]) -> dict[str, KeptReading]:
+        """Of each GPU that these give out, as far as they have told."""
+        gpus = _gpus_of(hosts)
+        return self._fresh(gpus) if gpus else {}
+
     def _fresh(self, gpus: dict[str, float]) -> dict[str, KeptReading]:
         """`gpus`: since when each is given out. What was told of them, as new as can be had without long waiting."""
-        asked = time.time()
-        before = self._store.looked_at_until()
-        patience = _LITTLE_PATIENCE_S if self._is_silent(gpus, before - _LOOK_S) else _PATIENCE_S
-        if before < asked + _LOOK_S / 2:
+        asked = time.monotonic()
+        before = self._looked_at_until(asked)
+        patience = _LITTLE_PATIENCE_S if self._is_silent(gpus, before - LOOK_S) else _PATIENCE_S
+        if before < asked + LOOK_S / 2:
             try:
-                self._store.look_until(asked + _LOOK_S)
+                self._store.look_until(asked + LOOK_S)
             except StateError:
                 patience = 0.0  # nothing can be written, and the hosts cannot either
             self._client.ring_all()
@@ -67,12 +71,18 @@ class GpuView:
         deadline = time.monotonic() + patience
         while True:
             known = self._known(gpus)
-            if time.monotonic() >= deadline or all(gpu in known and known[gpu].at >= asked for gpu in gpus):
+            if time.monotonic() >= deadline or all(gpu in known and known[gpu].mono >= asked for gpu in gpus):
                 return known
             time.sleep(_POLL_S)
 
+    def _looked_at_until(self, mono: float) -> float:
+        """0: nobody has looked since the machine was booted."""
+        until = self._store.looked_at_until()
+        return until if until <= mono + LOOK_S else 0.0
+
     def _is_silent(self, gpus: dict[str, float], asked_before: float) -> bool:
-        had_time = max(gpus.values()) < asked_before < time.time() - _PATIENCE_S
+        asked_at = time.time() - time.monotonic() + asked_before
+        had_time = max(gpus.values()) < asked_at < time.time() - _PATIENCE_S
         return had_time and not self._known(gpus)
 
     def _known(self, gpus: dict[str, float]) -> dict[str, KeptReading]:
@@ -96,10 +106,10 @@ def _described(device: dict[str, Any], reading: KeptReading | None, sizes: dict[
     told = {**_UNREAD, "total_mb": sizes.get(device["device"])}
     if reading is not None:
         told |= {key: reading.told[key] for key in _UNREAD if reading.told.get(key) not in (None, "")}
-        age_s = time.time() - reading.at
-        if age_s > _LOOK_S:
+        age_s = time.monotonic() - reading.mono
+        if not 0 <= age_s <= LOOK_S:
             told |= {key: _UNREAD[key] for key in _UNREAD if key not in ("model", "uuid", "total_mb")}
-            told["problem"] = f"it has not answered for {format_duration(age_s)}"
+            told["problem"] = f"it has not answered for {format_duration(max(age_s, 0.0))}"
         told["processes"] = [_process(process) for process in told["processes"]]
     return {**device, "jobs": [_with_memory(job, device["jobs"], told) for job in device["jobs"]], **told}
 

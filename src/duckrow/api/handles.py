@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from duckrow.api.client import Client, WaitedTooLong
 from duckrow.api.functions import JobFailed, exception_of, is_call, value_of
-from duckrow.api.log_ends import last_lines
+from duckrow.api.log_ends import LINE_SHOWN, last_lines
 from duckrow.api.views import JobView
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.lifecycle import Outcome, State
@@ -151,7 +151,7 @@ def _told(end: JobView) -> str:
         how += f" with exit code {end.exit_code}"
     if end.detail:
         how += f" ({end.detail})"
-    lines = last_lines(end.log, _LINES_TOLD) if end.log else []
+    lines = last_lines(end.log, _LINES_TOLD, longest=LINE_SHOWN) if end.log else []
     return "\n    ".join([f"{how}. The end of its log:", *lines]) if lines else f"{how}."
 
 

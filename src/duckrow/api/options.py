@@ -20,6 +20,7 @@ from duckrow.core.settings import settings_of
 from duckrow.core.units import parse_size_mb
 
 if TYPE_CHECKING:
+    from duckrow.api.begin import Begin
     from duckrow.core.slurm_request import SlurmRequest
 
 
@@ -30,6 +31,7 @@ class Options(TypedDict, total=False):
     name: str | None
     project: str | None
     retries: int | None
+    requeue_lost: bool | None  # put it back into the queue if it is lost, as by a restart of the machine
     backoff: float | str | None
     timeout: float | str | None  # seconds, "2h"; "none": no limit, whatever the settings say
     signal: str | None  # "USR2@30s"
@@ -99,6 +101,7 @@ def read_options(options: Mapping[str, Any]) -> Request:
         gpus=given.get("gpus"),
         shell=find_shell(values["shell"]),
         retries=values["retries"],
+        requeue_lost=values["requeue_lost"],
         backoff_s=values["backoff"],
         timeout_s=values["timeout"],
         notice_signal=notice_signal,
@@ -107,7 +110,7 @@ def read_options(options: Mapping[str, Any]) -> Request:
         outfile=os.path.abspath(given["outfile"]) if "outfile" in given else None,
         max_log_bytes=values["max_log"],
         priority=values["priority"],
-        not_before=_begin(given["begin"]) if "begin" in given else None,
+        **(_begin(given["begin"])._asdict() if "begin" in given else {}),
         held=bool(given.get("hold")),
         if_broken=given.get("if_broken", "skip"),
         preload=parse_modules(",".join(given["preload"])) if "preload" in given else None,
@@ -186,10 +189,10 @@ def _read_setting(key: str, value: Any) -> Any:
         raise UsageError(f"{key}={value!r}: {reason}" if reason[:1] == "'" else f"{key}={value!r} {reason}.") from None
 
 
-def _begin(when: str | datetime) -> float:
-    from duckrow.api.begin import parse_begin
+def _begin(when: str | datetime) -> Begin:
+    from duckrow.api.begin import Begin, parse_begin
 
-    return when.timestamp() if isinstance(when, datetime) else parse_begin(when)
+    return Begin(when.timestamp()) if isinstance(when, datetime) else parse_begin(when)
 
 
 def _after(after: After | None) -> list[Dependency]:

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from duckrow.api.listing import Filter
-from duckrow.api.log_ends import last_lines
+from duckrow.api.log_ends import LINE_SHOWN, last_lines
 from duckrow.api.metrics import FILE_NAME, last_metrics
 from duckrow.api.views import job_view
 from duckrow.core.lifecycle import Outcome
@@ -79,7 +79,7 @@ def what_went_wrong(row: Row) -> str:
     """The last line of the log; of a run that was ended from outside, how: its last line tells nothing of that."""
     if row["state"] != Outcome.FAILED:
         return str(row["state"])
-    said = last_lines(row["log"], 1) if row["log"] else []
+    said = last_lines(row["log"], 1, longest=LINE_SHOWN) if row["log"] else []
     if said:
         return said[-1]
     end = f"signal {row['signal']}" if row["signal"] is not None else f"exit {row['exit_code']}"

@@ -73,8 +73,9 @@ class Batches:
     # -- tending ----------------------------------------------------------------------------------------------
 
     def _tend_if_due(self, every_s: float, patience_s: float) -> None:
-        at, pause_s = self.store.last_asked()
-        if self._question is not None or time.time() - at >= max(every_s, pause_s):
+        asked_mono, pause_s = self.store.last_asked()
+        # One that has not come yet is of an earlier boot.
+        if self._question is not None or not 0 <= time.monotonic() - asked_mono < max(every_s, pause_s):
             self._tend(pause_s, patience_s)
 
     def _tend(self, pause_s: float, patience_s: float) -> None:
@@ -139,11 +140,14 @@ class Batches:
     def abandoned(self, ids: Sequence[int]) -> list[int]:
         """Those that wait in a batch for which nothing more is submitted, by what SLURM says now."""
         batch_of = {job_id: batch for job_id, (batch, _) in self.of_jobs(ids).items()}
-        began = time.time()
-        while batch_of and self.store.last_asked()[0] < began and time.time() < began + _ANSWER_S:
+        began = time.monotonic()
+        while batch_of and not self._asked_since(began) and time.monotonic() < began + _ANSWER_S:
             self.refresh(every_s=0.0)
             time.sleep(_LOOK_S)
         return [job_id for job_id, batch in batch_of.items() if batch in self.still]
+
+    def _asked_since(self, mono: float) -> bool:
+        return mono <= self.store.last_asked()[0] <= time.monotonic()
 
     def of_jobs(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Job -> (batch, run), of those that are runs of batches."""

@@ -35,9 +35,9 @@ def submit(task: Any, /, *args: Any, kwargs: Mapping[str, Any] | None = None, **
         submit(train, 0.1, kwargs={"epochs": 10}, gpus=1, retries=2)
 
     It is on disk when this returns. The daemon runs it when a device is free, and is started if none runs.
-    Options, as of `duckrow submit`: gpus, name, project, retries, backoff, timeout, signal, grace, env, cwd, shell,
-    priority, after, if_broken, begin, hold, outfile, max_log, preload, gpu_mem, total_gpu_mem, cpus, mem, mem_limit,
-    on, slurm.
+    Options, as of `duckrow submit`: gpus, name, project, retries, requeue_lost, backoff, timeout, signal, grace, env,
+    cwd, shell, priority, after, if_broken, begin, hold, outfile, max_log, preload, gpu_mem, total_gpu_mem, cpus, mem,
+    mem_limit, on, slurm.
     For a cluster: on="slurm", slurm={"partition": "dev", "time": "2h"}.
     """
     request = read_options(options)

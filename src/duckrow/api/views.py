@@ -36,6 +36,7 @@ class JobView:
     detail: str
     timeout_s: float | None = None
     retries: int = 0
+    requeue_lost: bool = False
     held: bool = False
     not_before: float | None = None
     eta_s: float | None = None  # until it will be done, as far as its like tell; None: unknown
@@ -78,6 +79,7 @@ def job_view(row: Any, now: float) -> JobView:
         detail=row["detail"],
         timeout_s=row["timeout_s"],
         retries=row["retries"],
+        requeue_lost=bool(row["requeue_lost"]),
         held=bool(row["held"]) and is_queued,
         not_before=row["not_before"] if is_queued else None,
         folder=None if row["folder"] is None else text(row["folder"]),

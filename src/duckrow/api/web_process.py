@@ -33,6 +33,7 @@ class WebServer:
 
 def announce(home: str, server: WebServer) -> int:
     """Say that this process serves; the lock is let go of when it ends, however it ends."""
+    os.makedirs(_folder_of(home), mode=0o700, exist_ok=True)
     path = f"{_folder_of(home)}/{server.port}.json"
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(fd, fcntl.LOCK_EX)
@@ -43,7 +44,11 @@ def announce(home: str, server: WebServer) -> int:
 
 def running_servers(home: str) -> list[WebServer]:
     """Those that live, the newest last."""
-    paths = sorted(os.scandir(_folder_of(home)), key=lambda file: file.stat().st_mtime)
+    try:
+        with os.scandir(_folder_of(home)) as found:
+            paths = sorted(found, key=lambda file: file.stat().st_mtime)
+    except OSError:
+        return []  # there was none yet
     return [server for path in paths if (server := _living(path.path)) is not None]
 
 
@@ -95,6 +100,4 @@ def end_beside_daemon(home: str) -> bool:
 
 
 def _folder_of(home: str) -> str:
-    path = f"{home}/web/servers"
-    os.makedirs(path, mode=0o700, exist_ok=True)
-    return path
+    return f"{home}/web/servers"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from duckrow.api.client import Client
+from duckrow.api.gpus import GpuView
 from duckrow.api.history import history_of
 from duckrow.core.decide import CORES, MEMORY
 from duckrow.core.explain import Holder, Waiting, explain
@@ -38,7 +39,8 @@ def why(client: Client, job_id: int) -> list[str]:
         return [f"it waits for a SLURM job of batch {host.name} to take it{note}; `duckrow batches` shows which run"]
     alive = is_alive(client.folder, host.id)
     history = history_of(client)
-    machine = _machine(client, host.id, now)
+    kept = GpuView(client).readings([host] if alive else [])
+    machine = _machine(client, host.id, kept)
     peaks = _peaks(client)
     room = {CORES: machine.cpus or 0, MEMORY: machine.mem_mb or 0}
     booked = Ledger()
@@ -87,21 +89,23 @@ def why(client: Client, job_id: int) -> list[str]:
             turn=_turn(facts),
             ahead=tuple((_turn(row), _ask(row, peaks)) for row in ahead),
             ahead_count=count,
+            ownerless_mb=_ownerless_mb(kept, now),
         )
     )
 
 
 _FRESH_S = 30.0  # an older reading says nothing of now
+_WORTH_TELLING_MB = 1024
 
 
-def _machine(client: Client, host_id: int, now: float) -> Machine:
+def _machine(client: Client, host_id: int, kept: Mapping[str, KeptReading]) -> Machine:
     """The host's machine, with what others use as it was last told."""
     base = client.hosts.machine(host_id)
-    kept = ReadingStore(client.database).readings()
+    mono = time.monotonic()
     foreign = {
         gpu: int(kept[gpu].told.get("foreign_mb") or 0)
         for gpu in base.total_mb
-        if gpu in kept and now - kept[gpu].at < _FRESH_S
+        if gpu in kept and 0 <= mono - kept[gpu].mono < _FRESH_S
     }
     pressure = {
         gpu: -(-(foreign.get(gpu, 0) + base.policy.margin_of(total)) * WHOLE // total)
@@ -116,6 +120,20 @@ def _machine(client: Client, host_id: int, now: float) -> Machine:
 def _ignored_mb(reading: KeptReading) -> int:
     """What those take who make a GPU no less idle."""
     return sum(process["mb"] or 0 for process in reading.told["processes"] if process.get("ignored"))
+
+
+def _ownerless_mb(readings: Mapping[str, KeptReading], now: float) -> dict[str, int]:
+    """Memory that stays without a process is told, and not waited for in silence."""
+    left = {}
+    for gpu, kept in readings.items():
+        told, processes = kept.told, kept.told["processes"]
+        used_mb = (told.get("total_mb") or 0) - (told.get("free_mb") or 0)
+        left_mb = used_mb - sum(process["mb"] or 0 for process in processes)
+        # What others use counts ours out; the driver keeps some for itself.
+        is_told = now - kept.at < _FRESH_S and all(process["mb"] is not None for process in processes)
+        if is_told and min(left_mb, int(told.get("foreign_mb") or 0)) >= _WORTH_TELLING_MB:
+            left[gpu] = left_mb
+    return left
 
 
 def _peaks(client: Client) -> dict[str, int]:

@@ -71,6 +71,11 @@ def say(message: str) -> None:
         pass
 
 
+def tell(sentence: str) -> None:
+    """A message for a person, with our name in front."""
+    say(f"duckrow: {sentence[:1].lower()}{sentence[1:]}")
+
+
 def say_changed(asked: Sequence[int], changed: Sequence[int], what: str) -> None:
     """How many jobs were changed, and which no longer wait."""
     late = [str(job_id) for job_id in asked if job_id not in set(changed)]

@@ -90,6 +90,11 @@ _PROJECT_HELP = "The project it belongs to.  [default: default]"
 
 _JOB_OPTIONS = [
     click.option("--retries", type=click.IntRange(0), help="How often to try again after a failure.  [default: 0]"),
+    click.option(
+        "--requeue-lost/--no-requeue-lost",
+        default=None,
+        help="Put it back into the queue if it is lost, as by a restart of the machine.",
+    ),
     click.option("--backoff", type=TIME, help="Wait before the first retry, then double it.  [default: 10s]"),
     click.option("--timeout", type=TIME_OR_NONE, help="End it after this time (90s, 30m, 2h, 1:30:00)."),
     click.option(
@@ -125,6 +130,7 @@ class JobOptions:
     name: str
     project: str
     retries: int
+    requeue_lost: bool
     backoff: float
     timeout: float | None
     notice: tuple[int | None, float]
@@ -187,6 +193,7 @@ class JobOptions:
             gpus=gpus,
             shell=find_shell(self.shell),
             retries=self.retries,
+            requeue_lost=self.requeue_lost,
             backoff_s=self.backoff,
             timeout_s=self.timeout,
             notice_signal=self.notice[0],

@@ -30,6 +30,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "cpus": int,
     "mem": (str, int),
     "retries": int,
+    "requeue_lost": bool,
     "priority": int,
     "timeout": (str, int, float),
     "env": dict,
@@ -54,7 +55,7 @@ def spec_of_line(
     job = _checked(line)
     options = _with_needs(options, job)
     spec = options.spec(job["command"], job.get("gpus", gpus))
-    for key in ("name", "project", "retries", "priority"):
+    for key in ("name", "project", "retries", "requeue_lost", "priority"):
         if key in job:
             setattr(spec, key, job[key])
     for key in ("cwd", "folder", "outfile"):
@@ -129,6 +130,8 @@ def _is_possible(key: str, value: Any) -> bool:
     if isinstance(value, str):
         is_path = key in ("cwd", "folder", "outfile")
         return _is_text(value) and not (is_path and (not value or "\0" in value))
+    if key == "requeue_lost":
+        return True
     if isinstance(value, int | float):
         return not isinstance(value, bool) and abs(value) <= _LARGEST
     return True

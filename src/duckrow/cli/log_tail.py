@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 
-from duckrow.api.log_ends import MOST_BYTES
+from duckrow.api.log_ends import MOST_BYTES, open_plain
 
 _CHUNK_BYTES = 1 << 16
+_NO_LOG = (errno.ENOENT, errno.EINVAL, errno.ENXIO)  # there is none, or a pipe or a device in its place
+_LONGEST_BYTES = 1 << 17  # of a line that is held until its end is there
 
 
 class GrowingLog:
@@ -19,7 +22,7 @@ class GrowingLog:
 
     def more(self) -> Iterator[bytes]:
         try:
-            with open(self.path, "rb") as file:
+            with open_plain(self.path) as file:
                 size = file.seek(0, os.SEEK_END)
                 if size < self._offset:  # cut in the middle by --max-log: go on from its end
                     self._offset = size
@@ -27,31 +30,51 @@ class GrowingLog:
                 while data := file.read(_CHUNK_BYTES):
                     self._offset += len(data)
                     yield data
-        except FileNotFoundError:
-            return
+        except OSError as error:
+            if error.errno not in _NO_LOG:
+                raise
 
 
 class GrowingLines:
-    """The same by whole lines, with progress bars folded."""
+    """The same by whole lines, with progress bars folded. However long the log and its lines, little is held."""
 
     def __init__(self, path: str, offset: int = 0) -> None:
         self._log = GrowingLog(path, offset)
         self._partial = b""
+        self._is_within = False  # the beginning of a long line was given away already
 
     def more(self, final: bool = False) -> list[str]:
-        return [line.decode("utf-8", "replace") for line in self.more_bytes(final)]
+        text = b"".join(self.more_bytes(b"", final)).decode("utf-8", "replace")
+        return text.removesuffix("\n").split("\n") if text else []
 
-    def more_bytes(self, final: bool = False) -> Iterator[bytes]:
-        """As it was written, but for what a progress bar has overwritten. However long the log, little is held."""
+    def more_bytes(self, prefix: bytes = b"", final: bool = False) -> Iterator[bytes]:
+        """To be written out, each line behind the prefix. As it was, but for what a progress bar has overwritten.
+
+        A line that does not end is given away in pieces, and then cannot be folded any more.
+        """
         for data in self._log.more():
+            if self._is_within and b"\n" not in data:
+                yield data
+                continue
             *lines, self._partial = (self._partial + data).split(b"\n")
             for line in lines:
-                yield _fold(line)
+                yield self._piece(prefix, line) + b"\n"
+                self._is_within = False
             if len(self._partial) > _CHUNK_BYTES:
-                self._partial = self._partial[max(self._partial.rstrip(b"\r").rfind(b"\r"), 0) :]
-        if final and self._partial:
-            yield _fold(self._partial)
-            self._partial = b""
+                self._partial = _overwritten_left_out(self._partial)
+            if len(self._partial) > _LONGEST_BYTES:
+                yield self._piece(prefix, self._partial)
+                self._partial, self._is_within = b"", True
+        if final and (self._partial or self._is_within):
+            yield self._piece(prefix, self._partial) + b"\n"
+            self._partial, self._is_within = b"", False
+
+    def _piece(self, prefix: bytes, text: bytes) -> bytes:
+        return text if self._is_within else prefix + _fold(text)
+
+
+def _overwritten_left_out(line: bytes) -> bytes:
+    return line[max(line.rstrip(b"\r").rfind(b"\r"), 0) :]
 
 
 def _fold(line: bytes) -> bytes:
@@ -61,7 +84,7 @@ def _fold(line: bytes) -> bytes:
 def offset_of_last_lines(path: str, count: int) -> int:
     """Where the last lines of a log begin."""
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             size = at = file.seek(0, os.SEEK_END)
             newlines = 0
             while at > max(size - MOST_BYTES, 0):
@@ -75,5 +98,5 @@ def offset_of_last_lines(path: str, count: int) -> int:
                         return begin + end + 1
                 at = begin
             return at
-    except FileNotFoundError:
+    except OSError:
         return 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from duckrow.cli.completing import is_completing, read_nothing
+from duckrow.cli.refusals import open_missing_streams, refused_by_click, refused_by_machine, say
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ def cli() -> None:
 def main() -> NoReturn:
     if is_completing():
         read_nothing()
+    open_missing_streams()
     code = run_cli(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -154,16 +156,18 @@ def run_cli(arguments: list[str]) -> int:
         sys.stdout.flush()
         return code
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return refused_by_click(error)
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except DuckrowError as error:
         if is_completing():
             return EXIT_OK  # what is half typed may well be wrong
-        print(f"duckrow: {error}", file=sys.stderr)
+        say(f"duckrow: {error}")
         return error.exit_code
     except BrokenPipeError:
         # Whoever read us has gone (`duckrow ls | head`); there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    except OSError as error:
+        say(f"duckrow: {refused_by_machine(error, arguments[0] if arguments else '')}")
         return EXIT_FAILED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from duckrow.api.log_ends import last_lines
+from duckrow.api.log_ends import LINE_SHOWN, last_lines
 from duckrow.cli.console import clean
 from duckrow.core.failure import essence
 from duckrow.core.job import LiveAttempt, shorten
@@ -78,7 +78,7 @@ class Report:
         for ending in self.failures:
             if ending.outcome is Outcome.KILLED and ending.detail == "interrupted":
                 continue
-            error = ending.detail or next(iter(last_lines(ending.attempt.log, 1)), "")
+            error = ending.detail or next(iter(last_lines(ending.attempt.log, 1, longest=LINE_SHOWN)), "")
             groups.setdefault((ending.reason(), essence(error)), []).append(ending)
         lines: list[str] = []
         shown = sorted(groups.items(), key=lambda group: -len(group[1]))
@@ -105,5 +105,5 @@ def _group_lines(reason: str, endings: list[Ending]) -> list[str]:
         ]
     if first.detail:
         lines.append(f"    | {clean(first.detail)}")
-    lines += [f"    | {clean(line)}" for line in last_lines(first.attempt.log, _LINES_SHOWN)]
+    lines += [f"    | {clean(line)}" for line in last_lines(first.attempt.log, _LINES_SHOWN, longest=LINE_SHOWN)]
     return lines

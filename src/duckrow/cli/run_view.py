@@ -28,7 +28,7 @@ class RunView(Observer):
     def __init__(self, tells_exit_codes: bool = True) -> None:
         self._tells_exit_codes = tells_exit_codes
         self.report = Report()
-        self.began = time.time()
+        self.began_mono = time.monotonic()
         self.run: Progress | None = None
         self.last_code: int | None = None  # how the last job ended, as a shell would say it
 
@@ -112,10 +112,10 @@ class FollowView(RunView):
 
 
 def _print_lines(prefix: str, log: GrowingLines, final: bool) -> None:
-    lines = log.more(final)
-    if lines:
-        sys.stdout.write("".join(f"{prefix}{line}\n" for line in lines))
-        sys.stdout.flush()
+    sys.stdout.flush()
+    for piece in log.more_bytes(prefix.encode(), final):
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
 
 
 class LiveView(RunView):
@@ -186,7 +186,7 @@ class LiveView(RunView):
         words = [f"{done}/{total}" if known_total else f"{done} done", f"{running} running"]
         if self.report.failed:
             words.append(f"{self.report.failed} failed")
-        words.append(format_duration(time.time() - self.began))
+        words.append(format_duration(time.monotonic() - self.began_mono))
         if known_total and done and done < total:
             per_job_s = self.report.total_s / done
             left_s = per_job_s * (total - done) / max(min(self.run.places, total), 1)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from duckrow.cli.console import say
+from duckrow.core.clock import Now
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from duckrow.core.failure import compact_ids
 from duckrow.core.inventory import WHOLE
@@ -69,7 +70,7 @@ def watch_runs(client: Client, ids: Sequence[int], view: RunView, max_failures: 
     finally:
         view.close()
     left = len(ids) - view.report.finished
-    say(f"duckrow: {view.report.headline(time.time() - view.began, left, 0, 0)}")
+    say(f"duckrow: {view.report.headline(time.monotonic() - view.began_mono, left, 0, 0)}")
     for line in view.report.failure_lines():
         say(line)
     if view.report.failed:
@@ -181,7 +182,8 @@ def _attempt_of(view: JobView, host_id: int) -> LiveAttempt:
         job=job,
         keeper="",
         holds=tuple((device, WHOLE) for device in view.devices) or (("cpu", WHOLE),),
-        started_at=view.started_at or view.ended_at or time.time(),
+        # Of another machine only the wall clock means something here.
+        started=Now(view.started_at or view.ended_at or time.time(), 0.0, 0.0),
         log=view.log or "",
         job_host_id=host_id,
         pid=view.pid,

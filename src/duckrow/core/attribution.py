@@ -18,7 +18,7 @@ class Tenant(NamedTuple):
 
     id: int
     holds: tuple[tuple[str, int], ...]
-    started_at: float
+    started_mono: float
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ def shares_by_change(
     `taken_mb`: what each attempt had by the reading before.
     """
     by_age = sorted(
-        (tenant for tenant in tenants if reading.device in tenant.devices), key=lambda tenant: tenant.started_at
+        (tenant for tenant in tenants if reading.device in tenant.devices), key=lambda tenant: tenant.started_mono
     )
     left = max(used_mb(reading) - before_us_mb, 0)
     ours: dict[int, int] = {}

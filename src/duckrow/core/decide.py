@@ -53,11 +53,11 @@ class Decision:
         self.starts: list[Start] = []
         self.notices: list[Notice] = []
         self.stops: list[Stop] = []
-        self.wake_at: float | None = None  # when to decide again, if nothing happens before
+        self.wake_mono: float | None = None  # when to decide again, if nothing happens before
 
 
 def decide(
-    now: float,
+    mono: float,
     live: Iterable[LiveAttempt],
     queue: Sequence[QueuedJob],
     seats: Sequence[Seat],
@@ -68,6 +68,7 @@ def decide(
 ) -> Decision:
     """What to start, and whom to warn or stop. `booked` is changed: it then holds the new starts too.
 
+    `mono`: the time, by the clock that measures limits and graces.
     `ask_of`: what a job asks for, with what is known of its like put in.
     """
     decision = Decision()
@@ -75,11 +76,11 @@ def decide(
     for attempt in live:
         if attempt.follows is not None:
             continue
-        if attempt.stop_began_at is not None:
-            _climb_ladder(attempt, now, decision)
-        elif attempt.deadline is not None:
-            _watch_limit(attempt, attempt.deadline, now, decision)
-    decision.starts = choose_starts(queue, seats, booked, room, Shadow(now, live), machine, ask_of)
+        if attempt.stop_began_mono is not None:
+            _climb_ladder(attempt, mono, decision)
+        elif attempt.deadline_mono is not None:
+            _watch_limit(attempt, attempt.deadline_mono, mono, decision)
+    decision.starts = choose_starts(queue, seats, booked, room, Shadow(mono, live), machine, ask_of)
     return decision
 
 
@@ -213,35 +214,35 @@ def choose_successors(
     return chosen
 
 
-def _climb_ladder(attempt: LiveAttempt, now: float, decision: Decision) -> None:
-    assert attempt.stop_began_at is not None
+def _climb_ladder(attempt: LiveAttempt, mono: float, decision: Decision) -> None:
+    assert attempt.stop_began_mono is not None
     if attempt.stop_step == 0:
         decision.stops.append(Stop(attempt, 1, attempt.stopped_for))
-        _wake(decision, now + attempt.job.grace_s)
+        _wake(decision, mono + attempt.job.grace_s)
     elif attempt.stop_step == 1:
-        kill_at = attempt.stop_began_at + attempt.job.grace_s
-        if now >= kill_at:
+        kill_mono = attempt.stop_began_mono + attempt.job.grace_s
+        if mono >= kill_mono:
             decision.stops.append(Stop(attempt, 2, attempt.stopped_for))
         else:
-            _wake(decision, kill_at)
+            _wake(decision, kill_mono)
 
 
-def _watch_limit(attempt: LiveAttempt, deadline: float, now: float, decision: Decision) -> None:
-    if now >= deadline:
+def _watch_limit(attempt: LiveAttempt, deadline: float, mono: float, decision: Decision) -> None:
+    if mono >= deadline:
         decision.stops.append(Stop(attempt, 1, Outcome.TIMED_OUT))
-        _wake(decision, now + attempt.job.grace_s)
+        _wake(decision, mono + attempt.job.grace_s)
         return
     _wake(decision, deadline)
     if attempt.job.notice_signal is None or attempt.noticed:
         return
     # A limit shorter than the notice is announced half-way, not at once.
-    notice_at = max(deadline - attempt.job.notice_s, (attempt.started_at + deadline) / 2)
-    if now >= notice_at:
+    notice_mono = max(deadline - attempt.job.notice_s, (attempt.started.mono + deadline) / 2)
+    if mono >= notice_mono:
         decision.notices.append(Notice(attempt))
     else:
-        _wake(decision, notice_at)
+        _wake(decision, notice_mono)
 
 
-def _wake(decision: Decision, at: float) -> None:
-    if decision.wake_at is None or at < decision.wake_at:
-        decision.wake_at = at
+def _wake(decision: Decision, mono: float) -> None:
+    if decision.wake_mono is None or mono < decision.wake_mono:
+        decision.wake_mono = mono

@@ -29,6 +29,12 @@ def _count(key: str, value: Any) -> int:
     return value
 
 
+def _flag(key: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"{key} must be true or false: {value!r}.")
+    return value
+
+
 def _seconds(key: str, value: Any) -> float:
     if isinstance(value, str):
         return parse_duration_s(value)
@@ -49,6 +55,7 @@ _RULES: dict[str, Callable[[str, Any], Any]] = {
     "gpus": _count,
     "shell": _text,
     "retries": _count,
+    "requeue_lost": _flag,
     "backoff_s": _seconds,
     "timeout_s": _seconds,
     "grace_s": _seconds,

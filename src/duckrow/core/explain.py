@@ -44,6 +44,7 @@ class Waiting(NamedTuple):
     ahead_count: int
     machine: Machine = BARE
     room: Mapping[str, int] = {}  # what is left of the machine's cores and memory
+    ownerless_mb: Mapping[str, int] = {}  # of each GPU, what the driver counts as used though no process has it
 
 
 def explain(job: Waiting) -> list[str]:
@@ -133,7 +134,14 @@ def _memory_reasons(job: Waiting, gpus: Sequence[str]) -> list[str]:
         free = format_mb(max(job.machine.free_mb(gpu, job.booked), 0))
         others = job.machine.foreign_mb.get(gpu, 0)
         told.append(f"GPU {gpu} has {free} free" + (f", others use {format_mb(others)} of it" if others else ""))
-    return [f"it needs {_wanted(job.ask)}", *told]
+    return [f"it needs {_wanted(job.ask)}", *told, *(_ownerless(job, gpu) for gpu in gpus if gpu in job.ownerless_mb)]
+
+
+def _ownerless(job: Waiting, gpu: str) -> str:
+    return (
+        f"{format_mb(job.ownerless_mb[gpu])} of GPU {gpu} belong to no process that can be seen: one outside this "
+        "container has them, or a reset frees them (nvidia-smi --gpu-reset)"
+    )
 
 
 def _is_unread(machine: Machine, gpu: str) -> bool:

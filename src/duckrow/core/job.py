@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from duckrow.core.clock import Now
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.needs import NO_NEEDS, Needs, check_needs
@@ -47,6 +48,7 @@ class JobSpec:
     gpus: int | None = None  # None: one device, a GPU where there are GPUs; 0: a CPU slot
     shell: str = DEFAULT_SHELL
     retries: int = 0
+    requeue_lost: bool = False  # when an attempt is lost, as by a restart of the machine, without using up a retry
     backoff_s: float = DEFAULT_BACKOFF_S
     timeout_s: float | None = None
     notice_signal: int | None = DEFAULT_NOTICE_SIGNAL  # sent notice_s before the time limit; None: no notice
@@ -55,7 +57,8 @@ class JobSpec:
     outfile: str | None = None
     max_log_bytes: int | None = None
     priority: int = DEFAULT_PRIORITY
-    not_before: float | None = None  # --begin
+    not_before: float | None = None  # --begin 18:00, by the wall clock
+    delay_s: float | None = None  # --begin +2h, from when it is submitted
     held: bool = False
     if_broken: str = "skip"  # when a job before it ends in the wrong way: skip it, or let it wait
     array_index: int | None = None
@@ -114,6 +117,8 @@ class QueuedJob(NamedTuple):
     needs: str | None = None  # as the store keeps them
     priority: int = DEFAULT_PRIORITY
     created_at: float = 0.0
+    requeue_lost: int = 0  # whether
+    losses: int = 0  # attempts in a row that were lost
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -130,7 +135,7 @@ class LiveAttempt:
     job: QueuedJob
     keeper: str
     holds: tuple[tuple[str, int], ...]  # (device, share in millionths)
-    started_at: float
+    started: Now
     log: str
     job_host_id: int
     state: State = State.STARTING
@@ -141,7 +146,7 @@ class LiveAttempt:
     stopped_for: Outcome | None = None  # why it is being stopped, if it is
     lost_because: str = ""  # nobody saw how its first process ended
     left_behind: str = ""  # what was still running when that had ended, in words
-    stop_began_at: float | None = None
+    stop_began_mono: float | None = None
     stop_step: int = 0  # how far the kill ladder went: 0 nothing, 1 SIGTERM, 2 SIGKILL
     # What the kernel said, while leftover processes keep the attempt from being done.
     exit_code: int | None = None
@@ -154,8 +159,13 @@ class LiveAttempt:
         self.id = self.job.id * ATTEMPTS_PER_JOB + self.number
 
     @property
-    def deadline(self) -> float | None:
-        return None if self.job.timeout_s is None else self.started_at + self.job.timeout_s
+    def started_at(self) -> float:
+        """To show to people."""
+        return self.started.wall
+
+    @property
+    def deadline_mono(self) -> float | None:
+        return None if self.job.timeout_s is None else self.started.mono + self.job.timeout_s
 
 
 def name_of_command(command: str) -> str:

@@ -17,12 +17,15 @@ FOREIGN_WINDOW_S = 60.0
 FRESH_S = 2.0
 """An older reading says nothing of now. While a job waits for memory there is one twice a second."""
 
+LOOK_S = 5.0
+"""For so long a host reads the GPUs, each time that somebody asks it to."""
+
 NOTICEABLE_MB = 1200
 """The driver keeps some memory of every GPU for itself: so much is not taken for a colleague."""
 
 
 class Observation:
-    """All that has been read of the GPUs of one host."""
+    """All that has been read of the GPUs of one host. All times here are monotonic."""
 
     def __init__(self) -> None:
         self.uses: dict[int, Use] = {}  # attempt -> what it takes
@@ -68,8 +71,8 @@ class Observation:
         if not shares.ours:
             self._before_us[device] = used_mb(reading)
         history = self._foreign.setdefault(device, deque())
-        history.append((reading.at, shares.strangers_mb))
-        while history[0][0] < reading.at - FOREIGN_WINDOW_S:
+        history.append((reading.mono, shares.strangers_mb))
+        while history[0][0] < reading.mono - FOREIGN_WINDOW_S:
             history.popleft()
         self._ignored[device] = shares.ignored_mb
         self._passing[device] = shares.nobodys_mb + max(shares.kin_mb - booked * total_mb // WHOLE, 0)
@@ -82,14 +85,14 @@ class Observation:
         guessed: set[int],
     ) -> None:
         busy = {reading.device: reading.utilization for reading in readings if reading.free_mb is not None}
-        at = max((reading.at for reading in readings), default=0.0)
+        mono = max((reading.mono for reading in readings), default=0.0)
         for tenant in tenants:
             read = [device for device in tenant.devices if device in busy]
             if not read:
                 continue
             known = [value for device in read if (value := busy[device]) is not None]
-            use = self.uses.setdefault(tenant.id, Use(tenant.started_at))
-            use.note(at, taken[tenant.id], sum(known) / len(known) if known else None)
+            use = self.uses.setdefault(tenant.id, Use(tenant.started_mono))
+            use.note(mono, taken[tenant.id], sum(known) / len(known) if known else None)
             use.is_guess = use.is_guess or tenant.id in guessed
 
     def _taken_mb(self, device: str) -> dict[int, int]:
@@ -99,46 +102,46 @@ class Observation:
         """The attempt is over; what is known of it."""
         return self.uses.pop(tenant_id, None)
 
-    def mistrust(self, devices: Iterable[str], now: float) -> None:
+    def mistrust(self, devices: Iterable[str], mono: float) -> None:
         """Something has ended there: what was read before says nothing of what is free now."""
         for device in devices:
-            self._stale[device] = max(now, self._stale.get(device, 0.0))
+            self._stale[device] = max(mono, self._stale.get(device, 0.0))
 
     # -- telling ----------------------------------------------------------------------------------------------
 
-    def foreign_mb(self, device: str, now: float) -> int:
+    def foreign_mb(self, device: str, mono: float) -> int:
         """What is not ours: the most that others have used of late, and what is used only now."""
-        return self._in_the_way_mb(device, now) + self._ignored.get(device, 0)
+        return self._in_the_way_mb(device, mono) + self._ignored.get(device, 0)
 
-    def _in_the_way_mb(self, device: str, now: float) -> int:
+    def _in_the_way_mb(self, device: str, mono: float) -> int:
         """The same without those who make a GPU no less idle."""
         history = self._foreign.get(device, ())
         last = [mb for _, mb in history][-1:]
-        of_late = [mb for at, mb in history if at >= now - FOREIGN_WINDOW_S]
+        of_late = [mb for at, mb in history if at >= mono - FOREIGN_WINDOW_S]
         return max(of_late or last, default=0) + self._passing.get(device, 0)
 
-    def is_known(self, device: str, now: float) -> bool:
+    def is_known(self, device: str, mono: float) -> bool:
         reading = self.readings.get(device)
-        return reading is not None and reading.free_mb is not None and not self.is_outdated([device], now)
+        return reading is not None and reading.free_mb is not None and not self.is_outdated([device], mono)
 
-    def is_outdated(self, devices: Iterable[str], now: float) -> bool:
+    def is_outdated(self, devices: Iterable[str], mono: float) -> bool:
         """Whether one of them was not read of late, or since something changed there; one that says nothing was."""
-        read_at = {device: reading.at for device, reading in self.readings.items()}
-        return any(read_at.get(device, 0.0) <= max(self._stale.get(device, 0.0), now - FRESH_S) for device in devices)
+        read = {device: reading.mono for device, reading in self.readings.items()}
+        return any(read.get(device, 0.0) <= max(self._stale.get(device, 0.0), mono - FRESH_S) for device in devices)
 
-    def machine(self, base: Machine, tenants: Sequence[Tenant], watched: Iterable[str], now: float) -> Machine:
+    def machine(self, base: Machine, tenants: Sequence[Tenant], watched: Iterable[str], mono: float) -> Machine:
         """The machine as it is now. Of a GPU that is watched and says nothing, nothing is free."""
         pressure: dict[str, int] = {}
         foreign: dict[str, int] = {}
         for device in watched:
             total_mb = base.total_mb.get(device)
-            if total_mb is None or not self.is_known(device, now):
+            if total_mb is None or not self.is_known(device, mono):
                 pressure[device] = WHOLE
                 foreign[device] = max(total_mb or 0, NOTICEABLE_MB)  # nor is it taken for idle
                 continue
-            foreign[device] = self._in_the_way_mb(device, now)
+            foreign[device] = self._in_the_way_mb(device, mono)
             over_mb = sum(self._over_mb(tenant, device, total_mb) for tenant in tenants)
-            beyond_mb = self.foreign_mb(device, now) + over_mb + base.policy.margin_of(total_mb)
+            beyond_mb = self.foreign_mb(device, mono) + over_mb + base.policy.margin_of(total_mb)
             pressure[device] = -(-beyond_mb * WHOLE // total_mb)
         noticeable = {device: mb for device, mb in foreign.items() if mb >= NOTICEABLE_MB}
         return base._replace(pressure=pressure, foreign_mb=noticeable)

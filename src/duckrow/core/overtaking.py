@@ -85,7 +85,10 @@ class Front:
 
 
 class Shadow:
-    """When a job that waits will have its devices, if everything that runs uses its time limit to the full."""
+    """When a job that waits will have its devices, if everything that runs uses its time limit to the full.
+
+    All times here are monotonic, as time limits are.
+    """
 
     def __init__(self, now: float, live: Iterable[LiveAttempt]) -> None:
         self.now = now
@@ -110,7 +113,7 @@ class Shadow:
     def _ends(self) -> Iterator[tuple[float, Holds]]:
         """When each that has a limit will have ended at the latest."""
         for attempt in self._live:
-            began = attempt.deadline if attempt.stop_began_at is None else attempt.stop_began_at
+            began = attempt.deadline_mono if attempt.stop_began_mono is None else attempt.stop_began_mono
             if began is not None and attempt.follows is None:
                 yield began + attempt.job.grace_s, attempt.holds
         for job, holds in self._started:

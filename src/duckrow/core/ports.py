@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
+from duckrow.core.clock import Now
 from duckrow.core.job import LiveAttempt
 from duckrow.core.retry import Verdict
 
@@ -144,6 +145,9 @@ class Progress(Protocol):
 class Reactor(Protocol):
     """Who sleeps until something happens, and then calls."""
 
+    def now(self) -> Now:
+        """The one place where the scheduler and its engines read the clocks."""
+
     def watch(self, fd: int, call: Callable[[], None]) -> None: ...
 
     def unwatch(self, fd: int) -> None: ...
@@ -174,7 +178,8 @@ class Reading(NamedTuple):
     """What a GPU says of itself at one moment. None: it does not say; that is never taken for nothing."""
 
     device: str
-    at: float
+    at: float  # to show to people
+    mono: float  # how old it is
     total_mb: int | None
     free_mb: int | None
     utilization: int | None  # percent of the time in which it was busy

@@ -126,6 +126,9 @@ SETTINGS = (
     Setting("job", "project", "name", _project, DEFAULT_PROJECT, "The project that jobs belong to."),
     Setting("job", "priority", "number", _whole(), DEFAULT_PRIORITY, "Higher starts first."),
     Setting("job", "retries", "number", _whole(0), 0, "How often to try again after a failure."),
+    Setting(
+        "job", "requeue_lost", "true or false", _yes_or_no, False, "Queue a lost job again (a restart of the machine)."
+    ),
     Setting("job", "backoff", "time", _TIME, "10s", "Wait before the first retry, then double it."),
     Setting("job", "timeout", "time", _LIMIT, None, "End a job after this time; none for no limit."),
     Setting("job", "signal", "signal@time", _text, "USR2@30s", "Warn a job so long before its time limit, or none."),
@@ -142,6 +145,9 @@ SETTINGS = (
     Setting("daemon", "slots", *_SLOTS, "CPU slots of the daemon, likewise."),
     Setting("daemon", "jobs_per_gpu", *_SHARES, "How many jobs of the daemon may share a GPU, likewise."),
     Setting("daemon", "ignore_processes", *_IGNORED, "The same for the daemon."),
+    Setting(
+        "daemon", "keep", "time", _LIMIT, None, "Forget jobs that have been done for longer, with their logs; or none."
+    ),
     Setting("ui", "color", "word", _choice("auto", "always", "never"), "auto", "Colours: auto, always, never."),
 )
 SECTIONS = tuple(dict.fromkeys(setting.section for setting in SETTINGS))

@@ -1,4 +1,7 @@
-"""What one attempt takes of its GPUs over time: now, at most, on average, and whether that can be trusted."""
+"""What one attempt takes of its GPUs over time: now, at most, on average, and whether that can be trusted.
+
+All times here are monotonic.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ Point = tuple[float, int, int]
 
 
 class Use:
-    def __init__(self, started_at: float) -> None:
-        self._started_at = started_at
+    def __init__(self, started_mono: float) -> None:
+        self._started_mono = started_mono
         self._recent: deque[tuple[float, int, float | None]] = deque()  # (when, MB, percent), enough to tell if flat
         self.mb: dict[str, int] = {}  # on each GPU, by the last reading
         self.peak_mb = 0  # on the GPU where it took most
@@ -29,16 +32,16 @@ class Use:
         self.curve: list[Point] = []  # never more than a few hundred points
         self._step_s = 0.0  # the curve has no two points nearer than this
 
-    def note(self, at: float, mb: Mapping[str, int], busy: float | None) -> None:
+    def note(self, mono: float, mb: Mapping[str, int], busy: float | None) -> None:
         self.mb = dict(mb)
         most = max(mb.values(), default=0)
         self.peak_mb = max(self.peak_mb, most)
-        self._recent.append((at, most, busy))
-        while self._recent and self._recent[0][0] < at - _IDLE_FLAT_S - FLAT_S:
+        self._recent.append((mono, most, busy))
+        while self._recent and self._recent[0][0] < mono - _IDLE_FLAT_S - FLAT_S:
             self._recent.popleft()
         if busy is not None:
             self._busy_sum, self._busy_count = self._busy_sum + busy, self._busy_count + 1
-        self._draw(at - self._started_at, most, busy)
+        self._draw(mono - self._started_mono, most, busy)
 
     def resume(self, curve: Sequence[Point]) -> None:
         """Go on with what an earlier host has seen."""
@@ -47,10 +50,10 @@ class Use:
         self._busy_sum, self._busy_count = float(sum(busy for _, _, busy in curve)), len(curve)
         self._step_s = curve[-1][0] / _CURVE_POINTS if curve else 0.0
 
-    def is_flat(self, now: float) -> bool:
+    def is_flat(self, mono: float) -> bool:
         """Whether it has taken memory, and no more of it for a while."""
-        is_idle = all(busy == 0 for at, _, busy in self._recent if at >= now - FLAT_S)
-        since = now - (_IDLE_FLAT_S if is_idle else FLAT_S)
+        is_idle = all(busy == 0 for at, _, busy in self._recent if at >= mono - FLAT_S)
+        since = mono - (_IDLE_FLAT_S if is_idle else FLAT_S)
         window = [mb for at, mb, _ in self._recent if at >= since]
         if len(window) < 3 or self._recent[0][0] > since or min(window) == 0:
             return False

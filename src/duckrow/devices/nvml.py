@@ -140,6 +140,7 @@ def _reading(nvml: Any, name: str, handle: Any) -> Reading:
     return Reading(
         device=name,
         at=time.time(),
+        mono=time.monotonic(),
         total_mb=total_mb,
         free_mb=free_mb,
         utilization=int(busy.gpu) if busy is not None and 0 <= busy.gpu <= 100 else None,
@@ -178,7 +179,7 @@ def _processes(nvml: Any, handle: Any) -> tuple[ProcessUse, ...] | None:
 
 
 def _silent(name: str, problem: str) -> Reading:
-    return Reading(name, time.time(), None, None, None, None, None, problem)
+    return Reading(name, time.time(), time.monotonic(), None, None, None, None, None, problem)
 
 
 def _ask(nvml: Any, question: Any, *about: Any) -> Any:

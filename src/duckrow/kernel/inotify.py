@@ -1,31 +1,76 @@
-"""Being told by the kernel that a file was changed, removed or moved away."""
+"""Being told by the kernel that files were made, removed, renamed or changed (inotify)."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import struct
 
-_IN_MODIFY, _IN_ATTRIB, _IN_DELETE_SELF, _IN_MOVE_SELF = 0x2, 0x4, 0x400, 0x800
-_IN_NONBLOCK, _IN_CLOEXEC = os.O_NONBLOCK, os.O_CLOEXEC
+MODIFIED = 0x2
+_MOVED_FROM, _MOVED_TO, _CREATED, _DELETED = 0x40, 0x80, 0x100, 0x200
+_SELF_DELETED, _SELF_MOVED, _ATTRIBUTES = 0x400, 0x800, 0x4
+NAMES = _MOVED_FROM | _MOVED_TO | _CREATED | _DELETED | _SELF_DELETED | _SELF_MOVED
+"""What happens to the names in a folder, and to the folder itself."""
+ONE_FILE = MODIFIED | _SELF_DELETED | _SELF_MOVED | _ATTRIBUTES
+"""What happens to one file."""
+
+_EVENT = struct.Struct("iIII")  # watch, what, cookie, length of the name
+_EVENTS_BYTES = 1 << 16
+
+
+class Inotify:
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self.fd < 0:
+            raise OSError(ctypes.get_errno(), "inotify cannot be used")
+
+    def add(self, path: str, mask: int) -> None:
+        """Watch a file or a folder; the same one again changes nothing."""
+        if self._libc.inotify_add_watch(self.fd, os.fsencode(path), mask) < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), path)
+
+    def read(self) -> set[str]:
+        """The names in folders that something happened to; '' for a file or folder itself."""
+        try:
+            data = os.read(self.fd, _EVENTS_BYTES)
+        except BlockingIOError:
+            return set()
+        names: set[str] = set()
+        at = 0
+        while at < len(data):
+            length = _EVENT.unpack_from(data, at)[3]
+            at += _EVENT.size
+            names.add(os.fsdecode(data[at : at + length].rstrip(b"\0")))
+            at += length
+        return names
+
+    def close(self) -> None:
+        os.close(self.fd)
 
 
 class FileWatch:
-    """`fd` becomes readable when one of the files is not as it was; None where the kernel has none left to give."""
+    """`fd` becomes readable when one of some files is not as it was; None where the kernel has none left to give."""
 
     def __init__(self) -> None:
-        self._libc = ctypes.CDLL(None, use_errno=True)
-        fd = self._libc.inotify_init1(_IN_NONBLOCK | _IN_CLOEXEC)
-        self.fd: int | None = fd if fd >= 0 else None
+        try:
+            self._inotify: Inotify | None = Inotify()
+        except OSError:
+            self._inotify = None
+
+    @property
+    def fd(self) -> int | None:
+        return None if self._inotify is None else self._inotify.fd
 
     def add(self, path: str) -> None:
-        if self.fd is not None:
-            mask = _IN_MODIFY | _IN_ATTRIB | _IN_DELETE_SELF | _IN_MOVE_SELF
-            self._libc.inotify_add_watch(self.fd, os.fsencode(path), mask)
+        try:
+            if self._inotify is not None:
+                self._inotify.add(path, ONE_FILE)
+        except OSError:
+            pass  # it is not there
 
     def hush(self) -> None:
         """Take in what was told so far."""
-        try:
-            while self.fd is not None and os.read(self.fd, 1 << 16):
-                pass
-        except BlockingIOError:
+        while self._inotify is not None and self._inotify.read():
             pass

@@ -74,6 +74,7 @@ def our_pid_space() -> PidSpace:
     return PidSpace(boot_id(), _namespace())
 
 
+@functools.cache
 def boot_id() -> str:
     """Names this boot of the machine: processes of an earlier one are all gone."""
     try:

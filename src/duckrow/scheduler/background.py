@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 
-from duckrow.core.errors import DuckrowError
+from duckrow.core.errors import DuckrowError, StateError
 from duckrow.core.inventory import Seat
 from duckrow.core.units import plural
 from duckrow.devices.discover import offer_of
@@ -19,11 +20,14 @@ from duckrow.scheduler.choice import DeviceChoice, keep, remembered
 from duckrow.scheduler.daemon import serve
 from duckrow.scheduler.host import AlreadyRunning
 from duckrow.store.database import Database
-from duckrow.store.folder import Folder, state_folder
+from duckrow.store.folder import Folder, permission_hint, state_folder
 from duckrow.store.hosts import DAEMON, HostStore, is_alive, seats_from
 
+READY, TAKEN = b"ready", b"taken"  # what a daemon tells whoever has started it; TAKEN: another one was quicker
+_OTHERS_S = 30.0
 
-def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool) -> None:
+
+def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool, keep_s: float | None = None) -> None:
     """Be the daemon. Without `dispatch` it only looks after what runs."""
     if os.environ.get(TAG) == DAEMON_TAG:
         leave_attempt_group()  # a job may have started it, and would end it
@@ -42,25 +46,52 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool) 
     database.close()
     link = fork_host(folder.keepers, speaks=False)
     try:
-        serve(folder, offer, link, ready, dispatch)
+        serve(folder, offer, link, ready, dispatch, keep_s)
     except AlreadyRunning as error:
         link.journal.remove()
         raise AlreadyRunning(f"There is a daemon already. {error}") from None
 
 
-def launch(choice: DeviceChoice, python: str, dispatch: bool) -> tuple[int | None, bool]:
-    """Start a daemon in the background unless one runs; its PID, and whether it is new."""
+def launch(choice: DeviceChoice, python: str, dispatch: bool, keep_s: float | None = None) -> tuple[int | None, bool]:
+    """Start a daemon in the background unless one runs; its PID, and whether it is new.
+
+    One that somebody else starts meanwhile is as good, and one that is ending is waited for.
+    """
     folder = state_folder()
     hosts = HostStore(Database(folder))
-    if is_alive(folder, DAEMON):
-        return hosts.get(DAEMON).pid, False
+    deadline = time.monotonic() + _OTHERS_S
+    while True:
+        if _is_ready(folder, hosts, deadline):
+            return hosts.get(DAEMON).pid, False
+        news, said, code = _start(folder, [*choice.words(), *_other_words(dispatch, keep_s)], python)
+        if news == READY:
+            return hosts.get(DAEMON).pid, True
+        if news != TAKEN or time.monotonic() > deadline:
+            raise DuckrowError(said or f"The daemon ended at once, with exit code {code}.")
+
+
+def _is_ready(folder: Folder, hosts: HostStore, deadline: float) -> bool:
+    """Whether there is a daemon; one that has only begun, or is ending, is given time to do so."""
+    while is_alive(folder, DAEMON):
+        row = hosts.get(DAEMON)
+        if (row.started_at is not None and row.ended_at is None) or time.monotonic() > deadline:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def _other_words(dispatch: bool, keep_s: float | None) -> list[str]:
+    return [*([] if dispatch else ["--no-dispatch"]), *([] if keep_s is None else ["--keep", f"{keep_s}s"])]
+
+
+def _start(folder: Folder, words: Sequence[str], python: str) -> tuple[bytes, str, int]:
+    """Start it and hear what it has to tell us; what it has logged and its exit code, if it has ended."""
+    log = _open_log(folder)
     reading, writing = os.pipe()
-    log = os.open(folder.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     log_began = os.fstat(log).st_size
     try:
         process = subprocess.Popen(
-            [python, "-m", "duckrow", "up", "--foreground", "--ready-fd", str(writing), *choice.words()]
-            + ([] if dispatch else ["--no-dispatch"]),
+            [python, "-m", "duckrow", "up", "--foreground", "--ready-fd", str(writing), *words],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -72,18 +103,24 @@ def launch(choice: DeviceChoice, python: str, dispatch: bool) -> tuple[int | Non
     finally:
         os.close(writing)
         os.close(log)
-    with open(reading, "rb") as news:
-        is_ready = news.read() == b"ready"
-    if is_ready:
+    with open(reading, "rb") as file:
+        news = file.read()
+    if news == READY:
         process.returncode = 0  # it is not ours to wait for
-        return hosts.get(DAEMON).pid, True
-    process.wait()
-    if is_alive(folder, DAEMON):  # another one, started at the same moment, was quicker
-        return hosts.get(DAEMON).pid, False
+        return news, "", 0
+    code = process.wait()
     with open(folder.daemon_log, "rb") as file:
         file.seek(log_began)
-        said = file.read().decode("utf-8", "replace").strip().removeprefix("duckrow: ")
-    raise DuckrowError(said or f"The daemon ended at once, with exit code {process.returncode}.")
+        return news, file.read().decode("utf-8", "replace").strip().removeprefix("duckrow: "), code
+
+
+def _open_log(folder: Folder) -> int:
+    try:
+        return os.open(folder.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as error:
+        raise StateError(
+            f"{folder.daemon_log} cannot be written: {error.strerror}. {permission_hint(folder)}"
+        ) from None
 
 
 def _own_environment(folder: Folder) -> dict[str, str]:

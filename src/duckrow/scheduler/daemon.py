@@ -13,6 +13,8 @@ from duckrow.devices.discover import Offer
 from duckrow.engines.local.keeper_link import KeeperLink
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.own_files import FilesLost
+from duckrow.scheduler.retention import Retention
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON
@@ -28,18 +30,29 @@ class _LogTrouble(Observer):
         _log("All is well again.")
 
 
+def _stamp() -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S")
+
+
 def _log(sentence: str) -> None:
-    stamp = time.strftime("%Y-%m-%d %H:%M:%S")
     try:
-        os.write(2, f"{stamp} {sentence}\n".encode("utf-8", "replace"))
+        os.write(2, f"{_stamp()} {sentence}\n".encode("utf-8", "replace"))
     except OSError:
         pass  # a full disk must not end the daemon
 
 
-def serve(folder: Folder, offer: Offer, link: KeeperLink, ready: Callable[[], None], dispatch: bool = True) -> None:
+def serve(
+    folder: Folder,
+    offer: Offer,
+    link: KeeperLink,
+    ready: Callable[[], None],
+    dispatch: bool = True,
+    keep_s: float | None = None,
+) -> None:
     """Run until SIGTERM or SIGINT. What runs then goes on, and is found again by the next daemon.
 
-    SIGQUIT (`duckrow down --kill`) ends what runs too. Without `dispatch` nothing is started.
+    SIGQUIT (`duckrow down --kill`) ends what runs too. Without `dispatch` nothing is started. `keep_s`: jobs that have
+    been done for longer are forgotten.
     """
     database = Database(folder, durable=False)
     host = Host(folder, database, DAEMON)
@@ -48,7 +61,7 @@ def serve(folder: Folder, offer: Offer, link: KeeperLink, ready: Callable[[], No
     ends_with_its_jobs = False
     asked_to_end: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.reactor.on_signal(number, lambda number=number: asked_to_end.append(number))  # type: ignore[misc]
+        loop.signals.on(number, lambda number=number: asked_to_end.append(number))  # type: ignore[misc]
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def end_all() -> None:
@@ -57,13 +70,22 @@ def serve(folder: Folder, offer: Offer, link: KeeperLink, ready: Callable[[], No
         loop.dispatching = False
         loop.stop_all = 1
 
-    loop.reactor.on_signal(signal.SIGQUIT, end_all)
+    loop.signals.on(signal.SIGQUIT, end_all)
     loop.begin()
     loop.turn(0)
     _log(f"The daemon runs as process {os.getpid()} over {plural(len(offer.seats), 'seat')}.")
     ready()
-    while not asked_to_end and not (ends_with_its_jobs and not loop.live):
-        loop.turn()
+    retention = None if keep_s is None else Retention(folder, keep_s, _log)
+    if retention is not None:
+        retention.begin()
+    try:
+        while not asked_to_end and not (ends_with_its_jobs and not loop.live):
+            loop.turn()
+    except FilesLost as error:
+        raise FilesLost(f"{_stamp()} {error}") from None
+    finally:
+        if retention is not None:
+            retention.close()
     running = len(loop.live)
     loop.close()
     _log(f"The daemon ends; {plural(running, 'running job')} still there." if running else "The daemon ends.")

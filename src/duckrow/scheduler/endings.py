@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from duckrow.core.clock import Now
 from duckrow.core.inventory import CPU
 from duckrow.core.job import LiveAttempt
 from duckrow.core.lifecycle import Outcome, State, left_behind, outcome_of
@@ -27,7 +28,7 @@ class Endings:
         self.kernel_kills = KernelKills()
         self.freed = False  # whether other hosts have something to gain from them
 
-    def settle(self, reports: Sequence[Report], now: float) -> None:
+    def settle(self, reports: Sequence[Report], now: Now) -> None:
         self.told = []
         ended = {report.attempt_id for report in reports if not isinstance(report, Started)}
         for report in reports:
@@ -56,43 +57,44 @@ class Endings:
                     else:
                         self._finish(attempt, now)
                 case NeverBegan():
-                    self._unstart(attempt, None, now, "it had not begun when the scheduler ended")
+                    self._unstart(attempt, 0.0, now, "it had not begun when the scheduler ended")
                 case NotStarted(_, reason, try_later):
                     self._not_started(attempt, reason, try_later, now)
 
-    def _saw_start(self, attempt: LiveAttempt, now: float, ended: set[int]) -> None:
+    def _saw_start(self, attempt: LiveAttempt, now: Now, ended: set[int]) -> None:
         if attempt.id not in ended and attempt.state is State.STARTING:
-            self._store.running(attempt, now)
+            self._store.running(attempt, now.wall)
         elif attempt.stop_step == 1:
             attempt.stop_step = 0  # it was asked to end before it was there to hear it: ask again
 
-    def _begin_clearing(self, attempt: LiveAttempt, leftovers: Sequence[str], now: float) -> None:
+    def _begin_clearing(self, attempt: LiveAttempt, leftovers: Sequence[str], now: Now) -> None:
         """The job's own process has ended; what it left behind is ended too before its devices are free."""
         self._store.note_exit(attempt)
-        if attempt.stop_began_at is None:
+        if attempt.stop_began_mono is None:
             attempt.left_behind = left_behind(leftovers)
             self._store.stopping(attempt, None, now, attempt.left_behind)
-            attempt.stop_began_at = now
+            attempt.stop_began_mono = now.mono
         if attempt.stop_step < 2:
             attempt.stop_step = 0
 
-    def _finish(self, attempt: LiveAttempt, now: float, outcome: Outcome | None = None, detail: str = "") -> None:
+    def _finish(self, attempt: LiveAttempt, now: Now, outcome: Outcome | None = None, detail: str = "") -> None:
         if outcome is None:
             outcome = outcome_of(attempt.exit_code, attempt.signal, attempt.stopped_for)
             if attempt.lost_because and outcome is not Outcome.KILLED:
                 outcome = Outcome.LOST
         detail = detail or attempt.lost_because or attempt.left_behind
-        at = attempt.exited_at or now
-        lasted_s = at - attempt.started_at
+        at = attempt.exited_at or now.wall
+        # By the clock that nobody sets, less what has passed since it was seen to end.
+        lasted_s = max(now.mono - attempt.started.mono - max(now.wall - at, 0.0), 0.0)
         wanted_dead = attempt.stopped_for is Outcome.KILLED
-        use = self._loop.watch.ended(attempt, outcome is Outcome.SUCCEEDED, now)
+        use = self._loop.watch.ended(attempt, outcome is Outcome.SUCCEEDED, now.mono)
         if use is not None:
             self._store.note_use(attempt, use)
         if outcome is Outcome.SUCCEEDED:
             self._loop.sharing.succeeded(attempt)
         verdict = None if outcome is Outcome.SUCCEEDED else self._lesson(attempt, outcome, use)
         if verdict is None:
-            verdict = after_end(attempt.job, outcome, attempt.exit_code, lasted_s, now, wanted_dead, detail)
+            verdict = after_end(attempt.job, outcome, attempt.exit_code, lasted_s, wanted_dead, detail)
         self._loop.lines.note_pace(lasted_s)
         self._close(attempt, verdict, at, now)
 
@@ -101,30 +103,30 @@ class Endings:
 
         return Lessons(self._loop).after(attempt, outcome, use)
 
-    def _close(self, attempt: LiveAttempt, verdict: Verdict, at: float, now: float) -> None:
+    def _close(self, attempt: LiveAttempt, verdict: Verdict, at: float, now: Now) -> None:
         self._store.finish_attempt(attempt, verdict.outcome, at, verdict.detail)
         if verdict.again:
             self._store.requeue_job(attempt.job, attempt.state, verdict, now)
-            self._loop.comes_back(verdict.not_before)
+            self._loop.comes_back(verdict.wait_s, now)
         elif self._store.finish_job(attempt.job.id, attempt.state, verdict.outcome, at, verdict.detail):
             self._loop.look_again()
         self._release(attempt)
         self.told.append((attempt, verdict, at))
         self._loop.on_end(attempt, verdict)  # before anything else is started: it may have been one failure too many
 
-    def _not_started(self, attempt: LiveAttempt, reason: str, try_later: bool, now: float) -> None:
+    def _not_started(self, attempt: LiveAttempt, reason: str, try_later: bool, now: Now) -> None:
         if try_later:
-            self._unstart(attempt, now + _RETRY_START_S, now, f"not started: {reason}")
+            self._unstart(attempt, _RETRY_START_S, now, f"not started: {reason}")
             self._loop.observer.trouble(f"Job {attempt.job.id} could not be started: {reason}. It is tried again.")
         else:
             self._finish(attempt, now, Outcome.FAILED, f"could not be started: {reason}")
 
-    def _unstart(self, attempt: LiveAttempt, not_before: float | None, now: float, detail: str) -> None:
+    def _unstart(self, attempt: LiveAttempt, wait_s: float, now: Now, detail: str) -> None:
         if attempt.stopped_for is Outcome.KILLED:
             self._finish(attempt, now, Outcome.KILLED, "killed before it began")
             return
-        self._store.unstart(attempt, not_before, now, detail)
-        self._loop.comes_back(not_before)
+        self._store.unstart(attempt, wait_s, now, detail)
+        self._loop.comes_back(wait_s, now)
         self._release(attempt)
 
     def _release(self, attempt: LiveAttempt) -> None:

@@ -203,7 +203,9 @@ class Run:
 
     def _catch_signals(self) -> None:
         for number in SIGNALS:
-            self.loop.reactor.on_signal(number, lambda number=number: self._signalled(number))  # type: ignore[misc]
+            if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+                continue  # `nohup duckrow run`
+            self.loop.signals.on(number, lambda number=number: self._signalled(number))  # type: ignore[misc]
 
     def _signalled(self, number: int) -> None:
         if self._in_terminal and self.loop.live:

@@ -56,11 +56,11 @@ class Learning:
         needs = needs_from(attempt.job.needs)
         return needs.auto and not needs.alone and all(share == WHOLE for _, share in attempt.holds)
 
-    def shrink(self, now: float) -> None:
+    def shrink(self, mono: float) -> None:
         """Those whose use is flat hold no more than that, and others move in beside them."""
         for attempt in list(self._loop.live.values()):
             use = self._observation.uses.get(attempt.id)
-            if use is not None and attempt.follows is None and self.still_learns(attempt) and use.is_flat(now):
+            if use is not None and attempt.follows is None and self.still_learns(attempt) and use.is_flat(mono):
                 self._shrink(attempt, use.peak_mb)
 
     def _shrink(self, attempt: LiveAttempt, peak_mb: int) -> None:

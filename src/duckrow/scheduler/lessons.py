@@ -14,7 +14,7 @@ from duckrow.core.oom import memory_wanted_mb, ran_out_of_memory, was_killed
 from duckrow.core.retry import Verdict
 from duckrow.core.units import format_mb
 from duckrow.core.use import Use
-from duckrow.store.log_ends import last_lines
+from duckrow.store.log_ends import LINE_SHOWN, last_lines
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
@@ -31,7 +31,7 @@ class Lessons:
         asked_for = attempt.stopped_for is not None
         if outcome not in (Outcome.FAILED, Outcome.KILLED) or asked_for:
             return None
-        lines = last_lines(attempt.log, _LINES) if attempt.log else []
+        lines = last_lines(attempt.log, _LINES, longest=LINE_SHOWN) if attempt.log else []
         killed = was_killed(attempt.exit_code, attempt.signal)
         on_machine = self._loop.endings.kernel_kills.happened() if killed else None  # it may have been a stranger
         oom_killed = on_machine if attempt.oom_killed is None else attempt.oom_killed

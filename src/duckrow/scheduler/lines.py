@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from duckrow.core.clock import Now
 from duckrow.core.decide import BRISK_S, choose_successors, line_length
 from duckrow.core.job import LiveAttempt, QueuedJob
 
@@ -32,12 +33,12 @@ class Lines:
     def note_pace(self, lasted_s: float) -> None:
         self._pace_s += 0.2 * (lasted_s - self._pace_s)
 
-    def grow(self, queue: list[QueuedJob], now: float) -> list[LiveAttempt]:
+    def grow(self, queue: list[QueuedJob], now: Now) -> list[LiveAttempt]:
         """The attempts that are lined up now, each behind the one that it follows."""
         length = line_length(self._pace_s) if self.allowed and queue else 0
         if length == 0:
             return []
-        tails = [attempt for attempt in self._loop.live.values() if self._may_be_followed(attempt, now)]
+        tails = [attempt for attempt in self._loop.live.values() if self._may_be_followed(attempt, now.mono)]
         chosen = choose_successors(tails, queue, len(tails) * length - len(self._followed))
         last = {tail.id: tail.id for tail in tails}
         grown: list[LiveAttempt] = []
@@ -49,25 +50,25 @@ class Lines:
             grown.append(successor)
         return grown
 
-    def _may_be_followed(self, attempt: LiveAttempt, now: float) -> bool:
+    def _may_be_followed(self, attempt: LiveAttempt, mono: float) -> bool:
         """The last of its line, a child of ours, which nobody wants to end, and not slow."""
         return (
             attempt.id not in self._followed
             and attempt.keeper == self._loop.engine.keeper
-            and attempt.stop_began_at is None
-            and (attempt.follows is not None or now - attempt.started_at < SLOW_S)
+            and attempt.stop_began_mono is None
+            and (attempt.follows is not None or mono - attempt.started.mono < SLOW_S)
         )
 
-    def is_slow(self, now: float) -> bool:
+    def is_slow(self, mono: float) -> bool:
         """Whether somebody waits behind an attempt that takes long."""
         heads = (self._loop.live.get(attempt_id) for attempt_id in self._followed)
-        return any(head is not None and head.follows is None and now - head.started_at >= SLOW_S for head in heads)
+        return any(head is not None and head.follows is None and mono - head.started.mono >= SLOW_S for head in heads)
 
-    def stand_back(self, now: float) -> None:
+    def stand_back(self, now: Now) -> None:
         """All who have not been started go back to the queue."""
         for attempt in list(self._followed.values()):
             if attempt.follows is not None and self._loop.engine.stand_down(attempt):
-                self._loop.store.unstart(attempt, None, now, "stood back from the line")
+                self._loop.store.unstart(attempt, 0.0, now, "stood back from the line")
                 self.drop(attempt)
                 self._loop.look_again()
 

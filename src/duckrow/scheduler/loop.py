@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from duckrow.core.clock import Now
 from duckrow.core.decide import Decision, decide
 from duckrow.core.errors import StateError
 from duckrow.core.inventory import CPU, Ledger, Seat, book, unbook
@@ -17,16 +17,20 @@ from duckrow.core.retry import Verdict
 from duckrow.engines.local.engine import LocalEngine
 from duckrow.engines.local.keeper import keep_own_children
 from duckrow.engines.local.keeper_link import KeeperLink
+from duckrow.scheduler.clock_steps import ClockSteps
 from duckrow.scheduler.crashpoints import reach
+from duckrow.scheduler.delays import Delays
 from duckrow.scheduler.drains import Drains
 from duckrow.scheduler.endings import Endings
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.limits import Limits
 from duckrow.scheduler.lines import SLOW_S, Lines
+from duckrow.scheduler.own_files import OwnFiles
 from duckrow.scheduler.queue_head import QueueHead
 from duckrow.scheduler.reactor import EpollReactor
 from duckrow.scheduler.recover import Recovery
 from duckrow.scheduler.sharing import Sharing
+from duckrow.scheduler.signals import HostSignals
 from duckrow.scheduler.surroundings import extra_environment, gentle_environment
 from duckrow.scheduler.watch import Watch
 from duckrow.scheduler.wishes import fulfil_wishes, kill_live
@@ -57,15 +61,18 @@ class Loop:
         self.seats = list(seats)
         self.observer = observer or Observer()
         self.reactor = EpollReactor()
+        self.signals = HostSignals(self.reactor, link.signals)
         self.store = TickStore(database, host.id)
         self.jobs = JobStore(database)
-        self._checkpointer = Checkpointer(database.path)
+        self._checkpointer = Checkpointer(database)
         self.engine = LocalEngine(self.reactor, self.folder.keepers, link, self.store.environment, output)
         self._link = link
         self.recovery = Recovery(self)
         self.lines = Lines(self)
         self.limits = Limits()
         self.drains = Drains(self)
+        self.delays = Delays(self)
+        self._clock_steps = ClockSteps(self)
         self.endings = Endings(self)
         self.live: dict[int, LiveAttempt] = {}
         self.booked = Ledger()
@@ -79,13 +86,14 @@ class Loop:
         self.environment: dict[str, str] = {}  # of those
         self._queue = QueueHead(self.store)
         self._reports: list[Report] = []  # seen, and not yet on disk
-        self._next_delayed: float | None = None
-        self._wake_at: float | None = None
+        self._wake_mono: float | None = None
         self._woken = True
         self._in_trouble = False  # nothing is tried for a while
         self._was_in_trouble = False  # and it was said
-        self._ticked_at = 0.0
-        self.reactor.watch(host.bell, self._rung)
+        self._ticked_mono = 0.0
+        self._closed = False
+        self.hear_bell()
+        self._own_files = OwnFiles(self)
 
     # -- the life of the loop ---------------------------------------------------------------------------------
 
@@ -93,9 +101,16 @@ class Loop:
         """Take up what an earlier process of this host, or a host that died, has left."""
         self.host.announce(self.seats, self.watch.gpus.machine)
         with self.database.transaction():
+            self._take_up_clocks()
             self.recovery.adopt_own()
         self.engine.clean_up(self.store.keepers_in_use())
         self.engine.on_keeper_death(self._become_keeper)
+        self._own_files.watch()
+
+    def _take_up_clocks(self) -> None:
+        self.delays.begin()
+        if self.host.previous.boot_id not in ("", self.host.boot_id):
+            self.store.forget_readings()
 
     def turn(self, at_most_s: float | None = None) -> None:
         """Sleep until something happens, then one tick."""
@@ -115,7 +130,8 @@ class Loop:
             self._survive(error)
 
     def tick(self) -> None:
-        now = self._ticked_at = time.time()
+        now = self.reactor.now()
+        self._ticked_mono = now.mono
         with self.database.transaction():
             reach("observed")
             self._observe(now)
@@ -129,7 +145,7 @@ class Loop:
             self._record_stops(decision, now)
         reach("recorded")
         self._checkpointer.committed()
-        self.watch.read_if_due(now)
+        self.watch.read_if_due(now.mono)
         self.engine.settled()
         self._reports = []
         self.inbox = []
@@ -152,12 +168,38 @@ class Loop:
 
     def close(self) -> None:
         """Let go: what runs goes on, and is found again by the next host."""
+        if self._closed:
+            return
+        self._closed = True
         self.engine.close(self.store.keepers_in_use())
         self.sharing.close()
+        self.delays.close()
         self._checkpointer.finish()
         self.host.close()
         self.host.ring_others()
         self.reactor.close()
+
+    def let_go_of_jobs(self) -> int:
+        """Watch the jobs no longer: the database or the folder is gone. How many go on.
+
+        The journal stays: whoever brings the database back finds in it how they ended.
+        """
+        self._closed = True
+        self.finish_checkpoints()
+        self.engine.close({self.engine.keeper})
+        self.sharing.close()
+        try:
+            self.host.rows.close(self.host.id)  # into the file that we have open, whatever its name
+        except StateError:
+            pass
+        return sum(attempt.follows is None for attempt in self.live.values())
+
+    def finish_checkpoints(self) -> None:
+        self._checkpointer.wait()
+
+    def hear_bell(self) -> None:
+        self.reactor.watch(self.host.bell, self._rung)
+        self._woken = True  # nobody knows who rang meanwhile
 
     def _become_keeper(self) -> NoReturn:
         """Our keeper was killed, and with it the one who would see our attempts' ends if we died too.
@@ -171,11 +213,10 @@ class Loop:
     def wake(self) -> None:
         self._woken = True
 
-    def comes_back(self, not_before: float | None) -> None:
+    def comes_back(self, wait_s: float, now: Now) -> None:
         """A job is queued again, for now or for later."""
         self._queue.stale = True
-        if not_before is not None and (self._next_delayed is None or not_before < self._next_delayed):
-            self._next_delayed = not_before
+        self.delays.add(wait_s, now)
 
     def pending(self) -> set[int]:
         """Attempts of which something was seen that is not yet on disk."""
@@ -187,10 +228,10 @@ class Loop:
 
     # -- observe ----------------------------------------------------------------------------------------------
 
-    def _observe(self, now: float) -> None:
+    def _observe(self, now: Now) -> None:
         changed = self.database.changed_by_others() or self._woken
         self._woken = False
-        if changed or self.stop_all or not self.dispatching or self.lines.is_slow(now):
+        if changed or self.stop_all or not self.dispatching or self.lines.is_slow(now.mono):
             self.lines.stand_back(now)
         if changed:
             self.host.look_around()
@@ -201,7 +242,7 @@ class Loop:
             self.watch.learning.load()
             self.watch.look_until(self.store.looked_at_until())
             self._queue.stale = True
-            self._next_delayed = self.store.next_delayed()
+            self.delays.look()
         if self.inbox:
             self.jobs.add(self.host.id, self.inbox, self.environment)
             self._queue.grew()
@@ -216,10 +257,9 @@ class Loop:
                 if attempt.job_host_id == self.host.id or self.host.id == DAEMON:
                     kill_live(self, attempt, now, "interrupted", at_once=self.stop_all > 1)
             self.stop_all = 0
-        if self._next_delayed is not None and now >= self._next_delayed:
-            self.store.release_delayed(now)
-            self._next_delayed = self.store.next_delayed()
+        if self.delays.release(now):
             self._queue.stale = True
+        self._clock_steps.look(now)
 
     def _rebook(self) -> None:
         """What is held: by us, as we know it; by other hosts, as the database says. CPU slots are each host's own."""
@@ -255,28 +295,28 @@ class Loop:
 
     # -- decide and record ------------------------------------------------------------------------------------
 
-    def _decide(self, now: float) -> tuple[list[LiveAttempt], Decision]:
+    def _decide(self, now: Now) -> tuple[list[LiveAttempt], Decision]:
         room = self.limits.room(self.live.values(), self.host.id)
         full = frozenset(scope for scope, left in room.items() if left <= 0)
         queue = self._queue.read_if_needed(full) if self.dispatching else []
-        machine = self.watch.machine(queue, now)
+        machine = self.watch.machine(queue, now.mono)
         room |= self.limits.of_machine(machine, self.live.values(), queue)
         seats = self.drains.usable(self.seats)
-        decision = decide(now, self.live.values(), queue, seats, self.booked, room, machine, self.watch.ask_of)
-        self._wake_at = decision.wake_at
+        decision = decide(now.mono, self.live.values(), queue, seats, self.booked, room, machine, self.watch.ask_of)
+        self._wake_mono = decision.wake_mono
         starts = [self.new_attempt(start.job, start.holds, now) for start in decision.starts]
         self._queue.drop([start.job for start in decision.starts])
-        self.watch.started(starts, now)
+        self.watch.started(starts, now.mono)
         return starts, decision
 
-    def new_attempt(self, job: QueuedJob, holds: tuple[tuple[str, int], ...], now: float) -> LiveAttempt:
+    def new_attempt(self, job: QueuedJob, holds: tuple[tuple[str, int], ...], now: Now) -> LiveAttempt:
         number = job.attempts + 1
         attempt = LiveAttempt(
             number=number,
             job=job,
             keeper=self.engine.keeper,
             holds=holds,
-            started_at=now,
+            started=now,
             log=job.outfile or f"{self._folder_of(job)}/attempt-{number}.log",
             job_host_id=self.host.id,
         )
@@ -286,20 +326,20 @@ class Loop:
     def _folder_of(self, job: QueuedJob) -> str:
         return job.folder or self.folder.run_folder(job.project, job.name, job.id)
 
-    def _record_stops(self, decision: Decision, now: float) -> None:
+    def _record_stops(self, decision: Decision, now: Now) -> None:
         for stop in decision.stops:
             attempt = stop.attempt
-            if attempt.stop_began_at is None:
+            if attempt.stop_began_mono is None:
                 detail = f"over its time limit of {attempt.job.timeout_s:g} s" if attempt.job.timeout_s else ""
                 self.begin_stop(attempt, stop.reason, now, detail)
             attempt.stop_step = stop.step
         for notice in decision.notices:
             notice.attempt.noticed = True
 
-    def begin_stop(self, attempt: LiveAttempt, reason: Outcome | None, now: float, detail: str) -> None:
+    def begin_stop(self, attempt: LiveAttempt, reason: Outcome | None, now: Now, detail: str) -> None:
         self.store.stopping(attempt, reason, now, detail)
         attempt.stopped_for = reason
-        attempt.stop_began_at = now
+        attempt.stop_began_mono = now.mono
 
     # -- act --------------------------------------------------------------------------------------------------
 
@@ -344,19 +384,19 @@ class Loop:
         """How long nothing needs to be done, if nothing happens; None: for ever."""
         if self._in_trouble:
             return None
-        if self._woken or self.inbox or self.stop_all or (self._queue.stale and self.dispatching):
+        if self._woken or self.delays.rang or self.inbox or self.stop_all or (self._queue.stale and self.dispatching):
             return 0
         if self.lines and not self.dispatching:
             return 0
-        now = time.time()
         if self.watch.has_news:
             return 0
-        dues = [at for at in (self._wake_at, self._next_delayed, self.watch.due_at(now)) if at is not None]
+        mono = self.reactor.now().mono
+        dues = [due for due in (self._wake_mono, self.watch.due_mono(mono)) if due is not None]
         if self.lines:
-            dues.append(self._ticked_at + SLOW_S)  # somebody in line may wait behind a slow one
+            dues.append(self._ticked_mono + SLOW_S)  # somebody in line may wait behind a slow one
         if self._reports:
-            dues.append(self._ticked_at + _BATCH_S if self._all_lined_up() else now)
-        return max(min(dues) - now, 0) if dues else None
+            dues.append(self._ticked_mono + _BATCH_S if self._all_lined_up() else mono)
+        return max(min(dues) - mono, 0) if dues else None
 
     def _all_lined_up(self) -> bool:
         """Whether every device has its next jobs lined up, so that the ends of short jobs can be written together."""
@@ -365,6 +405,7 @@ class Loop:
 
     def _survive(self, error: StateError) -> None:
         """The tick could not be written. Nothing was done; what was seen is kept, and all is read anew."""
+        self._own_files.look()  # perhaps that is why
         if not self._was_in_trouble:
             self.observer.trouble(str(error))
         self._in_trouble = self._was_in_trouble = True

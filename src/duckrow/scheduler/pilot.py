@@ -60,14 +60,14 @@ class PilotHost(Observer):
         self._kill_step = 0
         self._hurry = False
         self._wishes_at = 0.0
-        self._began = self._first_start()
+        self._began_mono = time.monotonic() + self._first_start_in_s()
 
     # -- the life of a pilot ----------------------------------------------------------------------------------
 
     def go(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
-            self.loop.reactor.on_signal(number, self._told_to_end)
-        self.loop.reactor.on_signal(signal.SIGUSR2, self._time_is_short)
+            self.loop.signals.on(number, self._told_to_end)
+        self.loop.signals.on(signal.SIGUSR2, self._time_is_short)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self.loop.begin()
         self.lease.begin(self._status())
@@ -119,20 +119,22 @@ class PilotHost(Observer):
             most = self.runs.busy + (0 if waits else 1)
             most = min(most, request.parallel_runs or most)
         if request.stagger:
-            most = min(most, math.floor((time.time() - self._began) / request.stagger) + 1)
+            most = min(most, math.floor((time.monotonic() - self._began_mono) / request.stagger) + 1)
         return most
 
-    def _first_start(self) -> float:
-        """When our first run may start: with a stagger, our places come behind those of the pilots before us."""
+    def _first_start_in_s(self) -> float:
+        """How long our first run waits: with a stagger, our places come behind those of the pilots before us."""
         stagger = self.batch.request.stagger
         if not stagger:
-            return time.time()
+            return 0.0
         index = int(os.environ.get("SLURM_ARRAY_TASK_ID", 0)) + first_chunk()
         starts = [started_at(self.batch, pilot) for pilot in read_pilots(self.batch)]
-        return min(starts, default=time.time()) + index * len(self.loop.seats) * stagger
+        # The wall clock is all that the machines share.
+        began_s_ago = time.time() - min(starts, default=time.time())
+        return index * len(self.loop.seats) * stagger - max(began_s_ago, 0.0)
 
     def _is_early(self) -> bool:
-        return time.time() < self._began
+        return time.monotonic() < self._began_mono
 
     def _lapse_dead(self) -> bool:
         """There is nothing to take, but perhaps others hold what they will never finish."""

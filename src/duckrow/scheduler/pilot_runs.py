@@ -31,7 +31,7 @@ class Taken:
     claim: int
     retries_used: int
     wanted_dead: bool = False
-    not_before: float | None = None  # it waits for a retry
+    not_before_boot: float = 0.0  # it waits for a retry until this time since boot
     ended: dict[str, Any] | None = None  # how, where that is not yet written
     write_at: float = 0.0
 
@@ -64,8 +64,8 @@ class PilotRuns:
     @property
     def busy(self) -> int:
         """How many run, or are about to."""
-        now = time.time()
-        return sum(t.ended is None and not (t.not_before and t.not_before > now) for t in self.taken.values())
+        boot = self._loop.reactor.now().boot
+        return sum(t.ended is None and t.not_before_boot <= boot for t in self.taken.values())
 
     @property
     def may_take(self) -> bool:
@@ -125,7 +125,7 @@ class PilotRuns:
         if taken is None:
             return  # it was given back
         if verdict.again and not self.interrupted:
-            taken.not_before = verdict.not_before
+            taken.not_before_boot = self._loop.reactor.now().boot + verdict.wait_s
             taken.retries_used += verdict.uses_retry
             return
         how = {"outcome": verdict.outcome, "detail": verdict.detail, "ended_at": at}
@@ -217,7 +217,7 @@ class PilotRuns:
                 "devices": [device for device, _ in attempt.holds],
                 "pid": attempt.pid,
                 "log": attempt.log,
-                "stopping": attempt.stop_began_at is not None,
+                "stopping": attempt.stop_began_mono is not None,
             }
             for attempt in self._loop.live.values()
             if attempt.job.id in self.taken

@@ -20,7 +20,7 @@ _LOCKED_S = 120.0  # who has taken no memory by then will not be waited for
 
 
 class _Promise(NamedTuple):
-    since: float
+    since_mono: float
     locks: tuple[str, ...]  # of its GPUs
 
 
@@ -54,16 +54,16 @@ class Promises:
         self.take_up()
         refused = self._locks.take(map(self._gpus.lock_name, gpus))
         for gpu in gpus:
-            self._observation.mistrust([gpu], self._locks.changed_at.get(self._gpus.lock_name(gpu), 0.0))
+            self._observation.mistrust([gpu], self._locks.changed_mono.get(self._gpus.lock_name(gpu), 0.0))
         return {gpu for gpu in gpus if self._gpus.lock_name(gpu) in refused}
 
-    def started(self, starts: Iterable[LiveAttempt], now: float) -> None:
+    def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
         """Keep the locks of the GPUs on which memory was promised, until it can be seen; the others go."""
         for attempt in starts:
             if attempt.job.needs is not None:
                 self._promise(attempt)
         if self._open or self._locks.held:
-            self.release(now)
+            self.release(mono)
 
     def take_up(self) -> None:
         """Attempts of a host that died may not have taken their memory yet."""
@@ -81,19 +81,19 @@ class Promises:
         if attempt.holds[0][0].startswith(CPU) or not self._wants_memory(attempt):
             return
         names = tuple(self._gpus.lock_name(device) for device, _ in attempt.holds)
-        self._open[attempt.id] = _Promise(attempt.started_at, names)
+        self._open[attempt.id] = _Promise(attempt.started.mono, names)
         self._locks.promise(names)
 
-    def release(self, now: float) -> None:
+    def release(self, mono: float) -> None:
         """Let go of the locks behind which all memory can be seen."""
         for attempt_id, promise in list(self._open.items()):
             attempt = self._loop.live.get(attempt_id)
-            if attempt is None or now - promise.since > _LOCKED_S or self._is_seen(attempt, now):
+            if attempt is None or mono - promise.since_mono > _LOCKED_S or self._is_seen(attempt, mono):
                 del self._open[attempt_id]
         kept = {name for promise in self._open.values() for name in promise.locks}
         self._locks.release(self._locks.held - kept)
 
-    def _is_seen(self, attempt: LiveAttempt, now: float) -> bool:
+    def _is_seen(self, attempt: LiveAttempt, mono: float) -> bool:
         """Whether it has taken what it holds, nearly, or will take no more as it seems."""
         use = self._observation.uses.get(attempt.id)
         if use is None:
@@ -102,7 +102,7 @@ class Promises:
         taken = [
             use.mb.get(gpu, 0) * WHOLE >= share * total_mb.get(gpu, 0) * _NEARLY_ALL for gpu, share in attempt.holds
         ]
-        return all(taken) or use.is_flat(now)
+        return all(taken) or use.is_flat(mono)
 
     def forget(self, attempt_id: int) -> None:
         self._met.discard(attempt_id)

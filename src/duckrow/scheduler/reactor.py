@@ -10,6 +10,8 @@ import signal
 import time
 from collections.abc import Callable
 
+from duckrow.core.clock import Now
+
 Call = Callable[[], None]
 
 
@@ -20,6 +22,9 @@ class EpollReactor:
         self._timers: list[tuple[float, int, Call]] = []
         self._numbers = itertools.count()
         self._signal_calls: dict[int, Call] = {}
+
+    def now(self) -> Now:
+        return Now(time.time(), time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME))
 
     def watch(self, fd: int, call: Call) -> None:
         self._calls[fd] = call

@@ -61,7 +61,7 @@ class Recovery:
         loop = self._loop
         for attempt in attempts:
             loop.live[attempt.id] = attempt
-            if attempt.stop_began_at is not None:
+            if attempt.stop_began_mono is not None:
                 attempt.stop_step = 0  # the signal may not have been sent: send it again
         loop.watch.adopted(attempts)
         loop.engine.adopt(attempts, rebooted=bool(their_boot_id) and their_boot_id != loop.host.boot_id)
@@ -94,4 +94,4 @@ def _go_back(ours: LiveAttempt, theirs: LiveAttempt) -> None:
     """Undo what an unwritten tick has changed of an attempt."""
     ours.state = State(theirs.state)
     ours.stopped_for = theirs.stopped_for
-    ours.stop_began_at = theirs.stop_began_at
+    ours.stop_began_mono = theirs.stop_began_mono

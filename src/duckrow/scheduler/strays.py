@@ -21,24 +21,24 @@ class Strays:
         self._gpus = gpus
         self._told: set[int] = set()  # attempts that were warned of
 
-    def look(self, readings: Sequence[Reading], owners: Owners, now: float) -> None:
+    def look(self, readings: Sequence[Reading], owners: Owners, at: float) -> None:
         """Warn once of each attempt that is on a GPU which it was not given: within the tick's transaction."""
         live = self._loop.live
         self._told &= live.keys()
         for stray in strays(readings, [self._given(each) for each in live.values() if each.follows is None], owners):
             if stray.attempt_id not in self._told:
                 self._told.add(stray.attempt_id)
-                self._warn(live[stray.attempt_id], stray, now)
+                self._warn(live[stray.attempt_id], stray, at)
 
     def _given(self, attempt: LiveAttempt) -> Tenant:
         """Under the names that the library has for its GPUs: a seat may have been named by UUID."""
         holds = tuple((self._gpus.name_of(device), share) for device, share in attempt.holds)
-        return Tenant(attempt.id, (*attempt.holds, *holds), attempt.started_at)
+        return Tenant(attempt.id, (*attempt.holds, *holds), attempt.started.mono)
 
-    def _warn(self, attempt: LiveAttempt, stray: Stray, now: float) -> None:
+    def _warn(self, attempt: LiveAttempt, stray: Stray, at: float) -> None:
         sentence = warning(stray, [device for device, _ in attempt.holds if not device.startswith(CPU)])
         # A host that died may have told of it before.
-        if self._loop.store.note(attempt, sentence, now):
+        if self._loop.store.note(attempt, sentence, at):
             self._loop.observer.trouble(f"Job {attempt.job.id}: {sentence}")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from duckrow.core.attribution import Owners
 from duckrow.core.job import ATTEMPTS_PER_JOB
-from duckrow.core.observation import Observation
+from duckrow.core.observation import LOOK_S, Observation
 from duckrow.core.ports import Reading
 from duckrow.scheduler.known_gpus import KnownGpus
 from duckrow.store.device_history import HistoryWriter
@@ -22,28 +22,28 @@ class ToldReadings:
         self._gpus = gpus
         self._observation = observation
         self._history = HistoryWriter(loop.database)
-        self.looked_at_until = 0.0
+        self.looked_at_until_mono = 0.0
 
-    def is_looked_at(self, now: float) -> bool:
-        return self.looked_at_until > now
+    def is_looked_at(self, mono: float) -> bool:
+        return 0 < self.looked_at_until_mono - mono <= LOOK_S
 
-    def tell(self, readings: Sequence[Reading], owners: Owners, now: float) -> None:
+    def tell(self, readings: Sequence[Reading], owners: Owners, mono: float) -> None:
         """Within the tick's transaction; of the GPUs that we give out."""
         ours = set(self._gpus.watched)
         for reading in readings:
             if reading.device not in ours:
                 continue
             self._history.note(reading)
-            if self.is_looked_at(now):
-                self._store.keep_reading(reading.device, reading.at, self._described(reading, owners, now))
+            if self.is_looked_at(mono):
+                self._store.keep_reading(reading.device, reading.at, self._described(reading, owners, mono))
 
-    def _described(self, reading: Reading, owners: Owners, now: float) -> dict[str, Any]:
+    def _described(self, reading: Reading, owners: Owners, mono: float) -> dict[str, Any]:
         device = self._gpus.devices.get(reading.device)
         return {
             **reading._asdict(),
             "model": device.model if device else "",
             "uuid": device.uuid if device else "",
-            "foreign_mb": self._observation.foreign_mb(reading.device, now),
+            "foreign_mb": self._observation.foreign_mb(reading.device, mono),
             "processes": [
                 {
                     "pid": pid,

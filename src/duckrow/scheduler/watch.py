@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.core.attribution import STRANGER, Owners, Tenant
+from duckrow.core.clock import Now
 from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.machine import Machine
@@ -46,8 +46,8 @@ class Watch:
         self._strays = Strays(loop, self.gpus)
         self._told = ToldReadings(loop, self.gpus, self.observation)
         self._reader: DeviceReader | None = None
-        self._read_at = 0.0
-        self._kept_at = 0.0
+        self._read_mono = 0.0
+        self._kept_mono = 0.0
         self._memory_wanted = False  # by a job that waits
         self._matters = False  # to a job that waits, what others use
 
@@ -56,7 +56,7 @@ class Watch:
     def ask_of(self, job: QueuedJob) -> Ask:
         return self.learning.ask_of(job)
 
-    def machine(self, queue: Sequence[QueuedJob], now: float) -> Machine:
+    def machine(self, queue: Sequence[QueuedJob], mono: float) -> Machine:
         """As it is now. Where memory is asked for, what has not been read is full."""
         self._memory_wanted = any(job.needs is not None and self._wants_memory(job) for job in queue)
         mattered, self._matters = self._matters, self._memory_wanted or (self._is_polite and bool(queue))
@@ -64,9 +64,9 @@ class Watch:
             return self.gpus.machine
         watched = self.gpus.watched
         if not mattered:
-            self.observation.mistrust(watched, now)  # somebody may have come while nobody looked
+            self.observation.mistrust(watched, mono)  # somebody may have come while nobody looked
         blocked = self._promises.agree(watched) if self._memory_wanted else set()
-        machine = self.observation.machine(self.gpus.machine, self._tenants(), watched, now)
+        machine = self.observation.machine(self.gpus.machine, self._tenants(), watched, mono)
         return machine._replace(pressure={**machine.pressure, **dict.fromkeys(blocked, WHOLE)})
 
     def _wants_memory(self, job: QueuedJob) -> bool:
@@ -79,43 +79,43 @@ class Watch:
         policy = self.gpus.machine.policy
         return bool(policy.only_idle or policy.min_free_gpus)
 
-    def started(self, starts: Iterable[LiveAttempt], now: float) -> None:
-        self._promises.started(starts, now)
+    def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
+        self._promises.started(starts, mono)
 
     # -- when to read -----------------------------------------------------------------------------------------
 
-    def due_at(self, now: float) -> float | None:
+    def due_mono(self, mono: float) -> float | None:
         """When the GPUs are to be read next; None: not before something happens."""
         watched = self.gpus.watched
         if not watched or (self._reader is not None and self._reader.waiting):
             return None
-        if self._is_urgent(now):
-            return self._read_at + (_HASTY_S if self.observation.is_outdated(watched, now) else _QUICK_S)
+        if self._is_urgent(mono):
+            return self._read_mono + (_HASTY_S if self.observation.is_outdated(watched, mono) else _QUICK_S)
         running = (attempt for attempt in self._loop.live.values() if attempt.follows is None and _on_gpu(attempt))
         oldest = next(running, None)
         if oldest is not None:
-            return max(oldest.started_at + _OLD_ENOUGH_S, self._read_at + _SLOW_S)
-        return self._read_at + _SLOWEST_S if self._loop.host.id == DAEMON else None
+            return max(oldest.started.mono + _OLD_ENOUGH_S, self._read_mono + _SLOW_S)
+        return self._read_mono + _SLOWEST_S if self._loop.host.id == DAEMON else None
 
-    def _is_urgent(self, now: float) -> bool:
+    def _is_urgent(self, mono: float) -> bool:
         """Whether somebody waits for what there is to be read."""
-        if self._matters or self._promises or self._told.is_looked_at(now):
+        if self._matters or self._promises or self._told.is_looked_at(mono):
             return True
         learners = self._loop.live.values() if self._promises.any_met else ()
         return any(attempt.follows is None and self.learning.still_learns(attempt) for attempt in learners)
 
-    def look_until(self, until: float) -> None:
+    def look_until(self, until_mono: float) -> None:
         """A person looks."""
-        self._told.looked_at_until = until
+        self._told.looked_at_until_mono = until_mono
 
-    def read_if_due(self, now: float) -> None:
-        due = self.due_at(now)
-        if due is not None and due <= now:
+    def read_if_due(self, mono: float) -> None:
+        due = self.due_mono(mono)
+        if due is not None and due <= mono:
             if self._reader is None:
                 from duckrow.devices.discover import source
 
                 self._reader = DeviceReader(self._loop.reactor, source())
-            self._read_at = now
+            self._read_mono = mono
             self._reader.ask(self.gpus.watched)
 
     # -- what was read ----------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class Watch:
     def has_news(self) -> bool:
         return self._reader is not None and not self._reader.empty
 
-    def observe(self, now: float) -> None:
+    def observe(self, now: Now) -> None:
         """Take in what has been read: within the tick's transaction."""
         answer = self._reader.answer() if self._reader is not None else None
         if answer is None:
@@ -135,13 +135,13 @@ class Watch:
             self.gpus.meet(devices)
         owners = self._owners(readings)
         self.observation.note(readings, self._tenants(), owners, self._booked_elsewhere())
-        self.learning.shrink(now)
+        self.learning.shrink(now.mono)
         self._promises.take_up()
-        self._promises.release(now)
-        self._strays.look(readings, owners, now)
-        self._told.tell(readings, owners, now)
-        if self.observation.uses and now - self._kept_at > _KEEP_S:
-            self._kept_at = now
+        self._promises.release(now.mono)
+        self._strays.look(readings, owners, now.wall)
+        self._told.tell(readings, owners, now.mono)
+        if self.observation.uses and now.mono - self._kept_mono > _KEEP_S:
+            self._kept_mono = now.mono
             self._keep_uses()
 
     def _keep_uses(self) -> None:
@@ -155,7 +155,7 @@ class Watch:
         for attempt in attempts:
             curve = self._loop.store.curve(attempt) if _on_gpu(attempt) else []
             if curve:
-                self.observation.uses.setdefault(attempt.id, Use(attempt.started_at)).resume(curve)
+                self.observation.uses.setdefault(attempt.id, Use(attempt.started.mono)).resume(curve)
 
     def _owners(self, readings: Sequence[Reading]) -> Owners:
         pids = [process.pid for reading in readings for process in reading.processes or ()]
@@ -176,23 +176,23 @@ class Watch:
 
     def _tenants(self) -> list[Tenant]:
         return [
-            Tenant(attempt.id, attempt.holds, attempt.started_at)
+            Tenant(attempt.id, attempt.holds, attempt.started.mono)
             for attempt in self._loop.live.values()
             if attempt.follows is None and _on_gpu(attempt)
         ]
 
-    def ended(self, attempt: LiveAttempt, succeeded: bool, now: float) -> Use | None:
+    def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float) -> Use | None:
         """What was seen of an attempt that is over."""
         use = self.observation.forget(attempt.id)
         self._promises.forget(attempt.id)
-        self.observation.mistrust([device for device, _ in attempt.holds if not device.startswith(CPU)], now)
+        self.observation.mistrust([device for device, _ in attempt.holds if not device.startswith(CPU)], mono)
         if use is not None and succeeded:
             self.learning.from_success(attempt, use)
         return use
 
     def foreign_mb(self, gpu: str) -> int:
         """What others use of it, if that is worth a word."""
-        mb = self.observation.foreign_mb(gpu, time.time())
+        mb = self.observation.foreign_mb(gpu, self._loop.reactor.now().mono)
         return mb if mb >= NOTICEABLE_MB else 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
+from duckrow.core.clock import Now
 from duckrow.core.job import LiveAttempt
 from duckrow.core.lifecycle import LIVE, Outcome, State
 from duckrow.store.hosts import DAEMON
@@ -16,7 +17,7 @@ KILL, KILL_NOW, RERUN = "kill", "kill-now", "rerun"
 SUSPEND, CONTINUE = "suspend", "continue"
 
 
-def fulfil_wishes(loop: Loop, now: float) -> None:
+def fulfil_wishes(loop: Loop, now: Now) -> None:
     """Those for jobs that are ours to touch; the others are left to their hosts."""
     watched = {attempt.job.id: attempt for attempt in loop.live.values()}
     for wish_id, job_id, wish, host_id, state in loop.store.wishes():
@@ -26,7 +27,7 @@ def fulfil_wishes(loop: Loop, now: float) -> None:
         if wish in (KILL, KILL_NOW):
             _kill(loop, job_id, state, attempt, now, at_once=wish == KILL_NOW)
         elif wish == RERUN and attempt is None and state is State.DONE:
-            loop.store.rerun(job_id, now, host_id if loop.host.is_alive(host_id) else DAEMON)
+            loop.store.rerun(job_id, now.wall, host_id if loop.host.is_alive(host_id) else DAEMON)
             loop.look_again()
         elif wish in (SUSPEND, CONTINUE) and attempt is not None:
             loop.engine.signal_all(attempt, signal.SIGSTOP if wish == SUSPEND else signal.SIGCONT)
@@ -38,19 +39,19 @@ def _ours(loop: Loop, host_id: int) -> bool:
     return host_id == loop.host.id or (loop.host.id == DAEMON and not loop.host.is_alive(host_id))
 
 
-def _kill(loop: Loop, job_id: int, state: State, attempt: LiveAttempt | None, now: float, at_once: bool) -> None:
+def _kill(loop: Loop, job_id: int, state: State, attempt: LiveAttempt | None, now: Now, at_once: bool) -> None:
     if attempt is None:
         if state is State.QUEUED:
-            loop.store.finish_job(job_id, State.QUEUED, Outcome.KILLED, now, "killed before it began")
+            loop.store.finish_job(job_id, State.QUEUED, Outcome.KILLED, now.wall, "killed before it began")
             loop.look_again()
         return
     kill_live(loop, attempt, now, "kill asked for", at_once)
 
 
-def kill_live(loop: Loop, attempt: LiveAttempt, now: float, why: str, at_once: bool) -> None:
+def kill_live(loop: Loop, attempt: LiveAttempt, now: Now, why: str, at_once: bool) -> None:
     """Begin the kill ladder; `at_once`: without waiting for the grace."""
     if attempt.stopped_for is not Outcome.KILLED:
         loop.begin_stop(attempt, Outcome.KILLED, now, why)
     if at_once and attempt.stop_step < 2:
         attempt.stop_step = 1
-        attempt.stop_began_at = now - attempt.job.grace_s
+        attempt.stop_began_mono = now.mono - attempt.job.grace_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -84,13 +85,13 @@ class BatchStore:
         self.database.execute(_SQL["forget"], {"id": host_id})
 
     def last_asked(self) -> tuple[float, float]:
-        """When SLURM was asked last, and how long to wait before it is asked again."""
+        """When SLURM was asked last, by the monotonic clock, and how long to wait before it is asked again."""
         text = self.database.one(_SQL["last_asked"])
-        at, pause_s = json.loads(text) if text else (0.0, 0.0)
-        return at, pause_s
+        mono, pause_s = json.loads(text) if text else (-math.inf, 0.0)
+        return mono, pause_s
 
     def note_asked(self, pause_s: float) -> None:
-        self.database.execute(_SQL["note_asked"], {"value": json.dumps([time.time(), pause_s])})
+        self.database.execute(_SQL["note_asked"], {"value": json.dumps([time.monotonic(), pause_s])})
 
     def reopen(self, host_id: int) -> None:
         self.database.execute(_SQL["reopen"], {"id": host_id})

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from urllib.parse import quote
+
+from duckrow.store.database import Database
 
 _EVERY_COMMITS = 500
 _LARGE_BYTES = 8 << 20
@@ -13,8 +16,9 @@ _LARGE_BYTES = 8 << 20
 class Checkpointer:
     """For a host. Its own connection leaves this work alone, so that no start ever waits for the disk."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._path = database.path
         self._commits = 0
         self._thread: threading.Thread | None = None
 
@@ -33,9 +37,16 @@ class Checkpointer:
         except OSError:
             pass
 
+    def wait(self) -> None:
+        """Until none is under way."""
+        if self._thread is not None:
+            self._thread.join()
+
     def _checkpoint(self) -> None:
+        if self._database.is_replaced():
+            return  # these files are not ours
         try:
-            connection = sqlite3.connect(self._path, isolation_level=None)
+            connection = sqlite3.connect(f"file:{quote(self._path)}?mode=rw", uri=True, isolation_level=None)
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
             connection.close()
         except sqlite3.DatabaseError:

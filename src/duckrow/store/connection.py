@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from duckrow.core.errors import StateError, UsageError
+from duckrow.store.folder import Folder, permission_hint
 
 _HERE = os.path.dirname(__file__)
 BUSY_S = 30.0
@@ -36,7 +37,7 @@ def connect(path: str, *, durable: bool) -> sqlite3.Connection:
         try:
             connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
         except sqlite3.OperationalError as error:
-            raise StateError(f"The database {path} cannot be opened: {error}. {_permission_hint(path)}") from None
+            raise StateError(f"The database {path} cannot be opened: {error}. {_hint(path)}") from None
         try:
             _prepare(connection, path, durable)
         except BaseException:
@@ -63,6 +64,7 @@ def _prepare(connection: sqlite3.Connection, path: str, durable: bool) -> None:
 
 def _migrate(connection: sqlite3.Connection, path: str) -> None:
     os.chmod(path, 0o600)
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new one: it can be made smaller a little at a time
     _use_wal(connection)
     connection.execute("BEGIN IMMEDIATE")
     # Another process may have done it while we waited for the lock.
@@ -118,7 +120,7 @@ def explain(error: sqlite3.DatabaseError, path: str) -> str:
     if "is full" in text:
         return f"The disk of {path} is full: nothing was changed. Make room; duckrow then goes on by itself."
     if "readonly" in text or "read-only" in text:
-        return f"The database {path} cannot be written: nothing was changed. {_permission_hint(path)}"
+        return f"The database {path} cannot be written: nothing was changed. {_hint(path)}"
     if "locked" in text:
         return f"The database {path} has been locked by another process for {BUSY_S:.0f} s. Try again."
     if "UNIQUE constraint failed: points" in text:
@@ -131,5 +133,5 @@ def explain(error: sqlite3.DatabaseError, path: str) -> str:
     return f"The database {path} cannot be used: {text}."
 
 
-def _permission_hint(path: str) -> str:
-    return f"Check the permissions and the disk of {os.path.dirname(path)}, or choose another folder with DUCKROW_HOME."
+def _hint(path: str) -> str:
+    return permission_hint(Folder(os.path.dirname(path)))

@@ -81,7 +81,8 @@ class ControlStore:
     # -- editing and removing ---------------------------------------------------------------------------------
 
     def spec_of(self, job_id: int) -> dict[str, Any]:
-        return dict(self._row_of("spec_of", job_id))
+        spec = dict(self._row_of("spec_of", job_id))
+        return {**spec, "requeue_lost": bool(spec["requeue_lost"])}
 
     def edit(self, job_id: int, changes: Mapping[str, Any]) -> bool:
         """Change what waits; False if it has started meanwhile."""

@@ -8,26 +8,57 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from duckrow.store.connection import connect, told_plainly
+from duckrow.store.before_opening import look_before_opening
+from duckrow.store.connection import BUSY_S, connect, told_plainly
+from duckrow.store.database_files import files_of
 from duckrow.store.folder import Folder
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
 _MAPPED_BYTES = 1 << 30
+_READERS_MS = 2000
 
 
 class Database:
     def __init__(self, folder: Folder, *, durable: bool = True) -> None:
         self.folder = folder
         self.path = folder.database
-        self._connection = connect(self.path, durable=durable)
+        self._durable = durable
+        self._mapped = False
+        look_before_opening(folder)
+        self._open()
+
+    def _open(self) -> None:
+        self._connection = connect(self.path, durable=self._durable)
+        self.files = files_of(self.path)
         self._seen_version = -1
+
+    def reopen(self) -> None:
+        """Use the files that have the database's names now."""
+        self._connection.close()
+        if self._durable:  # a host would wait for itself
+            look_before_opening(self.folder)
+        self._open()
+        if self._mapped:
+            self.map_into_memory()
+
+    def is_replaced(self) -> bool:
+        """Whether the files that we use are no longer those that have the names."""
+        return files_of(self.path) != self.files
+
+    def _begin(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        # A host is told by the kernel, and sees to it itself (scheduler/own_files.py).
+        if self._durable and self.is_replaced():
+            self._connection.execute("ROLLBACK")
+            self.reopen()
+            self._connection.execute("BEGIN IMMEDIATE")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All or nothing, and nobody else writes meanwhile."""
         with told_plainly(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._begin()
             try:
                 yield
                 self._connection.execute("COMMIT")
@@ -54,14 +85,36 @@ class Database:
 
     def map_into_memory(self) -> None:
         """For those who look often: passes over all jobs take half the time when no page is copied."""
+        self._mapped = True
         self._connection.execute(f"PRAGMA mmap_size = {_MAPPED_BYTES}")
 
     def changed_by_others(self) -> bool:
         """Whether another connection has committed since this was last asked."""
+        if self._durable and self.is_replaced():
+            with told_plainly(self.path):
+                self.reopen()
         version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         changed = version != self._seen_version
         self._seen_version = version
         return bool(changed)
+
+    def write_all(self) -> bool:
+        """Move all that was committed into the database file itself; False: somebody still reads what was before."""
+        with told_plainly(self.path):
+            self._connection.execute(f"PRAGMA busy_timeout = {_READERS_MS}")
+            busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            self._connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
+            return not busy
+
+    def save_copy(self, path: str) -> bool:
+        """A copy of the database as we know it, also if it has no name any more; False: it is not whole."""
+        with told_plainly(path):
+            copy = sqlite3.connect(path)
+            try:
+                self._connection.backup(copy)
+                return bool(copy.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+            finally:
+                copy.close()
 
     def close(self) -> None:
         self._connection.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from duckrow.core.ports import Reading
@@ -32,7 +33,7 @@ class HistoryWriter:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._last_slot: dict[str, int] = {}  # GPU -> the last that we have noted
-        self._thinned_at = 0.0
+        self._thinned_mono = -math.inf
 
     def note(self, reading: Reading) -> None:
         """Once in ten seconds, however often it is read; a GPU that does not tell its memory leaves a gap."""
@@ -52,8 +53,8 @@ class HistoryWriter:
                 "lasting": slot // _LASTING_SLOTS != last // _LASTING_SLOTS,
             },
         )
-        if reading.at - self._thinned_at > _THIN_OUT_S:
-            self._thinned_at = reading.at
+        if reading.mono - self._thinned_mono > _THIN_OUT_S:
+            self._thinned_mono = reading.mono
             self._database.execute(_SQL["thin_out"], {"slot": int((reading.at - _FULL_PACE_S) // SLOT_S)})
             self._database.execute(_SQL["forget"], {"slot": int((reading.at - _KEPT_S) // SLOT_S)})
 

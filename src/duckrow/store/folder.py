@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import stat
 
 from duckrow.core.errors import StateError
 
@@ -10,6 +13,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     "nfs nfs4 cifs smb3 smbfs lustre gpfs beegfs ceph glusterfs afs 9p fuse.sshfs fuse.glusterfs fuse.ceph "
     "fuse.s3fs panfs orangefs pvfs2 wekafs".split()
 )
+_ESCAPED = re.compile(r"\\([0-7]{3})")  # a space, a tab, a newline or a backslash in the name of a mount
 
 
 class Folder:
@@ -75,14 +79,30 @@ def _local_folder() -> str:
 def _local_instead(wanted: str, kind: str, warn: bool) -> Folder:
     """SQLite and locks do not work over a network. Said once: when the folder is made."""
     local = _local_folder()
-    is_new = not os.path.exists(local)
+    is_new = _make_private(local)
     folder = Folder(local).make()
-    if os.path.islink(local) or os.stat(local).st_uid != os.getuid():
+    if is_new and warn:
+        os.write(2, os.fsencode(f"duckrow: {wanted} is on {kind}; its state is kept in {local} instead.\n"))
+    return folder
+
+
+def _make_private(local: str) -> bool:
+    """Make the folder, where everybody may write, or see that it is ours; whether it is new."""
+    try:
+        os.mkdir(local, 0o700)
+        return True
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise StateError(
+            f"The state folder {local} cannot be made: {error.strerror}. Choose a local folder with "
+            "DUCKROW_HOME=/some/folder."
+        ) from None
+    found = os.lstat(local)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise StateError(f"{local} belongs to somebody else. Choose a local folder with DUCKROW_HOME=/some/folder.")
     os.chmod(local, 0o700)
-    if is_new and warn:
-        os.write(2, f"duckrow: {wanted} is on {kind}; its state is kept in {local} instead.\n".encode())
-    return folder
+    return False
 
 
 def file_system_of(path: str, mounts: str = "/proc/self/mounts") -> str:
@@ -90,13 +110,33 @@ def file_system_of(path: str, mounts: str = "/proc/self/mounts") -> str:
     target = os.path.realpath(path)
     best, kind = "", ""
     try:
-        with open(mounts) as file:
+        with open(mounts, errors="surrogateescape") as file:
             for line in file:
                 _, mount_point, fs_type, *_ = line.split()
-                mount_point = mount_point.replace("\\040", " ")
+                mount_point = _ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), mount_point)
                 inside = target == mount_point or target.startswith(mount_point.rstrip("/") + "/")
                 if inside and len(mount_point) >= len(best):
                     best, kind = mount_point, fs_type
     except OSError:
         pass
     return kind
+
+
+def is_read_only(path: str) -> bool:
+    """Whether its file system can only be read. After an error of the disk only a try tells, which leaves nothing."""
+    try:
+        if os.statvfs(path).f_flag & os.ST_RDONLY:
+            return True
+        os.close(os.open(path, os.O_TMPFILE | os.O_RDWR, 0o600))
+    except OSError as error:
+        return error.errno == errno.EROFS
+    return False
+
+
+def permission_hint(folder: Folder) -> str:
+    """What to do about a folder that cannot be written."""
+    if is_read_only(folder.root):
+        return (
+            f"The file system of {folder.root} is read-only now; duckrow goes on by itself once it is writable again."
+        )
+    return f"Check the permissions and the disk of {folder.root}, or choose another folder with DUCKROW_HOME."

@@ -1,8 +1,7 @@
-"""The hosts: rows of who runs the loop, and the lock and the bell of each."""
+"""The hosts: rows of who runs the loop, and the bell of each."""
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
@@ -15,6 +14,9 @@ from duckrow.kernel.process import boot_id, identity_of
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
 from duckrow.store.folder import Folder
+from duckrow.store.host_lock import is_alive, remove, try_lock, unlock
+
+__all__ = ["DAEMON", "HostRow", "HostStore", "is_alive", "remove", "ring", "seats_from", "try_lock", "unlock"]
 
 _SQL = load_queries("hosts")
 
@@ -112,53 +114,6 @@ def _row(row: Sequence[object]) -> HostRow:
 
 def seats_from(text: str) -> list[Seat]:
     return [Seat(tuple((device, share) for device, share in holds), side) for holds, side in json.loads(text)]
-
-
-def try_lock(folder: Folder, host_id: int) -> int | None:
-    """The lock that says a host lives; the kernel lets go of it when its process ends, however it ends."""
-    path = folder.host_lock(host_id)
-    deadline = time.monotonic() + 0.01
-    while True:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(fd)
-            if time.monotonic() > deadline:
-                return None
-            time.sleep(0.002)  # perhaps somebody only looks whether the host lives
-            continue
-        # Its last holder may have removed the file between our opening and our locking it.
-        if os.path.exists(path) and os.path.samestat(os.fstat(fd), os.stat(path)):
-            return fd
-        os.close(fd)
-
-
-def unlock(folder: Folder, host_id: int, fd: int) -> None:
-    remove(folder.host_lock(host_id))
-    os.close(fd)
-
-
-def remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
-
-
-def is_alive(folder: Folder, host_id: int) -> bool:
-    """Whether a process has this host's lock. Asks by a shared lock, so that two who ask do not see each other."""
-    try:
-        fd = os.open(folder.host_lock(host_id), os.O_RDWR)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except OSError:
-        return True
-    finally:
-        os.close(fd)
 
 
 def ring(folder: Folder, host_id: int) -> None:

@@ -13,6 +13,7 @@ from duckrow.core.needs import needs_from
 from duckrow.core.selection import Selection
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
+from duckrow.store.delays import delayed
 
 _SQL = load_queries("jobs")
 
@@ -41,7 +42,7 @@ class JobStore:
 
         `environment`: what they have in common.
         """
-        now = time.time()
+        now, boot = time.time(), time.clock_gettime(time.CLOCK_BOOTTIME)
         environment_id = self.keep_environment(environment)
         of_variables: dict[tuple[tuple[str, str], ...], int] = {}
 
@@ -76,13 +77,14 @@ class JobStore:
                 spec.priority,
                 job_id,
                 spec.held,
-                spec.not_before,
+                *((spec.not_before, None, None) if spec.delay_s is None else delayed(spec.delay_s, now, boot)),
                 spec.if_broken,
                 None if spec.array_index is None else first,
                 spec.array_index,
                 None if spec.folder is None else to_sql(spec.folder),
                 spec.preload,
                 spec.needs.as_text(),
+                spec.requeue_lost,
                 now,
                 now,
             )
@@ -157,6 +159,16 @@ class JobStore:
         marks = ",".join(str(int(job_id)) for job_id in ids)
         return [(row[0], row[1]) for row in self.database.all(f"SELECT id, host_id FROM jobs WHERE id IN ({marks})")]
 
+    def unfinished_by_host(self, ids: Sequence[int]) -> dict[int, dict[str, int]]:
+        """Host -> state -> how many of these jobs; only of those that are not done."""
+        found: dict[int, dict[str, int]] = {}
+        for at in range(0, len(ids), 500):
+            marks = ",".join(str(int(job_id)) for job_id in ids[at : at + 500])
+            for host_id, state, count in self.database.all(_SQL["unfinished_by_host"].replace("(:ids)", f"({marks})")):
+                states = found.setdefault(host_id, {})
+                states[state] = states.get(state, 0) + count
+        return found
+
     def attempts(self, job_id: int) -> list[sqlite3.Row]:
         return self.database.all(_SQL["attempts_of_job"], {"job_id": job_id})
 
@@ -201,4 +213,5 @@ def _earlier_job(row: sqlite3.Row) -> EarlierJob:
     }
     job_id, host_id, attempts = (values.pop(key) for key in ("id", "host_id", "attempts"))
     values |= {"needs": needs_from(values["needs"]), "variables": json.loads(values["variables"])}
+    values["requeue_lost"] = bool(values["requeue_lost"])
     return EarlierJob(job_id, host_id, attempts, JobSpec(**values))

@@ -7,7 +7,10 @@ import os
 from duckrow.store.plain_files import open_plain
 
 FIRST_BYTES = 1 << 12  # enough for a few lines, and quick for thousands of logs
-MOST_BYTES = 1 << 26  # of a log that is one endless line, more is not read to find where it begins
+MOST_BYTES = 1 << 24  # of a log that is one endless line, more is not read to find where it begins
+SHORT_BYTES = 1 << 20  # the same for those who only want the beginnings of lines
+LINE_SHOWN = 2000  # of a line in a summary
+_SPACES = 1000  # a line of more bytes than this says something, in whatever script its spaces are
 
 
 def fold_progress(line: str) -> str:
@@ -15,26 +18,31 @@ def fold_progress(line: str) -> str:
     return line.rstrip("\r").rsplit("\r", 1)[-1]
 
 
-def last_lines(path: str, count: int, blank: bool = False) -> list[str]:
-    """The last lines of a log, `blank` ones too if asked for; none if there is no log."""
+def last_lines(path: str, count: int, blank: bool = False, longest: int | None = None) -> list[str]:
+    """The last lines of a log, `blank` ones too if asked for, each cut to the `longest`; none if there is no log."""
+    most = MOST_BYTES if longest is None else SHORT_BYTES
     try:
         with open_plain(path) as file:
             size = file.seek(0, os.SEEK_END)
             wanted = FIRST_BYTES
             while True:
                 file.seek(max(size - wanted, 0))
-                enough = wanted >= min(size, MOST_BYTES)
+                enough = wanted >= min(size, most)
                 lines = _lines_of(file.read(wanted), whole=enough, blank=blank)
                 if len(lines) >= count or enough:
-                    return lines[-count:]
-                wanted *= 4
+                    return [line.decode("utf-8", "replace")[:longest] for line in lines[-count:]]
+                wanted = min(wanted * 4, most)
     except OSError:
         return []
 
 
-def _lines_of(data: bytes, whole: bool, blank: bool) -> list[str]:
-    lines = data.decode("utf-8", "replace").removesuffix("\n").split("\n")
+def _lines_of(data: bytes, whole: bool, blank: bool) -> list[bytes]:
+    lines = data.removesuffix(b"\n").split(b"\n")
     if not whole:
         del lines[0]  # its beginning is missing
-    folded = [fold_progress(line) for line in lines]
-    return folded if blank and data else [line for line in folded if line.strip()]
+    folded = [line.rstrip(b"\r").rsplit(b"\r", 1)[-1] for line in lines]
+    return folded if blank and data else [line for line in folded if not _is_blank(line)]
+
+
+def _is_blank(line: bytes) -> bool:
+    return not line.strip() or (len(line) < _SPACES and not line.decode("utf-8", "replace").strip())

@@ -17,6 +17,7 @@ class KeptReading(NamedTuple):
     """A GPU as a host has last read it."""
 
     at: float
+    mono: float
     told: dict[str, Any]
 
 
@@ -36,16 +37,16 @@ class ReadingStore:
         self.database = database
 
     def looked_at_until(self) -> float:
-        """Until when somebody wants the GPUs to be read; 0: nobody ever has."""
+        """Until when somebody wants the GPUs to be read, by the monotonic clock; 0: nobody ever has."""
         return float(self.database.one(_SQL["looked_at_until"]) or 0)
 
-    def look_until(self, until: float) -> None:
+    def look_until(self, until_mono: float) -> None:
         with self.database.transaction():
-            self.database.execute(_SQL["look_until"], {"until": str(until)})
+            self.database.execute(_SQL["look_until"], {"until": str(until_mono)})
 
     def readings(self) -> dict[str, KeptReading]:
         rows = self.database.all(_SQL["readings"])
-        return {row["device"]: KeptReading(row["at"], json.loads(row["reading"])) for row in rows}
+        return {row["device"]: _kept(row["at"], json.loads(row["reading"])) for row in rows}
 
     def peaks(self) -> list[Peak]:
         return [
@@ -69,3 +70,8 @@ class ReadingStore:
         with self.database.transaction():
             for recipe, model in keys:
                 self.database.execute(_SQL["forget"], {"recipe": to_sql(recipe), "model": model})
+
+
+def _kept(at: float, told: dict[str, Any]) -> KeptReading:
+    """One that a host of an older version has written says nothing of the monotonic clock."""
+    return KeptReading(at, told.get("mono", time.monotonic() - (time.time() - at)), told)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from duckrow.core.clock import Now
 from duckrow.core.dependency import in_words, is_met
 from duckrow.core.errors import IllegalTransition
 from duckrow.core.job import LiveAttempt, QueuedJob
@@ -16,6 +17,7 @@ from duckrow.core.retry import Verdict
 from duckrow.core.use import Point, Use
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
+from duckrow.store.delays import NotBefore, delayed
 
 _SQL = load_queries("scheduler")
 Holds = tuple[tuple[str, int], ...]
@@ -48,9 +50,9 @@ class TickStore:
 
     def live_attempts(self) -> list[tuple[int, LiveAttempt]]:
         """Every attempt that holds devices, with the host that watches it."""
-        return [
-            (row["watcher_id"], _live_attempt(row)) for row in self.database.execute(_SQL["live_attempts_of_hosts"])
-        ]
+        now = {"wall": time.time(), "mono": time.monotonic(), "boot": time.clock_gettime(time.CLOCK_BOOTTIME)}
+        rows = self.database.execute(_SQL["live_attempts_of_hosts"], now)
+        return [(row["watcher_id"], _live_attempt(row)) for row in rows]
 
     def look_for_dependencies(self) -> None:
         """Whether any job waits for another: only others add such, so it is enough to look when they have written."""
@@ -72,13 +74,9 @@ class TickStore:
         return {(row["recipe"], row["model"]): row["peak_mb"] for row in rows}
 
     def looked_at_until(self) -> float:
-        """Until when somebody looks at the GPUs."""
+        """Until when somebody looks at the GPUs, by the monotonic clock."""
         row = self.database.execute(_SQL["looked_at_until"]).fetchone()
         return float(row[0]) if row else 0.0
-
-    def next_delayed(self) -> float | None:
-        value = self.database.execute(_SQL["next_delayed"]).fetchone()[0]
-        return None if value is None else float(value)
 
     def wishes(self) -> list[tuple[int, int, str, int, State]]:
         """(wish id, job, wish, the job's host, its state)."""
@@ -118,7 +116,9 @@ class TickStore:
                     "keeper": attempt.keeper,
                     "holds": self._text_of(attempt.holds),
                     "log": to_sql(attempt.log),
-                    "at": attempt.started_at,
+                    "wall": attempt.started.wall,
+                    "mono": attempt.started.mono,
+                    "boot": attempt.started.boot,
                 },
             )
 
@@ -127,15 +127,29 @@ class TickStore:
         self.database.execute(_SQL["set_pid"], values)
         self._move(attempt, State.RUNNING, at, "")
 
-    def stopping(self, attempt: LiveAttempt, stopped_for: Outcome | None, at: float, detail: str) -> None:
-        self.database.execute(_SQL["begin_stop"], {**_key(attempt), "stopped_for": stopped_for, "at": at})
+    def stopping(self, attempt: LiveAttempt, stopped_for: Outcome | None, now: Now, detail: str) -> None:
+        self.database.execute(
+            _SQL["begin_stop"], {**_key(attempt), "stopped_for": stopped_for, "wall": now.wall, "mono": now.mono}
+        )
         if attempt.state is not State.STOPPING:
-            self._move(attempt, State.STOPPING, at, detail)
+            self._move(attempt, State.STOPPING, now.wall, detail)
 
     def note_use(self, attempt: LiveAttempt, use: Use) -> None:
         """What was seen of its memory and of how busy its GPUs were."""
         values = {"peak_mb": use.peak_mb, "utilization": use.utilization, "curve": json.dumps(use.curve)}
         self.database.execute(_SQL["note_use"], {**_key(attempt), **values})
+
+    def restate_start(self, attempt: LiveAttempt) -> None:
+        """The wall clock was set: when it started, by the clock as it is now."""
+        self.database.execute(_SQL["restate_start"], {**_key(attempt), "started_at": attempt.started_at})
+
+    def restate_host(self, step_s: float) -> None:
+        """The same for this host."""
+        self.database.execute(_SQL["restate_host"], {"host_id": self.host_id, "step_s": step_s})
+
+    def forget_readings(self) -> None:
+        """The machine was booted again: what was read of GPUs before says nothing."""
+        self.database.execute(_SQL["forget_readings"])
 
     def curve(self, attempt: LiveAttempt) -> list[Point]:
         """What an earlier host has seen of it."""
@@ -214,18 +228,23 @@ class TickStore:
                 self.finish_job(row["job_id"], State.QUEUED, Outcome.SKIPPED, at, why)
         return bool(dependents)
 
-    def requeue_job(self, job: QueuedJob, before: State, verdict: Verdict, at: float) -> None:
-        self._requeue(job.id, before, verdict.not_before, job.retries_used + verdict.uses_retry, at, verdict.detail)
+    def requeue_job(self, job: QueuedJob, before: State, verdict: Verdict, now: Now) -> None:
+        not_before = delayed(verdict.wait_s, now.wall, now.boot)
+        losses = job.losses + 1 if verdict.is_loss else 0
+        retries_used = job.retries_used + verdict.uses_retry
+        self._requeue(job.id, before, not_before, retries_used, now.wall, verdict.detail, losses)
 
-    def unstart(self, attempt: LiveAttempt, not_before: float | None, at: float, detail: str) -> None:
+    def unstart(self, attempt: LiveAttempt, wait_s: float, now: Now, detail: str) -> None:
         """An attempt that never began leaves no trace but this event."""
-        self._requeue(attempt.job.id, attempt.state, not_before, attempt.job.retries_used, at, detail)
+        not_before = delayed(wait_s, now.wall, now.boot)
+        job = attempt.job
+        self._requeue(job.id, attempt.state, not_before, job.retries_used, now.wall, detail, job.losses)
         self.database.execute(_SQL["uncount_attempt"], {"job_id": attempt.job.id})
         self.database.execute(_SQL["delete_attempt"], _key(attempt))
 
     def rerun(self, job_id: int, at: float, new_host_id: int) -> None:
         """Queue it again, and those that were skipped because of how it had ended."""
-        self._requeue(job_id, State.DONE, None, 0, at, "rerun asked for")
+        self._requeue(job_id, State.DONE, (None, None, None), 0, at, "rerun asked for")
         self.database.execute("UPDATE jobs SET host_id = ? WHERE id = ?", (new_host_id, job_id))
         for (dependent,) in self.database.execute(_SQL["chain"], {"job_id": job_id}).fetchall():
             key = {"job_id": job_id, "dependent": dependent}
@@ -253,9 +272,6 @@ class TickStore:
             ],
         )
 
-    def release_delayed(self, now: float) -> int:
-        return self.database.execute(_SQL["release_delayed"], {"now": now}).rowcount
-
     def take_over(self, attempt: LiveAttempt, from_host_id: int) -> bool:
         """Watch an attempt of a dead host; False if another host was quicker."""
         taken = self.database.execute(
@@ -280,7 +296,14 @@ class TickStore:
         self._expect_moved(moved.rowcount, job_id, before, after)
 
     def _requeue(
-        self, job_id: int, before: State, not_before: float | None, retries_used: int, at: float, detail: str
+        self,
+        job_id: int,
+        before: State,
+        not_before: NotBefore,
+        retries_used: int,
+        at: float,
+        detail: str,
+        losses: int = 0,
     ) -> None:
         check_transition(job_id, before, State.QUEUED)
         moved = self.database.execute(
@@ -288,8 +311,11 @@ class TickStore:
             {
                 "job_id": job_id,
                 "before": before,
-                "not_before": not_before,
+                "not_before": not_before[0],
+                "not_before_boot": not_before[1],
+                "boot_id": not_before[2],
                 "retries_used": retries_used,
+                "losses": losses,
                 "at": at,
                 "detail": detail,
             },
@@ -329,14 +355,14 @@ def _live_attempt(row: Any) -> LiveAttempt:
         job=_queued_job(tuple(row)[-len(QueuedJob._fields) :]),
         keeper=row["keeper"],
         holds=_holds(row["holds"]),
-        started_at=row["started_at"],
+        started=Now(row["started_at"], row["started_mono"], row["started_boot"]),
         log=from_sql(row["log"]),
         job_host_id=row["job_host_id"],
         state=State(row["state"]),
         pid=row["pid"],
         process=row["process"],
         stopped_for=None if stopped_for is None else Outcome(stopped_for),
-        stop_began_at=row["stop_began_at"],
+        stop_began_mono=row["stop_began_mono"],
         exit_code=row["exit_code"],
         signal=row["signal"],
     )

@@ -69,9 +69,10 @@ class Resources:
             earlier = file.read().split()
             if len(earlier) >= (self.beginnings or self.slots):
                 return "no delay: one of the earlier runs has ended"
-            begin = max(time.time(), float(earlier[-1]) + self.delay_s) if earlier else time.time()
-            file.write(f"{begin}\n")
-        wait_s = max(begin - time.time(), 0.0)
+            now = time.time()  # on all machines: nothing else is the same there
+            wait_s = max(float(earlier[-1]) + self.delay_s - now, 0.0) if earlier else 0.0
+            wait_s = min(wait_s, len(earlier) * self.delay_s)  # more only if somebody has set a clock
+            file.write(f"{now + wait_s}\n")
         time.sleep(wait_s)
         return f"waited {wait_s:.1f} s for its turn to begin"
 

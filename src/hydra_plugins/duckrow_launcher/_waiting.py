@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from duckrow.api.attendance import Attendance
     from duckrow.api.client import Client
     from duckrow.api.views import JobView
     from hydra_plugins.duckrow_launcher._places import Place
@@ -31,6 +32,7 @@ class Waiting:
         self._max_failures, self._on_end = max_failures, on_end
         self._failures = 0
         self._called_off: set[int] = set()
+        self._attendance = _attendance(client)
 
     def until_done(self, keys: Sequence[str]) -> None:
         """If it is interrupted, what has not ended is stopped."""
@@ -62,6 +64,8 @@ class Waiting:
             for key in list(pending):
                 if key not in rows or rows[key]["state"] == "queued":
                     self._note(key, None, pending)
+        else:
+            self._attendance.look([row["job_id"] for row in rows.values()])
 
     def _note(self, key: str, view: JobView | None, pending: dict[str, None]) -> None:
         del pending[key]
@@ -84,3 +88,9 @@ class Waiting:
             news = self._client.batches_changed() or self._client.database.changed_by_others()
             if news or time.monotonic() >= again_at:
                 return
+
+
+def _attendance(client: Client) -> Attendance:
+    from duckrow.api.attendance import Attendance, warn
+
+    return Attendance(client, warn)

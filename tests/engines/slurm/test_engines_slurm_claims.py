@@ -19,6 +19,7 @@ from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.claims import LOGIN, Claims, Taker
 from duckrow.engines.slurm.pilots import PilotFolder, read_pilots, started_at
 from duckrow.engines.slurm.tending import Tending
+from tests.conftest import DEADLINE_S
 from tests.engines.slurm.conftest import MakeBatch
 
 
@@ -178,7 +179,7 @@ def test_of_many_pilots_that_race_and_some_that_die_each_run_succeeds_once(make_
         for pilot in pilots:
             pilot.start()
         for pilot in pilots:
-            pilot.join(60)
+            pilot.join(DEADLINE_S)
         deaths_seen += sum(pilot.exitcode == -signal.SIGKILL for pilot in pilots)
         tending = Tending(batch)
         while True:  # until the leases of the dead have run out

@@ -17,6 +17,7 @@ from duckrow.engines.slurm.lease import Lease
 from duckrow.engines.slurm.pilots import PilotFolder
 from duckrow.engines.slurm.script import array_of, script_of
 from duckrow.engines.slurm.tending import Tending
+from tests.conftest import DEADLINE_S
 from tests.engines.slurm.conftest import MakeBatch
 
 
@@ -202,7 +203,7 @@ def test_what_sbatch_says_is_understood(
 
 
 def test_a_slow_controller_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_program(tmp_path / "bin", "squeue", "exec sleep 60", monkeypatch)
+    fake_program(tmp_path / "bin", "squeue", "exec sleep 600", monkeypatch)
     question = commands.StatesQuestion()
     assert question.answer(0.0) is None
     question.withdraw()
@@ -232,7 +233,7 @@ def test_a_lease_that_cannot_be_renewed_is_lost() -> None:
     lease = Lease(renew, 0.3, lost.set)
     lease.begin({})
     refused.set()
-    assert lost.wait(30)
+    assert lost.wait(DEADLINE_S)
     lease.finish()
 
 
@@ -248,6 +249,6 @@ def test_what_is_told_is_written_with_the_lease() -> None:
     lease = Lease(renew, 60.0, lambda: None)
     lease.begin({})
     lease.tell({"running": 1})
-    assert seen.wait(30)
+    assert seen.wait(DEADLINE_S)
     lease.finish()
     assert written[0] == {}

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import DEADLINE_S
 from tests.fake_nvml import NoCompiler
 from tests.web.browser.desk import Desk
 from tests.web.browser.needs import CHROMIUM, Browser, Page, expect, missing, sync_playwright
 
-PATIENCE_MS = 30_000
+PATIENCE_MS = DEADLINE_S * 1000
 
 Open = Callable[..., Page]
 

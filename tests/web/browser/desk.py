@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.conftest import Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.fake_nvml import FakeGpus, fakegpu
 
 LIVE = ("starting", "running", "stopping")
@@ -120,7 +120,7 @@ class Desk:
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json", "X-Duckrow": "1"}
         data = None if body is None else json.dumps(body).encode()
         with urllib.request.urlopen(
-            urllib.request.Request(f"{self.url}/api/v1{path}", data, headers), timeout=60
+            urllib.request.Request(f"{self.url}/api/v1{path}", data, headers), timeout=DEADLINE_S
         ) as got:
             return json.load(got)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tests.conftest import until
 from tests.web.browser.conftest import PATIENCE_MS, Complaints, Open
 from tests.web.browser.desk import Desk, address_of
-from tests.web.browser.needs import Browser, expect
+from tests.web.browser.needs import Browser, Page, expect
 
 
 def test_a_browser_that_is_not_known_is_told_how_to_get_in(browser: Browser, desk: Desk) -> None:
@@ -70,17 +71,23 @@ def test_a_tab_that_nobody_sees_asks_nothing_and_holds_no_stream(desk: Desk, ope
     expect(page.get_by_role("log")).to_contain_text("epoch 3")
     page.evaluate(HIDDEN, True)
     assert page.evaluate("streams.length > 1 && streams.every((stream) => stream.readyState === 2)")
-    page.wait_for_timeout(300)  # what was under way
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
+    until(lambda: nothing_is_asked(page, asked, 300), "the answers to what was under way")
     before = page.locator(".log-text .line").count()
     desk.waiting()
-    page.wait_for_timeout(2500)  # longer than any view waits between two looks
-    assert asked == []
+    assert nothing_is_asked(page, asked, 2500), asked  # longer than any view waits between two looks
     page.evaluate(HIDDEN, False)
     expect(page.locator(".log-text .line").nth(before + 5)).to_be_attached()
     lines = page.locator(".log-text .line").all_text_contents()
     assert len(lines) == len(set(lines)), "a line has come twice"
+
+
+def nothing_is_asked(page: Page, asked: list[str], ms: float) -> bool:
+    """For so long; `asked`: where requests are noted."""
+    asked.clear()
+    page.wait_for_timeout(ms)  # in time: nothing must happen
+    return not asked
 
 
 def test_a_page_that_is_read_only_has_no_buttons(browser: Browser, desk: Desk, complaints: Complaints) -> None:

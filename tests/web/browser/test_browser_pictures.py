@@ -53,7 +53,7 @@ def test_the_best_run_is_seen_at_a_glance(scenery: Scenery, open_page: Open, sha
     expect(page.locator(".residents li")).to_have_count(4)
     expect(page.locator(".gpu .chart-line").first).to_have_attribute("d", re.compile("^M.*L"))
     if os.environ.get("DUCKROW_PICTURES"):
-        page.wait_for_timeout(CURVE_MS)
+        page.wait_for_timeout(CURVE_MS)  # in time: for a picture
     album("machine", height=520)
     page.get_by_role("link", name="Timeline").click()
     page.get_by_role("button", name="10 min").click()

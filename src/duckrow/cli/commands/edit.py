@@ -21,6 +21,7 @@ from duckrow.core.errors import EXIT_OK, UsageError
 @click.option("--project", "-p", help="The project it belongs to.")
 @click.option("--gpus", type=click.IntRange(0), help="How many GPUs.")
 @click.option("--retries", type=click.IntRange(0), help="How often to try again.")
+@click.option("--requeue-lost/--no-requeue-lost", default=None, help="Whether to queue it again if it is lost.")
 @click.option("--timeout", "timeout_s", type=TIME, help="Time limit.")
 @click.option("--grace", "grace_s", type=TIME, help="Time between SIGTERM and SIGKILL.")
 @click.option("--outfile", "-o", help="Where the output goes.")

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 
 import click
 
+from duckrow.api.attendance import Attendance
 from duckrow.api.client import Client
-from duckrow.api.log_ends import last_lines
 from duckrow.api.views import JobView
 from duckrow.cli.completing import complete_jobs
-from duckrow.cli.console import clean, paint, print_json, say
+from duckrow.cli.console import clean, paint, print_json, say, tell
 from duckrow.cli.log_tail import GrowingLines, GrowingLog, offset_of_last_lines
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.lifecycle import State
@@ -107,10 +107,9 @@ def _print_log(view: JobView, tail: int | None, raw: bool, prefix: bytes) -> Non
         say(f"duckrow: job {view.id} has no log: its output went to the terminal, or {view.log} was removed.")
     elif view.log and raw:
         _write(GrowingLog(view.log, 0 if tail is None else offset_of_last_lines(view.log, tail)).more())
-    elif view.log and tail is not None:
-        _write_lines((line.encode() for line in last_lines(view.log, tail, blank=True)), prefix)
     elif view.log:
-        _write_lines(GrowingLines(view.log).more_bytes(final=True), prefix)
+        lines = GrowingLines(view.log, 0 if tail is None else offset_of_last_lines(view.log, tail))
+        _write(lines.more_bytes(prefix, final=True))
 
 
 def _write(pieces: Iterable[bytes]) -> None:
@@ -118,10 +117,6 @@ def _write(pieces: Iterable[bytes]) -> None:
     for piece in pieces:
         sys.stdout.buffer.write(piece)
     sys.stdout.buffer.flush()
-
-
-def _write_lines(lines: Iterable[bytes], prefix: bytes) -> None:
-    _write(b"%b%b\n" % (prefix, line) for line in lines)
 
 
 class _Follower:
@@ -139,6 +134,7 @@ class _Follower:
         self._attempts: dict[int, int] = {}  # the one that is followed
 
     def follow(self) -> None:
+        attendance = Attendance(self._client, tell)
         while True:
             views = self._client.views(self._ids)
             for view in views:
@@ -146,6 +142,7 @@ class _Follower:
             self._tail = None  # a log that comes later is printed from its beginning
             if all(view.state == State.DONE for view in views):
                 return
+            attendance.look(self._ids)
             time.sleep(_LOOK_S)
 
     def _catch_up(self, view: JobView) -> None:
@@ -170,4 +167,4 @@ class _Follower:
         if isinstance(log, GrowingLog):
             _write(log.more())
         else:
-            _write_lines(log.more_bytes(final), prefix_of(view) if len(self._ids) > 1 else b"")
+            _write(log.more_bytes(prefix_of(view) if len(self._ids) > 1 else b"", final))

@@ -269,7 +269,7 @@ def _summarise(run: Run, view: RunView, wants_table: bool | None, again: str) ->
         print_jobs(Client().of_host(run.host_id))
         sys.stdout.flush()
     left = _left(run, view)
-    say(f"duckrow: {report.headline(time.time() - view.began, left, run.skipped, run.refused)}")
+    say(f"duckrow: {report.headline(time.monotonic() - view.began_mono, left, run.skipped, run.refused)}")
     shared = _packing(run, view)
     if shared:
         say(f"duckrow: {shared}")
@@ -282,7 +282,7 @@ def _summarise(run: Run, view: RunView, wants_table: bool | None, again: str) ->
 def _packing(run: Run, view: RunView) -> str:
     """What sharing GPUs has brought, where jobs did."""
     gpus = {device for seat in run.loop.seats if not seat.is_cpu for device in seat.devices}
-    elapsed_s = time.time() - view.began
+    elapsed_s = time.monotonic() - view.began_mono
     at_a_time = view.report.total_s / max(elapsed_s, 0.001)
     if not run.by_memory or at_a_time < len(gpus) * 1.05:
         return ""

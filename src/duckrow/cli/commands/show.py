@@ -94,6 +94,7 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
         "priority": str(story["priority"]),
         "time limit": "" if limit is None else format_duration(limit),
         "retries": str(retries) if retries else "",
+        "if lost": "back into the queue" if story["requeue_lost"] else "",
         "held": f"yes (duckrow release {story['id']})" if story["held"] else "",
         "not before": "" if not_before is None else _clock(not_before),
         "waits for": _lost_run(story),

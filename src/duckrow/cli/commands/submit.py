@@ -13,7 +13,7 @@ import click
 
 from duckrow.api.client import Client
 from duckrow.cli.command_words import command_of
-from duckrow.cli.console import print_json, say
+from duckrow.cli.console import print_json, say, tell
 from duckrow.cli.job_options import job_options, take_job_options
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
 from duckrow.core.array import Array, parse_array
@@ -123,7 +123,8 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     for spec in specs:
         spec.held = values["hold"]
         spec.if_broken = values["if_broken"]
-        spec.not_before = None if values["begin"] is None else _begin(values["begin"])
+        if values["begin"] is not None:
+            spec.not_before, spec.delay_s = _begin(values["begin"])
         spec.priority = spec.priority if values["priority"] is None else values["priority"]
     array = None if values["array"] is None else parse_array(values["array"])
     if array is not None:
@@ -168,7 +169,8 @@ def _submit_on(
     return _wait(client, ids) if values["waits"] else EXIT_OK
 
 
-def _begin(text: str) -> float:
+def _begin(text: str) -> tuple[float | None, float | None]:
+    """(not before, delay)."""
     from duckrow.api.begin import parse_begin
 
     return parse_begin(text)
@@ -183,7 +185,7 @@ def _arrayed(specs: list[JobSpec], array: Array) -> list[JobSpec]:
 
 def _wait(client: Client, ids: Sequence[int]) -> int:
     """The exit code of one job, as a shell would tell it; of several, whether all succeeded."""
-    views = client.wait(ids)
+    views = client.wait(ids, tell=tell)
     if len(views) > 1:
         return EXIT_OK if all(view.outcome == Outcome.SUCCEEDED for view in views) else EXIT_FAILED
     if views[0].signal is not None:

@@ -11,10 +11,11 @@ import click
 
 from duckrow.api.settings import Settings
 from duckrow.cli.console import say
-from duckrow.cli.job_options import DeviceCommand, device_options, fill_devices
+from duckrow.cli.job_options import TIME, DeviceCommand, device_options, fill_devices
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
-from duckrow.scheduler.background import daemon_seats, launch, serve_here
+from duckrow.scheduler.background import READY, TAKEN, daemon_seats, launch, serve_here
 from duckrow.scheduler.choice import DeviceChoice, keep
+from duckrow.scheduler.host import AlreadyRunning
 
 
 @click.command(cls=DeviceCommand, short_help="Start the daemon.")
@@ -28,7 +29,10 @@ from duckrow.scheduler.choice import DeviceChoice, keep
 @click.option("--no-dispatch", is_flag=True, hidden=True)
 @click.option("--by-default", is_flag=True, hidden=True)
 @click.option("--ready-fd", type=int, hidden=True)
-def command(foreground: bool, quiet: bool, no_dispatch: bool, ready_fd: int | None, **values: Any) -> int:
+@click.option("--keep", type=TIME, hidden=True)
+def command(
+    foreground: bool, quiet: bool, no_dispatch: bool, ready_fd: int | None, keep: float | None, **values: Any
+) -> int:
     """Start the daemon, which runs what `duckrow submit` adds. `duckrow submit` does this by itself.
 
     \b
@@ -46,9 +50,11 @@ def command(foreground: bool, quiet: bool, no_dispatch: bool, ready_fd: int | No
         raise UsageError("--web goes with a daemon in the background. Beside this one: duckrow web")
     if values["service"]:
         return _serve_by_systemd(choice, values["print_unit"], values["remove"])
+    if ready_fd is None:
+        keep = Settings()["daemon.keep"]
     if foreground:
-        return _serve(choice, ready_fd, dispatch=not no_dispatch)
-    code = _launch(choice, quiet, dispatch=not no_dispatch)
+        return _serve(choice, ready_fd, not no_dispatch, keep)
+    code = _launch(choice, quiet, not no_dispatch, keep)
     if values["with_page"]:
         from duckrow.api.handles import client_of
         from duckrow.api.web_process import start_beside_daemon
@@ -57,8 +63,8 @@ def command(foreground: bool, quiet: bool, no_dispatch: bool, ready_fd: int | No
     return code
 
 
-def _launch(choice: DeviceChoice, quiet: bool, dispatch: bool) -> int:
-    pid, is_new = launch(choice, sys.executable, dispatch=dispatch)
+def _launch(choice: DeviceChoice, quiet: bool, dispatch: bool, keep_s: float | None) -> int:
+    pid, is_new = launch(choice, sys.executable, dispatch, keep_s)
     if not is_new:
         if choice.is_explicit:
             raise DuckrowError(f"The daemon runs already, as process {pid}. To change its devices: duckrow down first.")
@@ -94,19 +100,23 @@ def _choice(values: dict[str, Any], filled: bool) -> DeviceChoice:
     )
 
 
-def _serve(choice: DeviceChoice, ready_fd: int | None, dispatch: bool) -> int:
+def _serve(choice: DeviceChoice, ready_fd: int | None, dispatch: bool, keep_s: float | None) -> int:
     if ready_fd is None:
         from duckrow.api.service import tell_ready
         from duckrow.cli.stand_in import stand_in
 
-        return stand_in(lambda: serve_here(choice, tell_ready, dispatch))
+        return stand_in(lambda: serve_here(choice, tell_ready, dispatch, keep_s))
     os.set_inheritable(ready_fd, False)
 
     def announce() -> None:
-        os.write(ready_fd, b"ready")
+        os.write(ready_fd, READY)
         os.close(ready_fd)
 
-    serve_here(choice, announce, dispatch)
+    try:
+        serve_here(choice, announce, dispatch, keep_s)
+    except AlreadyRunning:
+        os.write(ready_fd, TAKEN)
+        raise
     return EXIT_OK
 
 

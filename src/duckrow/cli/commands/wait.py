@@ -6,7 +6,7 @@ import click
 
 from duckrow.api.client import Client
 from duckrow.cli.completing import complete_jobs
-from duckrow.cli.console import clean, say
+from duckrow.cli.console import clean, say, tell
 from duckrow.cli.job_options import TIME
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
 from duckrow.core.job import shorten
@@ -30,7 +30,7 @@ def command(words: tuple[str, ...], wait_all: bool, timeout: float | None) -> in
         raise UsageError("Say which jobs to wait for: ids, names or --all.")
     client = Client()
     ids = client.select(words) if words else client.unfinished()
-    failed = [view for view in client.wait(ids, timeout) if view.outcome != Outcome.SUCCEEDED]
+    failed = [view for view in client.wait(ids, timeout, tell=tell) if view.outcome != Outcome.SUCCEEDED]
     for view in failed[:_NAMED]:
         say(f"duckrow: job {view.id} {view.outcome}: {clean(shorten(view.command))}")
     if len(failed) > _NAMED:

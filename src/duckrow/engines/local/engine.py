@@ -184,7 +184,7 @@ class LocalEngine:
     def _hatched(self) -> None:
         orders, self._for_nest = list(self._for_nest.values()), {}
         for order in orders:
-            order.attempt.started_at = time.time()
+            order.attempt.started = self._reactor.now()
         self.start(orders)
 
     def _start(self, order: StartOrder) -> None:
@@ -226,7 +226,7 @@ class LocalEngine:
         self._processes.reap_orphans()
 
     def _own_ended(self, attempt_id: int, exit_code: int | None, number: int | None) -> None:
-        at = time.time()
+        at = self._link.ended_at(attempt_id) or time.time()
         leftovers = self._processes.may_be_left(attempt_id, self._nests.pids)
         silent = not leftovers and self._spawner.keep_folder(attempt_id)
         self._spawner.forget_folder(attempt_id)
@@ -243,6 +243,8 @@ class LocalEngine:
             self._reactor.unwatch(self._link.fd)  # the keeper is dead
         else:
             self._log_complete(attempt_id)
+            if self._link.has_news:
+                self._reactor.later(0, self._log_emptied)
 
     def _log_complete(self, attempt_id: int) -> None:
         self._logs_open.discard(attempt_id)
@@ -255,7 +257,7 @@ class LocalEngine:
         attempt = self._watched.get(end.attempt_id)
         if attempt is None:
             return
-        is_stopped = attempt.stop_began_at is not None  # then it must be gone entirely
+        is_stopped = attempt.stop_began_mono is not None  # then it must be gone entirely
         remaining = self._processes.of(attempt) if may_leave or is_stopped else []
         if remaining and waits and not is_stopped:
             self._reactor.later(waits[0], lambda: self._ended(end, may_leave, waits[1:]))
@@ -268,7 +270,7 @@ class LocalEngine:
 
     def _say_what_is_left(self, attempt: LiveAttempt, remaining: Sequence[Process]) -> None:
         """In the log, for people who expect a background process to go on."""
-        if not self._writes_logs or not attempt.log or attempt.stop_began_at is not None:
+        if not self._writes_logs or not attempt.log or attempt.stop_began_mono is not None:
             return
         sentence = left_behind([describe(process) for process in remaining])
         try:
@@ -294,7 +296,7 @@ class LocalEngine:
         successor = self._lined_up.pop(attempt_id, None)
         if successor is not None:
             self._waiting.discard(successor.attempt.id)
-            successor.attempt.started_at = time.time()
+            successor.attempt.started = self._reactor.now()
             self.start([successor])
 
     # -- leftovers --------------------------------------------------------------------------------------------

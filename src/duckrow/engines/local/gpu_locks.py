@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from duckrow.kernel.process import boot_id
+
 FOLDER = "/tmp/duckrow-gpu-locks"
 VARIABLE = "DUCKROW_GPU_LOCKS"
 
@@ -18,7 +20,7 @@ _DEAD_PROMISE_S = 60.0  # a promise whose maker has died holds so long: its jobs
 class _Mark(NamedTuple):
     """What stands in a lock's file: who promised memory there last, when, and whether it can be seen by now."""
 
-    at: float
+    mono: float
     is_open: bool  # not yet to be seen
     who: str
 
@@ -32,7 +34,8 @@ class GpuLocks:
         self._folder = folder or os.environ.get(VARIABLE) or FOLDER
         self._held: dict[str, int] = {}
         self._promised: set[str] = set()
-        self.changed_at: dict[str, float] = {}  # when others have promised memory of a GPU, or it came to be seen
+        # When others have promised memory of a GPU, or it came to be seen; by the monotonic clock.
+        self.changed_mono: dict[str, float] = {}
 
     def take(self, gpus: Iterable[str]) -> set[str]:
         """Take those that nobody else has; the others."""
@@ -43,7 +46,7 @@ class GpuLocks:
         for gpu in gpus:
             if gpu in self._held:
                 self._promised.add(gpu)
-                _write(self._held[gpu], _Mark(time.time(), True, self._who))
+                _write(self._held[gpu], _Mark(time.monotonic(), True, self._who))
 
     def release(self, gpus: Iterable[str]) -> None:
         for gpu in list(gpus):
@@ -52,7 +55,7 @@ class GpuLocks:
                 continue
             if gpu in self._promised:
                 self._promised.discard(gpu)
-                _write(fd, _Mark(time.time(), False, self._who))
+                _write(fd, _Mark(time.monotonic(), False, self._who))
             os.close(fd)
 
     @property
@@ -71,10 +74,10 @@ class GpuLocks:
             return False
         mark = _read(fd)
         if mark is not None and mark.who != self._who:
-            if mark.is_open and time.time() - mark.at < _DEAD_PROMISE_S:
+            if mark.is_open and time.monotonic() - mark.mono < _DEAD_PROMISE_S:
                 os.close(fd)
                 return False
-            self.changed_at[gpu] = mark.at
+            self.changed_mono[gpu] = mark.mono
         self._held[gpu] = fd
         return True
 
@@ -95,17 +98,22 @@ class GpuLocks:
 def _write(fd: int, mark: _Mark) -> None:
     try:
         os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{mark.at!r} {mark.is_open:d} {mark.who}\n".encode(), 0)
+        # The wall time is for duckrows of an older version.
+        words = f"{time.time()!r} {mark.is_open:d} {mark.who} {mark.mono!r} {boot_id() or '-'}\n"
+        os.pwrite(fd, words.encode(), 0)
     except OSError:
         pass  # a full disk: others know less, and look no less
 
 
 def _read(fd: int) -> _Mark | None:
     """None: nobody has promised anything yet, or what stands there is not ours."""
-    at, is_open, who = (*os.pread(fd, 4096, 0).decode(errors="replace").split(), "", "", "")[:3]
+    words = os.pread(fd, 4096, 0).decode(errors="replace").split()
+    at, is_open, who, mono, boot = (*words, "", "", "", "", "")[:5]
+    if boot and boot != (boot_id() or "-"):
+        return None  # whoever it was ended with that boot
     try:
-        when = float(at)
+        # An older version tells the wall time only.
+        when = float(mono) if boot else time.monotonic() - (time.time() - float(at))
     except ValueError:
         return None
-    # A moment that has not come yet is from before the clock was set.
-    return _Mark(when, is_open == "1", who) if 0 < when <= time.time() else None
+    return _Mark(when, is_open == "1", who) if when <= time.monotonic() else None

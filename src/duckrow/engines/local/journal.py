@@ -127,8 +127,8 @@ class JournalWriter:
         self._copy.cut(0)
         try:
             os.unlink(self.path)
-        except FileNotFoundError:
-            pass
+        except OSError:
+            pass  # it is gone, or the file system is read-only: the next host clears up
 
     def _append(self, lines: str) -> None:
         """Raises OSError on a full disk; then nothing of the lines is in the file."""
@@ -165,7 +165,9 @@ class JournalWriter:
             return True
 
     def _make_anew(self, text: bytes) -> None:
-        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        folder = os.path.dirname(self.path)
+        if not os.path.exists(folder):
+            os.mkdir(folder, 0o700)  # and nothing above it: whoever has removed the whole state wants it gone
         fd = _make(f"{self.path}.new")
         os.write(fd, text)
         os.replace(f"{self.path}.new", self.path)

@@ -19,7 +19,6 @@ import select
 import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Mapping
 from typing import NoReturn
@@ -30,12 +29,13 @@ from duckrow.engines.local.log_pump import LogPump
 from duckrow.engines.local.orphans import untagged_orphans
 from duckrow.engines.local.process_tree import kill_tree
 from duckrow.engines.local.processes import TAG, TAG_PREFIX, Trace, tag_of
+from duckrow.engines.local.signal_link import HEARD, HostEnd, KeeperEnd, signal_link
+from duckrow.engines.local.stopped_host import StoppedHost
 from duckrow.kernel.inotify import FileWatch
 from duckrow.kernel.process import children_of, environment_of, open_pidfd, read_process
 
 _PR_SET_CHILD_SUBREAPER = 36
-_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2, signal.SIGCHLD)
-_FULL_DISK_S = 0.2
+_MEND_S = 0.2
 _NO_PIDFD_S = 0.5  # how often to look where the kernel does not tell of an end
 _EXEC_S = 1.0
 _ORPHANS_S = 1.0  # how long the end of an attempt may wait for that of its orphans
@@ -49,18 +49,23 @@ def fork_host(keepers_folder: str, *, speaks: bool, heirless: bool = False) -> K
     """
     journal = JournalWriter(keepers_folder)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    our_signals, their_signals = signal_link()
     _adopt_orphans()
     sys.stdout.flush()
     sys.stderr.flush()
     keeper_pid = os.getpid()
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)  # a signal that comes now must not end the keeper
     host_pid = os.fork()
     if host_pid == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         ours.close()
+        our_signals.close()
         _adopt_orphans()
-        return KeeperLink(journal, theirs, keeper_pid)
+        return KeeperLink(journal, theirs, HostEnd(their_signals), keeper_pid)
     theirs.close()
+    their_signals.close()
     try:
-        code = _Keeper(journal, ours, host_pid, speaks, heirless).run()
+        code = _Keeper(journal, ours, host_pid, speaks, heirless, KeeperEnd(our_signals, host_pid)).run()
     except BaseException:  # a fault of ours must not run the caller's code a second time, in this process
         import traceback
 
@@ -90,16 +95,19 @@ class _Keeper:
         host_pid: int | None,
         speaks: bool,
         heirless: bool = False,
+        signals: KeeperEnd | None = None,
     ) -> None:
         self._journal = journal
         self._control = control
+        self._signals = signals
         self._host_pid = host_pid
         self._speaks = speaks
         self._heirless = heirless
-        self._before = frozenset(children_of(os.getpid())) - {host_pid}  # of whoever has called us, and not ours
+        # Of whoever has called us, and not ours. A host that has become a keeper has had none.
+        self._before = frozenset(children_of(os.getpid()) if host_pid is not None else ()) - {host_pid}
         self._poller = select.poll()
         self._pump = LogPump(self._poller, self._tell_emptied)
-        self._unwritten = False  # the journal lacks something that a full disk has refused
+        self._mend_at: float | None = None  # when to see to the journal: it was touched, or a full disk refused a line
         self._watch = FileWatch()
 
     def run(self) -> int:
@@ -114,43 +122,31 @@ class _Keeper:
 
     def _stand_by(self) -> int:
         assert self._control is not None
-        _close_all_but(self._journal.fd, self._control.fileno(), *self._own_fds())
+        assert self._signals is not None
+        assert self._host_pid is not None
+        control, told, ear = self._control.fileno(), self._signals.fd, self._signals.ear
+        _close_all_but(self._journal.fd, control, told, ear, *self._own_fds())
         _allow_many_files()
         self._control.setblocking(False)
-        news = self._listen_to_signals()
-        self._poller.register(news, select.POLLIN)
-        self._poller.register(self._control.fileno(), select.POLLIN)
+        stopped = StoppedHost(self._host_pid, self._journal, self._control, self._poller)
+        for fd in (ear, control, told):
+            self._poller.register(fd, select.POLLIN)
         while True:
             for fd, _ in self._poller.poll():
-                if fd == news:
-                    self._pass_on(os.read(news, 2))
-                elif self._control is not None and fd == self._control.fileno():
+                if fd == ear:
+                    self._signals.hear()
+                    stopped.look()
+                elif fd == told:
+                    if not self._signals.answer():
+                        self._poller.unregister(told)  # the host is ending: SIGCHLD tells
+                elif fd == control:
                     self._take_from_host()
                 else:
                     self._pump.pump(fd)
+                    stopped.saw(fd)
             status = self._host_status()
             if status is not None:
                 return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
-
-    def _listen_to_signals(self) -> int:
-        """A pipe with two bytes a signal: which, and whether somebody sent it to us alone (not the terminal to all)."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
-        reading, writing = os.pipe()
-
-        def listen() -> None:
-            while True:
-                heard = signal.sigwaitinfo(_HEARD)
-                os.write(writing, bytes([heard.si_signo, heard.si_code == 0]))
-
-        threading.Thread(target=listen, daemon=True).start()
-        return reading
-
-    def _pass_on(self, heard: bytes) -> None:
-        """A hang-up too may come to us alone, if we lead the session; the host takes a second one for the first."""
-        number, sent_to_us_alone = heard
-        if number == signal.SIGHUP or (sent_to_us_alone and number != signal.SIGCHLD):
-            assert self._host_pid is not None
-            os.kill(self._host_pid, number)
 
     def _host_status(self) -> int | None:
         assert self._host_pid is not None
@@ -174,11 +170,11 @@ class _Keeper:
         self._let_go_of_the_terminal(pids)
         ends = self._watch_ends(pids)
         self._watch.add(self._journal.path)
-        while pids or self._pump or self._unwritten:
+        while pids or self._pump or self._mend_at is not None:
             for fd, _ in self._poller.poll(self._patience_ms(pids, ends)):
                 self._look_at(fd, ends)
             self._see_ends(pids)
-            if self._unwritten:
+            if self._mend_at is not None and time.monotonic() >= self._mend_at:
                 self._mend()
 
     def _watch_ends(self, pids: Mapping[int, int]) -> set[int]:
@@ -189,8 +185,8 @@ class _Keeper:
         return found
 
     def _patience_ms(self, pids: Mapping[int, int], ends: set[int]) -> float | None:
-        if self._unwritten:
-            return _FULL_DISK_S * 1000
+        if self._mend_at is not None:
+            return max(self._mend_at - time.monotonic(), 0.0) * 1000
         return None if len(ends) >= len(pids) else _NO_PIDFD_S * 1000
 
     def _look_at(self, fd: int, ends: set[int]) -> None:
@@ -200,18 +196,24 @@ class _Keeper:
             os.close(fd)
         elif fd == self._watch.fd:
             self._watch.hush()
-            self._mend()
+            self._mend_soon()  # and not at once: whoever removes the folder must not be hindered
         else:
             self._pump.pump(fd)
 
     def _mend(self) -> None:
         """Somebody has touched the journal, or a full disk has refused a line."""
+        self._mend_at = None
         try:
             self._journal.mend()
-            self._unwritten = False
+        except FileNotFoundError:
+            return  # the whole state was removed: nobody will ask
         except OSError:
-            self._unwritten = True
+            self._mend_soon()
         self._watch.add(self._journal.path)  # it may be another file now
+
+    def _mend_soon(self) -> None:
+        if self._mend_at is None:
+            self._mend_at = time.monotonic() + _MEND_S
 
     def _take_over(self) -> dict[int, int]:
         """Which child is which attempt. One that was started and not yet named in the journal is found by its tag."""
@@ -274,7 +276,7 @@ class _Keeper:
             if attempt is not None and not pids:
                 self._end_orphans()
             if attempt is not None and not self._journal.ended(attempt, _wait_status(ended)):
-                self._unwritten = True
+                self._mend_soon()
             os.waitpid(ended.si_pid, 0)
 
     def _end_orphans(self) -> None:

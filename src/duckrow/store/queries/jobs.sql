@@ -6,8 +6,9 @@ SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0)
 -- name: insert_job
 INSERT INTO jobs (id, host_id, project, name, command, cwd, environment_id, shell, gpus, outfile, max_log_bytes,
                   timeout_s, notice_signal, notice_s, grace_s, retries, backoff_s, priority, position, held,
-                  not_before, if_broken, array_id, array_index, folder, preload, needs, created_at, changed_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                  not_before, not_before_boot, not_before_boot_id, if_broken, array_id, array_index, folder,
+                  preload, needs, requeue_lost, created_at, changed_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: insert_point
 INSERT INTO points (job_id, sweep_id, key, parameters) VALUES (?, ?, ?, ?)
@@ -15,7 +16,7 @@ INSERT INTO points (job_id, sweep_id, key, parameters) VALUES (?, ?, ?, ?)
 -- name: asked_for
 SELECT j.id, j.host_id, j.attempts, j.command, j.cwd, j.name, j.project, j.gpus, j.shell, j.retries, j.backoff_s,
        j.timeout_s, j.notice_signal, j.notice_s, j.grace_s, j.outfile, j.max_log_bytes, j.priority, j.folder, j.preload,
-       j.needs, e.variables
+       j.needs, j.requeue_lost, e.variables
 FROM jobs j JOIN environments e ON e.id = j.environment_id JOIN json_each(:ids) wanted ON wanted.value = j.id
 ORDER BY j.id
 
@@ -30,7 +31,7 @@ INSERT INTO environments (variables) VALUES (:variables)
 
 -- name: pick
 SELECT j.id, j.host_id, j.project, j.name, j.command, j.cwd, j.gpus, j.state, j.outcome, j.detail, j.attempts,
-       j.retries, j.timeout_s, j.priority, j.held, j.not_before, j.created_at, j.changed_at, j.outfile,
+       j.retries, j.requeue_lost, j.timeout_s, j.priority, j.held, j.not_before, j.created_at, j.changed_at, j.outfile,
        a.number AS attempt, a.holds, a.log, a.started_at, a.ended_at, a.pid, a.exit_code, a.signal, a.peak_memory_mb, a.utilization,
        h.kind AS host_kind, h.name AS host_name, j.folder, j.needs, s.name AS sweep, p.parameters
 FROM jobs j
@@ -74,3 +75,6 @@ DELETE FROM pauses WHERE project = :project
 
 -- name: remove_pauses
 DELETE FROM pauses
+
+-- name: unfinished_by_host
+SELECT host_id, state, count(*) FROM jobs WHERE id IN (:ids) AND state <> 'done' GROUP BY host_id, state;

@@ -3,7 +3,7 @@
 -- name: eligible
 SELECT id, project, name, command, cwd, environment_id, shell, gpus, outfile, max_log_bytes, timeout_s,
        notice_signal, notice_s, grace_s, retries, retries_used, backoff_s, attempts, array_id,
-       array_index, folder, preload, needs, priority, created_at
+       array_index, folder, preload, needs, priority, created_at, requeue_lost, losses
 FROM jobs
 WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
   AND project NOT IN (SELECT project FROM pauses)
@@ -13,11 +13,14 @@ WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NUL
 ORDER BY priority DESC, position
 LIMIT :limit
 
--- name: next_delayed
-SELECT min(not_before) FROM jobs WHERE not_before IS NOT NULL
+-- name: restate_start
+UPDATE attempts SET started_at = :started_at WHERE job_id = :job_id AND number = :number
 
--- name: release_delayed
-UPDATE jobs SET not_before = NULL WHERE not_before <= :now
+-- name: forget_readings
+DELETE FROM readings
+
+-- name: restate_host
+UPDATE hosts SET started_at = started_at + :step_s WHERE id = :host_id
 
 -- name: foreign_holds
 SELECT a.holds FROM attempts a JOIN hosts h ON h.id = a.host_id
@@ -48,8 +51,8 @@ UPDATE jobs SET state = 'starting', attempts = attempts + 1, detail = '', change
 WHERE id = :job_id AND state = 'queued'
 
 -- name: insert_attempt
-INSERT INTO attempts (job_id, number, host_id, keeper, holds, log, started_at)
-VALUES (:job_id, :number, :host_id, :keeper, :holds, :log, :at)
+INSERT INTO attempts (job_id, number, host_id, keeper, holds, log, started_at, started_mono, started_boot)
+VALUES (:job_id, :number, :host_id, :keeper, :holds, :log, :wall, :mono, :boot)
 
 -- name: move_job
 UPDATE jobs SET state = :after, detail = :detail, changed_at = :at WHERE id = :job_id AND state = :before
@@ -59,8 +62,8 @@ UPDATE jobs SET state = 'done', outcome = :outcome, detail = :detail, changed_at
 WHERE id = :job_id AND state = :before
 
 -- name: requeue_job
-UPDATE jobs SET state = 'queued', outcome = NULL, not_before = :not_before, retries_used = :retries_used,
-       detail = :detail, changed_at = :at
+UPDATE jobs SET state = 'queued', outcome = NULL, not_before = :not_before, not_before_boot = :not_before_boot,
+       not_before_boot_id = :boot_id, retries_used = :retries_used, losses = :losses, detail = :detail, changed_at = :at
 WHERE id = :job_id AND state = :before
 
 -- name: uncount_attempt
@@ -73,7 +76,8 @@ DELETE FROM attempts WHERE job_id = :job_id AND number = :number
 UPDATE attempts SET pid = :pid, process = :process WHERE job_id = :job_id AND number = :number
 
 -- name: begin_stop
-UPDATE attempts SET stopped_for = :stopped_for, stop_began_at = :at WHERE job_id = :job_id AND number = :number
+UPDATE attempts SET stopped_for = :stopped_for, stop_began_at = :wall, stop_began_mono = :mono
+WHERE job_id = :job_id AND number = :number
 
 -- name: note_event
 INSERT INTO events (job_id, number, at, before, after, outcome, attempt, detail)
@@ -121,11 +125,15 @@ INSERT OR REPLACE INTO readings (device, at, reading) VALUES (:device, :at, :rea
 SELECT value FROM meta WHERE key = 'looked at until'
 
 -- name: live_attempts_of_hosts
-SELECT a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.started_at, a.pid, a.process,
-       a.stopped_for, a.stop_began_at, a.exit_code, a.signal, j.host_id AS job_host_id, j.state,
+SELECT a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.pid, a.process, a.started_at,
+       -- Of attempts from before there were these columns, as the clocks stand now.
+       coalesce(a.started_mono, a.started_at - :wall + :mono) AS started_mono,
+       coalesce(a.started_boot, a.started_at - :wall + :boot) AS started_boot,
+       coalesce(a.stop_began_mono, a.stop_began_at - :wall + :mono) AS stop_began_mono,
+       a.stopped_for, a.exit_code, a.signal, j.host_id AS job_host_id, j.state,
        j.id, j.project, j.name, j.command, j.cwd, j.environment_id, j.shell, j.gpus, j.outfile, j.max_log_bytes,
        j.timeout_s, j.notice_signal, j.notice_s, j.grace_s, j.retries, j.retries_used, j.backoff_s, j.attempts,
-       j.array_id, j.array_index, j.folder, j.preload, j.needs, j.priority, j.created_at
+       j.array_id, j.array_index, j.folder, j.preload, j.needs, j.priority, j.created_at, j.requeue_lost, j.losses
 FROM attempts a JOIN jobs j ON j.id = a.job_id JOIN hosts h ON h.id = a.host_id
 WHERE a.ended_at IS NULL AND h.kind <> 'slurm' -- those are on other machines
 ORDER BY a.job_id

@@ -9,7 +9,8 @@ from pydantic import BaseModel
 
 from duckrow.api.client import Client
 from duckrow.api.daemon import end_daemon
-from duckrow.api.doctor import PROBLEM, examine
+from duckrow.api.doctor import examine
+from duckrow.api.finding import PROBLEM
 from duckrow.api.settings import Settings
 from duckrow.api.settings_files import user_file
 from duckrow.core.job import check_name

@@ -43,6 +43,7 @@ function factsOf(job) {
     ],
     ["Priority", job.priority],
     ["Retries", job.retries || ""],
+    ["If it is lost", job.requeue_lost ? "back into the queue" : ""],
     ["Time limit", job.timeout_s ? duration(job.timeout_s) : ""],
     ["Host", job.host],
     ["Parameters", parameters(job.parameters)],

@@ -1,0 +1,75 @@
+"""Tells those who wait for jobs that nobody would run these, or see them end, and what to type."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.core.lifecycle import State
+from duckrow.core.units import plural
+from duckrow.store.hosts import DAEMON, HostRow, is_alive
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+
+_LOOK_S = 1.0
+
+
+class Attendance:
+    """Asks again and again whether somebody sees to jobs. Each answer is told once, until it changes."""
+
+    def __init__(self, client: Client, tell: Callable[[str], None]) -> None:
+        self._client = client
+        self._tell = tell
+        self._told: list[str] = []
+        self._looked_at = -math.inf
+
+    def look(self, ids: Sequence[int]) -> None:
+        """At jobs; those that are done need nobody."""
+        if time.monotonic() - self._looked_at < _LOOK_S:
+            return
+        sentences = unattended(self._client, ids)
+        self._looked_at = time.monotonic()
+        for sentence in sentences:
+            if sentence not in self._told:
+                self._tell(sentence)
+        if self._told and not sentences:
+            self._tell("It goes on: the scheduler is back.")
+        self._told = sentences
+
+
+def warn(sentence: str) -> None:
+    """How a Python program is told; each sentence once."""
+    warnings.warn(f"duckrow: {sentence}", stacklevel=2)
+
+
+def unattended(client: Client, ids: Sequence[int]) -> list[str]:
+    """What keeps these jobs from going on, in sentences: their hosts are dead."""
+    dead = {
+        host_id: states
+        for host_id, states in client.jobs.unfinished_by_host(ids).items()
+        if client.hosts.get(host_id).kind != "slurm" and not is_alive(client.folder, host_id)
+    }
+    waiting = {client.hosts.get(host_id): states.get(State.QUEUED, 0) for host_id, states in dead.items()}
+    begun = sum(sum(states.values()) for states in dead.values()) - sum(waiting.values())
+    # What runs is taken over by whichever host there is.
+    unseen = bool(begun) and not client.living_hosts()
+    return _in_words({host: count for host, count in waiting.items() if count}, unseen)
+
+
+def _in_words(waiting: Mapping[HostRow, int], unseen: bool) -> list[str]:
+    sentences = []
+    if unseen or any(host.id == DAEMON for host in waiting):
+        sentences.append(
+            "The daemon is not running, so no job starts and nobody sees jobs end. Still waiting. Type: duckrow up"
+        )
+    for host, count in waiting.items():
+        if host.id != DAEMON:
+            sentences.append(
+                f"The run {host.name} has ended and {plural(count, 'job')} of it did not start. "
+                f"Still waiting. Type: duckrow run --resume={host.name}"
+            )
+    return sentences

@@ -1,0 +1,57 @@
+"""What the machine refuses a command, in a sentence: output that cannot be written, a folder that is gone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+
+import click
+
+_OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+_ADDING = ("submit", "add", "sweep")
+
+
+def say(message: str) -> None:
+    """A message for a person. That nobody can hear it is no reason for another exit code."""
+    try:
+        print(message, file=sys.stderr, flush=True)
+    except OSError:
+        pass
+
+
+def open_missing_streams() -> None:
+    """With `>&-` there is no standard output. To write to it must fail, and no file may be opened in its place."""
+    for fd, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDONLY)
+            if null != fd:
+                os.dup2(null, fd)
+                os.close(null)
+            setattr(sys, name, open(fd, "w", closefd=False))  # noqa: SIM115 - it stays open until we end
+
+
+def refused_by_click(error: click.ClickException) -> int:
+    try:
+        error.show()
+    except OSError:
+        pass  # nobody can hear it; the exit code tells
+    return error.exit_code
+
+
+def refused_by_machine(error: OSError, verb: str) -> str:
+    why = error.strerror or str(error)
+    if _is_here_gone():
+        return "The folder that you are in was removed. Go to another one first: cd"
+    if error.filename is None and error.errno in _OF_OUTPUT:
+        hint = " What was added is in the queue all the same: `duckrow ls` shows it." if verb in _ADDING else ""
+        return f"Cannot write the output: {why}.{hint}"
+    return f"{why}: {os.fsdecode(error.filename)}." if error.filename else f"The machine refused: {why}."
+
+
+def _is_here_gone() -> bool:
+    try:
+        os.getcwd()
+        return False
+    except OSError:
+        return True

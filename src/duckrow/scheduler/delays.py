@@ -1,0 +1,67 @@
+"""Jobs that must not begin yet, and the alarms that tell when the next of them may."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from duckrow.core.clock import Now
+from duckrow.scheduler.alarm import Alarm
+from duckrow.store.delays import DelayStore
+
+if TYPE_CHECKING:
+    from duckrow.scheduler.loop import Loop
+
+
+class Delays:
+    def __init__(self, loop: Loop) -> None:
+        self._store = DelayStore(loop.database)
+        self._wall, self._boot = Alarm(time.CLOCK_REALTIME), Alarm(time.CLOCK_BOOTTIME)
+        self._next_wall: float | None = None
+        self._next_boot: float | None = None
+        self.rang = False  # there may be something to do
+        for alarm in (self._wall, self._boot):
+            loop.reactor.watch(alarm.fd, lambda alarm=alarm: self._ring(alarm))  # type: ignore[misc]
+
+    def begin(self) -> None:
+        self._store.end_those_of_earlier_boots()
+
+    def look(self) -> None:
+        """Others may have added some."""
+        self._next_wall, self._next_boot = self._store.next()
+        self._set_alarms()
+
+    def add(self, wait_s: float, now: Now) -> None:
+        """We have."""
+        if wait_s and (self._next_boot is None or now.boot + wait_s < self._next_boot):
+            self._next_boot = now.boot + wait_s
+            self._set_alarms()
+
+    def release(self, now: Now) -> bool:
+        """Whether the time of any has come: they wait like all others from now on."""
+        rang, self.rang = self.rang, False
+        is_due = _is_due(self._next_wall, now.wall) or _is_due(self._next_boot, now.boot)
+        if is_due:
+            self._store.release(now)
+        if is_due or rang:
+            self.look()
+        return is_due
+
+    def restate(self, now: Now) -> None:
+        self._store.restate(now)
+
+    def _ring(self, alarm: Alarm) -> None:
+        alarm.hush()
+        self.rang = True
+
+    def _set_alarms(self) -> None:
+        self._wall.set_for(self._next_wall)
+        self._boot.set_for(self._next_boot)
+
+    def close(self) -> None:
+        self._wall.close()
+        self._boot.close()
+
+
+def _is_due(moment: float | None, now: float) -> bool:
+    return moment is not None and moment <= now
