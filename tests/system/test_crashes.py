@@ -1,4 +1,7 @@
-"""The scheduler dies at the worst moments; no job is lost, none runs twice, every exit code is known."""
+"""The scheduler dies at the worst moments; no job is lost, none runs twice, every exit code is known.
+
+In one of ten cases its journal is damaged just before.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -68,12 +72,28 @@ def test_a_daemon_that_is_killed_a_hundred_times_loses_nothing_and_runs_nothing_
     for kill in range(KILLS // PARTS):
         # Most kills strike within the first busy milliseconds; some let the jobs of several ticks go by.
         time.sleep(chance.choice([0, 0.001, 0.003, 0.01, 0.03, 0.1]))  # in time: the moment of death is the input
+        if kill % 10 == 7:
+            DAMAGE[chance.choice([*DAMAGE])](journal_of(duckrow.daemon_pid()))
         duckrow.kill_daemon()
         if kill % 10 == 3:
             check_device_bookings(duckrow)
         duckrow.up()
     duckrow("wait", "--all", ok=False)
     check_each_ran_once(duckrow, JOBS // PARTS)
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "emptied": lambda journal: journal.write_bytes(b""),
+    "overwritten": lambda journal: journal.write_bytes(b"rubbish " * 1000),
+    "removed": lambda journal: journal.unlink(),
+    "moved away": lambda journal: journal.rename(journal.parent.parent / "elsewhere"),
+}
+
+
+def journal_of(daemon: int) -> Path:
+    """The journal that a daemon has open."""
+    links = (os.readlink(link) for link in Path(f"/proc/{daemon}/fd").iterdir())
+    return next(Path(target) for target in links if Path(target).parent.name == "keepers")
 
 
 def check_device_bookings(duckrow: Duckrow) -> None:

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from tests.conftest import Duckrow, until
-from tests.system.test_crashes import kill_daemon_and_keeper
+from tests.system.test_crashes import DAMAGE, kill_daemon_and_keeper
 
-DAMAGE: dict[str, Callable[[Path], object]] = {
-    "emptied": lambda journal: journal.write_bytes(b""),
-    "overwritten": lambda journal: journal.write_bytes(b"rubbish " * 1000),
-    "removed": lambda journal: journal.unlink(),
-    "gone with its folder": lambda journal: journal.rename(journal.parent.parent / "elsewhere"),
-}
 JOB = "echo x >> ran; until test -e gate; do sleep 0.05; done; exit 21"
 
 
