@@ -16,11 +16,11 @@ from duckrow.kernel.process import Process, catches, is_alive, read_process
 
 
 class AttemptProcesses:
-    def __init__(self, children: Children, groups: AttemptGroups, in_our_session: bool) -> None:
+    def __init__(self, journal: str, children: Children, groups: AttemptGroups, in_our_session: bool) -> None:
         """`in_our_session`: attempts have no session of their own, as in a terminal."""
         self._children = children
         self._groups = groups
-        self._orphans = Orphans(in_our_session, groups.attempt_of)
+        self._orphans = Orphans(journal, in_our_session, groups.attempt_of)
         self._sure_until: dict[int, float] = {}  # attempt -> seconds since boot until which its PID was its own
         self.rebooted: set[int] = set()  # attempts of an earlier boot: none of their processes is there
 
@@ -65,6 +65,10 @@ class AttemptProcesses:
     def _look_at_orphans(self, attempt_id: int, not_these: set[int]) -> bool:
         """Whether processes have lost their parent that may be those of this attempt."""
         return self._orphans.look(self._children.pids | not_these, self._children.with_pids(attempt_id))
+
+    def meet_orphans(self, not_these: set[int]) -> None:
+        """Something of ours has ended that is no attempt: it is to be waited for, and there may be others."""
+        self._look_at_orphans(0, not_these)
 
     def became_attempt(self, pid: int) -> None:
         """A process that looked like an orphan: a nest has forked it ahead."""
@@ -114,4 +118,16 @@ class AttemptProcesses:
 
         if attempt.id not in self.rebooted:
             self._groups.kill(attempt.id)
+            self._halt_orphans(attempt, not_these)
             kill_tree(trace_now)
+
+    def runaways(self, attempt: LiveAttempt, not_these: set[int]) -> list[Process]:
+        """What is left of an attempt that seems to be gone. A chain of processes is seen only when it is stopped."""
+        if attempt.id in self.rebooted:
+            return []
+        self._halt_orphans(attempt, not_these)
+        return self.of(attempt)
+
+    def _halt_orphans(self, attempt: LiveAttempt, not_these: set[int]) -> None:
+        ours, living = self._children.pids | not_these, self._children.with_pids(attempt.id)
+        self._orphans.halt(attempt.id, ours, living)

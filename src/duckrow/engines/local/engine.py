@@ -60,7 +60,9 @@ class LocalEngine:
         self._spawner = Spawner(link, variables_of, output, self._nests, self._groups)
         self._writes_logs = output == "log"
         self._children = Children()
-        self._processes = AttemptProcesses(self._children, self._groups, in_our_session=output == "terminal")
+        self._processes = AttemptProcesses(
+            link.journal.name, self._children, self._groups, in_our_session=output == "terminal"
+        )
         self._watched: dict[int, LiveAttempt] = {}
         self._logs_open: set[int] = set()  # attempts whose capped log the keeper is still writing
         self._late: dict[int, tuple[Ended, bool]] = {}  # of those, how they have ended, and whether something is left
@@ -220,9 +222,12 @@ class LocalEngine:
     # -- ending -----------------------------------------------------------------------------------------------
 
     def _look_at_children(self) -> None:
-        for end in self._children.see_ends():
+        ends = self._children.see_ends()
+        for end in ends:
             self._own_ended(*end)
         self._nests.reap()
+        if not ends:
+            self._processes.meet_orphans(self._nests.pids)
         self._processes.reap_orphans()
 
     def _own_ended(self, attempt_id: int, exit_code: int | None, number: int | None) -> None:
@@ -258,10 +263,13 @@ class LocalEngine:
         if attempt is None:
             return
         is_stopped = attempt.stop_began_mono is not None  # then it must be gone entirely
-        remaining = self._processes.of(attempt) if may_leave or is_stopped else []
+        looks = may_leave or is_stopped
+        remaining = self._processes.of(attempt) if looks else []
         if remaining and waits and not is_stopped:
             self._reactor.later(waits[0], lambda: self._ended(end, may_leave, waits[1:]))
             return
+        if looks and not remaining:
+            remaining = self._processes.runaways(attempt, self._nests.pids)
         leftovers = tuple(describe(process) for process in remaining)
         self._report(end._replace(leftovers=leftovers, oom_killed=self._groups.oom_killed(attempt.id)))
         if remaining:

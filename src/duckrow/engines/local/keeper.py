@@ -26,7 +26,7 @@ from typing import NoReturn
 from duckrow.engines.local.journal import JournalWriter
 from duckrow.engines.local.keeper_link import EMPTIED, JOURNAL, REFUSED, TOOK, KeeperLink, LogPipe
 from duckrow.engines.local.log_pump import LogPump
-from duckrow.engines.local.orphans import untagged_orphans
+from duckrow.engines.local.orphans import end_untagged_orphans
 from duckrow.engines.local.process_tree import kill_tree
 from duckrow.engines.local.processes import TAG, TAG_PREFIX, Trace, tag_of
 from duckrow.engines.local.signal_link import HEARD, HostEnd, KeeperEnd, signal_link
@@ -109,6 +109,7 @@ class _Keeper:
         self._pump = LogPump(self._poller, self._tell_emptied)
         self._mend_at: float | None = None  # when to see to the journal: it was touched, or a full disk refused a line
         self._watch = FileWatch()
+        self._ended = 0  # the last attempt, while its orphans are being ended
 
     def run(self) -> int:
         """Stand by while the host lives; then keep what it has left."""
@@ -274,6 +275,7 @@ class _Keeper:
                 return
             attempt = pids.pop(ended.si_pid, None)
             if attempt is not None and not pids:
+                self._ended = ended.si_pid
                 self._end_orphans()
             if attempt is not None and not self._journal.ended(attempt, _wait_status(ended)):
                 self._mend_soon()
@@ -282,8 +284,15 @@ class _Keeper:
     def _end_orphans(self) -> None:
         """Whatever the attempts have left to us without a tag ends with the last of them."""
         deadline = time.monotonic() + _ORPHANS_S
-        while kill_tree(lambda: Trace("", orphans=untagged_orphans(self._before))) and time.monotonic() < deadline:
-            time.sleep(0.002)
+        while end_untagged_orphans(self._before) and time.monotonic() < deadline:
+            self._reap_orphans()
+
+    def _reap_orphans(self) -> None:
+        """Those that have ended, so that they are not looked at again."""
+        for pid in children_of(os.getpid()):
+            process = read_process(pid)
+            if pid not in self._before and process is not None and process.zombie and pid != self._ended:
+                os.waitpid(pid, os.WNOHANG)
 
     # -- what the host hands over -----------------------------------------------------------------------------
 

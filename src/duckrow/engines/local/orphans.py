@@ -7,17 +7,63 @@ could be that of any attempt that lived when it came. So it is charged to all of
 from __future__ import annotations
 
 import os
+import signal
+import time
 from collections.abc import Callable, Collection, Iterable
 
-from duckrow.engines.local.processes import has_tag
+from duckrow.engines.local.process_tree import kill_tree
+from duckrow.engines.local.processes import Trace, tag_in
 from duckrow.kernel.process import ChildrenList, Process, children_of, read_process
 
 
-def untagged_orphans(not_these: Collection[int]) -> set[int]:
-    """Children of ours that nobody here has started and that no tag tells of."""
+def end_untagged_orphans(not_these: Collection[int]) -> bool:
+    """Kill children of ours that nobody here has started and that no tag tells of; whether there were any."""
     ours = os.getsid(0)
-    found = (read_process(pid) for pid in children_of(os.getpid()) if pid not in not_these)
-    return {each.pid for each in found if each is not None and _is_orphan(each, ours) and not has_tag(each.pid)}
+
+    def belongs(pid: int) -> bool:
+        process = read_process(pid)
+        return process is not None and _is_orphan(process, ours) and not tag_in(pid)
+
+    halted = halt_newcomers(lambda: set(children_of(os.getpid())), not_these, belongs)
+    return kill_tree(lambda: Trace("", orphans=halted))
+
+
+_QUIET_LOOKS, _QUIET_S, _LONGEST_S = 4, 0.0005, 0.25
+
+
+def halt_newcomers(
+    children: Callable[[], set[int]], not_these: Collection[int], belongs: Callable[[int], bool]
+) -> set[int]:
+    """Stop those of our children that belong to somebody, until no new ones come; which they are.
+
+    They may be a chain: each forks and exits, in less time than it takes to find out what it is. So each is stopped
+    first, which is safe, as the PID of a child of ours cannot go to another process, and goes on if it is not meant.
+    """
+    halted: set[int] = set()
+    seen = set(not_these)
+    quiet = 0
+    deadline = time.monotonic() + _LONGEST_S
+    while quiet < _QUIET_LOOKS and time.monotonic() < deadline:
+        fresh = children() - seen
+        for pid in fresh:
+            _signal_child(pid, signal.SIGSTOP)
+        for pid in fresh:
+            if belongs(pid):
+                halted.add(pid)
+            else:
+                _signal_child(pid, signal.SIGCONT)
+        seen |= fresh
+        quiet = 0 if fresh else quiet + 1
+        if quiet:
+            time.sleep(_QUIET_S)
+    return halted
+
+
+def _signal_child(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except PermissionError:
+        pass  # it has become another user's
 
 
 def _is_orphan(process: Process, our_session: int) -> bool:
@@ -28,16 +74,20 @@ def _is_orphan(process: Process, our_session: int) -> bool:
 class Orphans:
     """Those of a host."""
 
-    def __init__(self, in_our_session: bool, by_group: Callable[[int], int | None]) -> None:
+    def __init__(self, journal: str, in_our_session: bool, by_group: Callable[[int], int | None]) -> None:
         """`in_our_session`: attempts have no session of their own. `by_group`: the attempt that a cgroup tells of."""
+        self._journal = journal
         self._by_group = by_group
         self._children = ChildrenList()
         self.known: set[int] = set()  # to be waited for: nobody else does
-        self._charged: dict[int, set[int]] = {}  # orphan without a tag -> the attempts that it may be of
+        self._charged: dict[int, set[int]] = {}  # orphan -> the attempts that it may be of
         self._session = -1 if in_our_session else os.getsid(0)
 
     def look(self, ours: Collection[int], living: Iterable[tuple[int, int]]) -> bool:
-        """Whether some have come since we last looked. `ours` are not orphans; `living`: (attempt, its PID)."""
+        """Whether there were some, of no matter whom, that are gone already: they may have left others.
+
+        `ours` are not orphans; `living`: (attempt, its PID).
+        """
         children = self._children.read().difference(ours)
         fresh = children - self.known
         self.known = children
@@ -46,7 +96,18 @@ class Orphans:
         for pid in self._charged.keys() - children:
             del self._charged[pid]
         met = [self._meet(pid, living) for pid in fresh]
-        return any(met)
+        return not all(met)
+
+    def halt(self, attempt_id: int, ours: Collection[int], living: Iterable[tuple[int, int]]) -> None:
+        """Stop those of an attempt that is to end, also those that come meanwhile."""
+        living = list(living)
+
+        def belongs(pid: int) -> bool:
+            self.known.add(pid)
+            self._meet(pid, living)
+            return pid in self.of(attempt_id)
+
+        halt_newcomers(self._children.read, {*ours, *self.known}, belongs)
 
     def of(self, attempt_id: int) -> set[int]:
         """Those that can only be this attempt's."""
@@ -62,15 +123,24 @@ class Orphans:
         self._charged.pop(pid, None)
 
     def _meet(self, pid: int, living: Iterable[tuple[int, int]]) -> bool:
-        """Whether it may have been left by an attempt."""
+        """Find out whose it may be; False if it is gone already."""
         process = read_process(pid)
-        if process is None or not _is_orphan(process, self._session):
+        if process is None or process.zombie:
             return False
-        if not has_tag(pid):
-            owner = self._by_group(pid)
-            possible = {attempt for attempt, leader in living if _may_descend(process, leader)}
-            self._charged[pid] = possible if owner is None else {owner}
+        if not _is_orphan(process, self._session):
+            return True
+        tag = tag_in(pid)
+        owner = self._by_tag(tag) if tag else self._by_group(pid)
+        if owner is not None:
+            self._charged[pid] = {owner}
+        elif not tag:
+            self._charged[pid] = {attempt for attempt, leader in living if _may_descend(process, leader)}
         return True
+
+    def _by_tag(self, tag: str) -> int | None:
+        """The attempt of this host; None: it is another's, or a preloaded parent's."""
+        journal, _, number = tag.rpartition(".")
+        return int(number) if journal == self._journal and number.isdigit() else None
 
 
 def _may_descend(process: Process, leader: int) -> bool:

@@ -91,9 +91,10 @@ def is_same_process(pid: int, seen_boottime: float) -> bool:
     return process is not None and not process.zombie and process.started_s <= seen_boottime
 
 
-def has_tag(pid: int) -> bool:
-    """Whether it is known by any tag: an attempt's, a preloaded parent's, that of an MPS daemon."""
-    return any(variable.startswith(TAG_PREFIX) for variable in environment_of(pid))
+def tag_in(pid: int) -> str:
+    """The tag in its environment: an attempt's, a preloaded parent's, that of an MPS daemon; empty if it has none."""
+    tags = (variable for variable in environment_of(pid) if variable.startswith(TAG_PREFIX))
+    return os.fsdecode(next(tags, b"")[len(TAG_PREFIX) :])
 
 
 def send(process: Process, number: int) -> bool:
