@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -161,6 +162,18 @@ class Duckrow:
         """The cgroups of its attempts."""
         cgroups = Cgroups.find(str(self.home / "keepers"))
         return [] if cgroups is None else list(cgroups.made())
+
+
+def press_ctrl_c(terminal: int, command: int) -> None:
+    """Press it once the command has taken in the last one: to the kernel two that are not yet heard are one."""
+    pending = re.compile(r"^ShdPnd:\t(\w+)", re.MULTILINE)
+
+    def has_heard_the_last() -> bool:
+        found = pending.search(Path(f"/proc/{command}/status").read_text())
+        return found is not None and not int(found[1], 16) >> (signal.SIGINT - 1) & 1
+
+    until(has_heard_the_last, "the last Ctrl-C to be heard")
+    os.write(terminal, b"\x03")
 
 
 def read_to_end(terminal: int) -> bytes:

@@ -24,7 +24,7 @@ from duckrow.engines.local.processes import DAEMON_TAG, TAG, attempts_of, tag_of
 from duckrow.kernel.cgroup_place import HOST_LEAF, VARIABLE, ThisMachine, find_place, mount_points
 from duckrow.kernel.process import environment_of, identity_of, open_pidfd, read_process
 from duckrow.scheduler.reactor import EpollReactor
-from tests.conftest import Duckrow, is_running, until
+from tests.conftest import DEADLINE_S, Duckrow, is_running, until
 
 TAG_7 = tag_of("0123456789ab", 7)
 NOBODY = 65534
@@ -319,7 +319,7 @@ def in_place(group: AttemptGroup, code: str, *unshare: str) -> str:
     if os.geteuid() != 0:
         pytest.skip("only root may be another user")
     python = [*unshare, sys.executable, "-c", f"import os, sys\n{PRELUDE}\n{code}"]
-    done = subprocess.run(group.entering(python), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(group.entering(python), capture_output=True, text=True, timeout=DEADLINE_S)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -501,10 +501,10 @@ class Moving:
         self.mover.expect(attempt_id, tag_of("0123456789ab", attempt_id), identity_of(pid))
 
     def turn_until(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + DEADLINE_S
         while not condition():
             assert time.monotonic() < deadline, "waited in vain"
-            self.reactor.wait(1)
+            self.reactor.wait(1)  # in time: only until the next look at the condition
 
 
 @pytest.fixture

@@ -164,7 +164,7 @@ def test_a_device_is_free_when_nothing_of_a_lost_job_is_left(duckrow: Duckrow) -
     duckrow.up()
     duckrow.wait_for(job, "lost")
     duckrow.wait_for(following, "succeeded")
-    assert "1 process was still running" in duckrow("show", str(job)).stdout
+    assert "still running and w" in duckrow("show", str(job)).stdout
 
 
 def _is_zombie(pid: int) -> bool:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.conftest import DEADLINE_S, Duckrow, has_open, read_to_end, until
+from tests.conftest import DEADLINE_S, Duckrow, has_open, press_ctrl_c, read_to_end, until
 
 
 def jobs_file(duckrow: Duckrow, text: str, name: str = "jobs.txt") -> str:
@@ -216,10 +216,10 @@ def test_the_third_ctrl_c_kills_jobs_that_do_not_listen(duckrow: Duckrow) -> Non
     os.close(theirs)
     until((duckrow.work / "there").exists, "the job")
     for words in ("starting nothing more", "stopping 1"):
-        os.write(ours, b"\x03")
+        press_ctrl_c(ours, run.pid)
         said(run, words)
     assert duckrow.job_processes()
-    os.write(ours, b"\x03")
+    press_ctrl_c(ours, run.pid)
     assert run.wait(DEADLINE_S) == 130
     os.close(ours)
     assert run.stderr

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import DEADLINE_S, Duckrow, until
+from tests.conftest import DEADLINE_S, Duckrow, press_ctrl_c, until
 
 ONCE = "starting nothing more; 2 running jobs may finish"
 TWICE = "stopping 2 running jobs"
@@ -158,9 +158,9 @@ def test_ctrl_c_twice_in_a_terminal_stops_the_jobs_also_within_a_second(start: S
     ours, theirs = pty.openpty()
     run = start(terminal=theirs)
     os.close(theirs)
-    os.write(ours, b"\x03")
+    press_ctrl_c(ours, run.process.pid)
     run.said(ONCE)
-    os.write(ours, b"\x03")
+    press_ctrl_c(ours, run.process.pid)
     run.is_told_twice()
     os.close(ours)
 

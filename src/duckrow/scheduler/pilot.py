@@ -269,6 +269,7 @@ def main() -> None:
     folder = local_folder(us.name)
     gpus = {run.spec.gpus for run in batch.runs}
     offer = allocated_offer(batch.request.parallel_runs, _is_by_memory(batch), gpus.pop() if len(gpus) == 1 else None)
+    Database(folder).close()  # made before there is a journal, which would tell of an earlier one
     link = fork_host(folder.keepers, speaks=False, heirless=True)
     host = PilotHost(batch, us, folder, offer, link)
     try:

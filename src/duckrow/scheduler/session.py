@@ -123,6 +123,7 @@ def _open_loop(
     output: str,
 ) -> Loop:
     """The loop, in a process of its own whose keeper we become. `new`: name, folder and source of a new host."""
+    Database(folder).close()  # whatever is wrong with it is told before there are two of us, and a journal
     link = fork_host(folder.keepers, speaks=True)
     try:
         database = Database(folder, durable=False)
