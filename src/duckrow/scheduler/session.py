@@ -123,7 +123,8 @@ def _open_loop(
     output: str,
 ) -> Loop:
     """The loop, in a process of its own whose keeper we become. `new`: name, folder and source of a new host."""
-    Database(folder).close()  # whatever is wrong with it is told before there are two of us, and a journal
+    if not os.path.exists(folder.database):
+        Database(folder).close()  # made before there is a journal, which would tell of an earlier one
     link = fork_host(folder.keepers, speaks=True)
     try:
         database = Database(folder, durable=False)

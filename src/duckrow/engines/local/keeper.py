@@ -170,7 +170,8 @@ class _Keeper:
                 kill_tree(lambda pid=pid, attempt=attempt: Trace(tag_of(self._journal.name, attempt), pid))  # type: ignore[misc]
         self._let_go_of_the_terminal(pids)
         ends = self._watch_ends(pids)
-        self._watch.add(self._journal.path)
+        if pids:
+            self._watch.add(self._journal.path)
         while pids or self._pump or self._mend_at is not None:
             for fd, _ in self._poller.poll(self._patience_ms(pids, ends)):
                 self._look_at(fd, ends)
