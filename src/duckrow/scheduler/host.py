@@ -29,7 +29,7 @@ class Host:
         if not proc_is_ours():
             raise DuckrowError(
                 "duckrow cannot see its own processes: /proc here shows another PID namespace. "
-                "Mount it anew: mount -t proc proc /proc (with unshare: --mount-proc)."
+                "Mount it again: mount -t proc proc /proc (with unshare: --mount-proc)."
             )
         self.folder = folder
         self.id = host_id
