@@ -12,6 +12,7 @@ from duckrow.core.explain import Holder, Waiting, explain
 from duckrow.core.inventory import WHOLE, Ledger, book
 from duckrow.core.machine import Machine, Policy
 from duckrow.core.needs import Ask
+from duckrow.core.neighbours import Neighbour
 from duckrow.core.observation import Observation
 from duckrow.core.overtaking import Turn
 from tests.core.language import cpus, gpus, groups, side_cpus
@@ -274,6 +275,18 @@ def test_what_is_left_to_others_is_a_reason(policy: Policy, reason: str) -> None
 def test_gpus_that_somebody_else_uses_are_a_reason_where_they_are_left_alone() -> None:
     machine = TWO._replace(foreign_mb={"0": 2048, "1": 2048}, policy=Policy(only_idle=True))
     assert "GPUs that somebody else uses are left alone" in explain(waiting(ask=Ask(1), machine=machine))
+
+
+def test_whom_a_job_for_a_whole_gpu_waits_for_is_told_and_what_to_type() -> None:
+    bob, you = Neighbour("bob", "python", 7, 2048), Neighbour("me", "jupyter", 8, 1024, is_own=True)
+    machine = TWO._replace(neighbours={"0": [bob, you]}, unread=["1"])
+    assert explain(waiting(1, machine=machine)) == [
+        "it needs 1 GPU; 0 of 2 are free",
+        "GPU 0 is used by bob's python (process 7, 2G)",
+        "who uses GPU 1 cannot be read from its driver now",
+        "it waits until other people's processes have gone (--share-gpus: start beside them)",
+    ]
+    assert explain(waiting(1, machine=TWO._replace(neighbours={"0": [bob]}))) == [SOON]
 
 
 def test_politeness_is_no_reason_where_there_is_no_room_anyway() -> None:

@@ -28,7 +28,8 @@ def test_what_was_never_read_is_neither_free_nor_idle() -> None:
     machine = Observation().machine(BASE, [], ["0"], 1.0)
     assert machine.free_mb("0", {}) == 0
     assert not machine._replace(policy=Policy(only_idle=True)).may_use(["0"], ["0"], {})
-    assert not machine._replace(policy=Policy(min_free_gpus=0, max_gpus=1)).may_use(["0"], ["0"], {})
+    assert not machine.may_use(["0"], ["0"], {}, whole=True)
+    assert machine._replace(policy=Policy(share=True)).may_use(["0"], ["0"], {}, whole=True)
 
 
 def test_an_attempt_counts_with_the_larger_of_its_reservation_and_its_use() -> None:

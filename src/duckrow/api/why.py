@@ -16,7 +16,7 @@ from duckrow.core.inventory import CPU, WHOLE, Ledger, book
 from duckrow.core.lifecycle import State
 from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask, ask_of, needs_from, with_margin
-from duckrow.core.observation import NOTICEABLE_MB
+from duckrow.core.neighbours import Neighbour, noticeable_mb
 from duckrow.core.overtaking import Turn
 from duckrow.store.control import ControlStore
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
@@ -102,18 +102,19 @@ def _machine(client: Client, host_id: int, kept: Mapping[str, KeptReading]) -> M
     """The host's machine, with what others use as it was last told."""
     base = client.hosts.machine(host_id)
     mono = time.monotonic()
-    foreign = {
-        gpu: int(kept[gpu].told.get("foreign_mb") or 0)
-        for gpu in base.total_mb
-        if gpu in kept and 0 <= mono - kept[gpu].mono < _FRESH_S
-    }
+    fresh = {gpu: reading.told for gpu, reading in kept.items() if 0 <= mono - reading.mono < _FRESH_S}
+    foreign = {gpu: int(fresh[gpu].get("foreign_mb") or 0) for gpu in base.total_mb if gpu in fresh}
     pressure = {
         gpu: -(-(foreign.get(gpu, 0) + base.policy.margin_of(total)) * WHOLE // total)
         for gpu, total in base.total_mb.items()
     }
     in_the_way = {gpu: mb - _ignored_mb(kept[gpu]) for gpu, mb in foreign.items()}
+    neighbours = {gpu: [Neighbour(*each) for each in told.get("neighbours") or ()] for gpu, told in fresh.items()}
     return base._replace(
-        pressure=pressure, foreign_mb={gpu: mb for gpu, mb in in_the_way.items() if mb >= NOTICEABLE_MB}
+        pressure=pressure,
+        foreign_mb={gpu: mb for gpu, mb in in_the_way.items() if mb > noticeable_mb(base.total_mb[gpu])},
+        neighbours={gpu: found for gpu, found in neighbours.items() if found},
+        unread=[gpu for gpu, told in fresh.items() if told.get("problem")],
     )
 
 

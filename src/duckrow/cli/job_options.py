@@ -230,8 +230,9 @@ def fill_devices(section: str, values: dict[str, Any], settings: Settings) -> No
         values["slots"] = settings[f"{section}.slots"]
     if values["ignore_processes"] is None:
         values["ignore_processes"] = settings[f"{section}.ignore_processes"]
-    if values["jobs_per_gpu"] is None:
-        values["jobs_per_gpu"] = settings[f"{section}.jobs_per_gpu"]
+    for name in ("jobs_per_gpu", "share_gpus"):
+        if values[name] is None and not (name == "share_gpus" and values["only_idle_gpus"]):
+            values[name] = settings[f"{section}.{name}"]
 
 
 class DeviceCommand(click.Command):
@@ -271,9 +272,16 @@ def device_options(function: Function) -> Function:
     return _add_options(function, _DEVICE_OPTIONS)
 
 
+def check_sharing(only_idle: bool, share: bool | None) -> None:
+    if only_idle and share:
+        raise UsageError("Either --only-idle-gpus (no job beside others) or --share-gpus (beside anybody), not both.")
+
+
 def policy_of(values: dict[str, Any]) -> Policy:
     """Take the options of politeness out of a verb's arguments."""
     ignore = values.pop("ignore_processes")
+    share = values.pop("share_gpus")
+    check_sharing(values["only_idle_gpus"], share)
     return Policy(
         values.pop("min_free_gpus") or 0,
         values.pop("max_gpus"),
@@ -283,6 +291,7 @@ def policy_of(values: dict[str, Any]) -> Policy:
         values.pop("mem_margin"),
         values.pop("mps"),
         DISPLAYS if ignore is None else parse_names(ignore),
+        bool(share),
     )
 
 
@@ -297,7 +306,12 @@ _DEVICE_OPTIONS = [
         default="auto",
         help="Run jobs that share a GPU under NVIDIA's MPS.  [default: auto, with packing]",
     ),
-    click.option("--only-idle-gpus", is_flag=True, help="Leave GPUs alone that somebody else uses."),
+    click.option("--only-idle-gpus", is_flag=True, help="Start nothing on GPUs that anybody else uses, packed or not."),
+    click.option(
+        "--share-gpus/--no-share-gpus",
+        default=None,
+        help="Start beside other people's processes.  [default: wait for them to go]",
+    ),
     click.option(
         "--ignore-processes",
         metavar="NAMES",

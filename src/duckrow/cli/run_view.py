@@ -76,6 +76,8 @@ class RunView(Observer):
         elif what == "paused":
             what_is = "everything is" if "" in detail else f"{', '.join(detail)} is"
             self.tell(f"{what_is} paused, so nothing is started. `duckrow resume` goes on.")
+        elif what == "waiting":
+            self.tell(f"waiting for a free device: {'; '.join(detail)}. `duckrow gpus` shows who has them.")
         elif what == "gave-up":
             self.tell(f"{plural(detail, 'failure')}: starting nothing more, {running} still running.")
         elif what == "interrupted" and detail == 1:
@@ -147,6 +149,10 @@ class LiveView(RunView):
         except OSError:
             pass
 
+    def event(self, what: str, detail: Any) -> None:
+        if what != "waiting":  # that stands in the picture, as long as it lasts
+            super().event(what, detail)
+
     def pulse(self) -> None:
         now = time.monotonic()
         if now - self._drawn_at < 0.1:
@@ -178,7 +184,8 @@ class LiveView(RunView):
                 Text(format_duration(now - attempt.started_at), style="dim"),
                 Text(clean(shorten(attempt.job.command, max(self._console.width - 36, 20))), no_wrap=True),
             )
-        return Group(head, rows)
+        waits_for = [Text(f"waiting: {clean(reason)}", style="yellow") for reason in self.run.waits_for]
+        return Group(head, rows, *waits_for)
 
     def _numbers(self, total: int, done: int, known_total: bool) -> str:
         assert self.run is not None

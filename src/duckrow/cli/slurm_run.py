@@ -84,6 +84,7 @@ class BatchWatch:
     reading = False
     interrupts = 0
     hung_up = False
+    waits_for = ()  # `duckrow batches` tells
 
     def __init__(self, client: Client, ids: Sequence[int], view: RunView, max_failures: int | None) -> None:
         self._client = client

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from duckrow.core.neighbours import Person
 from duckrow.core.ports import Reading
 
 STRANGER = 0
@@ -30,6 +31,7 @@ class Owners(NamedTuple):
 
     of: Mapping[int, int] = {}  # process -> its owner, of those processes that are here
     ignored: Collection[int] = frozenset()  # strangers that are in nobody's way, such as a display server
+    people: Mapping[int, Person] = {}  # who is behind the other strangers, and behind other duckrows' processes
 
 
 class Stray(NamedTuple):
@@ -48,6 +50,7 @@ class Shares(NamedTuple):
     ignored_mb: int = 0
     kin_mb: int = 0  # other hosts of ours
     nobodys_mb: int = 0  # what no process explains, such as that of one which is just ending, and other duckrows'
+    unexplained_mb: int = 0  # the same without other duckrows'
 
 
 def shares_by_process(reading: Reading, tenants: Sequence[Tenant], owners: Owners, shows_pids: bool) -> Shares | None:
@@ -65,7 +68,7 @@ def shares_by_process(reading: Reading, tenants: Sequence[Tenant], owners: Owner
     # An attempt may be on GPUs that it was not given: what it takes there is no less its own.
     ours = dict.fromkeys((tenant.id for tenant in on_it), 0)
     known = {tenant.id for tenant in tenants}
-    strangers_mb = ignored_mb = kin_mb = 0
+    strangers_mb = ignored_mb = kin_mb = of_duckrows_mb = 0
     for pid, mb in processes:
         owner = owners.of.get(pid, ANOTHER_DUCKROW)  # one that is gone counts as long as its memory is there
         if owner in known:
@@ -76,12 +79,15 @@ def shares_by_process(reading: Reading, tenants: Sequence[Tenant], owners: Owner
             strangers_mb += mb or 0
         elif owner < ANOTHER_DUCKROW:
             kin_mb += mb or 0
+        elif pid in owners.people:
+            of_duckrows_mb += mb or 0
     explained_mb = sum(ours.values()) + strangers_mb + ignored_mb + kin_mb
-    return Shares(ours, strangers_mb, ignored_mb, kin_mb, max(used_mb(reading) - explained_mb, 0))
+    nobodys_mb = max(used_mb(reading) - explained_mb, 0)
+    return Shares(ours, strangers_mb, ignored_mb, kin_mb, nobodys_mb, max(nobodys_mb - of_duckrows_mb, 0))
 
 
 def shares_by_change(
-    reading: Reading, tenants: Sequence[Tenant], before_us_mb: int, taken_mb: Mapping[int, int]
+    reading: Reading, tenants: Sequence[Tenant], owners: Owners, before_us_mb: int, taken_mb: Mapping[int, int]
 ) -> Shares:
     """The driver does not say whose it is: what came since we did is ours, and what came last the youngest's.
 
@@ -97,7 +103,9 @@ def shares_by_change(
         left -= ours[tenant.id]
     if left and by_age:
         ours[by_age[-1].id] += left
-    return Shares(ours, strangers_mb=max(used_mb(reading) - sum(ours.values()), 0))
+    strangers_mb = max(used_mb(reading) - sum(ours.values()), 0)
+    named_mb = sum(mb or 0 for pid, mb in reading.processes or () if pid in owners.people or pid in owners.ignored)
+    return Shares(ours, strangers_mb=strangers_mb, unexplained_mb=max(strangers_mb - named_mb, 0))
 
 
 def strays(readings: Sequence[Reading], tenants: Sequence[Tenant], owners: Owners) -> list[Stray]:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from duckrow.core.decide import CORES, MEMORY, machine_has_room
 from duckrow.core.dependency import in_words
 from duckrow.core.inventory import CPU, WHOLE, Seat, describe_devices, has_room
-from duckrow.core.machine import BARE, NO_POLICY, Machine
-from duckrow.core.needs import Ask
+from duckrow.core.machine import BARE, Machine
+from duckrow.core.needs import Ask, wants_whole_gpus
+from duckrow.core.neighbours import others
 from duckrow.core.overtaking import Front, Turn
 from duckrow.core.placement import place, refusal
 from duckrow.core.units import format_duration, format_mb, plural
@@ -96,12 +97,18 @@ def _places(job: Waiting, usable: Sequence[Seat]) -> list[str]:
             relevant = [device for device in relevant if not device.startswith(CPU)]
             reasons += _memory_reasons(job, relevant)
         else:
-            free = sum(has_room(seat, job.booked) for seat in kind)
+            free = sum(has_room(seat, job.booked) and not _is_left_alone(seat, job) for seat in kind)
             wanted = _wanted(job.ask._replace(alone=False))
             reasons.append(f"it needs {wanted}; {free} of {len(kind)} {'is' if free == 1 else 'are'} free")
+        reasons += _neighbour_reasons(job, usable)
         reasons += _polite_reasons(job, usable)
         reasons += [_held(holder) for holder in job.holders if holder.device in relevant]
     return reasons
+
+
+def _is_left_alone(seat: Seat, job: Waiting) -> bool:
+    whole = wants_whole_gpus(job.ask)
+    return not seat.is_cpu and any(job.machine.is_left_alone(device, whole) for device in seat.devices)
 
 
 def _by_memory(ask: Ask) -> bool:
@@ -144,6 +151,24 @@ def _ownerless(job: Waiting, gpu: str) -> str:
     )
 
 
+def _neighbour_reasons(job: Waiting, usable: Sequence[Seat]) -> list[str]:
+    """Whom it waits for, of those outside duckrow, and what to type to start beside them."""
+    machine = job.machine
+    gpus = dict.fromkeys(device for seat in usable if not seat.is_cpu for device in seat.devices)
+    left_alone = [gpu for gpu in gpus if machine.is_left_alone(gpu, wants_whole_gpus(job.ask))]
+    reasons = []
+    for gpu in left_alone:
+        found = machine.neighbours.get(gpu, ())
+        users = found if machine.policy.only_idle else others(found)
+        if users:
+            reasons.append(f"GPU {gpu} is used by {', '.join(map(str, users))}")
+        elif gpu in machine.unread:
+            reasons.append(f"who uses GPU {gpu} cannot be read from its driver now")
+    if reasons and not machine.policy.only_idle:
+        reasons.append("it waits until other people's processes have gone (--share-gpus: start beside them)")
+    return reasons
+
+
 def _is_unread(machine: Machine, gpu: str) -> bool:
     """One that says nothing counts as full of others; no GPU is so to the last megabyte."""
     foreign_mb = machine.foreign_mb.get(gpu, 0)
@@ -153,7 +178,7 @@ def _is_unread(machine: Machine, gpu: str) -> bool:
 def _polite_reasons(job: Waiting, usable: Sequence[Seat]) -> list[str]:
     """What would be free, but is left to others."""
     policy = job.machine.policy
-    if place(job.ask, usable, job.booked, job.machine._replace(policy=NO_POLICY)) is None:
+    if place(job.ask, usable, job.booked, job.machine.without_politeness()) is None:
         return []
     reasons = [
         (policy.max_gpus is not None, f"at most {plural(policy.max_gpus or 0, 'GPU')} may be used at a time"),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from duckrow.core.inventory import WHOLE, Ledger
+from duckrow.core.neighbours import Neighbour, others
 
 DISPLAYS = (
     *("Xorg", "Xwayland", "Xvfb", "gdm-x-session", "sddm-greeter", "gnome-shell", "mutter", "kwin_x11"),
     *("kwin_wayland", "plasmashell", "cinnamon", "xfwm4", "weston", "sway", "Hyprland"),
 )
 """Programs that draw the desktop: they keep a GPU from nobody."""
+
+MPS_SERVERS = ("nvidia-cuda-mps-server", "nvidia-cuda-mps-control")
+"""They use a GPU on behalf of others, who are listed beside them."""
 
 
 class Policy(NamedTuple):
@@ -21,10 +25,11 @@ class Policy(NamedTuple):
     max_gpus: int | None = None  # at most so many are used at a time
     prefer: tuple[str, ...] = ()  # which are taken first
     jobs_per_gpu: int | None = None  # at most so many share one, however much memory is left
-    only_idle: bool = False  # a GPU that somebody else uses is not used
+    only_idle: bool = False  # a GPU that anybody else uses gets no job at all
     margin_mb: int | None = None  # of each GPU never given out; None: a hundredth
     mps: str = "auto"  # NVIDIA's MPS: off, auto (for jobs that are packed), on
     ignore: tuple[str, ...] = DISPLAYS  # programs of others that make a GPU no less idle; their memory is not free
+    share: bool = False  # a job that wants a whole GPU does not wait for the processes of other users
 
     def margin_of(self, total_mb: int) -> int:
         """What is never given out of a GPU of this size: contexts and fragments take more than anybody asks for."""
@@ -44,10 +49,12 @@ class Machine(NamedTuple):
 
     total_mb: Mapping[str, int] = {}
     pressure: Mapping[str, int] = {}  # in millionths: what is used beyond what is booked, and the margin
-    foreign_mb: Mapping[str, int] = {}  # what others use
+    foreign_mb: Mapping[str, int] = {}  # what others use, where it is worth a word
     policy: Policy = NO_POLICY
     cpus: int | None = None  # of the machine; None: nobody has looked
     mem_mb: int | None = None
+    neighbours: Mapping[str, Sequence[Neighbour]] = {}  # who else uses a GPU
+    unread: Sequence[str] = ()  # GPUs of which nobody knows who uses them now
 
     def share_of(self, device: str, mb: int, parts: int = 1) -> int:
         """So much memory, or an even part of it, as a share of the device.
@@ -63,16 +70,36 @@ class Machine(NamedTuple):
         free = WHOLE - booked.get(device, 0) - self.pressure.get(device, 0)
         return self.total_mb[device] * free / WHOLE
 
-    def may_use(self, devices: Iterable[str], all_gpus: Iterable[str], booked: Mapping[str, int]) -> bool:
-        """Whether politeness allows to use these devices, beside those that we use; CPU slots bother nobody."""
+    @property
+    def has_rules(self) -> bool:
+        """Whether it can matter for politeness which device is used."""
         policy = self.policy
-        if policy == NO_POLICY:
+        is_crowded = bool(self.neighbours or self.unread) and not policy.share
+        return is_crowded or policy.only_idle or policy.max_gpus is not None or policy.min_free_gpus > 0
+
+    def is_left_alone(self, gpu: str, whole: bool) -> bool:
+        """Whether it is left to those who use it. `whole`: for a job that wants all of it, not so much memory."""
+        if self.policy.only_idle and (self.is_used_by_others(gpu) or gpu in self.unread):
             return True
+        return whole and not self.policy.share and (gpu in self.unread or bool(others(self.neighbours.get(gpu, ()))))
+
+    def is_used_by_others(self, gpu: str) -> bool:
+        """Whether anybody outside duckrow uses it, the user's own programs among them."""
+        return gpu in self.foreign_mb or bool(self.neighbours.get(gpu))
+
+    def may_use(
+        self, devices: Iterable[str], all_gpus: Iterable[str], booked: Mapping[str, int], whole: bool = False
+    ) -> bool:
+        """Whether politeness allows to use these devices, beside those that we use; CPU slots bother nobody.
+
+        `whole`: for a job that wants all of each, or a slot of it; else it shares them by memory.
+        """
+        if not self.has_rules:
+            return True
+        policy = self.policy
         all_gpus = set(all_gpus)
         wanted = all_gpus & set(devices)
-        if any(self.pressure.get(device, 0) >= WHOLE for device in wanted):
-            return False  # nobody knows who uses it
-        if policy.only_idle and any(self.foreign_mb.get(device, 0) for device in wanted):
+        if any(self.is_left_alone(device, whole) for device in wanted):
             return False
         if policy.max_gpus is not None:
             used = {device for device in all_gpus if booked.get(device, 0) > 0}
@@ -81,7 +108,7 @@ class Machine(NamedTuple):
         if policy.min_free_gpus:
             if any(self.pressure.get(device, 0) >= WHOLE for device in wanted):
                 return False  # as long as it says nothing, it may be the one that is to stay free
-            idle = {d for d in all_gpus if not booked.get(d, 0) and not self.foreign_mb.get(d, 0)}
+            idle = {d for d in all_gpus if not booked.get(d, 0) and not self.is_used_by_others(d)}
             if wanted & idle and len(idle - wanted) < policy.min_free_gpus:
                 return False
         return True
@@ -98,7 +125,11 @@ class Machine(NamedTuple):
             for device in self.pressure
             if (total_mb := self.total_mb.get(device))
         }
-        return self._replace(pressure=pressure, foreign_mb={})
+        return self._replace(pressure=pressure, foreign_mb={}, neighbours={}, unread=())
+
+    def without_politeness(self) -> Machine:
+        """The same, taken by somebody who asks nobody."""
+        return self._replace(policy=NO_POLICY, neighbours={}, unread=())
 
     def order(self, devices: Iterable[str]) -> list[str]:
         """The preferred ones first, the others as they are listed."""

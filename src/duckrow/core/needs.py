@@ -80,6 +80,12 @@ class Ask(NamedTuple):
 PLAIN = Ask()
 
 
+def wants_whole_gpus(ask: Ask) -> bool:
+    """Whether it wants GPUs, or slots of them, without a word about memory: it shares them with nobody else."""
+    by_memory = ask.mb is not None or ask.total_mb is not None or ask.alone or ask.larger_than_mb > 0
+    return ask.gpus != 0 and not by_memory
+
+
 def is_packed(ask: Ask) -> bool:
     """Whether it shares GPUs with others by a figure for each: such jobs come in many sizes, for gaps of many sizes."""
     return ask.mb is not None and not ask.alone and not ask.larger_than_mb

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from duckrow.core.attribution import Owners, Shares, Tenant, shares_by_change, shares_by_process, used_mb
 from duckrow.core.inventory import WHOLE
 from duckrow.core.machine import Machine
+from duckrow.core.neighbours import Neighbour, RecentNeighbours, neighbours_of, noticeable_mb
 from duckrow.core.ports import Reading
 from duckrow.core.use import Use
 
@@ -19,9 +20,6 @@ FRESH_S = 2.0
 
 LOOK_S = 5.0
 """For so long a host reads the GPUs, each time that somebody asks it to."""
-
-NOTICEABLE_MB = 1200
-"""The driver keeps some memory of every GPU for itself: so much is not taken for a colleague."""
 
 
 class Observation:
@@ -35,6 +33,7 @@ class Observation:
         self._ignored: dict[str, int] = {}  # GPU -> what those take that make it no less idle
         self._before_us: dict[str, int] = {}  # what was used of a GPU when none of ours was on it
         self._stale: dict[str, float] = {}  # GPUs that must be read anew after this moment
+        self._neighbours = RecentNeighbours()
         self._shows_pids = False  # the driver has named a process of ours: what it calls a PID is one here
 
     # -- noting -----------------------------------------------------------------------------------------------
@@ -53,19 +52,21 @@ class Observation:
         for reading in readings:
             self.readings[reading.device] = reading
             if reading.total_mb is None or reading.free_mb is None:
+                named = neighbours_of(reading.processes or (), owners.people, 0, 0)
+                self._neighbours.note(reading.device, named, reading.mono)
                 continue
             shares = shares_by_process(reading, tenants, owners, self._shows_pids)
             if shares is None:
                 shares = shares_by_change(
-                    reading, tenants, self._before_us.get(reading.device, 0), self._taken_mb(reading.device)
+                    reading, tenants, owners, self._before_us.get(reading.device, 0), self._taken_mb(reading.device)
                 )
                 guessed |= shares.ours.keys() if len(shares.ours) > 1 else set()
             for tenant_id, mb in shares.ours.items():
                 taken[tenant_id][reading.device] = mb
-            self._note_others(reading, shares, (elsewhere or {}).get(reading.device, 0))
+            self._note_others(reading, shares, owners, (elsewhere or {}).get(reading.device, 0))
         self._note_uses(readings, tenants, taken, guessed)
 
-    def _note_others(self, reading: Reading, shares: Shares, booked: int) -> None:
+    def _note_others(self, reading: Reading, shares: Shares, owners: Owners, booked: int) -> None:
         """`booked`: by other hosts, who may take more than they have booked."""
         device, total_mb = reading.device, reading.total_mb or 0
         if not shares.ours:
@@ -75,6 +76,8 @@ class Observation:
         while history[0][0] < reading.mono - FOREIGN_WINDOW_S:
             history.popleft()
         self._ignored[device] = shares.ignored_mb
+        neighbours = neighbours_of(reading.processes or (), owners.people, shares.unexplained_mb, total_mb)
+        self._neighbours.note(device, neighbours, reading.mono)
         self._passing[device] = shares.nobodys_mb + max(shares.kin_mb - booked * total_mb // WHOLE, 0)
 
     def _note_uses(
@@ -120,6 +123,25 @@ class Observation:
         of_late = [mb for at, mb in history if at >= mono - FOREIGN_WINDOW_S]
         return max(of_late or last, default=0) + self._passing.get(device, 0)
 
+    def neighbours(self, device: str, mono: float) -> tuple[Neighbour, ...]:
+        """Who else uses it, or has until a moment ago."""
+        return self._neighbours.of(device, mono)
+
+    def is_unread(self, device: str, mono: float, is_sized: bool) -> bool:
+        """Whether nobody knows who uses it. `is_sized`: its memory is known, so it can be read.
+
+        That something of ours has ended there since does not matter: it can only have become emptier.
+        """
+        reading = self.readings.get(device)
+        if reading is None or self.is_old([device], mono) or reading.is_silent:
+            return True
+        return is_sized and reading.free_mb is None
+
+    def is_old(self, devices: Iterable[str], mono: float) -> bool:
+        """Whether one of them was not read of late."""
+        read = {device: reading.mono for device, reading in self.readings.items()}
+        return any(read.get(device, 0.0) <= mono - FRESH_S for device in devices)
+
     def is_known(self, device: str, mono: float) -> bool:
         reading = self.readings.get(device)
         return reading is not None and reading.free_mb is not None and not self.is_outdated([device], mono)
@@ -131,20 +153,27 @@ class Observation:
 
     def machine(self, base: Machine, tenants: Sequence[Tenant], watched: Iterable[str], mono: float) -> Machine:
         """The machine as it is now. Of a GPU that is watched and says nothing, nothing is free."""
+        watched = list(watched)
         pressure: dict[str, int] = {}
         foreign: dict[str, int] = {}
         for device in watched:
             total_mb = base.total_mb.get(device)
             if total_mb is None or not self.is_known(device, mono):
                 pressure[device] = WHOLE
-                foreign[device] = max(total_mb or 0, NOTICEABLE_MB)  # nor is it taken for idle
+                foreign[device] = max(total_mb or 0, noticeable_mb(0))  # nor is it taken for idle
                 continue
-            foreign[device] = self._in_the_way_mb(device, mono)
+            in_the_way_mb = self._in_the_way_mb(device, mono)
+            if in_the_way_mb > noticeable_mb(total_mb):
+                foreign[device] = in_the_way_mb
             over_mb = sum(self._over_mb(tenant, device, total_mb) for tenant in tenants)
             beyond_mb = self.foreign_mb(device, mono) + over_mb + base.policy.margin_of(total_mb)
             pressure[device] = -(-beyond_mb * WHOLE // total_mb)
-        noticeable = {device: mb for device, mb in foreign.items() if mb >= NOTICEABLE_MB}
-        return base._replace(pressure=pressure, foreign_mb=noticeable)
+        return base._replace(
+            pressure=pressure,
+            foreign_mb=foreign,
+            neighbours={device: found for device in watched if (found := self.neighbours(device, mono))},
+            unread=tuple(device for device in watched if self.is_unread(device, mono, device in base.total_mb)),
+        )
 
     def _over_mb(self, tenant: Tenant, device: str, total_mb: int) -> int:
         """What an attempt takes beyond what it has reserved; on a GPU that it was not given, all that it takes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from duckrow.core.inventory import WHOLE, Seat, has_room, load
-from duckrow.core.machine import BARE, NO_POLICY, Machine, Policy
+from duckrow.core.machine import BARE, Machine, Policy
 from duckrow.core.needs import Ask
 from duckrow.core.units import format_mb, plural
 
@@ -36,6 +36,8 @@ def _least_loaded(
     for seat in _preferred(choice, machine):
         if not has_room(seat, booked) or not _polite(seat.devices, seats, booked, machine):
             continue
+        if best is not None and _is_crowded(seat, machine) and not _is_crowded(best, machine):
+            break
         load_now = load(seat, booked)
         if load_now == 0:
             return seat.holds
@@ -45,15 +47,23 @@ def _least_loaded(
 
 
 def _polite(devices: Sequence[str], seats: Sequence[Seat], booked: Mapping[str, int], machine: Machine) -> bool:
-    return machine.policy == NO_POLICY or machine.may_use(devices, _gpus_of(seats), booked)
+    return not machine.has_rules or machine.may_use(devices, _gpus_of(seats), booked, whole=True)
 
 
 def _preferred(choice: Sequence[Seat], machine: Machine) -> Sequence[Seat]:
-    """In the order in which they are tried."""
-    if not machine.policy.prefer:
+    """In the order in which they are tried: first those where nobody else is."""
+    if not machine.policy.prefer and not machine.neighbours:
         return choice
     rank = {device: number for number, device in enumerate(machine.policy.prefer)}
-    return sorted(choice, key=lambda seat: min(rank.get(device, len(rank)) for device in seat.devices))
+
+    def turn(seat: Seat) -> tuple[bool, int]:
+        return _is_crowded(seat, machine), min(rank.get(device, len(rank)) for device in seat.devices)
+
+    return sorted(choice, key=turn)
+
+
+def _is_crowded(seat: Seat, machine: Machine) -> bool:
+    return bool(machine.neighbours) and any(machine.neighbours.get(device) for device in seat.devices)
 
 
 def _gpus_of(seats: Sequence[Seat]) -> list[str]:
@@ -90,7 +100,8 @@ def _by_memory(ask: Ask, seats: Sequence[Seat], booked: Mapping[str, int], machi
         # By what is booked, not by what is free: no two GPUs have the same memory free to the byte.
         order = sorted(free, key=lambda gpu: (gpu not in machine.policy.prefer, booked.get(gpu, 0)))
     else:
-        order = sorted(free, key=lambda gpu: -free[gpu])
+        by_company = _wants_whole(ask)
+        order = sorted(free, key=lambda gpu: (by_company and bool(machine.neighbours.get(gpu)), -free[gpu]))
     for count in [ask.gpus or 1] if ask.total_mb is None else range(1, len(order) + 1):
         fit = [gpu for gpu in order if _fits(ask, free[gpu], count)]
         chosen = _politely(fit, count, gpus, booked, machine)
@@ -148,7 +159,7 @@ def refusal(ask: Ask, seats: Sequence[Seat], machine: Machine = BARE) -> str | N
     if place(ask, seats, {}, empty) is not None:
         return None
     names = sorted({device for seat in seats if not seat.is_cpu for device in seat.devices})
-    if names and place(ask, seats, {}, empty._replace(policy=NO_POLICY)) is not None:
+    if names and place(ask, seats, {}, empty.without_politeness()) is not None:
         return _too_polite(machine.policy, names)
     if ask.mb is not None or ask.total_mb is not None or ask.larger_than_mb:
         return _too_little_memory(ask, names, empty)

@@ -136,6 +136,10 @@ class Progress(Protocol):
         """How many jobs can run at a time."""
 
     @property
+    def waits_for(self) -> Sequence[str]:
+        """What keeps the first job from starting, while none runs."""
+
+    @property
     def interrupts(self) -> int: ...
 
     @property
@@ -186,6 +190,12 @@ class Reading(NamedTuple):
     temperature: int | None  # degrees Celsius
     processes: tuple[ProcessUse, ...] | None
     problem: str = ""  # why it says less than it should
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it says nothing at all: it is lost, or its driver is."""
+        told = (self.free_mb, self.utilization, self.temperature, self.processes)
+        return all(figure is None for figure in told)
 
 
 class DeviceSource(Protocol):

@@ -121,6 +121,7 @@ _GPUS = ("devices", _devices, None)
 _SLOTS = ("number", _whole(1), None)
 _SHARES = ("number", _whole(1), 1)
 _IGNORED = ("names", _names, None)
+_SHARING = ("true or false", _yes_or_no, False)
 
 SETTINGS = (
     Setting("job", "project", "name", _project, DEFAULT_PROJECT, "The project that jobs belong to."),
@@ -139,12 +140,14 @@ SETTINGS = (
     Setting("run", "slots", *_SLOTS, "CPU slots of `duckrow run`."),
     Setting("run", "jobs_per_gpu", *_SHARES, "How many jobs of `duckrow run` may share a GPU."),
     Setting("run", "ignore_processes", *_IGNORED, "Programs on GPUs that do not count as somebody who uses them."),
+    Setting("run", "share_gpus", *_SHARING, "`duckrow run` starts jobs beside other people's processes."),
     Setting("run", "follow", "true or false", _yes_or_no, False, "`duckrow run` prints all output as it comes."),
     Setting("run", "max_failures", "number", _whole(1), None, "`duckrow run` starts nothing more after so many."),
     Setting("daemon", "gpus", *_GPUS, "Devices of the daemon, unless `duckrow up` was told others."),
     Setting("daemon", "slots", *_SLOTS, "CPU slots of the daemon, likewise."),
     Setting("daemon", "jobs_per_gpu", *_SHARES, "How many jobs of the daemon may share a GPU, likewise."),
     Setting("daemon", "ignore_processes", *_IGNORED, "The same for the daemon."),
+    Setting("daemon", "share_gpus", *_SHARING, "The daemon starts jobs beside other people's processes."),
     Setting(
         "daemon", "keep", "time", _LIMIT, None, "Forget jobs that have been done for longer, with their logs; or none."
     ),

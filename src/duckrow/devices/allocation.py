@@ -23,13 +23,15 @@ def allocated_offer(
     found = find_gpus(environment={"CUDA_VISIBLE_DEVICES": ",".join(gpus)}) if gpus else []
     sizes = {device.name: device.memory_mb for device in found}
     gpus = list(sizes) or gpus
-    machine = Machine(cpus=given_cores(environment), mem_mb=given_memory_mb(environment))
+    # Its GPUs were allocated: whoever else is there, the cluster has let them in.
+    policy = Policy(share=True)
+    machine = Machine(policy=policy, cpus=given_cores(environment), mem_mb=given_memory_mb(environment))
     if not gpus or gpus_per_run == 0:
         return Offer(cpu_seats(parallel_runs or machine.cpus or 1), machine)
     known = {name: memory for name in gpus if (memory := sizes.get(name)) is not None}
     if by_memory:
         most = None if parallel_runs is None else math.ceil(parallel_runs / len(gpus))
-        machine = machine._replace(policy=Policy(jobs_per_gpu=most), total_mb=known)
+        machine = machine._replace(policy=policy._replace(jobs_per_gpu=most), total_mb=known)
         return Offer([Seat(((gpu, WHOLE),)) for gpu in gpus], machine)
     return Offer(gpu_seats(gpus, parallel_runs, gpus_per_run), machine._replace(total_mb=known))
 

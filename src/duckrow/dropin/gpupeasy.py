@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 from collections.abc import Sequence
 
@@ -27,7 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.program == "gui":
         return become(module_command("duckrow", "web", "--port", str(given.port)))
     devices = [f"--gpus={token}" for token in given.gpus or []]
-    started = subprocess.run(module_command("duckrow", "up", *(devices or ["--quiet"])))
+    # GPUPeasy never looked at who else uses a GPU.
+    as_it_was = {"DUCKROW__DAEMON__SHARE_GPUS": "true", **os.environ}
+    started = subprocess.run(module_command("duckrow", "up", *(devices or ["--quiet"])), env=as_it_was)
     if started.returncode != 0:
         return started.returncode
     return become(module_command("duckrow", "web", "--gpupeasy", "--no-browser", "--port", str(given.port)))

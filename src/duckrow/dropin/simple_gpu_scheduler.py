@@ -9,7 +9,7 @@ from duckrow.api.interpreter import become, module_command
 
 _ANNOUNCEMENT = "Processing command `{command}` on gpu {gpus}"
 # Whatever the settings say of other runs: here the devices are those that are named, and the output is the old one.
-_AS_IT_WAS = ["--jobs-per-gpu=1", "--no-follow", "--no-table", "--passthrough", "--lifo"]
+_AS_IT_WAS = ["--jobs-per-gpu=1", "--no-follow", "--no-table", "--passthrough", "--lifo", "--share-gpus"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

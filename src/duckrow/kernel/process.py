@@ -186,10 +186,19 @@ def command_line_of(pid: int) -> str:
 
 def user_of(pid: int) -> str | None:
     """Its owner's name; None: it is not to be seen from here (gone, or outside this container)."""
+    uid = uid_of(pid)
+    return None if uid is None else user_name(uid)
+
+
+def uid_of(pid: int) -> int | None:
+    """Its owner; None: it is not to be seen from here."""
     try:
-        uid = os.stat(f"/proc/{pid}").st_uid
+        return os.stat(f"/proc/{pid}").st_uid
     except OSError:
         return None
+
+
+def user_name(uid: int) -> str:
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

@@ -26,6 +26,7 @@ class DeviceChoice:
     mem_margin: int | None = None
     mps: str = "auto"
     ignore: str | None = None  # None: the programs that draw the desktop
+    share_gpus: bool = False
 
     @property
     def is_explicit(self) -> bool:
@@ -44,6 +45,7 @@ class DeviceChoice:
             self.mem_margin,
             self.mps,
             DISPLAYS if self.ignore is None else parse_names(self.ignore),
+            self.share_gpus,
         )
 
     def words(self) -> list[str]:
@@ -57,6 +59,7 @@ class DeviceChoice:
         words += ["--mem-margin", str(self.mem_margin)] if self.mem_margin is not None else []
         words += ["--mps", self.mps] if self.mps != "auto" else []
         words += ["--ignore-processes", self.ignore] if self.ignore is not None else []
+        words += ["--share-gpus"] if self.share_gpus else []
         return words + [word for gpu in self.gpus for word in ("--gpus", gpu)]
 
 

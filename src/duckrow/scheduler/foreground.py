@@ -12,11 +12,14 @@ from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec, LiveAttempt
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.retry import Verdict
+from duckrow.scheduler.company import why_nothing_starts
 from duckrow.scheduler.loop import Loop
 from duckrow.scheduler.source import CommandSource
 from duckrow.store.hosts import HostStore
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_SILENCE_S = 1.0  # a run that has started nothing for so long says why
 
 
 class EarlierJobs:
@@ -61,6 +64,7 @@ class Run:
         self.by_memory = False  # its jobs may share GPUs
         self.earlier: EarlierJobs | None = None
         self._told_of_pause = False
+        self._told_of_wait: bool | None = False  # None: it is about to be told
         self._rerun: list[int] = []
         self._skip: list[int] = []
         self._on_event = on_event
@@ -85,6 +89,10 @@ class Run:
     @property
     def places(self) -> int:
         return len(self.loop.seats)
+
+    @property
+    def waits_for(self) -> list[str]:
+        return why_nothing_starts(self.loop) if self._waits else []
 
     # -- commands ---------------------------------------------------------------------------------------------
 
@@ -180,7 +188,27 @@ class Run:
             if not self.loop.live and not self._told_of_pause and (paused := self.loop.store.paused_projects()):
                 self._told_of_pause = True
                 self._on_event("paused", paused)
+            self._tell_of_wait()
             pulse()
+
+    @property
+    def _waits(self) -> bool:
+        ours = any(attempt.job_host_id == self.host_id for attempt in self.loop.live.values())
+        return self.loop.jobs_wait and not ours and self.loop.dispatching
+
+    def _tell_of_wait(self) -> None:
+        """A run in which nothing starts says why, once each time."""
+        if not self._waits:
+            self._told_of_wait = False if self.loop.live else self._told_of_wait
+        elif self._told_of_wait is False:
+            self._told_of_wait = None
+            self.loop.reactor.later(_SILENCE_S, self._tell_now)
+
+    def _tell_now(self) -> None:
+        reasons = self.waits_for
+        self._told_of_wait = bool(reasons)
+        if reasons:
+            self._on_event("waiting", reasons)
 
     def _over(self) -> bool:
         if self.interrupts or self.gave_up:

@@ -18,6 +18,7 @@ from duckrow.engines.local.engine import LocalEngine
 from duckrow.engines.local.keeper import keep_own_children
 from duckrow.engines.local.keeper_link import KeeperLink
 from duckrow.scheduler.clock_steps import ClockSteps
+from duckrow.scheduler.company import note_own_neighbours
 from duckrow.scheduler.crashpoints import reach
 from duckrow.scheduler.delays import Delays
 from duckrow.scheduler.drains import Drains
@@ -142,6 +143,7 @@ class Loop:
             reach("decided")
             self.store.start(starts)
             self.store.start(lined_up)
+            note_own_neighbours(self, starts, now.wall)
             self._record_stops(decision, now)
         reach("recorded")
         self._checkpointer.committed()
@@ -165,6 +167,10 @@ class Loop:
     @property
     def jobs_wait(self) -> bool:
         return bool(self._queue or self.inbox)
+
+    @property
+    def first_in_queue(self) -> QueuedJob | None:
+        return self._queue.jobs[0] if self._queue else None
 
     def close(self) -> None:
         """Let go: what runs goes on, and is found again by the next host."""

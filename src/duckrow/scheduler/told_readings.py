@@ -44,6 +44,7 @@ class ToldReadings:
             "model": device.model if device else "",
             "uuid": device.uuid if device else "",
             "foreign_mb": self._observation.foreign_mb(reading.device, mono),
+            "neighbours": self._observation.neighbours(reading.device, mono),
             "processes": [
                 {
                     "pid": pid,

@@ -6,20 +6,21 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from duckrow.core.attribution import STRANGER, Owners, Tenant
+from duckrow.core.attribution import Owners, Tenant
 from duckrow.core.clock import Now
-from duckrow.core.inventory import CPU, WHOLE
+from duckrow.core.inventory import CPU, WHOLE, has_room
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.machine import Machine
-from duckrow.core.needs import Ask
-from duckrow.core.observation import NOTICEABLE_MB, Observation
+from duckrow.core.needs import Ask, wants_whole_gpus
+from duckrow.core.neighbours import noticeable_mb
+from duckrow.core.observation import Observation
 from duckrow.core.ports import Reading
 from duckrow.core.use import Use
 from duckrow.engines.local.processes import attempts_of, tag_of
-from duckrow.kernel.process import LONGEST_NAME, program_of
 from duckrow.scheduler.device_reader import DeviceReader
 from duckrow.scheduler.known_gpus import KnownGpus
 from duckrow.scheduler.learning import Learning
+from duckrow.scheduler.people import ignored_among, people_behind
 from duckrow.scheduler.promises import Promises
 from duckrow.scheduler.strays import Strays
 from duckrow.scheduler.told_readings import ToldReadings
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
 
 _QUICK_S = 0.5  # between two readings while something waits for memory, or somebody looks
+_CALM_S = 1.0  # while something waits for other people to go
 _HASTY_S = 0.02  # where something has ended and its memory is waited for
 _SLOW_S = 5.0  # to draw the curves of attempts
 _SLOWEST_S = 10.0  # to draw those of the GPUs, while nothing runs
@@ -45,11 +47,13 @@ class Watch:
         self._promises = Promises(loop, self.gpus, self.observation, lambda attempt: self._wants_memory(attempt.job))
         self._strays = Strays(loop, self.gpus)
         self._told = ToldReadings(loop, self.gpus, self.observation)
+        self.seen_machine = machine  # as the last tick saw it
         self._reader: DeviceReader | None = None
         self._read_mono = 0.0
         self._kept_mono = 0.0
         self._memory_wanted = False  # by a job that waits
-        self._matters = False  # to a job that waits, what others use
+        self._matters = False  # to a job that waits, how much others use
+        self._company_matters = False  # to a job that waits for a whole GPU, who uses it
 
     # -- what placement asks ----------------------------------------------------------------------------------
 
@@ -58,12 +62,17 @@ class Watch:
 
     def machine(self, queue: Sequence[QueuedJob], mono: float) -> Machine:
         """As it is now. Where memory is asked for, what has not been read is full."""
+        self.seen_machine = self._machine(queue, mono)
+        return self.seen_machine
+
+    def _machine(self, queue: Sequence[QueuedJob], mono: float) -> Machine:
         self._memory_wanted = any(job.needs is not None and self._wants_memory(job) for job in queue)
         mattered, self._matters = self._matters, self._memory_wanted or (self._is_polite and bool(queue))
-        if not self._matters:
+        self._company_matters = self._could_start_but_for_others(queue)
+        if not self._matters and not self._company_matters:
             return self.gpus.machine
         watched = self.gpus.watched
-        if not mattered:
+        if self._matters and not mattered:
             self.observation.mistrust(watched, mono)  # somebody may have come while nobody looked
         blocked = self._promises.agree(watched) if self._memory_wanted else set()
         machine = self.observation.machine(self.gpus.machine, self._tenants(), watched, mono)
@@ -72,6 +81,13 @@ class Watch:
     def _wants_memory(self, job: QueuedJob) -> bool:
         ask = self.ask_of(job)
         return ask.mb is not None or ask.total_mb is not None or ask.alone
+
+    def _could_start_but_for_others(self, queue: Sequence[QueuedJob]) -> bool:
+        """Whether a job that waits for a whole GPU could have one, as far as our own bookings are concerned."""
+        if self.gpus.machine.policy.share or not self.gpus.watched:
+            return False
+        is_wanted = any(wants_whole_gpus(self.ask_of(job)) for job in queue)
+        return is_wanted and any(has_room(seat, self._loop.booked) for seat in self._loop.seats if not seat.is_cpu)
 
     @property
     def _is_polite(self) -> bool:
@@ -91,6 +107,8 @@ class Watch:
             return None
         if self._is_urgent(mono):
             return self._read_mono + (_HASTY_S if self.observation.is_outdated(watched, mono) else _QUICK_S)
+        if self._company_matters:
+            return self._read_mono + (_HASTY_S if self.observation.is_old(watched, mono) else _CALM_S)
         running = (attempt for attempt in self._loop.live.values() if attempt.follows is None and _on_gpu(attempt))
         oldest = next(running, None)
         if oldest is not None:
@@ -162,9 +180,8 @@ class Watch:
         tags = {tag_of(attempt.keeper, attempt.id): attempt.id for attempt in self._loop.live.values()} if pids else {}
         keepers = self._loop.folder.keepers
         owners = attempts_of(pids, tags, lambda journal: os.path.exists(os.path.join(keepers, journal)))
-        ignored = {name[:LONGEST_NAME] for name in self.gpus.machine.policy.ignore}
-        strangers = (pid for pid, owner in owners.items() if owner == STRANGER)
-        return Owners(owners, {pid for pid in strangers if program_of(pid) in ignored})
+        ignored = ignored_among(owners, self.gpus.machine.policy)
+        return Owners(owners, ignored, people_behind(owners, ignored))
 
     def _booked_elsewhere(self) -> dict[str, int]:
         """What other hosts hold of each GPU, as shares."""
@@ -193,7 +210,7 @@ class Watch:
     def foreign_mb(self, gpu: str) -> int:
         """What others use of it, if that is worth a word."""
         mb = self.observation.foreign_mb(gpu, self._loop.reactor.now().mono)
-        return mb if mb >= NOTICEABLE_MB else 0
+        return mb if mb > noticeable_mb(self.gpus.machine.total_mb.get(gpu, 0)) else 0
 
 
 def _on_gpu(attempt: LiveAttempt) -> bool:

@@ -29,18 +29,18 @@ def place_locally(wanted: Wanted, folder: str, client: Client) -> tuple[Place, R
 def ask_own_run(wanted: Wanted, folder: str, client: Client) -> tuple[Place, Resources]:
     """clusterduck's slots. GPUs that are not to be divided are all to be seen by each run."""
     if wanted.divided.gpus is not None:
-        return _over_named_gpus(wanted, folder, client)
+        return _over_named_gpus(wanted, folder, client, "--share-gpus")  # clusterduck waits for nobody
     slots = wanted.parallel or 1
     visible = {_VISIBLE: os.environ[_VISIBLE]} if _VISIBLE in os.environ else {}
     resources = Resources(folder, slots, wanted.divided.cores, wanted.divided.delay_s, visible=visible)
     return OwnRun(folder, [f"--slots={slots}"], wanted.options, wanted.max_failures), resources
 
 
-def _over_named_gpus(wanted: Wanted, folder: str, client: Client) -> tuple[Place, Resources]:
+def _over_named_gpus(wanted: Wanted, folder: str, client: Client, *words: str) -> tuple[Place, Resources]:
     gpus = wanted.divided.gpus or _gpus_here(client)[: wanted.others.get("gpus_per_node")]
     slots = wanted.parallel or max(len(gpus), 1) * (wanted.jobs_per_gpu or 1)
     resources = Resources(folder, slots, wanted.divided.cores, wanted.divided.delay_s)
-    return OwnRun(folder, seats_of(gpus, slots), wanted.options, wanted.max_failures), resources
+    return OwnRun(folder, [*words, *seats_of(gpus, slots)], wanted.options, wanted.max_failures), resources
 
 
 def seats_of(gpus: list[str], slots: int) -> list[str]:

@@ -296,33 +296,22 @@ def _run_here(words: Sequence[str], file: str | None, offer: Offer, gpus: int | 
     # A program takes the place of its shell, which would else die of a Ctrl-C that the program handles.
     spec = options.spec(command_of(words) if len(words) == 1 else f"exec {command_of(words)}", gpus)
     view = RunView(tells_exit_codes=False)
-    environment = inherited_environment(dict(options.variables))
-    run = open_run(offer, view, lambda _: spec, name=options.name, environment=environment, output="terminal")
+    run = open_run(
+        offer,
+        view,
+        lambda _: spec,
+        name=options.name,
+        environment=inherited_environment(dict(options.variables)),
+        output="terminal",
+        on_event=lambda what, detail: view.event(what, detail) if what == "waiting" else None,
+    )
     view.attach(run)
     run.take([spec.command])
-    run.go(_WAITING_S, _Waiting(run))
+    run.go()
     run.close()
     if _left(run, view):
         return EXIT_INTERRUPTED
     return EXIT_FAILED if view.last_code is None else view.last_code
-
-
-_WAITING_S = 1.0
-
-
-class _Waiting:
-    """Says once that the command waits, and for what."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._said = False
-        self._since = time.monotonic()
-
-    def __call__(self) -> None:
-        waits = not any(attempt.job_host_id == self._run.host_id for attempt in self._run.running)
-        if waits and not self._said and self._run.loop.jobs_wait and time.monotonic() - self._since > _WAITING_S / 2:
-            self._said = True
-            say("duckrow: waiting for a free device (Ctrl-C to give up); `duckrow gpus` shows who has them.")
 
 
 def _run_on(

@@ -11,7 +11,7 @@ import click
 
 from duckrow.api.settings import Settings
 from duckrow.cli.console import say
-from duckrow.cli.job_options import TIME, DeviceCommand, device_options, fill_devices
+from duckrow.cli.job_options import TIME, DeviceCommand, check_sharing, device_options, fill_devices
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
 from duckrow.scheduler.background import READY, TAKEN, daemon_seats, launch, serve_here
 from duckrow.scheduler.choice import DeviceChoice, keep
@@ -79,11 +79,12 @@ def _choice(values: dict[str, Any], filled: bool) -> DeviceChoice:
     """What was given, else what the settings say. `filled`: whoever started us has asked the settings already."""
     given = (
         *("gpus", "slots", "jobs_per_gpu", "min_free_gpus", "max_gpus", "prefer"),
-        *("only_idle_gpus", "mem_margin", "ignore_processes"),
+        *("only_idle_gpus", "mem_margin", "ignore_processes", "share_gpus"),
     )
     chosen = any(values[name] not in (None, (), False) for name in given) or values["mps"] != "auto"
     if not filled:
         fill_devices("daemon", values, Settings())
+    check_sharing(values["only_idle_gpus"], values["share_gpus"])
     by_default = values["by_default"] or not chosen
     return DeviceChoice(
         list(values["gpus"]),
@@ -97,6 +98,7 @@ def _choice(values: dict[str, Any], filled: bool) -> DeviceChoice:
         values["mem_margin"],
         values["mps"],
         values["ignore_processes"],
+        bool(values["share_gpus"]),
     )
 
 

@@ -20,7 +20,7 @@ from duckrow.dropin.gpu_task_scheduler.temporary import TaskCalls
 _NAMED = 20  # failed tasks that are listed
 # Whatever the settings say of other runs: here the slots are those of the configuration, and tasks have logs. What has
 # not been run is run when the script is started again.
-_OPTIONS = ["--jobs-per-gpu=1", "--no-follow", "--no-table", "--once"]
+_OPTIONS = ["--jobs-per-gpu=1", "--no-follow", "--no-table", "--once", "--share-gpus"]
 
 
 class GPUTaskScheduler:

@@ -30,7 +30,7 @@ from duckrow.dropin.quackpack.launching import ApplyFunction, command_in_attempt
 
 # Memory is given out to the last MB, as the original did. The need that stands here for all jobs only says that there
 # are such needs; each has its own. What has not been run is run when the script is started again.
-_OPTIONS = ["--mem-margin=0", "--total-gpu-mem=1", "--no-follow", "--no-table", "--once"]
+_OPTIONS = ["--mem-margin=0", "--total-gpu-mem=1", "--no-follow", "--no-table", "--once", "--share-gpus"]
 _SHOWN = 20  # lines of a log, for whoever debugs
 
 
