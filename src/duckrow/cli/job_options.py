@@ -230,9 +230,10 @@ def fill_devices(section: str, values: dict[str, Any], settings: Settings) -> No
         values["slots"] = settings[f"{section}.slots"]
     if values["ignore_processes"] is None:
         values["ignore_processes"] = settings[f"{section}.ignore_processes"]
-    for name in ("jobs_per_gpu", "share_gpus"):
-        if values[name] is None and not (name == "share_gpus" and values["only_idle_gpus"]):
-            values[name] = settings[f"{section}.{name}"]
+    if values["jobs_per_gpu"] is None:
+        values["jobs_per_gpu"] = settings[f"{section}.jobs_per_gpu"]
+    if values["share_gpus"] is None and not values["only_idle_gpus"]:
+        values["share_gpus"] = settings[f"{section}.share_gpus"]
 
 
 class DeviceCommand(click.Command):
