@@ -26,8 +26,8 @@ from duckrow.kernel.process import environment_of
 DEADLINE_S = 120.0
 """How long a test waits for what must come. That costs nothing; where others use the cores, everything is slow."""
 
-# A shell that starts us in the background (`make test &`) has us ignore Ctrl-C, and `nohup` has us ignore a terminal that
-# goes away; so would all that we begin.
+# A shell that starts us in the background (`make test &`) has us ignore Ctrl-C, and `nohup` a terminal that goes away;
+# and so would all that we begin.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

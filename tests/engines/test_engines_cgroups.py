@@ -460,8 +460,26 @@ def test_a_job_is_held_to_its_memory_on_request(service: AttemptGroup, duckrow: 
     host = AttemptGroup(f"{service.folder}/{HOST_LEAF}", service.folder)
     done = subprocess.run(host.entering(run), env=duckrow.env, cwd=duckrow.work, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    outcomes = [outcome for (outcome,) in duckrow.sql("SELECT outcome FROM attempts ORDER BY number")]
-    assert outcomes == ["out-of-memory", "out-of-memory", "succeeded"]
+    ends = duckrow.sql("SELECT outcome, host_peak_mb FROM attempts ORDER BY number")
+    assert [outcome for outcome, _ in ends] == ["out-of-memory", "out-of-memory", "succeeded"]
+    assert ends[0][1] == 40
+    assert 100 <= ends[2][1] < 160
+    assert " MB of the machine's memory at most" in duckrow("show", "1").stdout
+
+
+def test_what_a_process_had_before_it_was_moved_is_counted(group: AttemptGroup) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", "block = bytes(range(256)) * (160 << 10); print(len(block), flush=True); input()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline()
+        pidfd = os.pidfd_open(holder.pid)
+        assert move_tree(group, holder.pid, pidfd)
+        os.close(pidfd)
+        assert 40 <= group.moved_mb < 100
+        holder.kill()
 
 
 def test_where_memory_is_not_counted_nothing_is_said_of_it(tmp_path: Path) -> None:

@@ -153,6 +153,7 @@ class LiveAttempt:
     signal: int | None = None
     exited_at: float | None = None
     oom_killed: bool | None = None  # some of its processes were, as memory had run out; None: nobody knows whose were
+    host_peak_mb: int | None = None
     id: int = field(init=False)  # names the attempt by one number within its state folder
 
     def __post_init__(self) -> None:

@@ -51,6 +51,7 @@ class Ended(NamedTuple):
     leftovers: tuple[str, ...]  # processes of the attempt that are still there, in words
     silent: bool  # it has printed nothing and left no file, so it has no folder and no log
     oom_killed: bool | None = None  # the kernel has killed some of it as memory had run out; None: not counted for it
+    host_peak_mb: int | None = None  # the most memory of the machine that it has taken; None: not counted for it
 
 
 class Gone(NamedTuple):

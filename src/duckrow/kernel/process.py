@@ -205,6 +205,15 @@ def user_name(uid: int) -> str:
         return str(uid)
 
 
+def own_memory_mb(pid: int) -> int:
+    """What it has taken and shares with no file: its heap and stacks. 0 if it is gone."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            return next((int(line.split()[1]) >> 10 for line in file if line.startswith("RssAnon:")), 0)
+    except OSError:
+        return 0
+
+
 def catches(pid: int, number: int) -> bool:
     """Whether the process has a handler for this signal: to one that has none it might be deadly."""
     try:

@@ -39,9 +39,9 @@ class Endings:
                 case Started(_, pid, process):
                     attempt.pid, attempt.process = pid, process
                     self._saw_start(attempt, now, ended)
-                case Ended(_, exit_code, signal, at, leftovers, silent, oom_killed):
+                case Ended(_, exit_code, signal, at, leftovers, silent, oom_killed, host_peak_mb):
                     attempt.exit_code, attempt.signal, attempt.exited_at = exit_code, signal, at
-                    attempt.oom_killed = oom_killed
+                    attempt.oom_killed, attempt.host_peak_mb = oom_killed, host_peak_mb
                     if silent:
                         attempt.log = ""
                     if leftovers:

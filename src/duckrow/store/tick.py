@@ -200,6 +200,7 @@ class TickStore:
                 "pid": attempt.pid,
                 "log": to_sql(attempt.log),
                 "started_at": attempt.started_at,
+                "host_peak_mb": attempt.host_peak_mb,
             },
         )
         return closed.rowcount == 1

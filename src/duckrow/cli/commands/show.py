@@ -123,6 +123,7 @@ def _print_attempt(attempt: dict[str, Any]) -> None:
         attempt["outcome"] or f"running as process {attempt['pid']}",
         f"exit {end}" if end else "",
         "" if attempt["peak_memory_mb"] is None else f"{attempt['peak_memory_mb']} MB at most",
+        "" if attempt["host_peak_mb"] is None else f"{attempt['host_peak_mb']} MB of the machine's memory at most",
         "" if attempt["utilization"] is None else f"{attempt['utilization']:.0f}% busy",
         f"{format_duration(attempt['gpu_seconds'])} of GPU time" if attempt["gpu_seconds"] else "",
         clean(attempt["detail"]),

@@ -17,6 +17,7 @@ class AttemptGroup:
     def __init__(self, folder: str, outside: str) -> None:
         self.folder = folder
         self._outside = outside  # a group that is nobody's attempt
+        self.moved_mb = 0  # what its processes had when they were moved here: that stays counted where they were
 
     def take(self, pid: int, pidfd: int) -> bool:
         """Move a process here; the pidfd says which one is meant. What it forked before stays where it is."""
@@ -69,9 +70,9 @@ class AttemptGroup:
     # -- memory: None where it is not counted for this group ---------------------------------------------------
 
     def memory_peak_mb(self) -> int | None:
-        """Exact if it has entered; of processes that were moved, what they took before is not in it."""
+        """Exact if it has entered; of processes that were moved, with all that they had by then."""
         peak = _read(f"{self.folder}/memory.peak")
-        return -(-int(peak) >> 20) if peak else None
+        return -(-int(peak) >> 20) + self.moved_mb if peak else None
 
     def oom_kills(self) -> int | None:
         """How many of its processes the kernel has killed because memory had run out, anywhere."""

@@ -83,6 +83,11 @@ class AttemptGroups:
         kills = None if group is None else group.oom_kills()
         return None if kills is None else kills > 0
 
+    def peak_mb(self, attempt_id: int) -> int | None:
+        """The most memory of the machine that it has taken; None if the kernel does not count that for it alone."""
+        group = self._groups.get(attempt_id)
+        return None if group is None else group.memory_peak_mb()
+
     # -- ending it --------------------------------------------------------------------------------------------
 
     def kill(self, attempt_id: int) -> None:

@@ -271,7 +271,8 @@ class LocalEngine:
         if looks and not remaining:
             remaining = self._processes.runaways(attempt, self._nests.pids)
         leftovers = tuple(describe(process) for process in remaining)
-        self._report(end._replace(leftovers=leftovers, oom_killed=self._groups.oom_killed(attempt.id)))
+        oom_killed, peak_mb = self._groups.oom_killed(attempt.id), self._groups.peak_mb(attempt.id)
+        self._report(end._replace(leftovers=leftovers, oom_killed=oom_killed, host_peak_mb=peak_mb))
         if remaining:
             self._say_what_is_left(attempt, remaining)
             self._await_leftovers(attempt.id)

@@ -44,8 +44,8 @@ ORDER BY {order}
 LIMIT :limit OFFSET :offset
 
 -- name: attempts_of_job
-SELECT number, holds, log, started_at, ended_at, pid, exit_code, signal, outcome, peak_memory_mb, utilization, curve,
-       detail
+SELECT number, holds, log, started_at, ended_at, pid, exit_code, signal, outcome, peak_memory_mb, host_peak_mb,
+       utilization, curve, detail
 FROM attempts WHERE job_id = :job_id ORDER BY number
 
 -- name: events_of_job

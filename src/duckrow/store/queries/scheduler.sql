@@ -93,7 +93,7 @@ UPDATE attempts SET exit_code = :exit_code, signal = :signal WHERE job_id = :job
 
 -- name: finish_attempt
 UPDATE attempts SET ended_at = :at, exit_code = :exit_code, signal = :signal, outcome = :outcome, detail = :detail,
-       pid = coalesce(:pid, pid), log = :log, started_at = :started_at
+       pid = coalesce(:pid, pid), log = :log, started_at = :started_at, host_peak_mb = :host_peak_mb
 WHERE job_id = :job_id AND number = :number AND ended_at IS NULL
 
 -- name: note_use

@@ -49,6 +49,7 @@ class Attempt(BaseModel):
     signal: int | None
     outcome: str | None
     peak_memory_mb: int | None
+    host_peak_mb: int | None
     utilization: float | None
     gpu_seconds: float
     curve: list[tuple[float, int | None, float | None]]  # (seconds since its start, MB, percent)
