@@ -8,7 +8,7 @@ import pytest
 
 from duckrow.core.decide import CORES, MEMORY
 from duckrow.core.dependency import ANY, FAILED, OK
-from duckrow.core.explain import Holder, Waiting, explain
+from duckrow.core.explain import SOON, Holder, Waiting, explain
 from duckrow.core.inventory import WHOLE, Ledger, book
 from duckrow.core.machine import Machine, Policy
 from duckrow.core.needs import Ask
@@ -16,8 +16,6 @@ from duckrow.core.neighbours import Neighbour
 from duckrow.core.observation import Observation
 from duckrow.core.overtaking import Turn
 from tests.core.language import cpus, gpus, groups, side_cpus
-
-SOON = "it can start now, and will in a moment"
 
 
 def waiting(gpu_count: int | None = None, **fields: Any) -> Waiting:
@@ -283,7 +281,7 @@ def test_whom_a_job_for_a_whole_gpu_waits_for_is_told_and_what_to_type() -> None
     assert explain(waiting(1, machine=machine)) == [
         "it needs 1 GPU; 0 of 2 are free",
         "GPU 0 is used by bob's python (process 7, 2G)",
-        "who uses GPU 1 cannot be read from its driver now",
+        "the driver does not tell who uses GPU 1",
         "it waits until other people's processes have gone (--share-gpus: start beside them)",
     ]
     assert explain(waiting(1, machine=TWO._replace(neighbours={"0": [bob]}))) == [SOON]

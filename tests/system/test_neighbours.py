@@ -203,7 +203,7 @@ def test_a_gpu_that_falls_silent_is_not_taken_for_free(duckrow: Duckrow, gpus: F
     bring_up(duckrow)
     gpus.change(0, lost=True)
     job = duckrow.submit("true")
-    until(lambda: "who uses GPU 0 cannot be read" in duckrow("why", str(job)).stdout, "the reason")
+    until(lambda: "the driver does not tell who uses GPU 0" in duckrow("why", str(job)).stdout, "the reason")
     assert duckrow.state(job) == "queued"
     gpus.change(0, lost=False)
     duckrow.wait_for(job, "succeeded")

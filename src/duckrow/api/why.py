@@ -10,17 +10,16 @@ from typing import Any
 from duckrow.api.client import Client
 from duckrow.api.gpus import GpuView
 from duckrow.api.history import history_of
+from duckrow.api.machine_now import machine_as_read, ownerless_mb
 from duckrow.core.decide import CORES, MEMORY
 from duckrow.core.explain import Holder, Waiting, explain
-from duckrow.core.inventory import CPU, WHOLE, Ledger, book
+from duckrow.core.inventory import CPU, Ledger, book
 from duckrow.core.lifecycle import State
-from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask, ask_of, needs_from, with_margin
-from duckrow.core.neighbours import Neighbour, noticeable_mb
 from duckrow.core.overtaking import Turn
 from duckrow.store.control import ControlStore
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
-from duckrow.store.readings import KeptReading, ReadingStore
+from duckrow.store.readings import ReadingStore
 
 
 def why(client: Client, job_id: int) -> list[str]:
@@ -40,7 +39,7 @@ def why(client: Client, job_id: int) -> list[str]:
     alive = is_alive(client.folder, host.id)
     history = history_of(client)
     kept = GpuView(client).readings([host] if alive else [])
-    machine = _machine(client, host.id, kept)
+    machine = machine_as_read(client, host.id, kept)
     peaks = _peaks(client)
     room = {CORES: machine.cpus or 0, MEMORY: machine.mem_mb or 0}
     booked = Ledger()
@@ -89,52 +88,9 @@ def why(client: Client, job_id: int) -> list[str]:
             turn=_turn(facts),
             ahead=tuple((_turn(row), _ask(row, peaks)) for row in ahead),
             ahead_count=count,
-            ownerless_mb=_ownerless_mb(kept, now),
+            ownerless_mb=ownerless_mb(kept, now),
         )
     )
-
-
-_FRESH_S = 30.0  # an older reading says nothing of now
-_WORTH_TELLING_MB = 1024
-
-
-def _machine(client: Client, host_id: int, kept: Mapping[str, KeptReading]) -> Machine:
-    """The host's machine, with what others use as it was last told."""
-    base = client.hosts.machine(host_id)
-    mono = time.monotonic()
-    fresh = {gpu: reading.told for gpu, reading in kept.items() if 0 <= mono - reading.mono < _FRESH_S}
-    foreign = {gpu: int(fresh[gpu].get("foreign_mb") or 0) for gpu in base.total_mb if gpu in fresh}
-    pressure = {
-        gpu: -(-(foreign.get(gpu, 0) + base.policy.margin_of(total)) * WHOLE // total)
-        for gpu, total in base.total_mb.items()
-    }
-    in_the_way = {gpu: mb - _ignored_mb(kept[gpu]) for gpu, mb in foreign.items()}
-    neighbours = {gpu: [Neighbour(*each) for each in told.get("neighbours") or ()] for gpu, told in fresh.items()}
-    return base._replace(
-        pressure=pressure,
-        foreign_mb={gpu: mb for gpu, mb in in_the_way.items() if mb > noticeable_mb(base.total_mb[gpu])},
-        neighbours={gpu: found for gpu, found in neighbours.items() if found},
-        unread=[gpu for gpu, told in fresh.items() if told.get("problem")],
-    )
-
-
-def _ignored_mb(reading: KeptReading) -> int:
-    """What those take who make a GPU no less idle."""
-    return sum(process["mb"] or 0 for process in reading.told["processes"] if process.get("ignored"))
-
-
-def _ownerless_mb(readings: Mapping[str, KeptReading], now: float) -> dict[str, int]:
-    """Memory that stays without a process is told, and not waited for in silence."""
-    left = {}
-    for gpu, kept in readings.items():
-        told, processes = kept.told, kept.told["processes"]
-        used_mb = (told.get("total_mb") or 0) - (told.get("free_mb") or 0)
-        left_mb = used_mb - sum(process["mb"] or 0 for process in processes)
-        # What others use counts ours out; the driver keeps some for itself.
-        is_told = now - kept.at < _FRESH_S and all(process["mb"] is not None for process in processes)
-        if is_told and min(left_mb, int(told.get("foreign_mb") or 0)) >= _WORTH_TELLING_MB:
-            left[gpu] = left_mb
-    return left
 
 
 def _peaks(client: Client) -> dict[str, int]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 from duckrow.api.client import Client
+from duckrow.api.gpus import GpuView
 from duckrow.api.listing import Filter, tally
+from duckrow.api.machine_now import machine_as_read
 from duckrow.core.inventory import CPU, Ledger, book, describe_devices
 from duckrow.core.job import JobSpec
 from duckrow.core.needs import ask_of
@@ -25,7 +27,8 @@ class WouldPlace:
             return
         drained = {d for d, wish in ControlStore(client.database).device_wishes().items() if wish != "add"}
         self._seats = [seat for seat in client.seats() if drained.isdisjoint(seat.devices)]
-        self._machine = client.hosts.machine(DAEMON)
+        readings = GpuView(client, patient=False).readings([client.hosts.get(DAEMON)])
+        self._machine = machine_as_read(client, DAEMON, readings)
         self._ahead = tally(client, Filter(statuses=["queued"])).get("queued", 0)
         pauses = client.jobs.pauses()
         self._all_paused, self._paused = "" in pauses, set(pauses)

@@ -16,6 +16,9 @@ from duckrow.core.placement import place, refusal
 from duckrow.core.units import format_duration, format_mb, plural
 
 
+SOON = "it can start now, and will in a moment"
+
+
 class Holder(NamedTuple):
     """Who has a device, and for how much longer, if that can be told."""
 
@@ -63,7 +66,7 @@ def explain(job: Waiting) -> list[str]:
         drained = f" ({', '.join(sorted(job.drained))} drained)" if job.drained else ""
         return [f"it could never start as things are. {never}{drained}"]
     reasons += _places(job, usable)
-    return reasons or ["it can start now, and will in a moment"]
+    return reasons or [SOON]
 
 
 def _wishes(job: Waiting) -> list[str]:
@@ -163,7 +166,7 @@ def _neighbour_reasons(job: Waiting, usable: Sequence[Seat]) -> list[str]:
         if users:
             reasons.append(f"GPU {gpu} is used by {', '.join(map(str, users))}")
         elif gpu in machine.unread:
-            reasons.append(f"who uses GPU {gpu} cannot be read from its driver now")
+            reasons.append(f"the driver does not tell who uses GPU {gpu}")
     if reasons and not machine.policy.only_idle:
         reasons.append("it waits until other people's processes have gone (--share-gpus: start beside them)")
     return reasons

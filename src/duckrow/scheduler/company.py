@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from duckrow.core.explain import Waiting, explain
+from duckrow.core.explain import SOON, Waiting, explain
 from duckrow.core.job import LiveAttempt
 from duckrow.core.machine import Machine
 from duckrow.core.needs import wants_whole_gpus
@@ -21,7 +21,7 @@ def why_nothing_starts(loop: Loop) -> list[str]:
     job = loop.first_in_queue
     if job is None:
         return []
-    return explain(
+    reasons = explain(
         Waiting(
             ask=loop.watch.ask_of(job),
             held=False,
@@ -41,6 +41,7 @@ def why_nothing_starts(loop: Loop) -> list[str]:
             machine=loop.watch.seen_machine,
         )
     )
+    return [] if reasons == [SOON] else reasons
 
 
 def note_own_neighbours(loop: Loop, starts: Iterable[LiveAttempt], at: float) -> None:

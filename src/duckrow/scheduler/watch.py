@@ -86,8 +86,8 @@ class Watch:
         """Whether a job that waits for a whole GPU could have one, as far as our own bookings are concerned."""
         if self.gpus.machine.policy.share or not self.gpus.watched:
             return False
-        is_wanted = any(wants_whole_gpus(self.ask_of(job)) for job in queue)
-        return is_wanted and any(has_room(seat, self._loop.booked) for seat in self._loop.seats if not seat.is_cpu)
+        has_free_seat = any(has_room(seat, self._loop.booked) for seat in self._loop.seats if not seat.is_cpu)
+        return has_free_seat and any(wants_whole_gpus(self.ask_of(job)) for job in queue)
 
     @property
     def _is_polite(self) -> bool:
