@@ -15,7 +15,6 @@ from duckrow.core.overtaking import Front, Turn
 from duckrow.core.placement import place, refusal
 from duckrow.core.units import format_duration, format_mb, plural
 
-
 SOON = "it can start now, and will in a moment"
 
 
