@@ -13,7 +13,7 @@ import pytest
 
 from duckrow import __version__
 from duckrow.cli import main as main_module
-from duckrow.cli.main import VERBS, run_cli
+from duckrow.cli.main import ELSEWHERE, VERBS, run_cli
 from duckrow.core.errors import StateError, UsageError
 
 
@@ -54,6 +54,24 @@ def test_every_option_of_a_verb_says_what_it_is_for(verb: str) -> None:
     options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
     silent = [option.opts[0] for option in options if not option.help]
     assert not silent
+
+
+@pytest.mark.parametrize("verb", ["ls", "queue"])
+def test_help_of_a_verb_may_come_first(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert help_of("help", capsys, verb) == help_of("ls", capsys)
+
+
+def test_help_alone_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_cli(["help"]) == 0
+    listed = capsys.readouterr().out
+    assert all(re.search(rf"^  {verb} ", listed, re.MULTILINE) for verb in VERBS)
+
+
+@pytest.mark.parametrize(("verb", "ours"), ELSEWHERE.items(), ids=list(ELSEWHERE))
+def test_a_verb_of_another_tool_is_answered_with_ours(verb: str, ours: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_cli([verb, "--whatever"]) == 2
+    assert f"Here it is: {ours}" in capsys.readouterr().err
+    assert all(named in VERBS for named in re.findall(r"duckrow (\w+)", ours))
 
 
 def test_every_verb_has_its_file_and_every_file_its_verb() -> None:

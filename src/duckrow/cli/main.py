@@ -63,6 +63,22 @@ ALIASES = {
 }
 
 
+# What other tools call it, where ours works differently, with what to type here.
+ELSEWHERE = {
+    "sbatch": "duckrow submit script.sh",
+    "srun": "duckrow run -- python train.py",
+    "squeue": "duckrow ls",
+    "scancel": "duckrow kill 12",
+    "ps": "duckrow ls",
+    "start": "duckrow up (the daemon), duckrow release 12 (a held job) or duckrow resume (after a pause)",
+    "stop": "duckrow kill 12 (a job) or duckrow down (the daemon)",
+    "stash": "duckrow hold 12",
+    "enqueue": "duckrow release 12",
+    "parallel": "duckrow run commands.txt (a list) or duckrow limit (how many of a project run at a time)",
+    "group": "a project: duckrow submit --project thesis, duckrow limit thesis 2",
+}
+
+
 _ALIAS_LINES = {alias: f"Same as {words}." for alias, words in ALIASES.items()}
 
 
@@ -96,6 +112,10 @@ class Verbs(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
+        if name == "help":
+            return self._resolve_help(ctx, args[1:])
+        if name in ELSEWHERE and not ctx.resilient_parsing:
+            raise click.UsageError(f"There is no command '{name}'. Here it is: {ELSEWHERE[name]}", ctx)
         if name in ALIASES:
             return super().resolve_command(ctx, [*ALIASES[name].split(), *args[1:]])
         if name not in VERBS and not ctx.resilient_parsing:
@@ -103,6 +123,13 @@ class Verbs(click.Group):
             hint = f" Did you mean `duckrow {near}`?" if near else " `duckrow --help` lists the commands."
             raise click.UsageError(f"There is no command '{name}'.{hint}", ctx)
         return super().resolve_command(ctx, args)
+
+    def _resolve_help(self, ctx: click.Context, args: list[str]) -> Any:
+        """`duckrow help`, `duckrow help ls`."""
+        if not args:
+            click.echo(ctx.get_help())
+            ctx.exit()
+        return self.resolve_command(ctx, [*args, "--help"])
 
 
 def _nearest(name: str) -> str | None:
@@ -121,11 +148,16 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
         ctx.exit()
 
 
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Verbs,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.option(
     "--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Print the versions."
 )
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """duckrow gets your GPU jobs in a row.
 
     \b
@@ -133,6 +165,10 @@ def cli() -> None:
     duckrow submit -- python train.py       add a job to the queue and go home
     duckrow ls                              see how it goes
     """
+    if ctx.invoked_subcommand is None:
+        from duckrow.cli.overview import overview
+
+        click.echo("\n".join(overview()))
 
 
 def main() -> NoReturn:

@@ -11,13 +11,14 @@ import click
 from click.core import ParameterSource
 
 from duckrow.api.client import Client
-from duckrow.api.listing import COLUMNS, OUTCOMES, SHOWN, STATES, Filter, ended_runs, listing, parse_words, tally
+from duckrow.api.listing import COLUMNS, OUTCOMES, SHOWN, STATES, Filter, listing, parse_words, tally
 from duckrow.api.sweep_list import find_sweep
 from duckrow.api.views import JobView
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import print_json, say, terminal_height
 from duckrow.cli.job_options import TIME
 from duckrow.cli.job_table import job_lines
+from duckrow.cli.obstacles import obstacles
 from duckrow.core.errors import EXIT_OK, UsageError
 
 _WATCH_S = "2"
@@ -122,30 +123,12 @@ class _Request:
                 return "No jobs yet. Add one: duckrow submit -- python train.py"
             return f"No such job, among {everything}. `duckrow ls --all` shows them."
         listed = ", ".join(f"{count} {status}" for status, count in counts.items())
-        sentence = f"{listed}{self._obstacles('queued' in counts)}."
+        sentence = f"{listed}{obstacles(self._client, 'queued' in counts)}."
         if not shown and self._page > 1:
             sentence += f" There is no page {self._page}; the last is {math.ceil(total / self._limit)}."
         elif 0 < self._limit * self._page < total:
             sentence += f" {shown} of {total} shown; more: --page {self._page + 1}, or --all."
         return sentence
-
-    def _obstacles(self, some_wait: bool) -> str:
-        pauses = self._client.jobs.pauses()
-        if "" in pauses:
-            return "; everything is paused (duckrow resume)"
-        note = f"; {', '.join(pauses)} {'is' if len(pauses) == 1 else 'are'} paused (duckrow resume)" if pauses else ""
-        if not some_wait:
-            return note
-        runs = ended_runs(self._client)
-        stranded = sum(runs.values())
-        if stranded:
-            name, *others = reversed(runs)
-            which = f"{len(runs)} runs that have" if others else "a run that has"
-            wait = "waits" if stranded == 1 else "wait"
-            note += f"; {stranded} {wait} for {which} ended (duckrow run --resume={name})"
-        if self._client.daemon() is None and tally(self._client, Filter()).get("queued", 0) > stranded:
-            note += "; the daemon is not running (duckrow up)"
-        return note
 
     def watch(self, every_s: float) -> None:
         """Draw over what was drawn, until somebody ends it by Ctrl-C."""

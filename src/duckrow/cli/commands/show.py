@@ -23,19 +23,20 @@ from duckrow.core.units import format_duration, format_mb, plural
 
 
 @click.command(short_help="Show all that is known of a job.")
-@click.argument("words", nargs=-1, required=True, metavar="IDS...", shell_complete=complete_jobs)
+@click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
 @click.option("--env", "with_names", is_flag=True, help="The names of its variables too; never their values.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
 def command(words: tuple[str, ...], with_names: bool, as_json: bool) -> int:
-    """Show all that is known of jobs: what they are, each attempt, and their story.
+    """Show all that is known of jobs: what they are, each attempt, and their story. Without an ID: the last one.
 
     \b
+    duckrow show
     duckrow show 12
     duckrow show last --env
     duckrow show 12 --json
     """
     client = Client()
-    stories = [_story(client, job_id, with_names) for job_id in client.select(words)]
+    stories = [_story(client, job_id, with_names) for job_id in client.select(words or ["last"])]
     if as_json:
         print_json(stories)
         return EXIT_OK

@@ -1,0 +1,26 @@
+"""What keeps the queue from going on, in words."""
+
+from __future__ import annotations
+
+from duckrow.api.client import Client
+from duckrow.api.listing import Filter, ended_runs, tally
+
+
+def obstacles(client: Client, some_wait: bool) -> str:
+    """What keeps the queue, or part of it, from going on, as the end of a sentence: with what to type."""
+    pauses = client.jobs.pauses()
+    if "" in pauses:
+        return "; everything is paused (duckrow resume)"
+    note = f"; {', '.join(pauses)} {'is' if len(pauses) == 1 else 'are'} paused (duckrow resume)" if pauses else ""
+    if not some_wait:
+        return note
+    runs = ended_runs(client)
+    stranded = sum(runs.values())
+    if stranded:
+        name, *others = reversed(runs)
+        which = f"{len(runs)} runs that have" if others else "a run that has"
+        wait = "waits" if stranded == 1 else "wait"
+        note += f"; {stranded} {wait} for {which} ended (duckrow run --resume={name})"
+    if client.daemon() is None and tally(client, Filter()).get("queued", 0) > stranded:
+        note += "; the daemon is not running (duckrow up)"
+    return note

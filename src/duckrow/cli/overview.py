@@ -1,0 +1,44 @@
+"""`duckrow` alone: how things are, and what to type next, on one screen."""
+
+from __future__ import annotations
+
+from duckrow.api.client import Client
+from duckrow.api.gpus import GpuView
+from duckrow.api.listing import Filter, tally
+from duckrow.cli.console import terminal_height
+from duckrow.cli.gpu_table import gpu_lines
+from duckrow.cli.obstacles import obstacles
+
+_OWN_LINES = 8  # of the screen: all but the devices
+
+
+def overview() -> list[str]:
+    client = Client()
+    counts = tally(client, Filter())
+    return [_queue(client, counts), "", *_devices(client), "", *_next_steps(counts)]
+
+
+def _queue(client: Client, counts: dict[str, int]) -> str:
+    if not counts:
+        return "No jobs yet."
+    listed = ", ".join(f"{count} {status}" for status, count in counts.items())
+    return f"Jobs: {listed}{obstacles(client, 'queued' in counts)}."
+
+
+def _devices(client: Client) -> list[str]:
+    lines = gpu_lines(GpuView(client, patient=False).devices())
+    if not lines:
+        return ["No device is given out now: the daemon is not running, and no `duckrow run`."]
+    most = max(terminal_height() - _OWN_LINES, 3)
+    return lines if len(lines) <= most else [*lines[: most - 1], "... (duckrow gpus)"]
+
+
+def _next_steps(counts: dict[str, int]) -> list[str]:
+    if any(counts.get(outcome) for outcome in ("failed", "out-of-memory", "timed-out", "lost")):
+        second = ("duckrow ls --failed", "what went wrong")
+    elif counts:
+        second = ("duckrow ls", "how the jobs go")
+    else:
+        second = ("duckrow run commands.txt", "run a list of commands now, one on each GPU at a time")
+    steps = [("duckrow submit -- python train.py", "add a job to the queue"), second, ("duckrow help", "all commands")]
+    return [f"  {words:<36}{what}" for words, what in steps]
