@@ -211,14 +211,6 @@ def test_jobs_can_be_listed_by_their_sweep(worked: Bench) -> None:
     assert [view.sweep for view in listing(worked.client, Filter(), sort="-sweep")] == ["later", *["demo"] * 4]
 
 
-def test_failed_jobs_can_be_chosen_by_their_sweep(worked: Bench) -> None:
-    (later,) = worked.sweep("later", [{"seed": 1}])
-    worked.finish(later, "killed")
-    assert worked.client.unsuccessful() == [3, later]
-    assert worked.client.unsuccessful(1) == [3]
-    assert worked.client.unsuccessful(2) == [later]
-
-
 # -- choosing -------------------------------------------------------------------------------------------------------
 
 

@@ -242,5 +242,5 @@ def test_a_project_goes_on_alone_and_everything_at_once(shelf: Shelf) -> None:
         shelf.jobs.pause(project)
     shelf.jobs.unpause("x")
     assert shelf.jobs.pauses() == ["", "y"]
-    shelf.jobs.unpause(None)
+    shelf.jobs.unpause("")
     assert shelf.jobs.pauses() == []

@@ -20,6 +20,7 @@ from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.needs import Ask, ask_of
 from duckrow.core.placement import refusal
 from duckrow.core.selection import parse_selection
+from duckrow.store.answers import AnswerStore
 from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
@@ -175,15 +176,17 @@ class Client:
         now = time.time()
         return [job_view(row, now) for row in self.jobs.pick("j.host_id = :host_id", {"host_id": host_id})]
 
-    def unfinished(self) -> list[int]:
-        """The daemon's jobs that are not done."""
-        return [row["id"] for row in self.jobs.pick("j.host_id = 1 AND j.state <> 'done'")]
-
-    def unsuccessful(self, sweep_id: int | None = None) -> list[int]:
-        """Jobs (of a sweep) that are done, did not succeed, and were not left out on purpose."""
-        where = "j.outcome NOT IN ('succeeded', 'skipped')"
-        where += "" if sweep_id is None else " AND p.sweep_id = :sweep_id"
-        return [row["id"] for row in self.jobs.pick(where, {"sweep_id": sweep_id})]
+    def unfinished(self) -> tuple[list[int], list[int]]:
+        """The jobs that are not done, wherever they are; those of them that only a run which has ended would start."""
+        self.refresh()
+        rows = AnswerStore(self.database).unfinished()
+        alive = {host_id: is_alive(self.folder, host_id) for host_id in {row["host_id"] for row in rows}}
+        stranded = [
+            row["id"]
+            for row in rows
+            if row["kind"] == "run" and row["state"] == State.QUEUED and not alive[row["host_id"]]
+        ]
+        return [row["id"] for row in rows], stranded
 
     def devices(self) -> list[dict[str, Any]]:
         """Each device that a living host gives out, with the jobs on it."""
@@ -285,10 +288,21 @@ class Client:
         return len(running)
 
     def unpause(self, project: str | None) -> None:
-        if project is not None and project not in self.jobs.pauses():
+        """Of a project; without one, of everything: a project that was paused by itself stays so."""
+        paused = self.jobs.pauses()
+        if project is not None and project not in paused:
             raise UsageError(f"'{project}' is not paused.")
-        self.jobs.unpause(project)
-        running = [row["job_id"] for row in self.jobs.live() if project in (None, row["project"])]
+        if project is None and paused and "" not in paused:
+            raise UsageError(
+                f"Not everything is paused, only {', '.join(paused)}: duckrow resume --project {paused[0]}"
+            )
+        self.jobs.unpause(project or "")
+        left = self.jobs.pauses()
+        running = [
+            row["job_id"]
+            for row in self.jobs.live()
+            if project in (None, row["project"]) and row["project"] not in left
+        ]
         if running:
             self.wish(running, "continue")  # no harm to those that were not suspended
         self.ring_all()

@@ -217,5 +217,10 @@ def ended_runs(client: Client) -> dict[str, int]:
     return {row["name"]: row["jobs"] for row in rows if not is_alive(client.folder, row["host_id"])}
 
 
+def waits_for_daemon(client: Client) -> bool:
+    """Whether a job waits that only the daemon would start."""
+    return AnswerStore(client.database).waits_for_daemon()
+
+
 def variable_names(client: Client, job_id: int) -> list[str]:
     return AnswerStore(client.database).variable_names(job_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from duckrow.api.client import Client
-from duckrow.api.listing import Filter, ended_runs, tally
+from duckrow.api.listing import ended_runs, waits_for_daemon
 
 
 def obstacles(client: Client, some_wait: bool) -> str:
@@ -21,6 +21,6 @@ def obstacles(client: Client, some_wait: bool) -> str:
         which = f"{len(runs)} runs that have" if others else "a run that has"
         wait = "waits" if stranded == 1 else "wait"
         note += f"; {stranded} {wait} for {which} ended (duckrow run --resume={name})"
-    if client.daemon() is None and tally(client, Filter()).get("queued", 0) > stranded:
+    if client.daemon() is None and waits_for_daemon(client):
         note += "; the daemon is not running (duckrow up)"
     return note

@@ -56,6 +56,33 @@ def has_code(command: str) -> bool:
     return any(line.strip() and not line.lstrip().startswith("#") for line in command.split("\n"))
 
 
+_BLOCKS = ("for ", "while ", "until ", "if ", "case ", "function ", "select ")
+_PARTS = ("do", "done", "then", "else", "fi", "esac", "}", "{")
+
+
+def program_in_place_of_list(path: str, text: str) -> str | None:
+    """What to type instead, if a file that was given as a list of commands is a program."""
+    name = path.rsplit("/", 1)[-1]
+    first = text.split("\n", 1)[0]
+    if name.endswith(".py") or (first.startswith("#!") and "python" in first):
+        return f"{path} is a Python program, not a list of commands. To run it: duckrow run -- python {path}"
+    if not first.startswith("#!") and not any(_is_of_block(line) for line in text.split("\n")):
+        return None
+    return (
+        f"{path} is a script, not a list of commands, each of which is a job. To run it as one job: duckrow run -- "
+        f"sh {path}. If its jobs have several lines, say what stands between them: --delimiter"
+    )
+
+
+def _is_of_block(line: str) -> bool:
+    """Whether it only means something together with its neighbours; `for i in 1 2; do train $i; done` is complete."""
+    words = line.strip().rstrip(";")
+    if words in _PARTS:
+        return True
+    opens = words.startswith(_BLOCKS) and words.endswith(("do", "then", "in", "{"))
+    return opens or words.endswith("() {")
+
+
 def script_options(script: str, prefix: str = "#DUCKROW") -> str:
     """The options in the `#DUCKROW --gpus 2` lines of a script, a line each; they stand before its first command."""
     found = []

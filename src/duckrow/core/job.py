@@ -80,6 +80,8 @@ class JobSpec:
         for what, value in (("retries", self.retries), ("the time limit", self.timeout_s)):
             if value is not None and value < 0:
                 raise UsageError(f"{what.capitalize()} cannot be negative: {value}.")
+        if self.timeout_s == 0:
+            raise UsageError("A time limit of 0 would end the job at once. For no limit leave it out, or say none.")
         if self.needs is not NO_NEEDS:
             check_needs(self.needs, self.gpus)
             if self.needs.mem_limit and self.preload is not None:

@@ -45,6 +45,13 @@ class AnswerStore:
         """(id, project, name, gpus) of its jobs that may start, in their order; whoever has seen enough may stop."""
         yield from self.database.execute(_SQL["queue_of_host"], {"host_id": host_id, "limit": limit})
 
+    def unfinished(self) -> list[sqlite3.Row]:
+        """All jobs that are not done, here and on clusters: id, state, host_id and the host's kind."""
+        return self.database.all(_SQL["unfinished"])
+
+    def waits_for_daemon(self) -> bool:
+        return bool(self.database.one(_SQL["waits_for_daemon"]))
+
     def waiting_for_runs(self) -> list[sqlite3.Row]:
         """(host_id, name, jobs) of each run, over or not, that has jobs waiting."""
         return self.database.all(_SQL["waiting_for_runs"])

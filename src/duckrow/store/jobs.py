@@ -198,13 +198,10 @@ class JobStore:
         with self.database.transaction():
             self.database.execute(_SQL["add_pause"], {"project": project, "at": time.time()})
 
-    def unpause(self, project: str | None) -> None:
-        """Resume a project; without one, everything."""
+    def unpause(self, project: str) -> None:
+        """Undo the pause of a project, or, with an empty name, that of everything."""
         with self.database.transaction():
-            if project is None:
-                self.database.execute(_SQL["remove_pauses"])
-            else:
-                self.database.execute(_SQL["remove_pause"], {"project": project})
+            self.database.execute(_SQL["remove_pause"], {"project": project})
 
 
 def _earlier_job(row: sqlite3.Row) -> EarlierJob:

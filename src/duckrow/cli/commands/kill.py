@@ -13,7 +13,9 @@ from duckrow.core.lifecycle import State
 
 @click.command(short_help="End jobs.")
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
-@click.option("--all", "-a", "kill_all", is_flag=True, help="All jobs of the daemon that are not done.")
+@click.option(
+    "--all", "-a", "kill_all", is_flag=True, help="All jobs that are not done, those of runs and on clusters too."
+)
 @click.option("--now", is_flag=True, help="SIGKILL at once, without SIGTERM and grace.")
 def command(words: tuple[str, ...], kill_all: bool, now: bool) -> int:
     """End jobs: SIGTERM to all their processes, after a grace SIGKILL. A job that waits never starts.
@@ -26,7 +28,7 @@ def command(words: tuple[str, ...], kill_all: bool, now: bool) -> int:
     if bool(words) == kill_all:
         raise UsageError("Say which jobs to end: ids, names or --all.")
     client = Client()
-    ids = client.select(words) if words else client.unfinished()
+    ids = client.select(words) if words else client.unfinished()[0]
     alive = [view.id for view in client.views(ids) if view.state != State.DONE]
     for job_id in ids:
         if words and job_id not in alive and len(ids) < 10:

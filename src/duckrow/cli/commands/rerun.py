@@ -8,24 +8,33 @@ import click
 
 from duckrow.api.client import Client
 from duckrow.api.control import Control
+from duckrow.api.listing import Filter, matching_ids
 from duckrow.api.sweep_list import find_sweep
 from duckrow.cli.completing import complete_jobs
-from duckrow.cli.console import say
+from duckrow.cli.console import clean, say
 from duckrow.cli.job_options import TIME
 from duckrow.core.errors import EXIT_OK, UsageError
-from duckrow.core.lifecycle import State
+from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.units import plural
+
+_NAMED = 10  # jobs that are listed
 
 
 @click.command(short_help="Put jobs that are done back into the queue.")
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
-@click.option("--failed", is_flag=True, help="All jobs that are done and did not succeed.")
+@click.option(
+    "--failed", is_flag=True, help="All that failed, ran out of memory or time, or were lost; not what you killed."
+)
 @click.option("--sweep", metavar="NAME", help="With --failed: only those of this sweep.")
+@click.option("--project", "-p", help="With --failed: only those of this project.")
+@click.option("--since", type=TIME, help="With --failed: only those that were added within this time (2h, 1d).")
+@click.option("--dry-run", is_flag=True, help="Only say which jobs would run again.")
 @click.option("--command", "command_", help="Run this instead.")
 @click.option("--gpus", type=click.IntRange(0), help="With so many GPUs.")
 @click.option("--timeout", "timeout_s", type=TIME, help="With this time limit.")
 @click.option("--retries", type=click.IntRange(0), help="With so many retries.")
 @click.option("--priority", type=int, help="With this priority.")
-def command(words: tuple[str, ...], failed: bool, sweep: str | None, command_: str | None, **values: Any) -> int:
+def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run: bool, **values: Any) -> int:
     """Run jobs again, with the same command, folder and variables, or with changes. Earlier attempts are kept.
 
     Jobs that were skipped because of how one of these had ended are queued again, too.
@@ -35,22 +44,35 @@ def command(words: tuple[str, ...], failed: bool, sweep: str | None, command_: s
     duckrow rerun 12 --gpus 2 --timeout 8h
     duckrow rerun --failed
     duckrow rerun --failed --sweep train
+    duckrow rerun --failed --project thesis --since 1d --dry-run
     """
+    among = {name: values.pop(name) for name in ("sweep", "project", "since")}
     changes = {key: value for key, value in {"command": command_, **values}.items() if value is not None}
     if bool(words) == failed:
         raise UsageError("Say which jobs to run again: ids, names or --failed.")
-    if sweep is not None and not failed:
-        raise UsageError("--sweep goes with --failed: duckrow rerun --failed --sweep NAME.")
+    for name, value in among.items():
+        if value is not None and not failed:
+            raise UsageError(f"--{name} goes with --failed: duckrow rerun --failed --{name} ...")
     client = Client()
-    sweep_id = None if sweep is None else find_sweep(client, sweep).id
-    ids = client.select(words) if words else client.unsuccessful(sweep_id)
-    views = client.views(ids)
+    views = client.views(client.select(words) if words else _failed(client, **among))
     for view in [view for view in views if view.state != State.DONE][:10]:
         say(f"duckrow: job {view.id} is {view.state}, not done: nothing to run again.")
     done = [view.id for view in views if view.state == State.DONE]
+    named = [f"{view.id} ({clean(view.name)}, {view.outcome})" for view in views if view.state == State.DONE]
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    which = f": {', '.join(named[:_NAMED])}{more}" if named else ""
+    if dry_run:
+        say(f"duckrow: {plural(len(done), 'job')} would run again{which}.")
+        return EXIT_OK
     if done and changes:
         Control(client).rerun_changed(done, changes)
     elif done:
         client.rerun(done)
-    say(f"duckrow: {len(done)} {'job is' if len(done) == 1 else 'jobs are'} back in the queue.")
+    say(f"duckrow: {len(done)} {'job is' if len(done) == 1 else 'jobs are'} back in the queue{which}.")
     return EXIT_OK
+
+
+def _failed(client: Client, sweep: str | None, project: str | None, since: float | None) -> list[int]:
+    sweep_id = None if sweep is None else find_sweep(client, sweep).id
+    outcomes = [Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcome.TIMED_OUT, Outcome.LOST]
+    return matching_ids(client, Filter(outcomes, project, since_s=since, sweep_id=sweep_id), limit=-1)

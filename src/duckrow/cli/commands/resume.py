@@ -12,7 +12,7 @@ from duckrow.core.errors import EXIT_OK
 @click.command(short_help="Go on after a pause.")
 @click.option("--project", "-p", help="Only this project.")
 def command(project: str | None) -> int:
-    """Start jobs again after `duckrow pause`.
+    """Start jobs again after `duckrow pause`. A project that was paused by itself stays paused.
 
     \b
     duckrow resume
@@ -21,6 +21,6 @@ def command(project: str | None) -> int:
     client = Client()
     client.unpause(project)
     left = client.jobs.pauses()
-    note = f"; still paused: {', '.join(name or 'everything' for name in left)}" if left else ""
+    note = f"; still paused: {', '.join(name or 'everything' for name in left)} (--project)" if left else ""
     say(f"duckrow: {project or 'everything'} goes on{note}.")
     return EXIT_OK

@@ -28,7 +28,7 @@ from duckrow.cli.job_options import (
 from duckrow.cli.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.cli.run_view import FollowView, LiveView, RunView
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
-from duckrow.core.commands import CommandReader
+from duckrow.core.commands import CommandReader, program_in_place_of_list
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from duckrow.core.inventory import Ledger, book, describe_devices
 from duckrow.core.job import JobSpec, shorten
@@ -42,6 +42,7 @@ from duckrow.scheduler.session import LAST, Offer, SweepJobs, offer_of, open_run
 if TYPE_CHECKING:
     from duckrow.api.sweeps import Todo
 
+_LOOKED_AT_BYTES = 1 << 16  # of a file, to see whether it is a list of commands
 _TABLE_JOBS = 40  # a table of more than these is no summary
 
 
@@ -101,6 +102,7 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     Ctrl-C once: start nothing more, let running jobs finish. Twice: stop them. The exit code is 0 if all
     succeeded, 1 if any failed, 2 for wrong usage, 130 if interrupted.
     """
+    _refuse_program(file, values)
     options = take_job_options(values)
     on, asked = take_slurm_options(values)
     if on is not None:
@@ -146,6 +148,21 @@ def _fill_from_settings(values: dict[str, Any]) -> None:
     fill_devices("run", values, settings)
     for name in ("follow", "max_failures"):
         values[name] = settings[f"run.{name}"] if values[name] is None else values[name]
+
+
+def _refuse_program(file: str | None, values: dict[str, Any]) -> None:
+    """`duckrow run train.py` means something else than what it would do."""
+    if file in (None, "-") or values["delimiter"] is not None or values["form"] == "json" or values["resumed"]:
+        return
+    assert file is not None
+    try:
+        with open(file, "rb") as stream:
+            text = os.fsdecode(stream.read(_LOOKED_AT_BYTES)) if os.path.isfile(file) else ""
+    except OSError:
+        return  # told when it is read
+    instead = program_in_place_of_list(file, text)
+    if instead is not None:
+        raise UsageError(instead)
 
 
 def _run_list(file: str | None, offer: Offer, values: dict[str, Any], options: JobOptions) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -83,9 +84,7 @@ def _script_text(words: list[str], file: str | None) -> str:
 @click.option(
     "--if-broken",
     type=click.Choice(["skip", "wait"]),
-    default="skip",
-    show_default=True,
-    help="If a job before it ends in the wrong way.",
+    help="With --after: if a job before it ends in the wrong way.  [default: skip]",
 )
 @click.option("--begin", metavar="TIME", help="Not before 22:00, +2h, tomorrow, '2026-11-16 08:00'.")
 @click.option("--array", metavar="0-9%4", help="One job for each index, in DUCKROW_ARRAY_INDEX; %N: N at a time.")
@@ -114,6 +113,10 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
 
     The job runs in this folder and with these environment variables. The daemon is started if none runs.
     """
+    if values["if_broken"] is not None and not values["after"]:
+        raise UsageError("--if-broken says what happens if a job before this one ends in the wrong way: --after 12.")
+    if values["delimiter"] is not None and file is None:
+        raise UsageError("--delimiter is for a file of several jobs: duckrow submit --file jobs.txt --delimiter %%")
     options = take_job_options(values)
     on, asked = take_slurm_options(values)
     specs = [
@@ -122,7 +125,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     ]
     for spec in specs:
         spec.held = values["hold"]
-        spec.if_broken = values["if_broken"]
+        spec.if_broken = values["if_broken"] or "skip"
         if values["begin"] is not None:
             spec.not_before, spec.delay_s = _begin(values["begin"])
         spec.priority = spec.priority if values["priority"] is None else values["priority"]
@@ -204,10 +207,31 @@ def _commands(ctx: click.Context, words: list[str], file: str | None, delimiter:
             words = [*_interpreter(script), *words]
         elif script and "/" not in words[0]:
             words = [f"./{words[0]}", *words[1:]]
+        elif not script:
+            _refuse_no_script(words)
         return [command_of(words)]
     if has_code(script):
         return [script.rstrip("\n")]
     raise UsageError("There is nothing to submit. Write: duckrow submit -- python train.py")
+
+
+def _refuse_no_script(words: list[str]) -> None:
+    """`duckrow submit train.sh`, where there is no such file or nothing that could run it."""
+    path, ending = words[0], os.path.splitext(words[0])[1]
+    if ending not in _PROGRAMS or any(character in path for character in " ;|&<>$`'\"()"):
+        return
+    if not os.path.exists(path):
+        if "/" in path or shutil.which(path) is None:
+            raise UsageError(f"There is no file {path} in this folder. Say where it is, or what to run instead.")
+    elif os.path.isfile(path) and ("/" not in path or not os.access(path, os.X_OK)):
+        rest = f" {shlex.join(words[1:])}" if words[1:] else ""
+        raise UsageError(
+            f"{path} does not begin with #!, so nobody knows what runs it. Write: "
+            f"duckrow submit -- {_PROGRAMS[ending]} {path}{rest}"
+        )
+
+
+_PROGRAMS = {".sh": "sh", ".bash": "bash", ".py": "python", ".sbatch": "bash", ".slurm": "bash"}
 
 
 def _interpreter(script: str) -> list[str]:

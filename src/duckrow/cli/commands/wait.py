@@ -11,13 +11,16 @@ from duckrow.cli.job_options import TIME
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
 from duckrow.core.job import shorten
 from duckrow.core.lifecycle import Outcome
+from duckrow.core.units import plural
 
 _NAMED = 10
 
 
 @click.command(short_help="Wait until jobs are done.")
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
-@click.option("--all", "-a", "wait_all", is_flag=True, help="All jobs of the daemon that are not done.")
+@click.option(
+    "--all", "-a", "wait_all", is_flag=True, help="All jobs that are not done, those of runs and on clusters too."
+)
 @click.option("--timeout", type=TIME, help="Wait at most so long; exit code 124 if that was not enough.")
 def command(words: tuple[str, ...], wait_all: bool, timeout: float | None) -> int:
     """Wait until jobs are done. The exit code is 0 if all of them succeeded, else 1.
@@ -29,10 +32,21 @@ def command(words: tuple[str, ...], wait_all: bool, timeout: float | None) -> in
     if bool(words) == wait_all:
         raise UsageError("Say which jobs to wait for: ids, names or --all.")
     client = Client()
-    ids = client.select(words) if words else client.unfinished()
+    ids = client.select(words) if words else _all(client)
     failed = [view for view in client.wait(ids, timeout, tell=tell) if view.outcome != Outcome.SUCCEEDED]
     for view in failed[:_NAMED]:
         say(f"duckrow: job {view.id} {view.outcome}: {clean(shorten(view.command))}")
     if len(failed) > _NAMED:
         say(f"duckrow: and {len(failed) - _NAMED} more (duckrow ls --state failed).")
     return EXIT_FAILED if failed else EXIT_OK
+
+
+def _all(client: Client) -> list[int]:
+    """Those that somebody would start; of the others nobody knows when."""
+    ids, stranded = client.unfinished()
+    if stranded:
+        say(
+            f"duckrow: {plural(len(stranded), 'job')} of a run that has ended "
+            f"{'is' if len(stranded) == 1 else 'are'} not waited for: duckrow run --resume, or duckrow kill --all"
+        )
+    return [job_id for job_id in ids if job_id not in set(stranded)]

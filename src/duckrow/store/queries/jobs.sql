@@ -73,8 +73,5 @@ INSERT OR IGNORE INTO pauses (project, at) VALUES (:project, :at)
 -- name: remove_pause
 DELETE FROM pauses WHERE project = :project
 
--- name: remove_pauses
-DELETE FROM pauses
-
 -- name: unfinished_by_host
 SELECT host_id, state, count(*) FROM jobs WHERE id IN (:ids) AND state <> 'done' GROUP BY host_id, state;
