@@ -271,7 +271,7 @@ def mentions_in(where: str, line: str) -> Iterator[Mention]:
 
 
 def complaint(mention: Mention) -> str | None:
-    if mention.verb.startswith("-") or mention.verb == "VERB":
+    if mention.verb.startswith("-") or mention.verb in ("VERB", "help"):
         return None
     if mention.verb not in VERBS:
         return f"{mention.where}: there is no verb '{mention.verb}'"

@@ -109,8 +109,8 @@ def test_a_job_has_the_priority_that_is_asked_for(counter: Counter, priority: in
 
 def test_each_job_of_a_file_is_held_and_prioritised(counter: Counter) -> None:
     write("list.txt", "echo a\necho b\n")
-    assert run_cli(["submit", "--file", "list.txt", "--hold", "--priority", "7", "--if-broken", "wait"]) == 0
-    assert [(spec.held, spec.priority, spec.if_broken) for spec in counter.specs] == [(True, 7, "wait")] * 2
+    assert run_cli(["submit", "--file", "list.txt", "--hold", "--priority", "7"]) == 0
+    assert [(spec.held, spec.priority) for spec in counter.specs] == [(True, 7)] * 2
 
 
 def test_a_job_begins_when_it_is_told(counter: Counter) -> None:

@@ -121,9 +121,10 @@ def test_a_job_that_says_nothing_gets_what_the_documents_promise() -> None:
     assert (spec.notice_signal, spec.notice_s) == (signal.SIGUSR2, 30.0)
 
 
-def test_zero_gpus_and_a_limit_of_zero_are_requests_too() -> None:
-    spec = JobSpec("true", "/", gpus=0, timeout_s=0.0)
-    assert (spec.gpus, spec.timeout_s) == (0, 0.0)
+def test_zero_gpus_is_a_request_and_a_limit_of_zero_is_none() -> None:
+    assert JobSpec("true", "/", gpus=0).gpus == 0
+    with pytest.raises(UsageError, match="A time limit of 0 would end the job at once"):
+        JobSpec("true", "/", timeout_s=0.0)
 
 
 def test_every_attempt_of_every_job_has_a_number_of_its_own() -> None:
