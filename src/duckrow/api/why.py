@@ -18,6 +18,7 @@ from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask, ask_of, needs_from, with_margin
 from duckrow.core.observation import NOTICEABLE_MB
 from duckrow.core.overtaking import Turn
+from duckrow.kernel.process import user_name
 from duckrow.store.control import ControlStore
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
 from duckrow.store.readings import KeptReading, ReadingStore
@@ -40,7 +41,8 @@ def why(client: Client, job_id: int) -> list[str]:
     alive = is_alive(client.folder, host.id)
     history = history_of(client)
     kept = GpuView(client).readings([host] if alive else [])
-    machine = _machine(client, host.id, kept)
+    locked_by = _locked_by(kept)
+    machine = _machine(client, host.id, kept, locked_by)
     peaks = _peaks(client)
     room = {CORES: machine.cpus or 0, MEMORY: machine.mem_mb or 0}
     booked = Ledger()
@@ -90,6 +92,7 @@ def why(client: Client, job_id: int) -> list[str]:
             ahead=tuple((_turn(row), _ask(row, peaks)) for row in ahead),
             ahead_count=count,
             ownerless_mb=_ownerless_mb(kept, now),
+            locked_by=locked_by,
         )
     )
 
@@ -98,7 +101,14 @@ _FRESH_S = 30.0  # an older reading says nothing of now
 _WORTH_TELLING_MB = 1024
 
 
-def _machine(client: Client, host_id: int, kept: Mapping[str, KeptReading]) -> Machine:
+def _locked_by(kept: Mapping[str, KeptReading]) -> dict[str, str]:
+    """The GPUs that another duckrow has locked, and whose that is."""
+    mono = time.monotonic()
+    locked = {gpu: reading.told.get("locked_by") for gpu, reading in kept.items() if mono - reading.mono < _FRESH_S}
+    return {gpu: user_name(uid) for gpu, uid in locked.items() if uid is not None}
+
+
+def _machine(client: Client, host_id: int, kept: Mapping[str, KeptReading], locked_by: Mapping[str, str]) -> Machine:
     """The host's machine, with what others use as it was last told."""
     base = client.hosts.machine(host_id)
     mono = time.monotonic()
@@ -110,7 +120,7 @@ def _machine(client: Client, host_id: int, kept: Mapping[str, KeptReading]) -> M
     pressure = {
         gpu: -(-(foreign.get(gpu, 0) + base.policy.margin_of(total)) * WHOLE // total)
         for gpu, total in base.total_mb.items()
-    }
+    } | dict.fromkeys(locked_by, WHOLE)
     in_the_way = {gpu: mb - _ignored_mb(kept[gpu]) for gpu, mb in foreign.items()}
     return base._replace(
         pressure=pressure, foreign_mb={gpu: mb for gpu, mb in in_the_way.items() if mb >= NOTICEABLE_MB}

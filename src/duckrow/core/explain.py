@@ -45,6 +45,7 @@ class Waiting(NamedTuple):
     machine: Machine = BARE
     room: Mapping[str, int] = {}  # what is left of the machine's cores and memory
     ownerless_mb: Mapping[str, int] = {}  # of each GPU, what the driver counts as used though no process has it
+    locked_by: Mapping[str, str] = {}  # GPUs on which a duckrow of this user has just started something
 
 
 def explain(job: Waiting) -> list[str]:
@@ -126,6 +127,9 @@ def _memory_reasons(job: Waiting, gpus: Sequence[str]) -> list[str]:
     """What each GPU has free, and who else uses it."""
     told = []
     for gpu in gpus:
+        if gpu in job.locked_by:
+            told.append(_locked(gpu, job.locked_by[gpu]))
+            continue
         if _is_unread(job.machine, gpu):
             told.append(f"what GPU {gpu} has free is not known now, so nothing of it is given out")
             continue
@@ -135,6 +139,10 @@ def _memory_reasons(job: Waiting, gpus: Sequence[str]) -> list[str]:
         others = job.machine.foreign_mb.get(gpu, 0)
         told.append(f"GPU {gpu} has {free} free" + (f", others use {format_mb(others)} of it" if others else ""))
     return [f"it needs {_wanted(job.ask)}", *told, *(_ownerless(job, gpu) for gpu in gpus if gpu in job.ownerless_mb)]
+
+
+def _locked(gpu: str, user: str) -> str:
+    return f"{user}'s duckrow has just started a job on GPU {gpu}: its memory is waited for, 2 minutes at most"
 
 
 def _ownerless(job: Waiting, gpu: str) -> str:

@@ -187,9 +187,13 @@ def command_line_of(pid: int) -> str:
 def user_of(pid: int) -> str | None:
     """Its owner's name; None: it is not to be seen from here (gone, or outside this container)."""
     try:
-        uid = os.stat(f"/proc/{pid}").st_uid
+        return user_name(os.stat(f"/proc/{pid}").st_uid)
     except OSError:
         return None
+
+
+def user_name(uid: int) -> str:
+    """The number, where nobody knows a name for it."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

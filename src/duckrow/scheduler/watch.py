@@ -60,12 +60,14 @@ class Watch:
         """As it is now. Where memory is asked for, what has not been read is full."""
         self._memory_wanted = any(job.needs is not None and self._wants_memory(job) for job in queue)
         mattered, self._matters = self._matters, self._memory_wanted or (self._is_polite and bool(queue))
+        if not self._memory_wanted:
+            self._promises.locked_by = {}
         if not self._matters:
             return self.gpus.machine
         watched = self.gpus.watched
         if not mattered:
             self.observation.mistrust(watched, mono)  # somebody may have come while nobody looked
-        blocked = self._promises.agree(watched) if self._memory_wanted else set()
+        blocked = self._promises.agree(watched, mono) if self._memory_wanted else set()
         machine = self.observation.machine(self.gpus.machine, self._tenants(), watched, mono)
         return machine._replace(pressure={**machine.pressure, **dict.fromkeys(blocked, WHOLE)})
 
@@ -136,10 +138,10 @@ class Watch:
         owners = self._owners(readings)
         self.observation.note(readings, self._tenants(), owners, self._booked_elsewhere())
         self.learning.shrink(now.mono)
-        self._promises.take_up()
+        self._promises.take_up(now.mono)
         self._promises.release(now.mono)
         self._strays.look(readings, owners, now.wall)
-        self._told.tell(readings, owners, now.mono)
+        self._told.tell(readings, owners, now.mono, self._promises.locked_by)
         if self.observation.uses and now.mono - self._kept_mono > _KEEP_S:
             self._kept_mono = now.mono
             self._keep_uses()
