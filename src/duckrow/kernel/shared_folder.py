@@ -21,12 +21,21 @@ class SharedFolder(NamedTuple):
 
 def shared_folder() -> SharedFolder:
     """The one that DUCKROW_GPU_LOCKS names, or the first that can be used; else the first, with its fault."""
+    paths = [os.environ[VARIABLE]] if os.environ.get(VARIABLE) else _CANDIDATES
+    found = [SharedFolder(path, fault_of(path)) for path in paths]
+    return next((folder for folder in found if not folder.fault), found[0])
+
+
+def make_shared_folder() -> SharedFolder:
+    """The same; the folder that DUCKROW_GPU_LOCKS names is made if it is not there."""
     named = os.environ.get(VARIABLE)
     if named:
-        _make(named)
-        return SharedFolder(named, fault_of(named))
-    found = [SharedFolder(path, fault_of(path)) for path in _CANDIDATES]
-    return next((folder for folder in found if not folder.fault), found[0])
+        try:
+            os.mkdir(named)
+            os.chmod(named, 0o1777)
+        except OSError:
+            pass  # it is there, or its fault will be told
+    return shared_folder()
 
 
 def fault_of(path: str) -> str:
@@ -44,12 +53,3 @@ def fault_of(path: str) -> str:
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):
         return "cannot be written"
     return ""
-
-
-def _make(path: str) -> None:
-    """Make the folder that the variable names, if it is not there."""
-    try:
-        os.mkdir(path)
-        os.chmod(path, 0o1777)
-    except OSError:
-        pass  # it is there, or its fault will be told

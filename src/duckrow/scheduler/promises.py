@@ -79,7 +79,8 @@ class Promises:
             self.release(mono)
 
     def take_up(self, mono: float) -> None:
-        """Attempts of a host that died may not have taken their memory yet."""
+        """Attempts of a host that died may not have taken their memory yet; and locks may have been tidied away."""
+        self._locks.restore()
         if not self._gpus.devices:
             return  # the locks have the names of the GPUs, which are not known yet
         live = self._loop.live

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from duckrow.engines.local import lock_file
 from duckrow.engines.local.lock_file import LockFile, OwnLock
 from duckrow.engines.local.lock_patience import LONGEST_S, LockPatience
-from duckrow.kernel.shared_folder import SharedFolder, shared_folder
+from duckrow.kernel.shared_folder import SharedFolder, make_shared_folder
 
 _MOST_LOOKED_AT = 1000  # whoever leaves more files than that wants to make us slow
 
@@ -31,7 +31,7 @@ class _Found(NamedTuple):
 class GpuLocks:
     """Held from the decision to start something there until everybody can see its memory."""
 
-    def __init__(self, database: str, find_folder: Callable[[], SharedFolder] = shared_folder) -> None:
+    def __init__(self, database: str, find_folder: Callable[[], SharedFolder] = make_shared_folder) -> None:
         """`database`: one name for all who book in the same one, and so agree without locks."""
         self._database = lock_file.word(database)
         self._find_folder = find_folder
@@ -64,7 +64,7 @@ class GpuLocks:
             self._lock(gpu, mono)
         if self._folder.fault:
             return {}
-        self._restore()
+        self.restore()  # before we look: who comes after us must find it
         self._patience.look(mono)
         found = list(self._found(mono))
         self._waited_for &= {each.file.name for each in found}
@@ -77,6 +77,13 @@ class GpuLocks:
         for gpu in gpus:
             if any(lock.since_mono < mono for lock in self._held.get(gpu, ())):
                 self._lock(gpu, mono)  # beside the older one: who lists the folder at this moment must not miss both
+
+    def restore(self) -> None:
+        """Somebody may have tidied up: of what we hold, make again what is missing."""
+        for gpu, locks in self._held.items():
+            for lock in [lock for lock in locks if not lock_file.is_there(lock)]:
+                locks.remove(lock)
+                self._lock(gpu, lock.since_mono)
 
     def release(self, gpus: Iterable[str]) -> None:
         for gpu in list(gpus):
@@ -93,13 +100,6 @@ class GpuLocks:
             locks.append(lock_file.make(self._folder.path, gpu, self._database, since_mono))
         except OSError as error:
             self._folder = self._folder._replace(fault=f"cannot be written ({error.strerror})")
-
-    def _restore(self) -> None:
-        """Somebody may have tidied up: what is missing is made again, before we look at what others have."""
-        for gpu, locks in self._held.items():
-            for lock in [lock for lock in locks if not lock_file.is_there(lock)]:
-                locks.remove(lock)
-                self._lock(gpu, lock.since_mono)
 
     # -- those of others --------------------------------------------------------------------------------------------
 
