@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -177,13 +178,27 @@ def test_the_folder_that_is_named_is_made_for_everybody(folder: Path, monkeypatc
     assert (folder / "ours").stat().st_mode & 0o7777 == 0o1777
 
 
-def test_a_folder_that_fills_up_or_goes_away_keeps_nobody_from_anything(folder: Path) -> None:
+def test_a_folder_that_goes_away_keeps_nobody_from_anything(folder: Path) -> None:
     locks = GpuLocks("a", lambda: SharedFolder(str(folder / "gone"), ""))
     assert locks.take(["0"], NOW) == {}
-    assert "cannot be written (No such file or directory)" in locks.fault
+    assert "(No such file or directory)" in locks.fault
     locks.promise(["0"], NOW + 1)
     locks.release(["0"])
     assert locks.held == set()
+
+
+@needs_other_users
+def test_who_cannot_leave_a_lock_heeds_those_of_others(
+    folder: Path, locks_of: Locks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    leave(folder)
+    monkeypatch.setattr(lock_file, "make", refuse)
+    ours = locks_of("a")
+    assert ours.take(["0", "1"], NOW) == {"0": NOBODY}
+    assert ours.fault == f"{folder} cannot be written (No space left on device)"
 
 
 # -- who tidies up ----------------------------------------------------------------------------------------------------
@@ -307,10 +322,16 @@ def test_what_an_ended_host_of_another_user_has_left_is_not_worth_a_word(folder:
 
 
 @needs_other_users
-@pytest.mark.parametrize("since", [NOW - 121, NOW + 60])
+@pytest.mark.parametrize("since", [NOW - 121, NOW + 121])
 def test_a_lock_of_a_time_that_cannot_be_holds_nothing(folder: Path, locks_of: Locks, since: float) -> None:
     leave(folder, since=since)
     assert look(locks_of("a"), NOW)
+
+
+@needs_other_users
+def test_who_looks_by_a_clock_that_was_read_a_while_ago_sees_newer_locks(folder: Path, locks_of: Locks) -> None:
+    leave(folder, since=NOW + 10)
+    assert not look(locks_of("a"), NOW)
 
 
 @needs_other_users

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 from typing import NamedTuple
@@ -17,6 +18,9 @@ _CANDIDATES = ("/dev/shm", "/tmp")
 class SharedFolder(NamedTuple):
     path: str
     fault: str  # why it cannot be used; empty: it can
+
+
+_name = functools.lru_cache(user_name)  # looked at again and again, and names may come over the network
 
 
 def shared_folder() -> SharedFolder:
@@ -47,7 +51,7 @@ def fault_of(path: str) -> str:
     if not stat.S_ISDIR(status.st_mode):
         return "is a symbolic link" if stat.S_ISLNK(status.st_mode) else "is not a folder"
     if status.st_uid not in (0, os.geteuid()):
-        return f"belongs to {user_name(status.st_uid)}, who could remove what others leave there"
+        return f"belongs to {_name(status.st_uid)}, who could remove what others leave there"
     if status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX:
         return "has no sticky bit, so everybody could remove what others leave there"
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):

@@ -50,12 +50,18 @@ class Promises:
         """Whether any attempt with needs may be live."""
         return bool(self._met)
 
-    def agree(self, gpus: Sequence[str], mono: float) -> set[str]:
-        """Take the locks; the GPUs on which another duckrow is about to take memory."""
+    def agree(self, gpus: Sequence[str]) -> set[str]:
+        """Take the locks; the GPUs on which another duckrow is about to take memory.
+
+        Their locks go two seconds after their memory came to be seen. So of a GPU that is not locked, what was read in
+        the last two seconds can be trusted: by the clock as it is now, as the tick may have waited for the database.
+        """
+        mono = self._loop.reactor.now().mono
         self.take_up(mono)
         by_lock = {self._gpus.lock_name(gpu): gpu for gpu in gpus}
         refused = self._locks.take(by_lock, mono, lambda lock: self._observation.foreign_mb(by_lock[lock], mono))
-        self.locked_by = {by_lock[lock]: uid for lock, uid in refused.items()}
+        self._observation.mistrust(gpus, self._loop.reactor.now().mono - FRESH_S)
+        self.locked_by = {gpu: refused[lock] for gpu in gpus if (lock := self._gpus.lock_name(gpu)) in refused}
         self._tell(by_lock)
         return set(self.locked_by)
 
@@ -103,7 +109,8 @@ class Promises:
         """Let go of the locks behind which everybody can see all memory."""
         for attempt_id, promise in list(self._open.items()):
             if promise.seen_mono is None and self._is_seen(attempt_id, mono):
-                promise = self._open[attempt_id] = promise._replace(seen_mono=mono)
+                # The reading may be newer than the tick.
+                promise = self._open[attempt_id] = promise._replace(seen_mono=self._loop.reactor.now().mono)
             if attempt_id not in self._loop.live or self._is_over(promise, mono):
                 del self._open[attempt_id]
         kept = {name for promise in self._open.values() for name in promise.locks}

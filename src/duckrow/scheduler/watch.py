@@ -67,7 +67,7 @@ class Watch:
         watched = self.gpus.watched
         if not mattered:
             self.observation.mistrust(watched, mono)  # somebody may have come while nobody looked
-        blocked = self._promises.agree(watched, mono) if self._memory_wanted else set()
+        blocked = self._promises.agree(watched) if self._memory_wanted else set()
         machine = self.observation.machine(self.gpus.machine, self._tenants(), watched, mono)
         return machine._replace(pressure={**machine.pressure, **dict.fromkeys(blocked, WHOLE)})
 

@@ -18,6 +18,7 @@ from duckrow.engines.local.lock_patience import LONGEST_S, LockPatience
 from duckrow.kernel.shared_folder import SharedFolder, make_shared_folder
 
 _MOST_LOOKED_AT = 1000  # whoever leaves more files than that wants to make us slow
+_MOST_IGNORED = 20  # to be told of: one person may have thousands of user ids
 
 
 class _Found(NamedTuple):
@@ -60,10 +61,11 @@ class GpuLocks:
             return {}
         self._folder = self._find_folder()
         new = [gpu for gpu in wanted if gpu not in self._held]
+        if self._folder.fault:
+            self._held.update((gpu, []) for gpu in new)
+            return {}
         for gpu in new:
             self._lock(gpu, mono)
-        if self._folder.fault:
-            return {}
         self.restore()  # before we look: who comes after us must find it
         self._patience.look(mono)
         found = list(self._found(mono))
@@ -94,8 +96,6 @@ class GpuLocks:
 
     def _lock(self, gpu: str, since_mono: float) -> None:
         locks = self._held.setdefault(gpu, [])
-        if self._folder.fault:
-            return
         try:
             locks.append(lock_file.make(self._folder.path, gpu, self._database, since_mono))
         except OSError as error:
@@ -132,5 +132,5 @@ class GpuLocks:
             if each.holds and not self._patience.is_over(gpu, each.uid, used_mb(gpu)):
                 self._waited_for.add(each.file.name)
                 yield each.uid
-            elif each.holds or each.file.name in self._waited_for:
+            elif (each.holds or each.file.name in self._waited_for) and len(self.ignored) < _MOST_IGNORED:
                 self.ignored.add((gpu, each.uid))

@@ -25,8 +25,8 @@ class LockFile(NamedTuple):
     since_mono: float
 
     def may_hold(self, mono: float, longest_s: float) -> bool:
-        """Whether it is of this boot, and neither too old nor of a time to come."""
-        return self.boot == this_boot() and -1.0 <= mono - self.since_mono <= longest_s
+        """Whether it is of this boot and not too old. It may be newer than `mono`, which was read a while ago."""
+        return self.boot == this_boot() and abs(mono - self.since_mono) <= longest_s
 
 
 class OwnLock(NamedTuple):
