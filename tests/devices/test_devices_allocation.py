@@ -17,6 +17,7 @@ from duckrow.devices.discover import cores
         ({"CUDA_VISIBLE_DEVICES": "NoDevFiles"}, []),
         ({"CUDA_VISIBLE_DEVICES": "GPU-1234-5678"}, ["GPU-1234-5678"]),
         ({"SLURM_JOB_GPUS": "2,3"}, ["2", "3"]),
+        ({"CUDA_VISIBLE_DEVICES": "00,01"}, ["0", "1"]),
     ],
 )
 def test_only_gpus_that_the_job_was_given_are_used(environment: dict[str, str], gpus: list[str]) -> None:

@@ -65,6 +65,8 @@ def found(visible: str | None, count: int = 4) -> list[str]:
         ("bbbb3333", []),
         (f"0,{UUIDS[1]}", ["0", "1"]),
         ("GPU-", []),
+        ("02,000", ["2", "0"]),
+        (f"0,00,{UUIDS[0]}", ["0"]),
     ],
 )
 def test_of_the_gpus_those_are_left_that_cuda_visible_devices_names(visible: str | None, names: list[str]) -> None:
@@ -153,10 +155,48 @@ def test_gpus_that_are_named_by_uuid_are_known_by_their_numbers() -> None:
     assert seats(f"GPU-bbbb+0,{UUIDS[1]}") == [("2", "0"), ("1",)]
     offer = offer_of([f"{UUIDS[1]}:10G"], None, None, with_cpu_slots=False)
     assert (offer.seats[0].devices, dict(offer.machine.total_mb)) == (("1",), {"1": 10_240})
-    with pytest.raises(UsageError, match=r"GPU-zzzz is none of the GPUs here: 0 \(GPU-aaaa1111-0000\), 1"):
+    with pytest.raises(UsageError, match=r"GPU-zzzz is not one of the GPUs here: 0 \(GPU-aaaa1111-0000\), 1"):
         seats("GPU-zzzz")
     with pytest.raises(UsageError, match=r"GPU-aaaa names several GPUs: 0 \(GPU-aaaa1111-0000\), 1 \(GPU-aaaa2"):
         seats("GPU-aaaa")
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("written", ["1", "01", "0001", UUIDS[1], "GPU-aaaa2"])
+def test_a_gpu_has_one_name_however_it_is_written(written: str) -> None:
+    assert seats(written) == [("1",)]
+    assert seats(f"2+{written}", f"{written},0") == [("2", "1"), ("1", "0")]
+    offer = offer_of([f"{written}:10G"], None, None, with_cpu_slots=False, policy=Policy(prefer=(written,)))
+    assert dict(offer.machine.total_mb) == {"1": 10_240}
+    assert offer.machine.policy.prefer == ("1",)
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_gpu_that_is_written_in_two_ways_is_shared_or_refused_as_one_that_is_written_twice() -> None:
+    for twice in ("1,1", "1,01", f"01,{UUIDS[1]}"):
+        assert [seat.holds for seat in offer_of([twice], None, 1, with_cpu_slots=False).seats] == [
+            (("1", WHOLE // 2),)
+        ] * 2
+    for twice in ("1+1", "1+01", f"01+{UUIDS[1]}"):
+        with pytest.raises(UsageError, match=r"1\+1 names a GPU twice for one job"):
+            seats(twice)
+    for twice in ("1:10G,1:20G", "1:10G,01:20G", f"1:10G,{UUIDS[1]}:20G"):
+        with pytest.raises(UsageError, match="GPU 1 was given two sizes"):
+            seats(twice)
+    assert seats("1:10G,01:10G") == [("1",), ("1",)]
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_preferred_gpu_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match="GPU-zzzz is not one of the GPUs here: 0"):
+        offer_of(["0"], None, 1, with_cpu_slots=False, policy=Policy(prefer=("GPU-zzzz",)))
+
+
+@pytest.mark.usefixtures("machine")
+def test_what_does_not_name_a_gpu_is_quoted_as_it_was_written() -> None:
+    for written in ("x007", "GPU-", "٣"):
+        with pytest.raises(UsageError, match=f"'{written}' does not name GPUs"):
+            seats(written)
 
 
 @pytest.mark.usefixtures("machine")
@@ -170,6 +210,7 @@ def test_instances_keep_their_uuids(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_library_a_uuid_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discover, "NvmlSource", lambda: FakeSource(0))
     assert seats("GPU-zzzz") == [("GPU-zzzz",)]
+    assert seats("00+GPU-007,01") == [("0", "GPU-007"), ("1",)]
 
 
 @pytest.mark.usefixtures("machine")
@@ -321,6 +362,7 @@ class FakeNvml(ModuleType):
 
 def devices_of(nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch) -> list[Device]:
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    monkeypatch.setattr("duckrow.devices.nvml._has_library", lambda: True)
     return NvmlSource().devices()
 
 
@@ -340,6 +382,7 @@ def test_without_a_driver_there_are_no_gpus_and_no_complaint(monkeypatch: pytest
 
 def test_without_the_library_there_are_no_gpus_and_no_complaint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
+    monkeypatch.setattr("duckrow.devices.nvml._has_library", lambda: True)
     assert NvmlSource().devices() == []
 
 

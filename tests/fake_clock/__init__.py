@@ -33,7 +33,7 @@ class FakeClock:
     def __init__(self, library: Path, file: Path) -> None:
         self._library = library
         self._file = file
-        self._wall_s = self._boot_s = 0.0
+        self._wall_s = self._boot_s = self._mono_s = 0.0
         self._write()
 
     def env(self) -> dict[str, str]:
@@ -50,6 +50,11 @@ class FakeClock:
         self._boot_s += seconds
         self._write()
 
+    def go_on(self, seconds: float) -> None:
+        """Time passes, on all clocks."""
+        self._mono_s += seconds
+        self.suspend(seconds)
+
     def _write(self) -> None:
         with open(self._file, "r+b" if self._file.exists() else "wb") as file:  # in place: it is mapped
-            file.write(struct.pack("dd", self._wall_s, self._boot_s))
+            file.write(struct.pack("ddd", self._wall_s, self._boot_s, self._mono_s))

@@ -1,7 +1,7 @@
-/* A wall clock that a test can set: preloaded into processes, it shifts what they read by the seconds in a file.
+/* Clocks that a test can set: preloaded into processes, it shifts what they read by the seconds in a file.
  *
- * The file, named by FAKE_CLOCK_FILE, holds two doubles: what is added to CLOCK_REALTIME and to CLOCK_BOOTTIME. It is
- * mapped, so a change is seen at once. CLOCK_MONOTONIC is never shifted: that is what sets it apart.
+ * The file, named by FAKE_CLOCK_FILE, holds three doubles: what is added to CLOCK_REALTIME, CLOCK_BOOTTIME and
+ * CLOCK_MONOTONIC. It is mapped, so a change is seen at once.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -19,7 +19,7 @@ __attribute__((constructor)) static void open_shifts(void) {
     int fd = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;
-    void *mapped = mmap(NULL, 2 * sizeof(double), PROT_READ, MAP_SHARED, fd, 0);
+    void *mapped = mmap(NULL, 3 * sizeof(double), PROT_READ, MAP_SHARED, fd, 0);
     if (mapped != MAP_FAILED)
         shifts = mapped;
     close(fd);
@@ -27,8 +27,8 @@ __attribute__((constructor)) static void open_shifts(void) {
 
 int clock_gettime(clockid_t clock, struct timespec *now) {
     int failed = syscall(SYS_clock_gettime, clock, now);
-    if (failed == 0 && shifts != NULL && (clock == CLOCK_REALTIME || clock == CLOCK_BOOTTIME))
-        now->tv_sec += (time_t)shifts[clock == CLOCK_BOOTTIME];
+    if (failed == 0 && shifts != NULL && (clock == CLOCK_REALTIME || clock == CLOCK_BOOTTIME || clock == CLOCK_MONOTONIC))
+        now->tv_sec += (time_t)shifts[clock == CLOCK_REALTIME ? 0 : clock == CLOCK_BOOTTIME ? 1 : 2];
     return failed;
 }
 

@@ -299,3 +299,25 @@ def test_a_daemon_goes_by_what_was_corrected(machine: Duckrow, gpus: FakeGpus) -
     machine.wait_for(first, "running")
     (job,) = [job for device in as_json(machine).values() for job in device["jobs"]]
     assert job["reserved_mb"] == 40 * 1024 * 11 // 10 + 64
+
+
+@pytest.mark.parametrize("way", ["00", "uuid"])
+def test_a_gpu_is_booked_as_one_however_it_is_written(machine: Duckrow, gpus: FakeGpus, way: str) -> None:
+    written = {"00": "00", "uuid": gpus.uuid(0)}[way]
+    job = machine.submit("--", "exec sleep 600")
+    machine.wait_for(job, "running")
+    (machine.work / "list").write_text("echo $CUDA_VISIBLE_DEVICES")
+    run = machine.spawn("run", "--gpus", written, "list", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(lambda: machine.state(job + 1) == "queued", "the job of the run")
+    machine.wait_for(machine.submit("--", "true"), "succeeded")  # on GPU 1; who has seen that has looked at GPU 0 too
+    assert machine.state(job + 1) == "queued"
+    machine("kill", str(job))
+    assert run.wait(DEADLINE_S) == 0
+    assert machine("logs", str(job + 1)).stdout == "0\n"
+
+
+def test_a_gpu_is_drained_and_added_by_a_number_with_zeros(machine: Duckrow) -> None:
+    assert machine("gpus", "drain", "01").stderr == "duckrow: GPU 1: it gets no new job.\n"
+    assert machine("gpus", "undrain", "001").stderr == "duckrow: GPU 1 is given out again.\n"
+    assert machine("gpus", "add", "00").stderr == "duckrow: GPU 0 is given out.\n"
+    assert sorted(as_json(machine)) == ["0", "1", "cpu0", "cpu1"]

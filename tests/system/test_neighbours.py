@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -202,6 +203,7 @@ def test_a_gpu_that_falls_silent_is_not_taken_for_free(duckrow: Duckrow, gpus: F
     add(gpus, 1)
     bring_up(duckrow)
     gpus.change(0, lost=True)
+    until(lambda: json.loads(duckrow("gpus", "--json").stdout)[0]["problem"], "a reading in vain")
     job = duckrow.submit("true")
     until(lambda: "the driver does not tell who uses GPU 0" in duckrow("why", str(job)).stdout, "the reason")
     assert duckrow.state(job) == "queued"

@@ -9,18 +9,18 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.gpus import GpuView
+from duckrow.core.device_names import any_uuid, called, plain_name
 from duckrow.core.editing import checked_change
 from duckrow.core.errors import ConflictError, UsageError
 from duckrow.core.inventory import CPU
 from duckrow.core.lifecycle import State
 from duckrow.core.needs import Ask
 from duckrow.core.placement import refusal
+from duckrow.core.ports import Device
 from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
 from duckrow.store.forgetting import Forgetting, rest_a_little
 from duckrow.store.space import give_back_space
-
-_UUIDS = ("GPU-", "MIG-")
 
 
 class Control:
@@ -152,13 +152,15 @@ class Control:
 
     def _gpu_meant(self, written: str, offered: set[str]) -> str:
         """What the daemon calls the GPU that a person may have named by the beginning of its UUID."""
-        if written in offered or not written.startswith(_UUIDS):
-            return written
-        devices = GpuView(self.client).devices()
-        meant = [each["device"] for each in devices if (each.get("uuid") or "").startswith(written)]
+        name = plain_name(written)
+        if name in offered or not any_uuid([name]):
+            return name
+        shown = GpuView(self.client).devices()
+        meant = called(name, [Device(each["device"], "", each.get("uuid") or "", None) for each in shown])
         if len(meant) > 1:
-            raise UsageError(f"GPUs {', '.join(meant)} begin with {written}: write more of the UUID.")
-        return meant[0] if meant else written
+            names = ", ".join(device.name for device in meant)
+            raise UsageError(f"GPUs {names} begin with {written}: write more of the UUID.")
+        return meant[0].name if meant else name
 
     def _changed(self, ids: list[int]) -> list[int]:
         if ids:

@@ -16,6 +16,7 @@ from duckrow.api.versions import nvidia_driver, versions
 from duckrow.core.errors import DuckrowError
 from duckrow.core.units import plural
 from duckrow.kernel.cgroup_place import place_of_host
+from duckrow.kernel.shared_folder import VARIABLE, shared_folder
 from duckrow.store.before_opening import has_remains
 from duckrow.store.database_files import size_of
 from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, existing_folder, file_system_of, is_read_only
@@ -46,6 +47,7 @@ def examine() -> Iterator[Finding]:
     yield from _database(folder)
     yield from _settings()
     yield from _nvidia()
+    yield _gpu_locks()
     yield Finding("processes", OK, place_of_host(_daemon_pid(folder) or os.getpid()).way)
     yield from _service()
     yield from _completion()
@@ -210,6 +212,14 @@ def _nvidia() -> Iterator[Finding]:
         advice = "Ask for membership of the group that owns them: ls -l /dev/nvidia*."
         yield Finding("permissions", PROBLEM, f"{', '.join(closed)} cannot be opened by you", advice)
     yield from _smi()
+
+
+def _gpu_locks() -> Finding:
+    folder = shared_folder()
+    if not folder.fault:
+        return Finding("gpu locks", OK, f"in {folder.path}; other users' duckrows see them")
+    advice = f"Set {VARIABLE} to a folder of root's with mode 1777, the same for all users."
+    return Finding("gpu locks", WARN, f"{folder.path} {folder.fault}: GPUs cannot be locked for other users", advice)
 
 
 def _device_nodes() -> list[str]:

@@ -9,6 +9,7 @@ from duckrow.api.client import Client
 from duckrow.core.inventory import WHOLE
 from duckrow.core.machine import Machine
 from duckrow.core.neighbours import Neighbour, noticeable_mb
+from duckrow.kernel.process import user_name
 from duckrow.store.readings import KeptReading
 
 _FRESH_S = 30.0  # an older reading says nothing of now
@@ -32,6 +33,8 @@ def machine_as_read(client: Client, host_id: int, kept: Mapping[str, KeptReading
         foreign_mb={gpu: mb for gpu, mb in in_the_way.items() if mb > noticeable_mb(base.total_mb[gpu])},
         neighbours={gpu: found for gpu, found in neighbours.items() if found},
         unread=[gpu for gpu, told in fresh.items() if told.get("problem")],
+    ).with_locks(
+        {gpu: user_name(told["locked_by"]) for gpu, told in fresh.items() if told.get("locked_by") is not None}
     )
 
 

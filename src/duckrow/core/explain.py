@@ -135,6 +135,9 @@ def _memory_reasons(job: Waiting, gpus: Sequence[str]) -> list[str]:
     """What each GPU has free, and who else uses it."""
     told = []
     for gpu in gpus:
+        if gpu in job.machine.locked_by:
+            told.append(_locked(gpu, job.machine.locked_by[gpu]))
+            continue
         if _is_unread(job.machine, gpu):
             told.append(f"what GPU {gpu} has free is not known now, so nothing of it is given out")
             continue
@@ -144,6 +147,10 @@ def _memory_reasons(job: Waiting, gpus: Sequence[str]) -> list[str]:
         others = job.machine.foreign_mb.get(gpu, 0)
         told.append(f"GPU {gpu} has {free} free" + (f", others use {format_mb(others)} of it" if others else ""))
     return [f"it needs {_wanted(job.ask)}", *told, *(_ownerless(job, gpu) for gpu in gpus if gpu in job.ownerless_mb)]
+
+
+def _locked(gpu: str, user: str) -> str:
+    return f"{user}'s duckrow has just started a job on GPU {gpu}: its memory is waited for, 2 minutes at most"
 
 
 def _ownerless(job: Waiting, gpu: str) -> str:
@@ -162,7 +169,9 @@ def _neighbour_reasons(job: Waiting, usable: Sequence[Seat]) -> list[str]:
     for gpu in left_alone:
         found = machine.neighbours.get(gpu, ())
         users = found if machine.policy.only_idle else others(found)
-        if users:
+        if gpu in machine.locked_by:
+            reasons.append(_locked(gpu, machine.locked_by[gpu]))
+        elif users:
             reasons.append(f"GPU {gpu} is used by {', '.join(map(str, users))}")
         elif gpu in machine.unread:
             reasons.append(f"the driver does not tell who uses GPU {gpu}")

@@ -15,7 +15,7 @@ WHOLE = 1_000_000
 
 CPU = "cpu"
 
-_ONE_DEVICE = r"(?:\d+|(?:GPU|MIG)-[\w./-]+)(?::\d+(?:\.\d+)?[kKmMgGtT]?(?:i?[bB])?)?"
+_ONE_DEVICE = r"(?:[0-9]+|(?:GPU|MIG)-[\w./-]+)(?::\d+(?:\.\d+)?[kKmMgGtT]?(?:i?[bB])?)?"
 _DEVICE_TOKEN = rf"(?:all|{_ONE_DEVICE}(?:[,+]{_ONE_DEVICE})*)?"
 
 
@@ -50,9 +50,11 @@ def split_sizes(tokens: Sequence[str]) -> tuple[list[str], dict[str, int]]:
     def without_size(match: re.Match[str]) -> str:
         device, _, size = match[0].partition(":")
         if size:
-            sizes[device] = parse_size_mb(size)
-            if sizes[device] < 1:
+            mb = parse_size_mb(size)
+            if mb < 1:
                 raise UsageError(f"--gpus {match[0]} names a GPU without memory. Write 0:24G.")
+            if sizes.setdefault(device, mb) != mb:
+                raise UsageError(f"GPU {device} was given two sizes. Name it once, as in {device}:24G.")
         return device
 
     return [re.sub(_ONE_DEVICE, without_size, token) if ":" in token else token for token in tokens], sizes

@@ -55,6 +55,7 @@ class Machine(NamedTuple):
     mem_mb: int | None = None
     neighbours: Mapping[str, Sequence[Neighbour]] = {}  # who else uses a GPU
     unread: Sequence[str] = ()  # GPUs of which nobody knows who uses them now
+    locked_by: Mapping[str, str] = {}  # GPUs on which a duckrow of this user has just started something
 
     def share_of(self, device: str, mb: int, parts: int = 1) -> int:
         """So much memory, or an even part of it, as a share of the device.
@@ -74,14 +75,16 @@ class Machine(NamedTuple):
     def has_rules(self) -> bool:
         """Whether it can matter for politeness which device is used."""
         policy = self.policy
-        is_crowded = bool(self.neighbours or self.unread) and not policy.share
+        is_crowded = bool(self.neighbours or self.unread or self.locked_by) and not policy.share
         return is_crowded or policy.only_idle or policy.max_gpus is not None or policy.min_free_gpus > 0
 
     def is_left_alone(self, gpu: str, whole: bool) -> bool:
         """Whether it is left to those who use it. `whole`: for a job that wants all of it, not so much memory."""
         if self.policy.only_idle and (self.is_used_by_others(gpu) or gpu in self.unread):
             return True
-        return whole and not self.policy.share and (gpu in self.unread or bool(others(self.neighbours.get(gpu, ()))))
+        if not whole or self.policy.share:
+            return False
+        return gpu in self.unread or gpu in self.locked_by or bool(others(self.neighbours.get(gpu, ())))
 
     def is_used_by_others(self, gpu: str) -> bool:
         """Whether anybody outside duckrow uses it, the user's own programs among them."""
@@ -118,6 +121,10 @@ class Machine(NamedTuple):
         most = self.policy.jobs_per_gpu
         return most is not None and isinstance(booked, Ledger) and booked.jobs[device] >= most
 
+    def with_locks(self, locked_by: Mapping[str, str]) -> Machine:
+        """Nothing is free of a GPU on which somebody else is about to take memory."""
+        return self._replace(pressure={**self.pressure, **dict.fromkeys(locked_by, WHOLE)}, locked_by=locked_by)
+
     def without_others(self) -> Machine:
         """As it would be if nobody used it: of a GPU that is watched, the margin is kept all the same."""
         pressure = {
@@ -125,11 +132,11 @@ class Machine(NamedTuple):
             for device in self.pressure
             if (total_mb := self.total_mb.get(device))
         }
-        return self._replace(pressure=pressure, foreign_mb={}, neighbours={}, unread=())
+        return self._replace(pressure=pressure, foreign_mb={}, neighbours={}, unread=(), locked_by={})
 
     def without_politeness(self) -> Machine:
         """The same, taken by somebody who asks nobody."""
-        return self._replace(policy=NO_POLICY, neighbours={}, unread=())
+        return self._replace(policy=NO_POLICY, neighbours={}, unread=(), locked_by={})
 
     def order(self, devices: Iterable[str]) -> list[str]:
         """The preferred ones first, the others as they are listed."""

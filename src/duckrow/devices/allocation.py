@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from itertools import pairwise
 
+from duckrow.core.device_names import plain_name
 from duckrow.core.inventory import WHOLE, Seat, cpu_seats, looks_like_devices
 from duckrow.core.machine import Machine, Policy
 from duckrow.devices.discover import Offer, cores, find_gpus, memory_mb
@@ -56,7 +57,7 @@ def given_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
     if visible is None:
         visible = environment.get("SLURM_STEP_GPUS") or environment.get("SLURM_JOB_GPUS") or ""
     names = [name.strip() for name in visible.split(",") if name.strip()]
-    return names if all(looks_like_devices(name) for name in names) else []  # NoDevFiles
+    return [plain_name(name) for name in names] if all(looks_like_devices(name) for name in names) else []  # NoDevFiles
 
 
 def given_cores(environment: Mapping[str, str] = os.environ) -> int:

@@ -3,63 +3,29 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from duckrow.core.device_names import any_uuid, called, name_of, with_names
 from duckrow.core.errors import UsageError
-from duckrow.core.inventory import Seat, cpu_seats, parse_gpus, split_sizes
+from duckrow.core.inventory import Seat, cpu_seats, looks_like_devices, parse_gpus, split_sizes
 from duckrow.core.machine import NO_POLICY, Machine, Policy
 from duckrow.core.ports import Device, DeviceSource
 from duckrow.devices.nvml import NvmlSource
 
-_UUID = re.compile(r"(?:GPU|MIG)-[\w./-]+")
-
 
 def find_gpus(source: DeviceSource | None = None, environment: Mapping[str, str] = os.environ) -> list[Device]:
     """The GPUs of this machine; of those, the ones that an inherited CUDA_VISIBLE_DEVICES leaves."""
-    found = (source or NvmlSource()).devices()
+    return _visible((source or NvmlSource()).devices(), environment)
+
+
+def _visible(found: list[Device], environment: Mapping[str, str]) -> list[Device]:
     visible = environment.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         return found
     names = [name.strip() for name in visible.split(",") if name.strip()]
-    chosen = [device for name in names for device in _called(name, found)]
+    chosen = [device for name in names for device in called(name, found)]
     return list(dict.fromkeys(chosen))
-
-
-def _called(name: str, found: Sequence[Device]) -> list[Device]:
-    """The devices that CUDA means: by number, by UUID, or by the beginning of a UUID.
-
-    The number or the UUID of a GPU that is divided stands for its first instance.
-    """
-    whole = [device for device in found if _means(name, device.name) or _means(name, device.uuid)]
-    return whole or [device for device in found if any(_means(name, gpu) for gpu in device.part_of)][:1]
-
-
-def _means(name: str, other: str) -> bool:
-    is_uuid = _UUID.fullmatch(name) is not None
-    return other.startswith(name) if is_uuid else other == name
-
-
-def _by_their_names(tokens: Sequence[str], sizes: Mapping[str, int]) -> tuple[list[str], dict[str, int]]:
-    """`--gpus GPU-8f2a`: whole GPUs by their numbers, which is what frameworks understand; instances by their UUIDs.
-
-    Where there is no library to ask, a UUID stays as it is.
-    """
-    found = NvmlSource().devices() if any(_UUID.search(token) for token in tokens) else []
-    if not found:
-        return list(tokens), dict(sizes)
-
-    def named(uuid: str) -> str:
-        meant = _called(uuid, found)
-        if len(meant) == 1:
-            return meant[0].name
-        there = ", ".join(f"{device.name} ({device.uuid})" for device in meant or found)
-        what = "names several GPUs" if meant else "is none of the GPUs here"
-        raise UsageError(f"--gpus {uuid} {what}: {there}.")
-
-    by_name = [_UUID.sub(lambda match: named(match[0]), token) for token in tokens]
-    return by_name, {named(gpu) if _UUID.fullmatch(gpu) else gpu: size for gpu, size in sizes.items()}
 
 
 def cores() -> int:
@@ -95,12 +61,15 @@ def offer_of(
     must be known how much there is, and a number of jobs for each GPU is the most that may share it. `ask_sizes`: that
     it is to be known although a number of jobs makes slots.
     """
+    tokens, sizes = split_sizes(gpus or ())
+    look = slots is None if gpus is None else "all" in gpus or by_memory or ask_sizes
+    there = NvmlSource().devices() if look or any_uuid([*tokens, *policy.prefer]) else []
+    tokens = [with_names(token, there) if looks_like_devices(token) else token for token in tokens]
+    policy = policy._replace(prefer=tuple(name_of(written, there) for written in policy.prefer))
     machine = Machine(policy=policy, cpus=cores(), mem_mb=memory_mb())
     if gpus is None and slots is not None:
         return Offer(cpu_seats(slots), machine)
-    tokens, sizes = _by_their_names(*split_sizes(gpus or ()))
-    found = find_gpus() if gpus is None or "all" in gpus or by_memory or ask_sizes else []
-    names = [device.name for device in found]
+    found = _visible(there, os.environ) if look else []
     if gpus is None:
         tokens = ["all"] if found else []
     if not tokens:
@@ -108,11 +77,21 @@ def offer_of(
     if by_memory:
         machine = machine._replace(policy=policy._replace(jobs_per_gpu=jobs_per_gpu))
         jobs_per_gpu = None
-    seats = parse_gpus(tokens, jobs_per_gpu or 1, names)
+    seats = parse_gpus(tokens, jobs_per_gpu or 1, [device.name for device in found])
     if slots is not None or with_cpu_slots:
         seats += cpu_seats(slots or cores(), first=sum(seat.is_cpu for seat in seats), side=with_cpu_slots)
     known = {device.name: device.memory_mb for device in found if device.memory_mb is not None}
-    return Offer(seats, machine._replace(total_mb={**known, **sizes}))
+    return Offer(seats, machine._replace(total_mb={**known, **_by_name(sizes, there)}))
+
+
+def _by_name(sizes: Mapping[str, int], there: Sequence[Device]) -> dict[str, int]:
+    """What a person has said of the GPUs, which may be written in two ways."""
+    named: dict[str, int] = {}
+    for written, size in sizes.items():
+        name = name_of(written, there)
+        if named.setdefault(name, size) != size:
+            raise UsageError(f"GPU {name} was given two sizes. Name it once, as in {name}:24G.")
+    return named
 
 
 def memory_mb() -> int | None:

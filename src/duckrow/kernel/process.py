@@ -199,6 +199,7 @@ def uid_of(pid: int) -> int | None:
 
 
 def user_name(uid: int) -> str:
+    """The number, where nobody knows a name for it."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

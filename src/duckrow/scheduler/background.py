@@ -12,10 +12,10 @@ from duckrow.core.inventory import Seat
 from duckrow.core.units import plural
 from duckrow.devices.discover import offer_of
 from duckrow.engines.local.cgroups import leave_attempt_group
-from duckrow.engines.local.gpu_locks import VARIABLE as GPU_LOCKS
 from duckrow.engines.local.keeper import fork_host
 from duckrow.engines.local.processes import DAEMON_TAG, TAG
 from duckrow.kernel.cgroup_place import VARIABLE as CGROUPS
+from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
 from duckrow.scheduler.choice import DeviceChoice, keep, remembered
 from duckrow.scheduler.daemon import serve
 from duckrow.scheduler.host import AlreadyRunning

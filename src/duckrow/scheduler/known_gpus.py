@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from duckrow.core.device_names import called, plain_name
 from duckrow.core.inventory import Seat
 from duckrow.core.machine import Machine
 from duckrow.core.ports import Device
@@ -41,9 +42,8 @@ class KnownGpus:
 
     def name_of(self, written: str) -> str:
         """What we call a GPU that a person may have named by the beginning of its UUID."""
-        is_uuid = len(written) > len("GPU-") and written.startswith(("GPU-", "MIG-"))
-        meant = [device.name for device in self.devices.values() if is_uuid and device.uuid.startswith(written)]
-        return meant[0] if len(meant) == 1 else written
+        meant = called(written, self.devices.values())
+        return meant[0].name if len(meant) == 1 else plain_name(written)
 
     def model(self, gpu: str) -> str:
         device = self.devices.get(gpu)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from duckrow.core.attribution import Owners
@@ -27,15 +27,19 @@ class ToldReadings:
     def is_looked_at(self, mono: float) -> bool:
         return 0 < self.looked_at_until_mono - mono <= LOOK_S
 
-    def tell(self, readings: Sequence[Reading], owners: Owners, mono: float) -> None:
-        """Within the tick's transaction; of the GPUs that we give out."""
+    def tell(self, readings: Sequence[Reading], owners: Owners, mono: float, locked_by: Mapping[str, int]) -> None:
+        """Within the tick's transaction; of the GPUs that we give out.
+
+        `locked_by`: GPUs on which a duckrow of this user is about to take memory.
+        """
         ours = set(self._gpus.watched)
         for reading in readings:
             if reading.device not in ours:
                 continue
             self._history.note(reading)
             if self.is_looked_at(mono):
-                self._store.keep_reading(reading.device, reading.at, self._described(reading, owners, mono))
+                told = {**self._described(reading, owners, mono), "locked_by": locked_by.get(reading.device)}
+                self._store.keep_reading(reading.device, reading.at, told)
 
     def _described(self, reading: Reading, owners: Owners, mono: float) -> dict[str, Any]:
         device = self._gpus.devices.get(reading.device)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duckrow.core.attribution import Owners, Tenant
 from duckrow.core.clock import Now
-from duckrow.core.inventory import CPU, WHOLE, has_room
+from duckrow.core.inventory import CPU, has_room
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask, wants_whole_gpus
@@ -17,6 +17,7 @@ from duckrow.core.observation import Observation
 from duckrow.core.ports import Reading
 from duckrow.core.use import Use
 from duckrow.engines.local.processes import attempts_of, tag_of
+from duckrow.kernel.process import user_name
 from duckrow.scheduler.device_reader import DeviceReader
 from duckrow.scheduler.known_gpus import KnownGpus
 from duckrow.scheduler.learning import Learning
@@ -44,7 +45,7 @@ class Watch:
         self.gpus = KnownGpus(loop, machine)
         self.observation = Observation()
         self.learning = Learning(loop, self.gpus, self.observation)
-        self._promises = Promises(loop, self.gpus, self.observation, lambda attempt: self._wants_memory(attempt.job))
+        self._promises = Promises(loop, self.gpus, self.observation, lambda attempt: self._is_promised(attempt.job))
         self._strays = Strays(loop, self.gpus)
         self._told = ToldReadings(loop, self.gpus, self.observation)
         self.seen_machine = machine  # as the last tick saw it
@@ -69,18 +70,25 @@ class Watch:
         self._memory_wanted = any(job.needs is not None and self._wants_memory(job) for job in queue)
         mattered, self._matters = self._matters, self._memory_wanted or (self._is_polite and bool(queue))
         self._company_matters = self._could_start_but_for_others(queue)
+        if not self._memory_wanted and not self._company_matters:
+            self._promises.locked_by = {}
         if not self._matters and not self._company_matters:
             return self.gpus.machine
         watched = self.gpus.watched
         if self._matters and not mattered:
             self.observation.mistrust(watched, mono)  # somebody may have come while nobody looked
-        blocked = self._promises.agree(watched) if self._memory_wanted else set()
+        if self._memory_wanted or self._company_matters:
+            self._promises.agree(watched)
         machine = self.observation.machine(self.gpus.machine, self._tenants(), watched, mono)
-        return machine._replace(pressure={**machine.pressure, **dict.fromkeys(blocked, WHOLE)})
+        return machine.with_locks({gpu: user_name(uid) for gpu, uid in self._promises.locked_by.items()})
 
     def _wants_memory(self, job: QueuedJob) -> bool:
         ask = self.ask_of(job)
         return ask.mb is not None or ask.total_mb is not None or ask.alone
+
+    def _is_promised(self, job: QueuedJob) -> bool:
+        """Whether others must be kept from its GPUs until they can see its memory."""
+        return self._wants_memory(job) or (not self.gpus.machine.policy.share and wants_whole_gpus(self.ask_of(job)))
 
     def _could_start_but_for_others(self, queue: Sequence[QueuedJob]) -> bool:
         """Whether a job that waits for a whole GPU could have one, as far as our own bookings are concerned."""
@@ -154,10 +162,10 @@ class Watch:
         owners = self._owners(readings)
         self.observation.note(readings, self._tenants(), owners, self._booked_elsewhere())
         self.learning.shrink(now.mono)
-        self._promises.take_up()
+        self._promises.take_up(now.mono)
         self._promises.release(now.mono)
         self._strays.look(readings, owners, now.wall)
-        self._told.tell(readings, owners, now.mono)
+        self._told.tell(readings, owners, now.mono, self._promises.locked_by)
         if self.observation.uses and now.mono - self._kept_mono > _KEEP_S:
             self._kept_mono = now.mono
             self._keep_uses()

@@ -1,0 +1,57 @@
+"""One name for each GPU, however a person has written it: `0`, `00`, its UUID, or the beginning of its UUID.
+
+Bookings go by this name, so two who write the same GPU in two ways never get it twice. Whole GPUs are known by their
+numbers, which is what frameworks understand; instances of a divided one by their UUIDs, which is what CUDA understands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from duckrow.core.errors import UsageError
+from duckrow.core.ports import Device
+
+_UUID = re.compile(r"(?:GPU|MIG)-[\w./-]+")
+_NAME = re.compile(rf"{_UUID.pattern}|[0-9]+")
+
+
+def any_uuid(texts: Iterable[str]) -> bool:
+    """Whether the library must be asked to tell what is meant."""
+    return any(_UUID.search(text) for text in texts)
+
+
+def plain_name(written: str) -> str:
+    """As far as it can be told without the library: `00` is `0`."""
+    return written.lstrip("0") or "0" if re.fullmatch("[0-9]+", written) else written
+
+
+def called(written: str, devices: Iterable[Device]) -> list[Device]:
+    """The devices that CUDA means: by number, by UUID, or by the beginning of a UUID.
+
+    The number or the UUID of a GPU that is divided stands for its first instance.
+    """
+    devices = list(devices)
+    whole = [device for device in devices if _means(written, device.name) or _means(written, device.uuid)]
+    return whole or [device for device in devices if any(_means(written, gpu) for gpu in device.part_of)][:1]
+
+
+def _means(written: str, other: str) -> bool:
+    return other.startswith(written) if _UUID.fullmatch(written) else other == plain_name(written)
+
+
+def name_of(written: str, devices: Sequence[Device]) -> str:
+    """The name of the GPU that is meant. Without `devices`, where there is no library to ask, a UUID stays as it is."""
+    if not devices or not _UUID.fullmatch(written):
+        return plain_name(written)
+    meant = called(written, devices)
+    if len(meant) == 1:
+        return meant[0].name
+    there = ", ".join(f"{device.name} ({device.uuid})" for device in meant or devices)
+    what = "names several GPUs" if meant else "is not one of the GPUs here"
+    raise UsageError(f"{written} {what}: {there}.")
+
+
+def with_names(text: str, devices: Sequence[Device]) -> str:
+    """`GPU-8f2a+01,2`: the same with the names of the GPUs."""
+    return _NAME.sub(lambda match: name_of(match[0], devices), text)
