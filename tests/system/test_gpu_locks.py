@@ -89,12 +89,13 @@ def lock_for_ever(locks: Path, gpus: FakeGpus) -> None:
     python_as(NOBODY, code, str(locks), gpus.uuid(0))
 
 
+@pytest.mark.parametrize("wanted", [("--gpu-mem", "15G"), ()], ids=["by memory", "whole"])
 def test_of_two_users_who_want_the_same_gpu_one_starts_and_the_other_is_told_for_whom_it_waits(
-    duckrow: Duckrow, others: Duckrow
+    duckrow: Duckrow, others: Duckrow, wanted: tuple[str, ...]
 ) -> None:
     for each in (duckrow, others):
         bring_up(each)
-    words = ("submit", "--gpu-mem", "15G", "--", "exec sleep 600")  # takes no memory that could be seen
+    words = ("submit", *wanted, "--", "exec sleep 600")  # takes no memory that could be seen
     for submit in [each.spawn(*words, stdout=subprocess.DEVNULL) for each in (duckrow, others)]:
         assert submit.wait() == 0
 
