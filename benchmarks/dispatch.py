@@ -26,7 +26,7 @@ def contestants(file: Path) -> dict[str, Callable[[], float]]:
     found: dict[str, Callable[[], float]] = {
         "xargs -P2": lambda: seconds(["xargs", "-P2", "-I{}", "sh", "-c", "{}"], file),
         "duckrow run --slots 2": lambda: seconds([DUCKROW, "run", "--slots", "2"], file),
-        "duckrow run --gpus 0,1": lambda: seconds([DUCKROW, "run", "--gpus", "0,1"], file),
+        "duckrow run --devices 0,1": lambda: seconds([DUCKROW, "run", "--devices", "0,1"], file),
     }
     rival = Path(sys.executable).with_name("simple_gpu_scheduler")
     if rival.exists():

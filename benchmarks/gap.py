@@ -41,7 +41,7 @@ def main() -> None:
         commands = folder / "commands"
         for name, command in (
             ("xargs -P2", ["xargs", "-P2", "--process-slot-var=SLOT", "-I{}", "sh", "-c", "{}"]),
-            ("duckrow run --gpus 0,1", [DUCKROW, "run", "--gpus", "0,1"]),
+            ("duckrow run --devices 0,1", [DUCKROW, "run", "--devices", "0,1"]),
         ):
             stamps = folder / f"stamps-{os.path.basename(command[0])}"
             commands.write_text(f"{stamp} {stamps}\n" * JOBS)

@@ -9,7 +9,7 @@ for lr in 0.1 0.01 0.001 10; do
   for batch in 32 64; do
     echo "python3 '$here/train.py' --lr $lr --batch $batch"
   done
-done | duckrow run --gpus 0,1 --table && echo "All succeeded." || {
+done | duckrow run --devices 0,1 --table && echo "All succeeded." || {
   code=$?
   echo
   echo "The learning rate 10 diverges on purpose, so that you see how a failure is told."

@@ -344,7 +344,7 @@ def test_the_quickstart_of_the_readme_runs(duckrow: Duckrow) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        "run --gpus 0,1 examples/commands.txt",
+        "run --devices 0,1 examples/commands.txt",
         "run --slots 2 --delimiter %% examples/blocks.txt",
     ],
 )

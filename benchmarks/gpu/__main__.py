@@ -28,12 +28,12 @@ def main() -> None:
         alone_s = None
         if "alone" in chosen:
             few = argparse.Namespace(**{**vars(options), "runs": options.alone_runs})
-            alone_s = measure(f"{few.runs} one at a time", folder, few, ["--gpus", "0"], "alone")
+            alone_s = measure(f"{few.runs} one at a time", folder, few, ["--devices", "0"], "alone")
             alone_s *= options.runs / few.runs
             print(f"    so {options.runs} take {alone_s:.0f} s", flush=True)
         for mps in ("off", "on"):
             ending = "-mps" if mps == "on" else ""
-            words = ["--gpus", "0", "--pack", "--mps", mps]
+            words = ["--devices", "0", "--pack", "--mps", mps]
             for state in ("unknown", "known"):
                 if state + ending in chosen:
                     taken = measure(f"packed, {state}, MPS {mps}", folder, options, words, mps)

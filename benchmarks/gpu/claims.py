@@ -58,7 +58,7 @@ class Bench:
 
     @contextmanager
     def daemon(self, *words: str) -> Iterator[None]:
-        command = [DUCKROW, "up", "--foreground", "--gpus", "0", *words]
+        command = [DUCKROW, "up", "--foreground", "--devices", "0", *words]
         with open(self.folder / "daemon.log", "a") as log:
             daemon = subprocess.Popen(command, env=self.env, cwd=self.folder, stdout=log, stderr=log)
         try:
@@ -162,7 +162,7 @@ def killed_client(bench: Bench) -> None:
 def many_clients(bench: Bench) -> None:
     """More jobs at once than MPS takes clients: all succeed."""
     (bench.folder / "commands").write_text(f"{bench.client('many')}\n" * CLIENTS)
-    words = [DUCKROW, "run", "--gpus", "0", "--pack", "--mps", "on", "commands"]
+    words = [DUCKROW, "run", "--devices", "0", "--pack", "--mps", "on", "commands"]
     most = 0
     with open(bench.folder / "run.log", "w") as log:
         run = subprocess.Popen(words, env=bench.env, cwd=bench.folder, stdout=log, stderr=log)

@@ -113,11 +113,11 @@ def test_a_signal_that_is_none_is_told_with_its_file() -> None:
 def test_devices_that_are_named_replace_those_of_the_settings(
     gpus: tuple[str, ...], slots: int | None, shared: int | None, filled: object
 ) -> None:
-    write_user("[run]\ngpus = '0 1'\nslots = 4\njobs_per_gpu = 2\nignore_processes = 'Xorg'\nshare_gpus = true\n")
+    write_user("[run]\ndevices = '0 1'\nslots = 4\njobs_per_gpu = 2\nignore_processes = 'Xorg'\nshare_gpus = true\n")
     rest: dict[str, Any] = {"ignore_processes": None, "only_idle_gpus": False, "share_gpus": None}
-    values = {**rest, "gpus": gpus, "slots": slots, "jobs_per_gpu": shared}
+    values = {**rest, "devices": gpus, "slots": slots, "jobs_per_gpu": shared}
     fill_devices("run", values, Settings())
-    assert (values["gpus"], values["slots"], values["jobs_per_gpu"]) == filled
+    assert (values["devices"], values["slots"], values["jobs_per_gpu"]) == filled
     assert (values["ignore_processes"], values["share_gpus"]) == ("Xorg", True)
 
 

@@ -177,7 +177,7 @@ def test_a_run_refuses_wrong_lines_and_runs_the_others(duckrow: Duckrow) -> None
         {"command": "echo $DUCKROW_RUN_DIR; pwd", "folder": "own", "outfile": "two.log", "cwd": "/"},
     ]
     (duckrow.work / "jobs").write_text("".join(json.dumps(line) + "\n" for line in lines) + "\nnonsense\n")
-    done = duckrow("run", "--gpus", "0", "--format", "json", "jobs", ok=False)
+    done = duckrow("run", "--devices", "0", "--format", "json", "jobs", ok=False)
     assert done.returncode == 1
     assert "2 succeeded, 2 refused" in done.stderr
     assert (duckrow.work / "one.log").read_text() == "one 0\n"
@@ -310,12 +310,12 @@ def test_a_file_of_events_is_appended_to_and_one_that_cannot_be_is_told(tmp_path
 
 def test_a_run_writes_its_events_in_the_order_in_which_things_happen(duckrow: Duckrow) -> None:
     (duckrow.work / "jobs").write_text("true\n" * 30 + "false\n")
-    duckrow("run", "--gpus", "0", "--events", "events", "jobs", ok=False)
+    duckrow("run", "--devices", "0", "--events", "events", "jobs", ok=False)
     events = [json.loads(line) for line in (duckrow.work / "events").read_text().splitlines()]
     assert [(event["event"], event["id"]) for event in events] == [
         (what, number) for number in range(1, 32) for what in ("starting", "ended")
     ]
     assert [event["at"] for event in events] == sorted(event["at"] for event in events)
     assert events[-1]["outcome"] == "failed"
-    wrong = duckrow("run", "--gpus", "0", "--events", "/nowhere/events", "jobs", ok=False)
+    wrong = duckrow("run", "--devices", "0", "--events", "/nowhere/events", "jobs", ok=False)
     assert (wrong.returncode, wrong.stderr.count("cannot be written")) == (2, 1)

@@ -10,10 +10,9 @@ import pytest
 
 from duckrow.api.job_values import parse_notice
 from duckrow.cli.command_words import command_of
+from duckrow.cli.gpu_options import DeviceCommand, fold_devices
 from duckrow.cli.job_options import (
-    DeviceCommand,
     device_options,
-    fold_devices,
     job_options,
     parse_variable,
     take_job_options,
@@ -26,19 +25,19 @@ from duckrow.core.job import JobSpec
     ("typed", "folded"),
     [
         ("", ""),
-        ("--gpus 0", "--gpus 0"),
-        ("--gpus 0,1 file", "--gpus 0,1 file"),
-        ("--gpus 0 1 2", "--gpus 0 --gpus 1 --gpus 2"),
-        ("--gpus 0,1 2,3 file --name x", "--gpus 0,1 --gpus 2,3 file --name x"),
-        ("--gpus 0+1 2+3", "--gpus 0+1 --gpus 2+3"),
-        ("--gpus 0 1 --slots 2", "--gpus 0 --gpus 1 --slots 2"),
-        ("--name x --gpus 0 0", "--name x --gpus 0 --gpus 0"),
-        ("--gpus all file", "--gpus all file"),
-        ("--gpus 0 --gpus 1 2", "--gpus 0 --gpus 1 --gpus 2"),
-        ("--gpus nonsense 1", "--gpus nonsense --gpus 1"),
+        ("--devices 0", "--devices 0"),
+        ("--devices 0,1 file", "--devices 0,1 file"),
+        ("--devices 0 1 2", "--devices 0 --devices 1 --devices 2"),
+        ("--devices 0,1 2,3 file --name x", "--devices 0,1 --devices 2,3 file --name x"),
+        ("--devices 0+1 2+3", "--devices 0+1 --devices 2+3"),
+        ("--devices 0 1 --slots 2", "--devices 0 --devices 1 --slots 2"),
+        ("--name x --devices 0 0", "--name x --devices 0 --devices 0"),
+        ("--devices all file", "--devices all file"),
+        ("--devices 0 --devices 1 2", "--devices 0 --devices 1 --devices 2"),
+        ("--devices nonsense 1", "--devices nonsense --devices 1"),
         ("file 1 2", "file 1 2"),
         ("--slots 2 3", "--slots 2 3"),
-        ("--gpus", "--gpus"),
+        ("--devices", "--devices"),
     ],
 )
 def test_gpus_take_all_the_words_that_look_like_devices(typed: str, folded: str) -> None:
@@ -46,13 +45,13 @@ def test_gpus_take_all_the_words_that_look_like_devices(typed: str, folded: str)
 
 
 def test_an_empty_word_among_the_devices_is_one_of_them() -> None:
-    assert fold_devices(["--gpus", "0", "", "file"]) == ["--gpus", "0", "--gpus", "", "file"]
+    assert fold_devices(["--devices", "0", "", "file"]) == ["--devices", "0", "--devices", "", "file"]
 
 
 def test_folding_does_not_change_what_was_typed() -> None:
-    typed = ["--gpus", "0", "1"]
+    typed = ["--devices", "0", "1"]
     fold_devices(typed)
-    assert typed == ["--gpus", "0", "1"]
+    assert typed == ["--devices", "0", "1"]
 
 
 @click.command(cls=DeviceCommand)
@@ -66,14 +65,14 @@ def parsed(*words: str) -> click.Context:
 
 
 def test_what_follows_the_dashes_is_kept_apart() -> None:
-    ctx = parsed("--gpus", "0", "1", "--", "python", "--gpus", "7", "--", "x")
-    assert ctx.params["gpus"] == ("0", "1")
+    ctx = parsed("--devices", "0", "1", "--", "python", "--devices", "7", "--", "x")
+    assert ctx.params["devices"] == ("0", "1")
     assert ctx.params["file"] is None
-    assert ctx.meta["duckrow.command"] == ["python", "--gpus", "7", "--", "x"]
+    assert ctx.meta["duckrow.command"] == ["python", "--devices", "7", "--", "x"]
 
 
 def test_without_dashes_there_is_no_command() -> None:
-    assert "duckrow.command" not in parsed("--gpus", "0", "commands.txt").meta
+    assert "duckrow.command" not in parsed("--devices", "0", "commands.txt").meta
 
 
 def test_dashes_with_nothing_behind_them_are_an_empty_command() -> None:
@@ -81,7 +80,7 @@ def test_dashes_with_nothing_behind_them_are_an_empty_command() -> None:
 
 
 def test_the_file_may_follow_the_devices() -> None:
-    assert parsed("--gpus", "0,1", "2,3", "commands.txt").params["file"] == "commands.txt"
+    assert parsed("--devices", "0,1", "2,3", "commands.txt").params["file"] == "commands.txt"
 
 
 @pytest.mark.parametrize("words", [["--slots", "0"], ["--jobs-per-gpu", "0"], ["a", "b"]])

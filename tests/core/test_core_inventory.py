@@ -1,4 +1,4 @@
-"""Every way to write `--gpus`, and the seats that it means."""
+"""Every way to write `--devices`, and the seats that it means."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from duckrow.core.inventory import (
     WHOLE,
     Ledger,
     Seat,
+    as_ranges,
     book,
     cpu_seats,
     describe_devices,
@@ -80,12 +81,43 @@ def test_jobs_per_gpu_spreads_before_it_shares() -> None:
 
 
 @pytest.mark.parametrize(
-    "token", ["x", "0-2", "-1", "0,,1", ",0", "0,", "0+", "+", "0 1", "gpu0", "all,0", "ALL", "1.5", "0;1"]
+    "token", ["x", "0-", "-1", "0,,1", ",0", "0,", "0+", "+", "0 1", "gpu0", "all,0", "ALL", "1.5", "0;1"]
 )
 def test_what_names_no_gpus_is_refused_with_examples(token: str) -> None:
-    with pytest.raises(UsageError, match=r"does not name GPUs\. Write --gpus 0,1,2") as caught:
+    with pytest.raises(UsageError, match=r"does not name GPUs\. Write --devices 0,1,2") as caught:
         parse_gpus([token])
     assert f"'{token}'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "seats"),
+    [
+        (["0-2"], [("0",), ("1",), ("2",)]),
+        (["0,2-3"], [("0",), ("2",), ("3",)]),
+        (["0-1", "2-3"], [("0", "1"), ("2", "3")]),
+        (["0-1+5"], [("0", "1", "5")]),
+        (["GPU-8f2a-1-2"], [("GPU-8f2a-1-2",)]),
+    ],
+)
+def test_a_range_stands_for_the_gpus_in_it(tokens: list[str], seats: list[tuple[str, ...]]) -> None:
+    assert [seat.devices for seat in parse_gpus(tokens)] == seats
+
+
+def test_a_range_has_one_size_for_all_of_it() -> None:
+    assert split_sizes(["0-1:24G"]) == (["0,1"], {"0": 24 << 10, "1": 24 << 10})
+
+
+@pytest.mark.parametrize("token", ["3-1", "0-9999999999"])
+def test_a_range_that_is_none_is_refused(token: str) -> None:
+    with pytest.raises(UsageError, match=f"--devices {token} is no range of GPUs. Write 0-3"):
+        parse_gpus([token])
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"), [(["0", "1", "2"], "0-2"), (["0", "2", "3", "GPU-a"], "0,2-3,GPU-a"), ([], ""), (["5"], "5")]
+)
+def test_names_are_shown_as_ranges(names: list[str], shown: str) -> None:
+    assert as_ranges(names) == shown
 
 
 def test_one_bad_token_among_good_ones_is_the_one_that_is_named() -> None:
@@ -100,7 +132,7 @@ def test_a_gpu_twice_for_one_job_is_refused(tokens: list[str]) -> None:
 
 
 def test_all_stands_alone() -> None:
-    with pytest.raises(UsageError, match="--gpus all stands alone"):
+    with pytest.raises(UsageError, match="--devices all stands alone"):
         parse_gpus(["all", "0"], all_gpus=["0"])
 
 
@@ -123,12 +155,12 @@ def test_cpu_slots_are_devices_of_their_own() -> None:
     assert [(seat.is_cpu, seat.gpu_count) for seat in parse_gpus(["0+1"])] == [(False, 2)]
 
 
-@pytest.mark.parametrize("word", ["", "0", "12", "0,1", "0+1", "all", "GPU-12ab", "GPU-12ab,MIG-7/0/1"])
+@pytest.mark.parametrize("word", ["", "0", "12", "0,1", "0-3", "0+1", "all", "GPU-12ab", "GPU-12ab,MIG-7/0/1"])
 def test_a_word_that_goes_on_with_the_devices_is_known(word: str) -> None:
     assert looks_like_devices(word)
 
 
-@pytest.mark.parametrize("word", ["commands.txt", "-", "--slots", "0.txt", "1-2", "allow", "0,", "GPU", "./0"])
+@pytest.mark.parametrize("word", ["commands.txt", "-", "--slots", "0.txt", "1-b", "allow", "0,", "GPU", "./0"])
 def test_a_word_that_is_a_file_or_an_option_is_no_device(word: str) -> None:
     assert not looks_like_devices(word)
 
@@ -198,7 +230,7 @@ def test_the_memory_of_a_device_is_written_behind_it(
 
 
 def test_a_gpu_without_memory_is_refused() -> None:
-    with pytest.raises(UsageError, match="--gpus 1:0G names a GPU without memory"):
+    with pytest.raises(UsageError, match="--devices 1:0G names a GPU without memory"):
         split_sizes(["0:24G,1:0G"])
 
 

@@ -235,7 +235,7 @@ def test_jobs_without_a_gpu_do_not_take_the_cores_that_one_with_a_gpu_waits_for(
         ),
         (Ask(cpus=9), {"cpus": 8}, "It asks for 9 cores, and this machine has 8."),
         (Ask(mem_mb=9216), {"mem_mb": 8192}, "It asks for 9G of memory, and this machine has 8G."),
-        (Ask(mb=1), {"total_mb": {}}, "How much memory GPU 0 has is not known here. Say it: --gpus 0:24G,1:24G."),
+        (Ask(mb=1), {"total_mb": {}}, "How much memory GPU 0 has is not known here. Say it: --devices 0:24G,1:24G."),
         (
             Ask(2),
             {"policy": Policy(max_gpus=1)},

@@ -55,7 +55,7 @@ def test_the_platform_of_a_cluster_says_what_is_missing_where_there_is_none(duck
 
 
 def test_the_platform_with_gpus_gives_each_run_one(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0,1")
+    duckrow.up("--devices", "0,1")
     done = typed(duckrow, COMMANDS[0], "+platform=gpus")
     assert done.returncode == 0, done.stderr
     logs = [path.read_text() for path in duckrow.work.glob("multirun/*/*/[0-3]/train.log")]

@@ -154,7 +154,7 @@ def test_callbacks_run_where_hydra_runs_them(app: Application) -> None:
 
 
 def test_each_run_gets_a_gpu_of_its_own(app: Application) -> None:
-    app.duckrow.up("--gpus", "0,1,2")
+    app.duckrow.up("--devices", "0,1,2")
     app.write("cfg.x = int(os.environ['CUDA_VISIBLE_DEVICES'])\nnote(cfg.x)\nawait_go()")
     process = subprocess.Popen(app.command("x=1,2,3", "hydra.launcher.gpus=1"), cwd=app.folder, env=app.duckrow.env)
     until(lambda: len(app.said()) == 3, "three runs at the same time")

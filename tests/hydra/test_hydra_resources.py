@@ -29,7 +29,7 @@ UUID = "GPU-8d3b9a9c-1111-2222-3333-444455556666"
     ],
 )
 def test_gpus_are_divided_among_slots_as_evenly_as_can_be(gpus: list[str], slots: int, seats: list[str]) -> None:
-    assert seats_of(gpus, slots) == [f"--gpus={seat}" for seat in seats]
+    assert seats_of(gpus, slots) == [f"--devices={seat}" for seat in seats]
 
 
 def test_without_gpus_there_are_slots_all_the_same() -> None:

@@ -50,7 +50,7 @@ def test_what_a_slurm_job_has_learned_is_known_to_the_next_one_and_at_home(
 def test_what_is_known_at_home_is_known_to_the_first_slurm_job(duckrow: SlurmDuckrow, gpu: FakeGpus) -> None:
     job = gpu.job("--ramp", "0:2000", "--until-read")
     (duckrow.work / "train.sh").write_text(SCRIPT.replace("{job}", job))
-    duckrow("run", "--gpus", "0", "--pack", stdin="sh train.sh\n")
+    duckrow("run", "--devices", "0", "--pack", stdin="sh train.sh\n")
     words = ["--gres", "gpu:1", "--pack", "--max-jobs", "1"]
     lines = [{"command": "sh train.sh", "folder": f"runs/{number}"} for number in (2, 3)]
     text = "".join(json.dumps(line) + "\n" for line in lines)

@@ -38,7 +38,7 @@ def add(gpus: FakeGpus, count: int, memory_mb: int = 20_000) -> None:
 def test_a_script_that_chooses_a_gpu_itself_is_warned_of_once(duckrow: Duckrow, gpus: FakeGpus) -> None:
     add(gpus, 3)
     job = gpus.job("--ramp", "0:3000", "--until-read", "--hold", "1", "--override-gpu", "0")
-    run = duckrow("run", "--gpus", "2", "--gpu-mem", "5G", stdin=job)
+    run = duckrow("run", "--devices", "2", "--gpu-mem", "5G", stdin=job)
     warning = "but was given GPU 2: does the script set CUDA_VISIBLE_DEVICES or cuda:N itself?"
     assert run.stderr.count(warning) == 1
     assert "Job 1: it uses GPU 0 (process " in run.stderr
@@ -58,7 +58,7 @@ def test_a_job_that_is_where_it_was_put_is_not_warned_of(duckrow: Duckrow, gpus:
 
 def test_a_note_stands_in_the_listing_and_survives_the_daemon(duckrow: Duckrow, gpus: FakeGpus) -> None:
     add(gpus, 2)
-    bring_up(duckrow, "--gpus", "1")
+    bring_up(duckrow, "--devices", "1")
     job = duckrow.submit("--gpu-mem", "5G", "--", gpus.job("--ramp", "0:3000", "--hold", "600", "--override-gpu", "0"))
     until(lambda: "uses GPU 0" in duckrow("ls", "-c", "id,detail").stdout, "the warning")
     duckrow.kill_daemon()
@@ -89,7 +89,7 @@ def test_what_a_strayed_job_takes_is_not_given_to_others(duckrow: Duckrow, gpus:
 
 def test_gpu_seconds_are_gpus_times_seconds(duckrow: Duckrow, gpus: FakeGpus) -> None:
     add(gpus, 2)
-    duckrow("run", "--gpus-per-job", "2", stdin="sleep 0.5")
+    duckrow("run", "--gpus", "2", stdin="sleep 0.5")
     duckrow("run", "--slots", "1", stdin="sleep 0.1")
     on_gpus, on_cpu = duckrow.job(1), duckrow.job(2)
     attempt = on_gpus["attempts_made"][0]
@@ -143,7 +143,7 @@ def test_the_daemon_notes_how_its_gpus_go_also_while_nothing_runs(
     add(gpus, 2)
     gpus.allocate(holder.pid, 1, 4000, util=30)
     began = time.time()
-    bring_up(duckrow, "--gpus", "0,1")
+    bring_up(duckrow, "--devices", "0,1")
     client = Client(Folder(duckrow.home))
     until(lambda: device_history(client), "a first reading")
     first, second = device_history(client, minutes=10)

@@ -149,7 +149,7 @@ def test_helpers_that_end_by_themselves_are_not_told(duckrow: Duckrow) -> None:
 
 
 def test_a_device_is_free_when_nothing_of_a_lost_job_is_left(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0")
+    duckrow.up("--devices", "0")
     child = "trap : TERM; echo $$ > child; while :; do sleep 0.02; done"
     job = duckrow.submit(
         "--gpus", "1", "--grace", "1s", "--", f"setsid sh -c '{child}' & until test -e gate; do sleep 0.05; done"

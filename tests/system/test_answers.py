@@ -200,7 +200,7 @@ def test_an_eta_is_known_from_earlier_jobs_of_the_name(duckrow: Duckrow) -> None
 
 
 def test_an_eta_counts_only_the_places_that_a_job_could_have(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0,1", "--slots", "4")
+    duckrow.up("--devices", "0,1", "--slots", "4")
     duckrow("submit", "--name", "nap", "--", "true")
     duckrow("wait", "1")
     duckrow.sql("UPDATE attempts SET started_at = started_at - 1000 WHERE job_id = 1")
@@ -214,7 +214,7 @@ def test_an_eta_counts_only_the_places_that_a_job_could_have(duckrow: Duckrow) -
     assert thousands(waiting) == [2, 2, 3, 3], "behind the pair, two at a time, and none on the CPU slots"
     duckrow("gpus", "drain", "1")
     assert thousands(waiting) == [2, 3, 4, 5]
-    beside = [duckrow.submit("--name", "nap", "--gpus", "0", "--", "sleep 600") for _ in range(5)]
+    beside = [duckrow.submit("--name", "nap", "--cpu", "--", "sleep 600") for _ in range(5)]
     duckrow.wait_for(beside[3], "running")
     assert thousands(beside) == [1, 1, 1, 1, 2]
 

@@ -263,7 +263,7 @@ def test_submit_wait_returns_the_jobs_exit_code(duckrow: Duckrow) -> None:
 
 
 def test_devices_are_drained_removed_and_added_while_the_daemon_runs(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0,1")
+    duckrow.up("--devices", "0,1")
     running = duckrow.submit("--gpus", "1", gated("gate"))
     duckrow.wait_for(running, "running")
     assert "it gets no new job" in duckrow("gpus", "drain", "1").stderr
@@ -308,7 +308,7 @@ def test_pause_may_suspend_what_runs(duckrow: Duckrow) -> None:
 
 
 def test_a_job_of_four_gpus_is_not_starved_by_a_stream_of_small_ones(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0,1,2,3")
+    duckrow.up("--devices", "0,1,2,3")
     first = [duckrow.submit("--gpus", "1", gated("gate")) for _ in range(3)]
     big = duckrow.submit("--gpus", "4", "true")
     small = [duckrow.submit("--gpus", "1", "true") for _ in range(20)]
@@ -320,7 +320,7 @@ def test_a_job_of_four_gpus_is_not_starved_by_a_stream_of_small_ones(duckrow: Du
 
 
 def test_a_job_that_will_have_ended_in_time_may_overtake(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0,1")
+    duckrow.up("--devices", "0,1")
     running = duckrow.submit("--gpus", "1", "--timeout", "1h", "--grace", "1s", gated("gate"))
     big = duckrow.submit("--gpus", "2", "true")
     long = duckrow.submit("--gpus", "1", "--timeout", "2h", "true")
@@ -333,7 +333,7 @@ def test_a_job_that_will_have_ended_in_time_may_overtake(duckrow: Duckrow) -> No
 
 
 def test_packed_jobs_that_came_together_go_past_one_that_does_not_fit_yet(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0:24G")
+    duckrow.up("--devices", "0:24G")
     running = duckrow.submit("--gpu-mem", "10G", gated("gate"))
     big = duckrow.submit("--gpu-mem", "20G", "true")
     duckrow.wait_for(duckrow.submit("--gpu-mem", "4G", "true"), "succeeded")
@@ -347,7 +347,7 @@ def test_packed_jobs_that_came_together_go_past_one_that_does_not_fit_yet(duckro
 
 
 def test_those_who_overtake_are_found_also_behind_the_head_of_the_queue(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0:24G")
+    duckrow.up("--devices", "0:24G")
     running = duckrow.submit("--gpu-mem", "10G", gated("gate"))
     duckrow.wait_for(running, "running")
     duckrow("pause")

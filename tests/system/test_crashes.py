@@ -63,7 +63,7 @@ def check_each_ran_once(duckrow: Duckrow, count: int) -> None:
 def test_a_daemon_that_is_killed_a_hundred_times_loses_nothing_and_runs_nothing_twice(
     duckrow: Duckrow, part: int
 ) -> None:
-    duckrow.up("--gpus", "0,1,2")
+    duckrow.up("--devices", "0,1,2")
     file = write_jobs(duckrow, JOBS // PARTS)
     duckrow("pause")
     duckrow("submit", "--gpus", "1", "--file", str(file))
@@ -106,7 +106,7 @@ def check_device_bookings(duckrow: Duckrow) -> None:
 @pytest.mark.parametrize("point", POINTS)
 def test_a_daemon_that_dies_at_each_step_of_its_tick_loses_nothing(duckrow: Duckrow, point: str) -> None:
     count = 30
-    duckrow.up("--gpus", "0,1")
+    duckrow.up("--devices", "0,1")
     file = write_jobs(duckrow, count)
     duckrow("submit", "--gpus", "1", "--file", str(file))
     deaths = 0
@@ -133,7 +133,7 @@ def all_done(duckrow: Duckrow) -> bool:
 
 
 def test_jobs_go_on_while_the_daemon_is_dead_and_their_exit_codes_are_known_afterwards(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0,1")
+    duckrow.up("--devices", "0,1")
     gate = duckrow.work / "gate"
     ended = duckrow.submit("--gpus", "1", "--", f"while [ ! -e {gate} ]; do sleep 0.05; done; exit 42")
     longer = duckrow.submit("--gpus", "1", "--", f"while [ ! -e {gate}2 ]; do sleep 0.05; done; exit 43")
@@ -272,7 +272,7 @@ def test_what_goes_back_when_it_is_lost_can_be_said_everywhere(duckrow: Duckrow)
 
 
 def test_after_a_reboot_running_jobs_are_lost_and_follow_their_retry_policy(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0,1,2")
+    duckrow.up("--devices", "0,1,2")
     once = duckrow.submit("--gpus", "1", "--", "sleep 600")
     retried = duckrow.submit(
         "--gpus", "1", "--retries", "1", "--backoff", "0", "--", f"echo x >> {duckrow.work}/ran; sleep 600"
@@ -323,10 +323,10 @@ def test_a_reused_pid_is_not_taken_for_the_job(duckrow: Duckrow) -> None:
 
 
 def test_a_run_that_is_killed_leaves_its_jobs_to_the_daemon(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0")
+    duckrow.up("--devices", "0")
     gate = duckrow.work / "gate"
     (duckrow.work / "jobs.txt").write_text(f"while [ ! -e {gate} ]; do sleep 0.05; done; exit 9\ntrue\n")
-    run = duckrow.spawn("run", "--gpus", "0", "jobs.txt")
+    run = duckrow.spawn("run", "--devices", "0", "jobs.txt")
     until(lambda: duckrow.sql("SELECT count(*) FROM jobs") == [(2,)], "the run's jobs")
     duckrow.wait_for(1, "running")
     waiting = duckrow.submit("--gpus", "1", "--", "true")
@@ -337,5 +337,5 @@ def test_a_run_that_is_killed_leaves_its_jobs_to_the_daemon(duckrow: Duckrow) ->
     assert duckrow.job(1)["exit_code"] == 9
     duckrow.wait_for(waiting, "succeeded")
     assert duckrow.state(2) == "queued"  # only its own run may dispatch it
-    duckrow("run", "--gpus", "0", "--resume", "jobs.txt", ok=False)
+    duckrow("run", "--devices", "0", "--resume", "jobs.txt", ok=False)
     assert duckrow.state(2) == "succeeded"

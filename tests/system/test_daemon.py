@@ -161,9 +161,9 @@ def test_systemd_is_told_when_the_daemon_is_ready(duckrow: Duckrow) -> None:
 
 
 def test_up_again_says_that_it_runs_and_devices_are_remembered(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0,1")
+    duckrow.up("--devices", "0,1")
     assert "runs already" in duckrow("up").stderr
-    assert duckrow("up", "--gpus", "0", ok=False).returncode == 1
+    assert duckrow("up", "--devices", "0", ok=False).returncode == 1
     duckrow("down")
     assert "GPUs 0, 1" in duckrow("up").stderr
 
@@ -197,7 +197,7 @@ def test_down_kill_ends_what_an_earlier_daemon_left_and_starts_nothing(duckrow: 
     left = duckrow.submit("--", "sleep 600")
     duckrow.wait_for(left, "running")
     (duckrow.work / "jobs").write_text("sleep 600\n")
-    run = duckrow.spawn("run", "--gpus", "0", "jobs")
+    run = duckrow.spawn("run", "--devices", "0", "jobs")
     duckrow.wait_for(2, "running")
     run.kill()
     run.wait()
@@ -290,7 +290,7 @@ def test_logs_of_several_jobs_stand_behind_their_names(duckrow: Duckrow) -> None
 
 
 def test_impossible_jobs_are_refused_at_submit(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0,1")
+    duckrow.up("--devices", "0,1")
     refused = duckrow("submit", "--gpus", "3", "--", "true", ok=False)
     assert refused.returncode == 2
     assert "It asks for 3 GPUs, and there are 2: 0, 1. Ask for at most 2." in refused.stderr
@@ -298,12 +298,12 @@ def test_impossible_jobs_are_refused_at_submit(duckrow: Duckrow) -> None:
 
 
 def test_a_job_of_two_gpus_is_not_overtaken_and_cpu_jobs_do_not_wait_for_it(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0,1")
+    duckrow.up("--devices", "0,1")
     gates = [f"while [ ! -e gate{number} ]; do sleep 0.05; done" for number in (1, 2)]
     first = duckrow.submit("--gpus", "1", "--", gates[0])
     pair = duckrow.submit("--gpus", "2", "--", f"echo $CUDA_VISIBLE_DEVICES > pair; {gates[1]}")
     single = duckrow.submit("--gpus", "1", "--", "true")
-    light = duckrow.submit("--gpus", "0", "--", "true")
+    light = duckrow.submit("--cpu", "--", "true")
     duckrow.wait_for(light, "succeeded")
     assert [duckrow.state(job) for job in (first, pair, single)] == ["running", "queued", "queued"]
     (duckrow.work / "gate1").touch()
@@ -315,7 +315,7 @@ def test_a_job_of_two_gpus_is_not_overtaken_and_cpu_jobs_do_not_wait_for_it(duck
 
 
 def test_gpus_shows_devices_and_who_has_them(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0,1")
+    duckrow.up("--devices", "0,1")
     job = duckrow.submit("--name", "holder", "--", "sleep 600")
     duckrow.wait_for(job, "running")
     devices = json.loads(duckrow("gpus", "--json").stdout)

@@ -15,7 +15,7 @@ def damage(duckrow: Duckrow, how: str) -> None:
 
 
 def begin(duckrow: Duckrow) -> int:
-    duckrow.up("--gpus", "0")
+    duckrow.up("--devices", "0")
     job = duckrow.submit("--gpus", "1", "--", JOB)
     duckrow.wait_for(job, "running")
     until(lambda: (duckrow.work / "ran").exists(), "its first words")
@@ -58,7 +58,7 @@ def test_without_a_journal_and_a_keeper_a_job_still_keeps_its_gpu(duckrow: Duckr
 
 
 def test_a_job_that_shed_its_environment_is_known_by_its_process(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0")
+    duckrow.up("--devices", "0")
     bare = "exec env -i PATH=$PATH sh -c 'echo x >> ran; until test -e gate; do sleep 0.05; done'"
     job = duckrow.submit("--gpus", "1", "--", bare)
     duckrow.wait_for(job, "running")

@@ -114,7 +114,7 @@ def test_the_step_further_from_gpu_task_scheduler_runs(duckrow: Duckrow) -> None
 def test_the_python_of_the_readme_runs(duckrow: Duckrow) -> None:
     (block,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
     (duckrow.work / "script.py").write_text(block)
-    duckrow.up("--gpus", "0,1")
+    duckrow.up("--devices", "0,1")
     told = shell(duckrow, "python script.py")
     assert told.returncode == 0, told.stderr
     assert told.stdout.startswith("0.1\n[{'id': ")

@@ -29,7 +29,7 @@ def machine(duckrow: Duckrow, gpus: FakeGpus, tmp_path: Path) -> Iterator[Duckro
     gpus.add("NVIDIA H200", memory_mb=102_400, temperature=30)
     duckrow.env |= {**gpus.env(), "DUCKROW_GPU_LOCKS": str(tmp_path / "locks")}  # shared with no other test
     ready, told = os.pipe()
-    words = ("up", "--foreground", "--ready-fd", str(told), "--gpus", "0,1", "--slots", "2")
+    words = ("up", "--foreground", "--ready-fd", str(told), "--devices", "0,1", "--slots", "2")
     with duckrow.spawn(*words, pass_fds=(told,), stderr=subprocess.PIPE) as daemon:
         os.close(told)
         assert os.read(ready, 5) == b"ready"
@@ -125,7 +125,7 @@ def test_the_fields_of_a_device_are_those_that_are_documented(
 
 def test_a_job_of_a_run_beside_the_daemon_is_no_stranger(machine: Duckrow, gpus: FakeGpus) -> None:
     (machine.work / "list").write_text(gpus.job("--ramp", "0:4000", "--hold", "600"))
-    run = machine.spawn("run", "--gpus", "1", "list", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    run = machine.spawn("run", "--devices", "1", "list", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         until(lambda: gpus.used_mb(1) == 4_000, "the job's memory")
         until(lambda: as_json(machine)["1"]["processes"], "a reading of it")
@@ -167,7 +167,7 @@ def test_a_gpu_that_is_lost_says_so(machine: Duckrow, gpus: FakeGpus) -> None:
 
 
 def test_without_a_library_it_shows_what_is_held(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0:24G,1:24G", "--slots", "1")
+    duckrow.up("--devices", "0:24G,1:24G", "--slots", "1")
     for _ in range(2):  # the second time it does not wait for an answer
         rows = [line.split() for line in duckrow("gpus").stdout.splitlines()]
         assert rows[1:] == [["0", "daemon", "free"], ["1", "daemon", "free"], ["cpu0", "daemon", "free"]]
@@ -229,7 +229,7 @@ def test_a_packed_run_teaches_what_its_jobs_take(duckrow: Duckrow, gpus: FakeGpu
     gpus.add("NVIDIA H200", memory_mb=102_400)
     duckrow.env.update(gpus.env())
     assert duckrow("memory").stderr.startswith("duckrow: nothing has been learned yet.")
-    duckrow("run", "--pack", "--gpus", "0", stdin=gpus.job("--ramp", "0:5000", "--until-read"))
+    duckrow("run", "--pack", "--devices", "0", stdin=gpus.job("--ramp", "0:5000", "--until-read"))
     (peak,) = json.loads(duckrow("memory", "--json").stdout)
     assert set(peak) == rows_of((DOCS / "json.md").read_text(), "A peak")
     assert (peak["peak_mb"], peak["model"], peak["corrected"]) == (5_000, "NVIDIA H200", False)
@@ -307,7 +307,7 @@ def test_a_gpu_is_booked_as_one_however_it_is_written(machine: Duckrow, gpus: Fa
     job = machine.submit("--", "exec sleep 600")
     machine.wait_for(job, "running")
     (machine.work / "list").write_text("echo $CUDA_VISIBLE_DEVICES")
-    run = machine.spawn("run", "--gpus", written, "list", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    run = machine.spawn("run", "--devices", written, "list", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until(lambda: machine.state(job + 1) == "queued", "the job of the run")
     machine.wait_for(machine.submit("--", "true"), "succeeded")  # on GPU 1; who has seen that has looked at GPU 0 too
     assert machine.state(job + 1) == "queued"

@@ -90,7 +90,7 @@ def test_the_doctor_makes_nothing_and_finds_no_problem_before_first_use(duckrow:
 
 
 def test_the_doctor_knows_the_daemon_and_what_it_left(duckrow: Duckrow) -> None:
-    pid = duckrow.up("--gpus", "0,1")
+    pid = duckrow.up("--devices", "0,1")
     assert doctor(duckrow, ok=False)["daemon"]["found"] == f"it runs as process {pid}, over GPUs 0, 1"
     job = duckrow.submit("--", "sleep 600")
     duckrow.wait_for(job, "running")
@@ -175,9 +175,9 @@ def test_the_doctor_does_not_mind_that_two_daemons_were_started_at_once(duckrow:
 
 
 def test_the_unit_of_the_service_is_printed(duckrow: Duckrow) -> None:
-    unit = duckrow("up", "--service", "--print", "--gpus", "0", "1").stdout
-    start = f"ExecStart={sys.executable} -m duckrow up --foreground --jobs-per-gpu 1 --by-default --gpus 0 --gpus 1\n"
-    assert start in unit
+    unit = duckrow("up", "--service", "--print", "--devices", "0", "1").stdout
+    words = "up --foreground --jobs-per-gpu 1 --by-default --devices 0 --devices 1"
+    assert f"ExecStart={sys.executable} -m duckrow {words}\n" in unit
     assert f"\nEnvironment=DUCKROW_HOME={duckrow.home}\n" in unit
     assert "\nKillMode=process\n" in unit
     assert "\nDelegate=yes\nDelegateSubgroup=duckrow-host\n" in unit
@@ -216,8 +216,8 @@ def test_a_restart_of_the_service_keeps_the_devices_as_they_were_changed(duckrow
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
-    duckrow.up("--gpus", "5")
-    duckrow("up", "--service", "--gpus", "0", env=env)
+    duckrow.up("--devices", "5")
+    duckrow("up", "--service", "--devices", "0", env=env)
     unit = Path(duckrow.env["XDG_CONFIG_HOME"]) / "systemd/user/duckrow.service"
     words = next(line for line in unit.read_text().splitlines() if line.startswith("ExecStart=")).split()[3:]
 
@@ -233,6 +233,21 @@ def test_a_restart_of_the_service_keeps_the_devices_as_they_were_changed(duckrow
     assert gpus_of_the_service("add", "1") == {"0"}
     assert gpus_of_the_service("remove", "0") == {"0", "1"}
     assert gpus_of_the_service() == {"1"}
+
+
+def test_a_unit_from_when_devices_were_called_gpus_still_starts(duckrow: Duckrow) -> None:
+    with duckrow.spawn(*"up --foreground --jobs-per-gpu 1 --by-default --gpus 3 --gpus 4".split()) as daemon:
+        listed = until(lambda: json.loads(duckrow("gpus", "--json").stdout), "the daemon")
+        daemon.terminate()
+    assert {place["device"] for place in listed if not place["device"].startswith("cpu")} == {"3", "4"}
+
+
+def test_devices_that_were_remembered_as_gpus_are_found_again(duckrow: Duckrow) -> None:
+    duckrow.up("--devices", "3")
+    duckrow("down")
+    duckrow.sql("UPDATE meta SET value = replace(value, '\"devices\"', '\"gpus\"') WHERE key = 'daemon devices'")
+    duckrow.up()
+    assert "3" in [place["device"] for place in json.loads(duckrow("gpus", "--json").stdout)]
 
 
 def test_a_service_that_does_not_start_is_told(duckrow: Duckrow, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_kill_reaches_a_descendant_that_has_left_the_group(daemon: Duckrow) -> N
 
 
 def test_a_device_is_free_only_when_all_processes_of_its_job_are_gone(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0")
+    duckrow.up("--devices", "0")
     escape = (
         "setsid sh -c 'trap \"\" TERM; echo $$ > escaped; exec sleep 600' & until [ -s escaped ]; do sleep 0.05; done"
     )

@@ -160,7 +160,7 @@ def test_memory_in_all_takes_as_few_gpus_as_possible(duckrow: Duckrow, gpus: Fak
 def test_jobs_on_several_gpus_share_them_too(duckrow: Duckrow, gpus: FakeGpus) -> None:
     add(gpus, 2)
     job = gpus.job("--ramp", "0.1:9000", "--until-peak", 18_000, "--all")
-    duckrow("run", "--gpu-mem", "9G", "--gpus-per-job", "2", stdin=lines(job, 4))
+    duckrow("run", "--gpu-mem", "9G", "--gpus", "2", stdin=lines(job, 4))
     assert gpus.ooms() == []
     assert all(set(holds) == {"0", "1"} for _, _, _, holds, _ in attempts(duckrow))
     assert neighbours(duckrow) == {"0": 2, "1": 2}
@@ -169,7 +169,7 @@ def test_jobs_on_several_gpus_share_them_too(duckrow: Duckrow, gpus: FakeGpus) -
 def test_gpus_without_a_library_are_what_the_user_says(duckrow: Duckrow, tmp_path: Path) -> None:
     duckrow.env |= {"LD_LIBRARY_PATH": str(tmp_path), "DUCKROW_FAKE_NVML": ""}
     four = "echo x >> here; until [ $(wc -l < here) -ge 4 ]; do sleep 0.05; done"
-    duckrow("run", "--gpus", "0:24G,1:24G", "--gpu-mem", "10G", stdin=lines(four, 8))
+    duckrow("run", "--devices", "0:24G,1:24G", "--gpu-mem", "10G", stdin=lines(four, 8))
     assert neighbours(duckrow) == {"0": 2, "1": 2}
     assert_never_promised_twice(duckrow)
 
@@ -217,9 +217,7 @@ def test_a_storm_of_jobs_that_ask_for_too_little_passes(duckrow: Duckrow, gpus: 
     assert_never_promised_twice(duckrow)
 
 
-@pytest.mark.parametrize(
-    "words", [("--gpu-mem", "4G"), ("--pack",), (), ("--gpu-mem", "4G", "--gpus-per-job", "2")], ids=str
-)
+@pytest.mark.parametrize("words", [("--gpu-mem", "4G"), ("--pack",), (), ("--gpu-mem", "4G", "--gpus", "2")], ids=str)
 def test_a_job_that_is_too_large_for_the_largest_gpu_fails_and_says_so(
     duckrow: Duckrow, gpus: FakeGpus, words: tuple[str, ...]
 ) -> None:
@@ -232,7 +230,7 @@ def test_a_job_that_is_too_large_for_the_largest_gpu_fails_and_says_so(
     assert "0 succeeded, 1 out-of-memory" in said
     job = duckrow.job(1)
     assert job["outcome"] == "out-of-memory"
-    where = "0,1 of 9.8G" if "--gpus-per-job" in words else "0 of 19.5G"
+    where = "0,1 of 9.8G" if "--gpus" in words else "0 of 19.5G"
     assert f"alone on GPU {where}: there is no larger one" in job["detail"].replace("1,0", "0,1")
     assert {outcome for *_, outcome in attempts(duckrow)} == {"out-of-memory"}
     assert duckrow.sql("SELECT retries_used FROM jobs") == [(0,)]
@@ -446,7 +444,7 @@ def test_gpus_that_are_named_by_uuid_are_read_and_handed_on_by_number(
 ) -> None:
     add(gpus, 3)
     chosen = f"{gpus.uuid(2)[:12]},{gpus.uuid(1)}"
-    words = ("--gpus", chosen) if by_option else ()
+    words = ("--devices", chosen) if by_option else ()
     env = {} if by_option else {"CUDA_VISIBLE_DEVICES": chosen}
     job = gpus.job("--ramp", "0:9000", "--until-read", "--gpu-index-from-env")
     duckrow("run", *words, "--gpu-mem", "9G", stdin=lines(job, 6), env=env)

@@ -60,7 +60,7 @@ def test_where_mps_cannot_be_used_one_line_says_why_and_jobs_run_without(duckrow
 
 def test_who_has_no_gpu_of_nvidia_hears_nothing_of_mps(duckrow: Duckrow, tmp_path: Path) -> None:
     duckrow.env |= {"LD_LIBRARY_PATH": str(tmp_path), "DUCKROW_FAKE_NVML": "", "FAKE_MPS": "refuses"}
-    run = duckrow("run", "--gpus", "0:24G", "--gpu-mem", "1G", stdin=SAYS)
+    run = duckrow("run", "--devices", "0:24G", "--gpu-mem", "1G", stdin=SAYS)
     assert "MPS" not in run.stderr
 
 

@@ -59,7 +59,7 @@ def add(gpus: FakeGpus, count: int) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [(), ("--gpus", "0,1,2"), ("--max-gpus", "1"), ("--prefer", "0"), ("--min-free-gpus", "1")],
+    [(), ("--devices", "0,1,2"), ("--max-gpus", "1"), ("--prefer", "0"), ("--min-free-gpus", "1")],
     ids=" ".join,
 )
 def test_a_run_leaves_the_gpu_of_a_colleague_alone(
@@ -140,7 +140,7 @@ def test_simple_gpu_scheduler_waits_for_nobody_as_it_never_did(
 ) -> None:
     add(gpus, 1)
     gpus.allocate(colleague, 0, 97_000)
-    words = [sys.executable, "-m", "duckrow.dropin.simple_gpu_scheduler", "--gpus", "0"]
+    words = [sys.executable, "-m", "duckrow.dropin.simple_gpu_scheduler", "--cpu"]
     done = subprocess.run(words, input="true\n", env=duckrow.env, cwd=duckrow.work, text=True, timeout=DEADLINE_S)
     assert done.returncode == 0
 
@@ -152,7 +152,7 @@ def test_a_job_goes_beside_a_program_of_your_own_only_if_it_must_and_says_so(
     gpus.allocate(notebook, 0, 20_480)
     assert "shares" not in duckrow("run", stdin="true").stderr
     assert gpus_used(duckrow) == {"1"}
-    said = duckrow("run", "--gpus", "0", stdin="true\n").stderr
+    said = duckrow("run", "--devices", "0", stdin="true\n").stderr
     assert f"it shares GPU 0 with your own sleep (process {notebook}, 20G): no other GPU was free." in said
     assert gpus_used(duckrow) == {"0", "1"}
 

@@ -41,10 +41,10 @@ def test_each_job_gets_its_device_and_what_duckrow_tells_it(duckrow: Duckrow) ->
     show = (
         "echo $CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER $DUCKROW_ATTEMPT $DUCKROW_PROJECT $MASTER_PORT > $DUCKROW_JOB_ID"
     )
-    duckrow("run", "--gpus", "5", "--project", "thesis", stdin=show)
+    duckrow("run", "--devices", "5", "--project", "thesis", stdin=show)
     assert (duckrow.work / "1").read_text() == "5 PCI_BUS_ID 1 thesis\n"
-    duckrow("run", "--gpus", "4,6", "7,9", "--", "sh", "-c", "true")
-    duckrow("run", "--gpus", "0+1", stdin=show)
+    duckrow("run", "--devices", "4,6", "7,9", "--", "sh", "-c", "true")
+    duckrow("run", "--devices", "0+1", stdin=show)
     devices, _, _, _, port = (duckrow.work / "3").read_text().split()
     assert devices == "0,1"
     assert 1024 < int(port) < 65536
@@ -54,14 +54,14 @@ def test_each_job_gets_its_device_and_what_duckrow_tells_it(duckrow: Duckrow) ->
 def test_two_tokens_of_pairs_are_two_places_of_two_gpus(duckrow: Duckrow) -> None:
     command = "echo $CUDA_VISIBLE_DEVICES >> out; until [ $(wc -l < out) -ge 2 ]; do sleep 0.05; done"
     file = jobs_file(duckrow, f"{command}\n{command}\n")
-    duckrow("run", "--gpus", "0,1", "2,3", file)
+    duckrow("run", "--devices", "0,1", "2,3", file)
     assert sorted(lines_of(duckrow.work / "out")) == ["0,1", "2,3"]
 
 
 def test_a_gpu_named_twice_has_two_jobs_at_a_time(duckrow: Duckrow) -> None:
     command = "echo $CUDA_VISIBLE_DEVICES >> out; until [ $(wc -l < out) -ge 2 ]; do sleep 0.05; done\n"
-    duckrow("run", "--gpus", "0", "0", stdin=command * 2)
-    duckrow("run", "--gpus", "0", "--jobs-per-gpu", "2", stdin=command * 2)
+    duckrow("run", "--devices", "0", "0", stdin=command * 2)
+    duckrow("run", "--devices", "0", "--jobs-per-gpu", "2", stdin=command * 2)
     assert lines_of(duckrow.work / "out") == ["0"] * 4
 
 
@@ -69,7 +69,7 @@ def test_a_line_that_is_appended_to_a_followed_file_starts_at_once(duckrow: Duck
     queue = duckrow.work / "q"
     queue.write_text("echo old >> out\n")
     tail = subprocess.Popen(["tail", "-f", "-n", "0", str(queue)], stdout=subprocess.PIPE)
-    run = duckrow.spawn("run", "--gpus", "0,1,2", stdin=tail.stdout)
+    run = duckrow.spawn("run", "--devices", "0,1,2", stdin=tail.stdout)
     try:
         until(lambda: (duckrow.home / "duckrow.db").exists(), "the run")
         until(lambda: has_open(tail.pid, queue), "tail to follow the file")
@@ -102,9 +102,9 @@ def test_a_job_can_have_several_lines(duckrow: Duckrow) -> None:
 def test_a_shared_gpu_is_never_booked_twice_by_runs_and_the_daemon(duckrow: Duckrow) -> None:
     clash = "mkdir lock.$CUDA_VISIBLE_DEVICES || echo clash >> clashes; sleep 0.01; rmdir lock.$CUDA_VISIBLE_DEVICES\n"
     file = jobs_file(duckrow, clash * 30)
-    duckrow.up("--gpus", "0,1")
+    duckrow.up("--devices", "0,1")
     duckrow("submit", "--gpus", "1", "--file", file)
-    runs = [duckrow.spawn("run", "--gpus", "0,1", file) for _ in range(2)]
+    runs = [duckrow.spawn("run", "--devices", "0,1", file) for _ in range(2)]
     assert [run.wait(DEADLINE_S) for run in runs] == [0, 0]
     duckrow("wait", "--all")
     assert duckrow.sql("SELECT count(*), outcome FROM jobs GROUP BY outcome") == [(90, "succeeded")]
@@ -113,7 +113,7 @@ def test_a_shared_gpu_is_never_booked_twice_by_runs_and_the_daemon(duckrow: Duck
 
 def test_one_command_keeps_its_input_and_returns_its_exit_code(duckrow: Duckrow) -> None:
     done = duckrow(
-        "run", "--gpus", "3", "--", "sh", "-c", "cat; echo $CUDA_VISIBLE_DEVICES; exit 7", stdin="typed\n", ok=False
+        "run", "--devices", "3", "--", "sh", "-c", "cat; echo $CUDA_VISIBLE_DEVICES; exit 7", stdin="typed\n", ok=False
     )
     assert (done.stdout, done.stderr, done.returncode) == ("typed\n3\n", "", 7)
     killed = duckrow("run", "--slots", "1", "--", "kill -9 $$", ok=False)
@@ -122,7 +122,7 @@ def test_one_command_keeps_its_input_and_returns_its_exit_code(duckrow: Duckrow)
 
 def test_one_command_waits_for_a_free_gpu(duckrow: Duckrow) -> None:
     gate = duckrow.work / "gate"
-    first = duckrow.spawn("run", "--gpus", "0", stdin=subprocess.PIPE)
+    first = duckrow.spawn("run", "--devices", "0", stdin=subprocess.PIPE)
     assert first.stdin
     first.stdin.write(f"{gated(gate)}\n".encode())
     first.stdin.close()
@@ -130,7 +130,7 @@ def test_one_command_waits_for_a_free_gpu(duckrow: Duckrow) -> None:
         lambda: duckrow.home.exists() and duckrow.sql("SELECT 1 FROM sqlite_master WHERE name = 'jobs'"), "a database"
     )
     duckrow.wait_for(1, "running")
-    second = duckrow.spawn("run", "--gpus", "0", "--", "echo ran >> out", stderr=subprocess.PIPE)
+    second = duckrow.spawn("run", "--devices", "0", "--", "echo ran >> out", stderr=subprocess.PIPE)
     assert second.stderr
     assert b"waiting for a free device" in second.stderr.readline()
     assert not (duckrow.work / "out").exists()
@@ -277,9 +277,9 @@ def test_a_named_run_is_resumed_by_its_name(duckrow: Duckrow) -> None:
 
 def test_a_resumed_run_has_the_devices_that_it_had(duckrow: Duckrow) -> None:
     file = jobs_file(duckrow, "echo $CUDA_VISIBLE_DEVICES >> out; test -e fixed\n")
-    duckrow("run", "--gpus", "5", file, ok=False)
+    duckrow("run", "--devices", "5", file, ok=False)
     duckrow("run", "--resume", file, ok=False)
-    duckrow("run", "--gpus", "6", "--resume", file, ok=False)
+    duckrow("run", "--devices", "6", "--resume", file, ok=False)
     assert lines_of(duckrow.work / "out") == ["5", "5", "6"]
 
 
@@ -323,7 +323,7 @@ def test_thousands_of_jobs_that_fail_alike_are_told_as_one_error(duckrow: Duckro
 
 def test_a_dry_run_shows_what_would_run_where_and_runs_nothing(duckrow: Duckrow) -> None:
     file = jobs_file(duckrow, "touch a\ntouch b\ntouch c\n")
-    shown = duckrow("run", "--gpus", "0,1", "--dry-run", file).stdout.split("\n")
+    shown = duckrow("run", "--devices", "0,1", "--dry-run", file).stdout.split("\n")
     assert [line.split() for line in shown[:3]] == [
         ["gpu", "0", "touch", "a"],
         ["gpu", "1", "touch", "b"],
@@ -333,7 +333,7 @@ def test_a_dry_run_shows_what_would_run_where_and_runs_nothing(duckrow: Duckrow)
 
 
 def test_the_table_at_the_end_says_what_ran_where_and_how_it_ended(duckrow: Duckrow) -> None:
-    done = duckrow("run", "--gpus", "0,1", "--table", stdin="true\nexit 2\n", ok=False)
+    done = duckrow("run", "--devices", "0,1", "--table", stdin="true\nexit 2\n", ok=False)
     header, first, second = done.stdout.strip().split("\n")
     assert header.split() == ["ID", "NAME", "STATE", "WHERE", "TIME", "EXIT", "COMMAND"]
     assert first.split()[:5] == ["1", "true", "succeeded", "gpu", "0"]
@@ -342,9 +342,9 @@ def test_the_table_at_the_end_says_what_ran_where_and_how_it_ended(duckrow: Duck
 
 def test_impossible_requests_are_refused_with_what_is_possible(duckrow: Duckrow) -> None:
     for words, sentence in (
-        (["--gpus", "0,1", "--gpus-per-job", "3"], "there are 2: 0, 1"),
-        (["--gpus", "zero"], "does not name GPUs"),
-        (["--slots", "1", "--gpus-per-job", "1"], "only 1 CPU slot"),
+        (["--devices", "0,1", "--gpus", "3"], "there are 2: 0, 1"),
+        (["--devices", "zero"], "does not name GPUs"),
+        (["--slots", "1", "--gpus", "1"], "only 1 CPU slot"),
         (["--slots", "0"], "--slots"),
         (["--timeout", "soon"], "is not a time"),
         (["nosuchfile"], "cannot be read"),
@@ -369,7 +369,7 @@ def test_the_live_view_shows_progress_in_a_terminal(duckrow: Duckrow) -> None:
     ours, theirs = pty.openpty()
     gate = duckrow.work / "gate"
     file = jobs_file(duckrow, f"true\n{gated(gate)}\n")
-    run = duckrow.spawn("run", "--gpus", "0,1", file, stderr=theirs, env={"TERM": "xterm", "NO_COLOR": ""})
+    run = duckrow.spawn("run", "--devices", "0,1", file, stderr=theirs, env={"TERM": "xterm", "NO_COLOR": ""})
     os.close(theirs)
     screen = b""
     while b"1/2" not in screen or b"1 running" not in screen:
@@ -387,11 +387,11 @@ def test_a_daemon_that_a_job_starts_is_no_part_of_that_job(duckrow: Duckrow) -> 
 
 
 def test_a_run_does_not_wait_for_jobs_that_it_has_adopted(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0")
+    duckrow.up("--devices", "0")
     job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.05; done; exit 8")
     duckrow.wait_for(job, "running")
     duckrow.kill_daemon()
-    duckrow("run", "--gpus", "1", "--", "true")
+    duckrow("run", "--devices", "1", "--", "true")
     assert duckrow.state(job) == "running"
     (duckrow.work / "gate").touch()
     duckrow.up()
@@ -414,7 +414,7 @@ def test_a_paused_run_says_so(duckrow: Duckrow) -> None:
 
 def test_cpu_slots_beside_gpus_are_used_by_a_run(duckrow: Duckrow) -> None:
     both = "echo x >> out; until [ $(wc -l < out) -ge 3 ]; do sleep 0.05; done\n"
-    duckrow("run", "--gpus", "0", "--slots", "2", stdin=both * 3)
+    duckrow("run", "--devices", "0", "--slots", "2", stdin=both * 3)
 
 
 def test_short_jobs_are_lined_up_and_still_counted_killed_and_interrupted_exactly(duckrow: Duckrow) -> None:

@@ -111,7 +111,7 @@ def test_a_file_may_say_how_to_draw(duckrow: Duckrow) -> None:
         (["f {x}", "-p", "x", "1", "-p", "x", "2"], "The parameter 'x' is given twice"),
         (["f {x}", "-p", "x", "log:1..2"], "--n-samples"),
         (["f {x}", "-p", "x", "1", "--run", "--submit"], "Either --run or --submit"),
-        (["f {x}", "-p", "x", "1", "--submit", "--gpus", "0"], "--gpus-per-job"),
+        (["f {x}", "-p", "x", "1", "--submit", "--devices", "0"], "How many each run gets is --gpus."),
         (["--from", "no.yaml"], "The file no.yaml cannot be read"),
         (["--from", "bad.txt"], "must end in .yaml"),
         (["--from", "broken.yaml"], "broken.yaml is not YAML"),

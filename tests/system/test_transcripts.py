@@ -18,13 +18,13 @@ def said(duckrow: Duckrow, *words: str) -> tuple[str, str, int]:
 def test_up_and_down(duckrow: Duckrow) -> None:
     assert said(duckrow, "down") == ("", "duckrow: the daemon is not running.\n", 0)
     devices = "over GPUs 0, 1 and 3 CPU slots"
-    assert said(duckrow, "up", "--gpus", "0,1", "--slots", "3") == (
+    assert said(duckrow, "up", "--devices", "0,1", "--slots", "3") == (
         "",
         f"duckrow: the daemon runs as process N, {devices}.\n",
         0,
     )
     assert said(duckrow, "up") == ("", "duckrow: the daemon runs already, as process N.\n", 0)
-    _, refused, code = said(duckrow, "up", "--gpus", "5")
+    _, refused, code = said(duckrow, "up", "--devices", "5")
     assert (refused, code) == (
         "duckrow: The daemon runs already, as process N. To change its devices: duckrow down first.\n",
         1,
@@ -77,7 +77,7 @@ def test_rerun(duckrow: Duckrow) -> None:
 
 
 def test_gpus_marks_what_is_drained(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0,1", "--slots", "1")
+    duckrow.up("--devices", "0,1", "--slots", "1")
     duckrow("gpus", "drain", "1")
     rows = [line.split() for line in duckrow("gpus").stdout.split("\n")[1:-1]]
     assert rows == [["0", "daemon", "free"], ["1", "daemon", "drained"], ["cpu0", "daemon", "free"]]

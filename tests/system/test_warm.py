@@ -43,7 +43,7 @@ def warm_up(duckrow: Duckrow, *words: str) -> None:
 @pytest.fixture
 def warm(duckrow: Duckrow) -> Duckrow:
     (duckrow.work / "look.py").write_text(LOOK)
-    duckrow.up("--gpus", "0")
+    duckrow.up("--devices", "0")
     warm_up(duckrow, "--preload", "colorsys")
     return duckrow
 
@@ -253,7 +253,7 @@ def test_a_daemon_that_is_killed_again_and_again_runs_each_warm_job_once(duckrow
         "time.sleep(0.01)\n"
         "sys.exit(int(sys.argv[1]) % 7)\n"
     )
-    duckrow.up("--gpus", "0,1,2")
+    duckrow.up("--devices", "0,1,2")
     warm_up(duckrow, "--preload", "colorsys")
     lines = [f"{PYTHON} once.py {number}" for number in range(jobs)]
     Path(duckrow.work / "jobs").write_text("\n".join(lines) + "\n")

@@ -25,7 +25,7 @@ def machine(duckrow: Duckrow, gpus: FakeGpus, serve: Callable[..., Server]) -> I
     gpus.add("NVIDIA H200", memory_mb=100_000, temperature=30)
     duckrow.env.update(gpus.env())
     ready, told = os.pipe()
-    words = ("up", "--foreground", "--ready-fd", str(told), "--gpus", "0,1")
+    words = ("up", "--foreground", "--ready-fd", str(told), "--devices", "0,1")
     with duckrow.spawn(*words, pass_fds=(told,), stderr=subprocess.PIPE) as daemon:
         os.close(told)
         assert os.read(ready, 5) == b"ready"

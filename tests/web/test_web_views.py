@@ -104,7 +104,7 @@ def test_devices_tell_what_runs_on_them(queue: Server, duckrow: Duckrow) -> None
 
 
 def test_a_gpu_is_drained_given_out_again_added_and_removed(server: Server, duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0,1")
+    duckrow.up("--devices", "0,1")
     assert server.post("/devices/1/drain")["sentence"] == "GPU 1: it gets no new job."
     until(lambda: {d["name"]: d["state"] for d in server.get("/devices")["items"]}.get("1") == "draining", "the drain")
     server.post("/devices/1/undrain")

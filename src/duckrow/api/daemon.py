@@ -41,12 +41,18 @@ def ensure_daemon(folder: Folder, database: Database, dispatch: bool = True) -> 
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env={**os.environ, "DUCKROW_HOME": folder.root},
+        env=_for_a_daemon(folder),
     )
     if started.returncode != 0:
         said = started.stderr.decode(errors="replace").strip().removeprefix("duckrow: ")
         raise DuckrowError(f"The daemon could not be started: {said} Nothing was added to the queue.")
     return True
+
+
+def _for_a_daemon(folder: Folder) -> dict[str, str]:
+    """Which GPUs a program may see says nothing of those that the daemon it happens to start gives out."""
+    kept = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+    return {**kept, "DUCKROW_HOME": folder.root}
 
 
 def _signal(row: HostRow, number: int) -> None:

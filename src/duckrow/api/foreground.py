@@ -38,7 +38,7 @@ def run_jobs(
     program is killed, the run goes on.
     """
     reading, writing = os.pipe()
-    devices = [f"--gpus={token}" for token in gpus]
+    devices = [f"--devices={token}" for token in gpus]
     command = module_command("duckrow", "run", "--format=json", f"--events=/dev/fd/{writing}", *devices, *options)
     with open(reading, encoding="utf-8") as events, _signals_passed_on() as pass_on:
         try:

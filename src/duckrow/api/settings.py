@@ -11,7 +11,7 @@ from duckrow.api.job_values import parse_notice
 from duckrow.api.settings_files import PREFIX, bytes_of, project_file, user_file
 from duckrow.core.errors import UsageError
 from duckrow.core.job import check_name
-from duckrow.core.settings import DEFAULTS, PROJECTS, SECTIONS, SETTINGS, Layer, Value, merge, settings_of
+from duckrow.core.settings import DEFAULTS, PROJECTS, RENAMED, SECTIONS, SETTINGS, Layer, Value, merge, settings_of
 from duckrow.core.slurm_request import KEYS as SLURM_KEYS
 from duckrow.core.slurm_request import read_value
 
@@ -209,6 +209,8 @@ def _no_section(word: str, above: str = "") -> str:
 
 
 def _no_key(section: str, key: str, above: str = "") -> str:
+    if (section, key) in RENAMED:
+        return f"'{key}' in [{above}{section}] is now called '{RENAMED[section, key]}'. Change that line."
     near = _nearest(key, settings_of(section))
     homes = [f"[{above}{setting.section}]" for setting in SETTINGS if setting.key == key]
     if near:

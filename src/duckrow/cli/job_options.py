@@ -11,7 +11,6 @@ import click
 
 from duckrow.api.job_values import existing_folder, find_shell, parse_notice
 from duckrow.core.errors import DuckrowError, UsageError
-from duckrow.core.inventory import looks_like_devices
 from duckrow.core.job import DEFAULT_PRIORITY, JobSpec, parse_modules
 from duckrow.core.machine import DISPLAYS, Policy, parse_names
 from duckrow.core.needs import NO_NEEDS, Needs
@@ -225,8 +224,8 @@ _SETTING_OF = {"notice": "signal"}
 
 def fill_devices(section: str, values: dict[str, Any], settings: Settings) -> None:
     """Devices that were not given are as the settings of `run` or `daemon` say."""
-    if not values["gpus"] and values["slots"] is None:
-        values["gpus"] = tuple(settings[f"{section}.gpus"] or ())
+    if not values["devices"] and values["slots"] is None:
+        values["devices"] = tuple(settings[f"{section}.devices"] or ())
         values["slots"] = settings[f"{section}.slots"]
     if values["ignore_processes"] is None:
         values["ignore_processes"] = settings[f"{section}.ignore_processes"]
@@ -236,36 +235,7 @@ def fill_devices(section: str, values: dict[str, Any], settings: Settings) -> No
         values["share_gpus"] = settings[f"{section}.share_gpus"]
 
 
-class DeviceCommand(click.Command):
-    """A verb whose `--gpus` takes all the following words that look like devices: `--gpus 0 1 2 file`.
-
-    What follows `--` is kept apart as `ctx.meta["duckrow.command"]`.
-    """
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if "--" in args:
-            at = args.index("--")
-            ctx.meta["duckrow.command"] = args[at + 1 :]
-            args = args[:at]
-        return super().parse_args(ctx, fold_devices(args))
-
-
-def fold_devices(args: list[str]) -> list[str]:
-    """Give each device of `--gpus 0 1 2` a `--gpus` of its own."""
-    folded: list[str] = []
-    rest = list(args)
-    while rest:
-        word = rest.pop(0)
-        folded.append(word)
-        if word == "--gpus" and rest:
-            folded.append(rest.pop(0))
-        if word == "--gpus" or word.startswith("--gpus="):
-            while rest and looks_like_devices(rest[0]):
-                folded += ["--gpus", rest.pop(0)]
-    return folded
-
-
-GPUS_HELP = "Devices: 0,1,2 (a job each), '0,1 2,3' or 0+1 (pairs), 0 0 (two jobs on one), all."
+DEVICES_HELP = "Which GPUs: 0,1 or 0-3 (a job each), 0+1 2+3 (pairs), 0 0 (two jobs on one), 0:24G (its size), all."
 
 
 def device_options(function: Function) -> Function:
@@ -318,7 +288,7 @@ _DEVICE_OPTIONS = [
         metavar="NAMES",
         help="Programs that do not count as somebody: Xorg,gnome-shell.  [default: those of desktops]",
     ),
-    click.option("--gpus", multiple=True, help=GPUS_HELP),
+    click.option("--devices", multiple=True, help=DEVICES_HELP),
     click.option("--slots", type=click.IntRange(1), help="So many CPU slots, for machines without a GPU."),
     click.option("--jobs-per-gpu", type=click.IntRange(1), help="How many jobs may share a GPU.  [default: 1]"),
 ]

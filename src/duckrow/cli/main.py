@@ -161,7 +161,7 @@ def cli(ctx: click.Context) -> None:
     """duckrow gets your GPU jobs in a row.
 
     \b
-    duckrow run --gpus 0,1 commands.txt     run a list of commands, one per GPU at a time
+    duckrow run --devices 0,1 commands.txt  run a list of commands, one per GPU at a time
     duckrow submit -- python train.py       add a job to the queue and go home
     duckrow ls                              see how it goes
     """

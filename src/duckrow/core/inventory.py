@@ -1,4 +1,4 @@
-"""The devices that a host may give out: seats, how they are written (`--gpus`), and what of them is booked."""
+"""The devices that a host may give out: seats, how they are written (`--devices`), and what of them is booked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ WHOLE = 1_000_000
 
 CPU = "cpu"
 
-_ONE_DEVICE = r"(?:[0-9]+|(?:GPU|MIG)-[\w./-]+)(?::\d+(?:\.\d+)?[kKmMgGtT]?(?:i?[bB])?)?"
+_MOST_IN_RANGE = 1024
+
+_ONE_DEVICE = r"(?:[0-9]+(?:-[0-9]+)?|(?:GPU|MIG)-[\w./-]+)(?::\d+(?:\.\d+)?[kKmMgGtT]?(?:i?[bB])?)?"
+_RANGE = re.compile(r"(?<![\w./-])([0-9]+)-([0-9]+)(:[^,+]+)?(?![\w./-])")
 _DEVICE_TOKEN = rf"(?:all|{_ONE_DEVICE}(?:[,+]{_ONE_DEVICE})*)?"
 
 
@@ -39,8 +42,40 @@ class Seat(NamedTuple):
 
 
 def looks_like_devices(token: str) -> bool:
-    """Whether a word on the command line goes on with the list of devices of `--gpus`."""
+    """Whether a word on the command line goes on with the list of devices of `--devices`."""
     return re.fullmatch(_DEVICE_TOKEN, token) is not None
+
+
+def names_one_gpu(token: str) -> bool:
+    return re.fullmatch(r"[0-9]+|(?:GPU|MIG)-[\w./-]+", token) is not None
+
+
+def expand_ranges(token: str) -> str:
+    """`0-2` is `0,1,2`; within a group (`0-2+5`) it is part of it."""
+    between = "+" if "+" in token else ","
+
+    def expanded(match: re.Match[str]) -> str:
+        first, last, size = int(match[1]), int(match[2]), match[3] or ""
+        if last < first or last - first >= _MOST_IN_RANGE:
+            raise UsageError(f"--devices {match[0]} is no range of GPUs. Write 0-3 for 0,1,2,3.")
+        return between.join(f"{number}{size}" for number in range(first, last + 1))
+
+    return _RANGE.sub(expanded, token)
+
+
+def as_ranges(names: Sequence[str]) -> str:
+    """`0-3,7`: the other way round, for people."""
+    words: list[str] = []
+    run: list[int] = []
+    for name in [*names, ""]:
+        if name.isdecimal() and run and int(name) == run[-1] + 1:
+            run.append(int(name))
+            continue
+        if run:
+            words.append(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]))
+        run = [int(name)] if name.isdecimal() else []
+        words += [name] if name and not run else []
+    return ",".join(words)
 
 
 def split_sizes(tokens: Sequence[str]) -> tuple[list[str], dict[str, int]]:
@@ -52,16 +87,17 @@ def split_sizes(tokens: Sequence[str]) -> tuple[list[str], dict[str, int]]:
         if size:
             mb = parse_size_mb(size)
             if mb < 1:
-                raise UsageError(f"--gpus {match[0]} names a GPU without memory. Write 0:24G.")
+                raise UsageError(f"--devices {match[0]} names a GPU without memory. Write 0:24G.")
             if sizes.setdefault(device, mb) != mb:
                 raise UsageError(f"GPU {device} was given two sizes. Name it once, as in {device}:24G.")
         return device
 
-    return [re.sub(_ONE_DEVICE, without_size, token) if ":" in token else token for token in tokens], sizes
+    listed = [expand_ranges(token) for token in tokens]
+    return [re.sub(_ONE_DEVICE, without_size, token) if ":" in token else token for token in listed], sizes
 
 
 def parse_gpus(tokens: Sequence[str], jobs_per_gpu: int = 1, all_gpus: Sequence[str] = ()) -> list[Seat]:
-    """The seats that `--gpus TOKENS` names.
+    """The seats that `--devices TOKENS` names.
 
     One token is split on commas: `0,1,2` is three seats. Of two or more tokens each is a seat: `0,1 2,3` is two
     seats of two GPUs. `0+1` is always one seat of both. A device that is named twice is shared by two jobs; an
@@ -72,22 +108,23 @@ def parse_gpus(tokens: Sequence[str], jobs_per_gpu: int = 1, all_gpus: Sequence[
     for token in tokens:
         if not looks_like_devices(token):
             raise UsageError(
-                f"'{token}' does not name GPUs. Write --gpus 0,1,2 (one job each), --gpus 0+1 (one job on both) "
-                "or --gpus all."
+                f"'{token}' does not name GPUs. Write --devices 0,1,2 (one job each), --devices 0+1 (one job on both) "
+                "or --devices all."
             )
+    tokens = [expand_ranges(token) for token in tokens]
     if len(tokens) == 1 and tokens[0] == "all":
         if not all_gpus:
-            raise UsageError("--gpus all: no GPU was found on this machine. Use --slots N to run on CPU slots.")
+            raise UsageError("--devices all: no GPU was found on this machine. Use --slots N to run on CPU slots.")
         groups = [[gpu] for gpu in all_gpus]
     elif "all" in tokens:
-        raise UsageError("--gpus all stands alone: it already names every GPU.")
+        raise UsageError("--devices all stands alone: it already names every GPU.")
     elif len(tokens) == 1:
         groups = [part.split("+") if part else [] for part in tokens[0].split(",")]
     else:
         groups = [re.split("[,+]", token) if token else [] for token in tokens]
     for group in groups:
         if len(set(group)) != len(group):
-            raise UsageError(f"--gpus {'+'.join(group)} names a GPU twice for one job.")
+            raise UsageError(f"--devices {'+'.join(group)} names a GPU twice for one job.")
     return _seats_of(groups * jobs_per_gpu)
 
 

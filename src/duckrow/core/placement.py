@@ -187,7 +187,7 @@ def _too_little_memory(ask: Ask, names: Sequence[str], machine: Machine) -> str:
     sizes = {name: machine.total_mb[name] for name in names if name in machine.total_mb}
     if not sizes:
         return (
-            f"How much memory GPU {names[0]} has is not known here. Say it: --gpus "
+            f"How much memory GPU {names[0]} has is not known here. Say it: --devices "
             f"{','.join(f'{name}:24G' for name in names)}."
         )
     if ask.total_mb is not None:
@@ -214,11 +214,9 @@ def _too_few(gpus: int | None, seats: Sequence[Seat], names: Sequence[str]) -> s
     cpu_slots = sum(seat.is_cpu for seat in seats)
     asked = plural(gpus or 0, "GPU")
     if gpus == 0:
-        return (
-            f"It asks for no GPU, and there is no CPU slot beside the {plural(len(names), 'GPU')}. Leave --gpus away."
-        )
+        return f"It asks for no GPU, and there is no CPU slot beside the {plural(len(names), 'GPU')}. Leave --cpu out."
     if not names:
-        return f"It asks for {asked}, and there is none here, only {plural(cpu_slots, 'CPU slot')}. Leave --gpus away."
+        return f"It asks for {asked}, and there is none here, only {plural(cpu_slots, 'CPU slot')}. Leave --gpus out."
     sizes = sorted({seat.gpu_count for seat in seats if not seat.is_cpu})
     if max(sizes) > 1:
         groups = " ".join("+".join(seat.devices) for seat in seats if not seat.is_cpu)

@@ -98,7 +98,7 @@ def _amount(parse: Callable[[str], Any], optional: bool) -> Callable[[Any], Any]
 
 
 def _devices(written: Any) -> list[str]:
-    """The words of `--gpus`: "0,1", "0 0 1 1", "all"."""
+    """The words of `--devices`: "0,1", "0 0 1 1", "all"."""
     words = str(written).split() if isinstance(written, str | int) and not isinstance(written, bool) else []
     if not words or not all(looks_like_devices(word) for word in words):
         raise UsageError('does not name GPUs (write "0,1", "0+1 2+3" or "all")')
@@ -117,7 +117,7 @@ def _choice(*choices: str) -> Callable[[Any], str]:
 _TIME = _amount(parse_duration_s, optional=False)
 _LIMIT = _amount(parse_duration_s, optional=True)
 _SIZE = _amount(parse_size_bytes, optional=True)
-_GPUS = ("devices", _devices, None)
+_DEVICES = ("devices", _devices, None)
 _SLOTS = ("number", _whole(1), None)
 _SHARES = ("number", _whole(1), 1)
 _IGNORED = ("names", _names, None)
@@ -136,14 +136,14 @@ SETTINGS = (
     Setting("job", "grace", "time", _TIME, "10s", "Time between SIGTERM and SIGKILL."),
     Setting("job", "shell", "path", _text, DEFAULT_SHELL, "Shell that runs the command."),
     Setting("job", "max_log", "size", _SIZE, None, "Keep only the beginning and the end of a longer log; or none."),
-    Setting("run", "gpus", *_GPUS, 'Devices of `duckrow run`: "0,1", "0+1 2+3", "all".'),
+    Setting("run", "devices", *_DEVICES, 'Devices of `duckrow run`: "0,1", "0-3", "0+1 2+3", "all".'),
     Setting("run", "slots", *_SLOTS, "CPU slots of `duckrow run`."),
     Setting("run", "jobs_per_gpu", *_SHARES, "How many jobs of `duckrow run` may share a GPU."),
     Setting("run", "ignore_processes", *_IGNORED, "Programs on GPUs that do not count as somebody who uses them."),
     Setting("run", "share_gpus", *_SHARING, "`duckrow run` starts jobs beside other people's processes."),
     Setting("run", "follow", "true or false", _yes_or_no, False, "`duckrow run` prints all output as it comes."),
     Setting("run", "max_failures", "number", _whole(1), None, "`duckrow run` starts nothing more after so many."),
-    Setting("daemon", "gpus", *_GPUS, "Devices of the daemon, unless `duckrow up` was told others."),
+    Setting("daemon", "devices", *_DEVICES, "Devices of the daemon, unless `duckrow up` was told others."),
     Setting("daemon", "slots", *_SLOTS, "CPU slots of the daemon, likewise."),
     Setting("daemon", "jobs_per_gpu", *_SHARES, "How many jobs of the daemon may share a GPU, likewise."),
     Setting("daemon", "ignore_processes", *_IGNORED, "The same for the daemon."),
@@ -153,6 +153,7 @@ SETTINGS = (
     ),
     Setting("ui", "color", "word", _choice("auto", "always", "never"), "auto", "Colours: auto, always, never."),
 )
+RENAMED = {("run", "gpus"): "devices", ("daemon", "gpus"): "devices"}
 SECTIONS = tuple(dict.fromkeys(setting.section for setting in SETTINGS))
 
 

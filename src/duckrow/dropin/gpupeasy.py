@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.program == "gui":
         return become(module_command("duckrow", "web", "--port", str(given.port)))
-    devices = [f"--gpus={token}" for token in given.gpus or []]
+    devices = [f"--devices={token}" for token in given.gpus or []]
     # GPUPeasy never looked at who else uses a GPU.
     as_it_was = {"DUCKROW__DAEMON__SHARE_GPUS": "true", **os.environ}
     started = subprocess.run(module_command("duckrow", "up", *(devices or ["--quiet"])), env=as_it_was)

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="One word is split at commas: 0,1,2. Of several each is a slot: 0,1 2,3 are two pairs; '' is a CPU slot.",
     )
     tokens = [token.replace(" ", "") for token in parser.parse_args(arguments).gpus]
-    devices = [f"--gpus={token}" for token in tokens]
+    devices = [f"--devices={token}" for token in tokens]
     return become(module_command("duckrow", "run", *_AS_IT_WAS, "--announce", _ANNOUNCEMENT, *devices))
 
 

@@ -35,7 +35,7 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool, 
     database = Database(folder)
     choice = remembered(database, choice)
     offer = offer_of(
-        choice.gpus or None,
+        choice.devices or None,
         choice.slots,
         choice.jobs_per_gpu,
         with_cpu_slots=True,

@@ -15,7 +15,7 @@ _KEY = "daemon devices"
 
 @dataclass(slots=True)
 class DeviceChoice:
-    gpus: list[str]
+    devices: list[str]
     slots: int | None
     jobs_per_gpu: int
     by_default: bool = False  # the settings chose: holds only where nothing is remembered, and is not remembered
@@ -32,7 +32,7 @@ class DeviceChoice:
     def is_explicit(self) -> bool:
         if self.by_default:
             return False
-        return bool(self.gpus) or self.slots is not None or self.jobs_per_gpu != 1 or self.policy != Policy()
+        return bool(self.devices) or self.slots is not None or self.jobs_per_gpu != 1 or self.policy != Policy()
 
     @property
     def policy(self) -> Policy:
@@ -60,7 +60,7 @@ class DeviceChoice:
         words += ["--mps", self.mps] if self.mps != "auto" else []
         words += ["--ignore-processes", self.ignore] if self.ignore is not None else []
         words += ["--share-gpus"] if self.share_gpus else []
-        return words + [word for gpu in self.gpus for word in ("--gpus", gpu)]
+        return words + [word for device in self.devices for word in ("--devices", device)]
 
 
 def choice_of(seats: Sequence[Seat]) -> DeviceChoice:
@@ -86,4 +86,8 @@ def remembered(database: Database, choice: DeviceChoice) -> DeviceChoice:
     if choice.is_explicit:
         return choice
     kept = database.one("SELECT value FROM meta WHERE key = ?", (_KEY,))
-    return DeviceChoice(**json.loads(kept)) if kept else choice
+    if not kept:
+        return choice
+    known = json.loads(kept)
+    known["devices"] = known.pop("gpus", known.get("devices"))  # what they were called before
+    return DeviceChoice(**known)

@@ -47,7 +47,7 @@ def seats_of(gpus: list[str], slots: int) -> list[str]:
     """Options of `duckrow run`: 2 slots over 4 GPUs have two each; of 4 slots over 2 GPUs, two share each."""
     if not gpus:
         return [f"--slots={slots}"]
-    return [f"--gpus={'+'.join(share_of(gpus, slot, slots))}" for slot in range(slots)]
+    return [f"--devices={'+'.join(share_of(gpus, slot, slots))}" for slot in range(slots)]
 
 
 def _gpus_here(client: Client) -> list[str]:

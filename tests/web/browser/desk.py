@@ -89,7 +89,7 @@ class Desk:
     @contextmanager
     def _daemon(self) -> Iterator[None]:
         ready, told = os.pipe()
-        words = ("up", "--foreground", "--ready-fd", str(told), "--gpus", "0,1", "--slots", "4")
+        words = ("up", "--foreground", "--ready-fd", str(told), "--devices", "0,1", "--slots", "4")
         with self.duckrow.spawn(*words, pass_fds=(told,), stderr=subprocess.DEVNULL) as daemon:
             os.close(told)
             try:

@@ -29,7 +29,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     lines = [f"echo {'early' if n < SOME else 'late'}-{n:06d}" for n in range(MANY)]
     (desk.duckrow.work / "commands.txt").write_text("\n".join(lines))
     with desk.open():
-        desk.duckrow("submit", "--begin", "tomorrow", "--gpus", "0", "--file", "commands.txt")
+        desk.duckrow("submit", "--begin", "tomorrow", "--cpu", "--file", "commands.txt")
         yield desk
     desk.duckrow.kill_everything()
 

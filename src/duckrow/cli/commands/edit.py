@@ -9,6 +9,7 @@ import click
 from duckrow.api.control import Control, edit_in_editor
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
+from duckrow.cli.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.job_options import SIZE, TIME
 from duckrow.core.errors import EXIT_OK, UsageError
 
@@ -19,7 +20,7 @@ from duckrow.core.errors import EXIT_OK, UsageError
 @click.option("--cwd", help="Folder to run in.")
 @click.option("--name", "-n", help="What to call it.")
 @click.option("--project", "-p", help="The project it belongs to.")
-@click.option("--gpus", type=click.IntRange(0), help="How many GPUs.")
+@gpu_count_options("it gets")
 @click.option("--retries", type=click.IntRange(0), help="How often to try again.")
 @click.option("--requeue-lost/--no-requeue-lost", default=None, help="Whether to queue it again if it is lost.")
 @click.option("--timeout", "timeout_s", type=TIME, help="Time limit.")
@@ -38,6 +39,7 @@ def command(word: str, command_: str | None, **values: Any) -> int:
     ids = control.client.select([word])
     if len(ids) != 1:
         raise UsageError(f"'{word}' names {len(ids)} jobs; one can be edited at a time.")
+    values["gpus"] = gpu_count(values)
     changes = {key: value for key, value in {"command": command_, **values}.items() if value is not None}
     if not changes:
         changes = _edited(control.spec_of(ids[0]))

@@ -14,7 +14,7 @@ from duckrow.cli.console import print_json, say, terminal_height
 from duckrow.cli.gpu_table import gpu_lines
 from duckrow.cli.job_options import TIME
 from duckrow.core.errors import EXIT_OK, UsageError
-from duckrow.core.inventory import looks_like_devices
+from duckrow.core.inventory import names_one_gpu
 
 _WATCH_S = "1"
 _NO_DAEMON = "duckrow: the daemon is not running; `duckrow up` starts it."
@@ -76,7 +76,7 @@ def _changer(wish: str, help_text: str) -> None:
     @click.argument("devices", nargs=-1, required=True)
     def change(devices: tuple[str, ...]) -> int:
         for device in devices:
-            if not looks_like_devices(device) or device in ("", "all") or "," in device or "+" in device:
+            if not names_one_gpu(device):
                 raise UsageError(f"'{device}' does not name a GPU. Write its number or its UUID.")
         control = Control()
         for device in devices:

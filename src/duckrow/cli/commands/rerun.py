@@ -12,6 +12,7 @@ from duckrow.api.listing import Filter, matching_ids
 from duckrow.api.sweep_list import find_sweep
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import clean, say
+from duckrow.cli.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.job_options import TIME
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.lifecycle import Outcome, State
@@ -30,7 +31,7 @@ _NAMED = 10  # jobs that are listed
 @click.option("--since", type=TIME, help="With --failed: only those that were added within this time (2h, 1d).")
 @click.option("--dry-run", is_flag=True, help="Only say which jobs would run again.")
 @click.option("--command", "command_", help="Run this instead.")
-@click.option("--gpus", type=click.IntRange(0), help="With so many GPUs.")
+@gpu_count_options("it gets")
 @click.option("--timeout", "timeout_s", type=TIME, help="With this time limit.")
 @click.option("--retries", type=click.IntRange(0), help="With so many retries.")
 @click.option("--priority", type=int, help="With this priority.")
@@ -47,6 +48,7 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
     duckrow rerun --failed --project thesis --since 1d --dry-run
     """
     among = {name: values.pop(name) for name in ("sweep", "project", "since")}
+    values["gpus"] = gpu_count(values)
     changes = {key: value for key, value in {"command": command_, **values}.items() if value is not None}
     if bool(words) == failed:
         raise UsageError("Say which jobs to run again: ids, names or --failed.")

@@ -16,8 +16,8 @@ from duckrow.api.environment import inherited_environment
 from duckrow.api.settings import Settings
 from duckrow.cli.command_words import command_of
 from duckrow.cli.console import clean, say
+from duckrow.cli.gpu_options import DeviceCommand, gpu_count, gpu_count_options
 from duckrow.cli.job_options import (
-    DeviceCommand,
     JobOptions,
     device_options,
     fill_devices,
@@ -30,7 +30,7 @@ from duckrow.cli.run_view import FollowView, LiveView, RunView
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
 from duckrow.core.commands import CommandReader, program_in_place_of_list
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
-from duckrow.core.inventory import Ledger, book, describe_devices
+from duckrow.core.inventory import Ledger, as_ranges, book, describe_devices
 from duckrow.core.job import JobSpec, shorten
 from duckrow.core.needs import ask_of, check_needs
 from duckrow.core.placement import place, refusal
@@ -57,7 +57,7 @@ class RunCommand(DeviceCommand):
 @click.command(cls=RunCommand, short_help="Run commands from a file or a pipe.")
 @click.argument("file", required=False)
 @device_options
-@click.option("--gpus-per-job", type=click.IntRange(1), help="How many GPUs each job gets.")
+@gpu_count_options()
 @click.option("--delimiter", help="Jobs of several lines: a line that is just this ends a job.")
 @click.option(
     "--format",
@@ -88,10 +88,12 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     """Run commands from FILE or from a pipe, one a line, over GPUs or CPU slots.
 
     \b
-    duckrow run --gpus 0,1 commands.txt             one job per GPU at a time
+    duckrow run commands.txt                        over all GPUs, one job on each at a time
+    duckrow run --devices 0,1 commands.txt          over these GPUs
+    duckrow run --gpus 2 commands.txt               each job gets two GPUs
     cat commands.txt | duckrow run --slots 4        four at a time, without GPUs
-    duckrow run --gpus 0+1 2+3 commands.txt         each job gets a pair of GPUs
-    tail -f -n 0 q | duckrow run --gpus 0,1,2       a queue: lines start as they are appended
+    duckrow run --devices 0+1 2+3 commands.txt      each job gets one of these pairs
+    tail -f -n 0 q | duckrow run --devices 0-2      a queue: lines start as they are appended
     duckrow run -- python train.py                  wait for a free GPU, then run this here
     duckrow run --resume commands.txt               go on where an interrupted run stopped
     duckrow run --on slurm --gres gpu:4 --time 2h commands.txt    in SLURM jobs that take runs as they can
@@ -103,6 +105,7 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     succeeded, 1 if any failed, 2 for wrong usage, 130 if interrupted.
     """
     _refuse_program(file, values)
+    values["gpu_count"] = gpu_count(values)
     options = take_job_options(values)
     on, asked = take_slurm_options(values)
     if on is not None:
@@ -112,7 +115,7 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     if here is not None:
         if values["announce"] or values["events"]:
             raise UsageError("--announce and --events are for a list of jobs; one command behind -- has the terminal.")
-        return _run_here(here, file, offer, values["gpus_per_job"], options)
+        return _run_here(here, file, offer, values["gpu_count"], options)
     if values["dry_run"]:
         return _dry_run(file, offer, values, options)
     if values["resumed"] == LAST and file not in (None, "-") and not os.path.exists(str(file)):
@@ -125,7 +128,7 @@ def check_devices(values: dict[str, Any], options: JobOptions) -> Offer:
     typed = values["jobs_per_gpu"]
     _fill_from_settings(values)
     offer = offer_of(
-        values["gpus"] or None,
+        values["devices"] or None,
         values["slots"],
         typed if options.by_memory else values["jobs_per_gpu"],
         with_cpu_slots=False,
@@ -134,8 +137,8 @@ def check_devices(values: dict[str, Any], options: JobOptions) -> Offer:
         ask_sizes=values.get("form") == "json",  # a line may ask for memory
     )
     needs = replace(options, memory_params=None).needs(os.getcwd(), "job")._replace(recipe="")
-    check_needs(needs, values["gpus_per_job"])
-    why_not = refusal(ask_of(values["gpus_per_job"], needs.as_text()), offer.seats, offer.machine)
+    check_needs(needs, values["gpu_count"])
+    why_not = refusal(ask_of(values["gpu_count"], needs.as_text()), offer.seats, offer.machine)
     if why_not:
         raise UsageError(f"No job could ever start. {why_not}")
     return offer
@@ -144,7 +147,7 @@ def check_devices(values: dict[str, Any], options: JobOptions) -> Offer:
 def _fill_from_settings(values: dict[str, Any]) -> None:
     """Devices that the settings name do not count as chosen: a resumed run then keeps those that it had."""
     settings = Settings()
-    values["seats_chosen"] = bool(values["gpus"]) or values["slots"] is not None
+    values["seats_chosen"] = bool(values["devices"]) or values["slots"] is not None
     fill_devices("run", values, settings)
     for name in ("follow", "max_failures"):
         values[name] = settings[f"run.{name}"] if values[name] is None else values[name]
@@ -166,6 +169,7 @@ def _refuse_program(file: str | None, values: dict[str, Any]) -> None:
 
 
 def _run_list(file: str | None, offer: Offer, values: dict[str, Any], options: JobOptions) -> int:
+    _say_what_each_gets(offer, values, options)
     view = make_view(values)
     watchers: list[Observer] = [view]
     if values["announce"]:
@@ -199,6 +203,25 @@ def _run_list(file: str | None, offer: Offer, values: dict[str, Any], options: J
     return _see_through(
         run, view, values["table"], "" if values["once"] else _again(run, values["form"]), values["once"]
     )
+
+
+def _say_what_each_gets(offer: Offer, values: dict[str, Any], options: JobOptions) -> None:
+    """How many GPUs each job gets, and out of which: before anything runs, so that a wrong number is seen."""
+    seats = [seat for seat in offer.seats if not seat.is_cpu]
+    if not seats or values["passthrough"] or values["form"] == "json":
+        return
+    gpus = list(dict.fromkeys(device for seat in seats for device in seat.devices))
+    sizes = sorted({seat.gpu_count for seat in seats}) if values["gpu_count"] is None else [values["gpu_count"]]
+    each = f"{' or '.join(map(str, sizes))} {'GPU' if sizes == [1] else 'GPUs'}"
+    if options.by_memory:
+        each = f"part of {'a GPU' if sizes == [1] else each}, by memory"
+    limit = " (CUDA_VISIBLE_DEVICES)" if _is_limited(values) else ""
+    say(f"duckrow: each job: {'a CPU slot' if sizes == [0] else each}, out of {as_ranges(gpus)}{limit}.")
+
+
+def _is_limited(values: dict[str, Any]) -> bool:
+    """Whether the user's own choice for all programs is what decides."""
+    return "CUDA_VISIBLE_DEVICES" in os.environ and not values["devices"]
 
 
 def _again(run: Run, form: str) -> str:
@@ -235,8 +258,8 @@ def _spec_of(line: str, values: dict[str, Any], options: JobOptions, offer: Offe
         from duckrow.cli.json_jobs import spec_of_line
 
         devices = () if offer is None else (offer.seats, offer.machine)
-        return spec_of_line(line, options, values["gpus_per_job"], *devices)
-    return options.spec(line, values["gpus_per_job"])
+        return spec_of_line(line, options, values["gpu_count"], *devices)
+    return options.spec(line, values["gpu_count"])
 
 
 def make_view(values: dict[str, Any]) -> RunView:

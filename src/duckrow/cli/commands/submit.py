@@ -15,6 +15,7 @@ import click
 from duckrow.api.client import Client
 from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say, tell
+from duckrow.cli.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.job_options import job_options, take_job_options
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
 from duckrow.core.array import Array, parse_array
@@ -70,9 +71,7 @@ def _script_text(words: list[str], file: str | None) -> str:
 @click.argument("words", nargs=-1, metavar="[--] COMMAND...")
 @click.option("--file", "-F", help="Add each line of this file as a job (- for standard input).")
 @click.option("--delimiter", help="With --file: a line that is just this ends a job of several lines.")
-@click.option(
-    "--gpus", type=click.IntRange(0), help="How many GPUs each job gets; 0 for a CPU slot.  [default: one device]"
-)
+@gpu_count_options()
 @click.option("--outfile", "-o", type=click.Path(), help="Write the output there instead of the job's own log.")
 @click.option(
     "--after",
@@ -117,11 +116,11 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
         raise UsageError("--if-broken says what happens if a job before this one ends in the wrong way: --after 12.")
     if values["delimiter"] is not None and file is None:
         raise UsageError("--delimiter is for a file of several jobs: duckrow submit --file jobs.txt --delimiter %%")
+    gpus = gpu_count(values)
     options = take_job_options(values)
     on, asked = take_slurm_options(values)
     specs = [
-        options.spec(text, values["gpus"], values["outfile"])
-        for text in _commands(ctx, list(words), file, values["delimiter"])
+        options.spec(text, gpus, values["outfile"]) for text in _commands(ctx, list(words), file, values["delimiter"])
     ]
     for spec in specs:
         spec.held = values["hold"]

@@ -18,7 +18,8 @@ from duckrow.api.sweep_list import handle_of
 from duckrow.api.sweeps import DEFAULT_ROOT, SweepRow, Sweeps, Todo, parameters_of
 from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say
-from duckrow.cli.job_options import DeviceCommand, JobOptions, device_options, run_options, take_job_options
+from duckrow.cli.gpu_options import DeviceCommand, gpu_count, gpu_count_options
+from duckrow.cli.job_options import JobOptions, device_options, run_options, take_job_options
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
 from duckrow.cli.slurm_sweep import read_cluster, watch_sweep
 from duckrow.core.errors import EXIT_OK, UsageError
@@ -90,7 +91,7 @@ def _is_option(word: str) -> bool:
 @click.option("--snapshot", is_flag=True, help="Copy the code first: later edits do not change what waits.")
 @device_options
 @slurm_options
-@click.option("--gpus-per-job", type=click.IntRange(1), help="How many GPUs each run gets.")
+@gpu_count_options("each run gets")
 @click.option("--follow/--no-follow", "-f", default=None, help="With --run: print all output.")
 @click.option("--max-failures", type=click.IntRange(1), help="With --run: start nothing more after so many failures.")
 @click.option("--table/--no-table", default=None, help="With --run: a table of all jobs at the end.")
@@ -102,10 +103,10 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
 
     \b
     duckrow sweep 'python train.py --lr {lr} --seed {seed}' -p lr 0.1 0.01 -p seed 0..4
-    duckrow sweep ... --run --gpus 0,1               run them here, one per GPU at a time
+    duckrow sweep ... --run --devices 0,1            run them here, one per GPU at a time
     duckrow sweep ... --submit                       queue them as one sweep
     duckrow sweep ... --submit --on slurm --gres gpu:4 --time 2h      as runs of SLURM jobs
-    duckrow sweep ... | duckrow run --gpus 0,1       or pipe them to whatever runs commands
+    duckrow sweep ... | duckrow run --devices 0,1    or pipe them to whatever runs commands
     duckrow sweep 'train --lr {lr}' -p lr log:1e-5..1e-1 --n-samples 20 --run
     duckrow sweep --from sweep.yaml --submit         grids, command and mode from a file
     duckrow sweep --resume                           what is missing or failed of the last one
@@ -114,13 +115,12 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
     folder of its own, named by its parameters, with its log, parameters, metrics and code version in it;
     `duckrow results` is the table of them all. Values are quoted for the shell.
     """
+    values["gpu_count"] = gpu_count(values)
     values.update(pattern=pattern, command_words=ctx.meta.get("duckrow.command"), grids=ctx.meta["duckrow.grids"])
     if values["here"] and values["queue"]:
         raise UsageError("Either --run or --submit, not both.")
-    if values["queue"] and (values["gpus"] or values["slots"]):
-        raise UsageError(
-            "--submit uses the GPUs of the daemon (`duckrow gpus`). How many each run gets is --gpus-per-job."
-        )
+    if values["queue"] and (values["devices"] or values["slots"]):
+        raise UsageError("--submit uses the GPUs of the daemon (`duckrow gpus`). How many each run gets is --gpus.")
     on, asked = take_slurm_options(values)
     cluster = read_cluster(on, asked, values)
     wish = None if _continues_last(values) else _wish(values)
@@ -285,6 +285,6 @@ def _prepare(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, v
 
     def make_spec(point: Point, _folder: str) -> JobSpec:
         command = render(sweep.pattern, point)
-        return options.spec(command, values["gpus_per_job"], pattern=sweep.pattern, point=point)
+        return options.spec(command, values["gpu_count"], pattern=sweep.pattern, point=point)
 
     return sweeps.prepare(sweep, todo, make_spec, cwd, values["snapshot"])

@@ -11,7 +11,8 @@ import click
 
 from duckrow.api.settings import Settings
 from duckrow.cli.console import say
-from duckrow.cli.job_options import TIME, DeviceCommand, check_sharing, device_options, fill_devices
+from duckrow.cli.gpu_options import DeviceCommand
+from duckrow.cli.job_options import TIME, check_sharing, device_options, fill_devices
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
 from duckrow.scheduler.background import READY, TAKEN, daemon_seats, launch, serve_here
 from duckrow.scheduler.choice import DeviceChoice, keep
@@ -28,6 +29,7 @@ from duckrow.scheduler.host import AlreadyRunning
 @click.option("--remove", is_flag=True, help="With --service: take the service away again; jobs go on.")
 @click.option("--no-dispatch", is_flag=True, hidden=True)
 @click.option("--by-default", is_flag=True, hidden=True)
+@click.option("--gpus", "named_before", multiple=True, hidden=True)
 @click.option("--ready-fd", type=int, hidden=True)
 @click.option("--keep", type=TIME, hidden=True)
 def command(
@@ -37,14 +39,15 @@ def command(
 
     \b
     duckrow up                    all GPUs, else one slot a core; or what was chosen last time
-    duckrow up --gpus 0,1         just these
-    duckrow up --gpus 0 0 1 1     two jobs on each at a time
+    duckrow up --devices 0,1      just these GPUs
+    duckrow up --devices 0 0 1 1  two jobs on each at a time
     duckrow up --slots 8          CPU slots
     duckrow up --web              and the page for a browser
     duckrow up --service          as a service of systemd, back after a restart of the machine
     """
     if (values["print_unit"] or values["remove"]) and not values["service"]:
         raise UsageError("--print and --remove go with --service: duckrow up --service --print")
+    _take_old_devices(values)
     choice = _choice(values, filled=ready_fd is not None)
     if values["with_page"] and (foreground or values["service"]):
         raise UsageError("--web goes with a daemon in the background. Beside this one: duckrow web")
@@ -75,10 +78,18 @@ def _launch(choice: DeviceChoice, quiet: bool, dispatch: bool, keep_s: float | N
     return EXIT_OK
 
 
+def _take_old_devices(values: dict[str, Any]) -> None:
+    """`--gpus` was what `--devices` is. A unit that was written then goes on; a person is told."""
+    named = values.pop("named_before")
+    if named and not values["by_default"]:
+        raise UsageError(f"To choose which GPUs the daemon gives out: duckrow up --devices {' '.join(named)}.")
+    values["devices"] = values["devices"] or named
+
+
 def _choice(values: dict[str, Any], filled: bool) -> DeviceChoice:
     """What was given, else what the settings say. `filled`: whoever started us has asked the settings already."""
     given = (
-        *("gpus", "slots", "jobs_per_gpu", "min_free_gpus", "max_gpus", "prefer"),
+        *("devices", "slots", "jobs_per_gpu", "min_free_gpus", "max_gpus", "prefer"),
         *("only_idle_gpus", "mem_margin", "ignore_processes", "share_gpus"),
     )
     chosen = any(values[name] not in (None, (), False) for name in given) or values["mps"] != "auto"
@@ -87,7 +98,7 @@ def _choice(values: dict[str, Any], filled: bool) -> DeviceChoice:
     check_sharing(values["only_idle_gpus"], values["share_gpus"])
     by_default = values["by_default"] or not chosen
     return DeviceChoice(
-        list(values["gpus"]),
+        list(values["devices"]),
         values["slots"],
         values["jobs_per_gpu"] or 1,
         by_default,

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from duckrow.api.client import Client
 from duckrow.api.control import Control
 from duckrow.core.errors import UsageError
-from duckrow.core.inventory import looks_like_devices
+from duckrow.core.inventory import names_one_gpu
 from duckrow.web.answer import Json
 from duckrow.web.parts import Of
 from duckrow.web.schemas.devices import DeviceCards, DeviceHistory
@@ -59,7 +59,7 @@ async def change_device(of: Of, name: DeviceName, wish: Literal["drain", "undrai
 
 def _wish(client: Client, names: list[str], wish: str) -> dict[str, str]:
     for name in names:
-        if not looks_like_devices(name) or name in ("", "all") or "," in name or "+" in name:
+        if not names_one_gpu(name):
             raise UsageError(f"'{name}' does not name a GPU. Write its number or its UUID.")
     control = Control(client)
     return {"sentence": " ".join(control.wish_of_device(name, wish) for name in names)}
