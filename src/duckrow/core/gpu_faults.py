@@ -56,7 +56,7 @@ class Faults:
 
     def _new_errors(self, reading: Reading) -> str:
         """Errors that were there at the first reading have been lived with so far. A reset begins to count anew."""
-        count = reading.health.uncorrected
+        count = None if reading.health is None else reading.health.uncorrected
         if count is None:
             return ""
         before = min(self._uncorrected.get(reading.device, count), count)
@@ -65,7 +65,7 @@ class Faults:
 
     def _silence(self, reading: Reading) -> str:
         """One that has never answered is not there, and was misspelt. None is silent while the whole driver is."""
-        if not reading.health.is_silent or reading.device not in self._seen:
+        if reading.health is None or not reading.health.is_silent or reading.device not in self._seen:
             self._silent.pop(reading.device, None)
             return ""
         count, since = self._silent.get(reading.device, (0, reading.mono))
@@ -79,6 +79,8 @@ class Faults:
 def _told(reading: Reading) -> str:
     """What the driver itself says of it."""
     health = reading.health
+    if health is None:
+        return ""
     if health.is_lost:
         return "it fell off the bus"
     xid = next((xid for xid in health.xids if xid in UNUSABLE_XIDS), None)
@@ -92,5 +94,5 @@ def healthy(readings: Sequence[Reading], faults: Container[str]) -> set[str]:
     return {
         reading.device
         for reading in readings
-        if reading.device not in faults and not reading.problem and not reading.health.is_silent
+        if reading.device not in faults and reading.health is not None and not reading.health.is_silent
     }

@@ -1,7 +1,7 @@
 """A GPU on which one job after another fails at once, while others succeed elsewhere: is it the GPU, or the jobs?
 
-Nobody knows at first. So the GPU is set aside, and some of those jobs are tried on other GPUs. If one succeeds there, it
-was the GPU; if all fail there too, it was the jobs.
+Nobody knows at first. So the GPU is set aside, and some of those jobs are tried on other GPUs. If one succeeds there,
+it was the GPU; if all fail there too, it was the jobs.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Streaks:
         if effect is Effect.GOOD:
             for gpu in here:
                 self._needed.pop(gpu, None)
-            for gpu, streak in self._of.items():
+            for streak in self._of.values():
                 streak.succeeded_elsewhere = True
         if effect is Effect.BAD:
             for gpu in here:
@@ -99,9 +99,9 @@ class Streaks:
         self._needed.pop(gpu, None)
 
 
-class Finding(Enum):
-    GUILTY = "guilty"
-    INNOCENT = "innocent"
+class Blame(Enum):
+    GPU = "the GPU"
+    JOBS = "the jobs"
 
 
 @dataclass
@@ -117,14 +117,14 @@ class Suspect:
         tried = [failure.job_id for failure in failures[:ENOUGH]]
         return cls(failures, tried, set(tried))
 
-    def note(self, job_id: int, effect: Effect, again: bool) -> Finding | None:
+    def note(self, job_id: int, effect: Effect, again: bool) -> Blame | None:
         """One of its jobs has ended elsewhere. `again`: and is tried once more, for a reason that says nothing."""
         if job_id not in self.open or (effect is Effect.NONE and again):
             return None
         self.open.discard(job_id)
         if effect is Effect.GOOD:
-            return Finding.GUILTY
-        return None if self.open else Finding.INNOCENT
+            return Blame.GPU
+        return None if self.open else Blame.JOBS
 
     def rest(self) -> list[Failure]:
         """Those that were not tried elsewhere."""

@@ -199,7 +199,7 @@ class Reading(NamedTuple):
     temperature: int | None  # degrees Celsius
     processes: tuple[ProcessUse, ...] | None
     problem: str = ""  # why it says less than it should
-    health: Health = Health()
+    health: Health | None = None  # None: nobody could be asked
 
 
 class DeviceSource(Protocol):

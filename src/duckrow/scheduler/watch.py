@@ -89,6 +89,8 @@ class Watch:
         watched = self.gpus.watched
         if not watched or (self._reader is not None and self._reader.waiting):
             return None
+        if self.is_looked_for_faults(mono):
+            return self._read_mono + _HASTY_S
         if self._is_urgent(mono):
             return self._read_mono + (_HASTY_S if self.observation.is_outdated(watched, mono) else _QUICK_S)
         running = (attempt for attempt in self._loop.live.values() if attempt.follows is None and _on_gpu(attempt))
@@ -103,6 +105,11 @@ class Watch:
             return True
         learners = self._loop.live.values() if self._promises.any_met else ()
         return any(attempt.follows is None and self.learning.still_learns(attempt) for attempt in learners)
+
+    def is_looked_for_faults(self, mono: float) -> bool:
+        """Whether something has failed on a GPU that nobody has looked at since."""
+        until_mono = self._loop.broken_gpus.unexplained.look_until_mono()
+        return until_mono is not None and mono < until_mono and bool(self.gpus.watched)
 
     def look_until(self, until_mono: float) -> None:
         """A person looks."""
@@ -135,6 +142,7 @@ class Watch:
             self.gpus.meet(devices)
         owners = self._owners(readings)
         self.observation.note(readings, self._tenants(), owners, self._booked_elsewhere())
+        self._loop.broken_gpus.read(readings, now)
         self.learning.shrink(now.mono)
         self._promises.take_up()
         self._promises.release(now.mono)
