@@ -44,6 +44,7 @@ class Waiting(NamedTuple):
     ahead_count: int
     machine: Machine = BARE
     room: Mapping[str, int] = {}  # what is left of the machine's cores and memory
+    set_aside: Mapping[str, str] = {}  # GPUs that are broken, or look so, and why
     ownerless_mb: Mapping[str, int] = {}  # of each GPU, what the driver counts as used though no process has it
 
 
@@ -56,11 +57,12 @@ def explain(job: Waiting) -> list[str]:
         reasons.append("the daemon is not running: duckrow up")
     if reasons:
         return reasons
-    usable = [seat for seat in job.seats if job.drained.isdisjoint(seat.devices)]
+    out_of_use = job.drained | job.set_aside.keys()
+    usable = [seat for seat in job.seats if out_of_use.isdisjoint(seat.devices)]
     never = refusal(job.ask, usable, job.machine)
     if never:
         drained = f" ({', '.join(sorted(job.drained))} drained)" if job.drained else ""
-        return [f"it could never start as things are. {never}{drained}"]
+        return [f"it could never start as things are. {never}{drained}", *_set_aside(job)]
     reasons += _places(job, usable)
     return reasons or ["it can start now, and will in a moment"]
 
@@ -100,8 +102,16 @@ def _places(job: Waiting, usable: Sequence[Seat]) -> list[str]:
             wanted = _wanted(job.ask._replace(alone=False))
             reasons.append(f"it needs {wanted}; {free} of {len(kind)} {'is' if free == 1 else 'are'} free")
         reasons += _polite_reasons(job, usable)
+        reasons += _set_aside(job) if job.ask.gpus != 0 else []
         reasons += [_held(holder) for holder in job.holders if holder.device in relevant]
     return reasons
+
+
+def _set_aside(job: Waiting) -> list[str]:
+    return [
+        f"GPU {gpu} is set aside: {why}; to give it out again: duckrow gpus add {gpu}"
+        for gpu, why in job.set_aside.items()
+    ]
 
 
 def _by_memory(ask: Ask) -> bool:

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from duckrow.api.client import Client
 from duckrow.api.listing import COLUMNS, OUTCOMES, SHOWN, STATES, Filter, ended_runs, listing, parse_words, tally
+from duckrow.api.out_of_use import set_aside
 from duckrow.api.sweep_list import find_sweep
 from duckrow.api.views import JobView
 from duckrow.cli.completing import complete_jobs
@@ -130,6 +131,12 @@ class _Request:
         return sentence
 
     def _obstacles(self, some_wait: bool) -> str:
+        broken = sorted(set_aside(self._client.database, *(host.id for host in self._client.living_hosts())))
+        are = "GPU {} is" if len(broken) == 1 else "GPUs {} are"
+        aside = f"; {are.format(', '.join(broken))} set aside (duckrow gpus)" if broken else ""
+        return aside + self._other_obstacles(some_wait)
+
+    def _other_obstacles(self, some_wait: bool) -> str:
         pauses = self._client.jobs.pauses()
         if "" in pauses:
             return "; everything is paused (duckrow resume)"
