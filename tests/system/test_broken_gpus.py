@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 
-from tests.conftest import Duckrow
+import pytest
+
+from tests.conftest import DEADLINE_S, Duckrow, until
+from tests.fake_nvml import FakeGpus
 
 pytest_plugins = ("tests.fake_nvml.plugin",)
 
-BROKEN_3 = "test $CUDA_VISIBLE_DEVICES != 3 || exit 1; sleep 0.2"
+BROKEN_3 = "test $CUDA_VISIBLE_DEVICES != 3 || exit 1; sleep 0.1"
 """A job that fails at once on GPU 3, and nowhere else."""
+
+BROKEN_1 = "test $CUDA_VISIBLE_DEVICES != 1"
+GATED = "until test -e gate; do sleep 0.02; done"
 
 
 def outcomes(duckrow: Duckrow) -> dict[str, int]:
@@ -30,12 +38,193 @@ def set_aside(duckrow: Duckrow) -> dict[str, str]:
 
 
 def test_a_broken_gpu_among_four_is_set_aside_and_every_job_succeeds(duckrow: Duckrow) -> None:
-    done = duckrow("run", "--gpus", "0,1,2,3", "--retries", "1", stdin=f"{BROKEN_3}\n" * 40)
+    lines = [json.dumps({"command": BROKEN_3, "retries": number % 2}) + "\n" for number in range(40)]
+    done = duckrow("run", "--gpus", "0,1,2,3", "--format", "json", stdin="".join(lines))
     assert outcomes(duckrow) == {"succeeded": 40}
     assert duckrow.sql("SELECT sum(retries_used) FROM jobs") == [(0,)]
     assert done.stderr.count("GPU 3 is set aside: ") == 1
+    assert done.stderr.count("GPU 3 stays set aside: ") == 1
     assert "To give it out again: duckrow gpus add 3" in done.stderr
     assert "40 succeeded, in" in done.stderr
     there = [job for job in range(1, 41) if "3" in devices_of(duckrow, job)]
     assert 3 <= len(there) < 40
-    assert all(devices_of(duckrow, job)[1:] != [] and "3" not in devices_of(duckrow, job)[1:] for job in there)
+    assert all(devices_of(duckrow, job)[1] != "3" for job in there)
+
+
+def test_wrong_commands_on_a_healthy_gpu_fail_elsewhere_too_and_it_comes_back(duckrow: Duckrow) -> None:
+    """GPU 0 has a job that lasts until GPU 1 has failed three and is needed again for one that waits for it."""
+    duckrow.up("--gpus", "0,1")
+    duckrow.submit(GATED)
+    duckrow.wait_for(1, "running")
+    bad = [duckrow.submit("exit 3") for _ in range(3)]
+    for job in bad:
+        duckrow.wait_for(job, "failed")
+    dependent = duckrow.submit("--after", f"any:{bad[0]}", "true")
+    duckrow.wait_for(dependent, "succeeded")  # on GPU 1: the failures are forgotten
+    bad = [duckrow.submit("exit 3") for _ in range(3)]
+    for job in bad:
+        duckrow.wait_for(job, "failed")
+    (duckrow.work / "gate").touch()
+    duckrow("wait", *map(str, (1, *bad)), ok=False)
+    for job in bad:
+        until(lambda job=job: devices_of(duckrow, job) == ["1", "0"], "the second try")
+        duckrow.wait_for(job, "failed")
+    until(lambda: set_aside(duckrow) == {}, "GPU 1 to be given out again")
+    log = (duckrow.home / "daemon.log").read_text()
+    assert "GPU 1 is set aside: 3 jobs in a row failed on it within seconds" in log
+    assert "GPU 1 is given out again: jobs that failed on it within seconds fail elsewhere too." in log
+    assert duckrow.sql("SELECT max(attempts) FROM jobs") == [(2,)]
+
+
+def test_what_waited_for_a_job_that_comes_back_was_not_skipped_for_good(duckrow: Duckrow) -> None:
+    duckrow.up("--gpus", "0,1")
+    duckrow("pause")
+    duckrow.submit(GATED)
+    jobs = [duckrow.submit(BROKEN_1) for _ in range(4)]
+    after = duckrow.submit("--after", f"ok:{jobs[3]}", "true")
+    duckrow("resume")
+    duckrow.wait_for(after, "skipped")
+    (duckrow.work / "gate").touch()
+    for job in (*jobs, after):
+        duckrow.wait_for(job, "succeeded")
+    story = [event["detail"] for event in duckrow.job(jobs[3])["events"]]
+    assert any("it failed on GPU 1, which is set aside: " in detail for detail in story)
+
+
+def test_failures_that_come_back_do_not_count_for_max_failures(duckrow: Duckrow) -> None:
+    job = "test $CUDA_VISIBLE_DEVICES = 0 && sleep 0.05 || { sleep 0.4; exit 1; }"
+    duckrow("run", "--gpus", "0,1", "--max-failures", "3", stdin=f"{job}\n" * 30)
+    assert outcomes(duckrow) == {"succeeded": 30}
+
+
+# -- what is told, and kept --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def broken(duckrow: Duckrow) -> Duckrow:
+    """A daemon over two GPUs, of which one is broken and set aside."""
+    duckrow.up("--gpus", "0,1", "--slots", "1")
+    duckrow("pause")
+    duckrow.submit(GATED)
+    jobs = [duckrow.submit(BROKEN_1) for _ in range(3)]
+    duckrow("resume")
+    for job in jobs:
+        duckrow.wait_for(job, "failed")
+    (duckrow.work / "gate").touch()
+    for job in jobs:
+        duckrow.wait_for(job, "succeeded")
+    until(lambda: "succeeded on GPU 0" in set_aside(duckrow).get("1", ""), "GPU 1 to be found broken")
+    (duckrow.work / "gate").unlink()
+    return duckrow
+
+
+def test_everybody_tells_of_a_gpu_that_is_set_aside(broken: Duckrow) -> None:
+    why = "3 jobs in a row failed on it within seconds, and job 2 then succeeded on GPU 0"
+    advice = "o give it out again: duckrow gpus add 1"
+    assert f"GPU 1 is set aside: {why}. T{advice}" in broken("gpus").stdout
+    told = {device["device"]: device["set_aside"] for device in json.loads(broken("gpus", "--json").stdout)}
+    assert told == {"0": None, "1": why, "cpu0": None}
+    assert "; GPU 1 is set aside (duckrow gpus)." in broken("ls").stderr
+    broken.wait_for(broken.submit("--gpus", "1", GATED), "running")
+    waiting = broken.submit("--gpus", "1", "true")
+    assert f"GPU 1 is set aside: {why}; t{advice}" in broken("why", str(waiting)).stdout
+    assert f"GPU 1 is set aside: {why}" in broken("doctor", ok=False).stdout
+    assert f"GPU 1 stays set aside: {why}." in (broken.home / "daemon.log").read_text()
+
+
+def test_it_is_kept_by_the_next_daemon_until_somebody_wants_it_back(broken: Duckrow) -> None:
+    broken.kill_daemon()
+    broken.up()
+    broken.wait_for(broken.submit("--gpus", "1", GATED), "running")
+    waiting = broken.submit("--gpus", "1", "true")
+    assert "GPU 1 is set aside: " in broken("why", str(waiting)).stdout
+    assert broken("gpus", "add", "1").stderr == "duckrow: GPU 1 is given out.\n"
+    broken.wait_for(waiting, "succeeded")
+    assert devices_of(broken, waiting) == ["1"]
+    assert set_aside(broken) == {}
+
+
+def test_a_restart_of_the_machine_gives_it_out_again_and_so_does_a_word_to_no_daemon(broken: Duckrow) -> None:
+    broken.kill_daemon()
+    kept = broken.sql("SELECT host_id, device, why, at, boot_id FROM set_aside")[0]
+    broken.sql("UPDATE set_aside SET boot_id = 'earlier'")
+    broken.up()
+    assert set_aside(broken) == {}
+    broken("down")
+    broken.sql("INSERT INTO set_aside (host_id, device, why, at, boot_id) VALUES (?, ?, ?, ?, ?)", *kept)
+    assert broken("gpus", "undrain", "1").stderr == "duckrow: GPU 1 is given out again.\n"
+    broken.up()
+    assert set_aside(broken) == {}
+
+
+# -- what the driver says ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def seeing(duckrow: Duckrow, gpus: FakeGpus, tmp_path: Path) -> Duckrow:
+    duckrow.env |= {**gpus.env(), "DUCKROW_GPU_LOCKS": str(tmp_path / "locks")}
+    return duckrow
+
+
+def begin(duckrow: Duckrow, gpus: FakeGpus, devices: str, *jobs: str) -> subprocess.Popen[bytes]:
+    """A run whose jobs all run, and whose GPUs have been read."""
+    gpus.record_calls()
+    (duckrow.work / "list").write_text("".join(f"{job}\n" for job in jobs))
+    run = duckrow.spawn("run", "--gpus", devices, "list", stderr=subprocess.PIPE)
+    until(lambda: "nvmlEventSetWait_v2" in {call.function for call in gpus.calls()}, "a reading")
+    until(lambda: outcomes(duckrow) == {"running": len(jobs)}, "the jobs to run")
+    return run
+
+
+def test_gpus_with_faults_are_set_aside_and_their_jobs_run_elsewhere(seeing: Duckrow, gpus: FakeGpus) -> None:
+    for _ in range(5):
+        gpus.add()
+    job = f"{GATED}; test $CUDA_VISIBLE_DEVICES = 0"
+    with begin(seeing, gpus, "0,1,2,3,4", *[job] * 5) as run:
+        gpus.change(1, xids="79")
+        gpus.change(2, uncorrected=1)
+        gpus.change(3, lost=True)
+        gpus.change(4, recovery=1)
+        (seeing.work / "gate").touch()
+        told = run.communicate(timeout=DEADLINE_S)[1].decode()
+    assert run.returncode == 0, told
+    assert outcomes(seeing) == {"succeeded": 5}
+    for gpu, why in {
+        1: "the driver reports Xid 79 (it fell off the bus)",
+        2: "1 memory error that ECC could not correct",
+        3: "it fell off the bus",
+        4: "the driver says that it must be reset",
+    }.items():
+        assert told.count(f"GPU {gpu} is set aside: {why}") == 1, told
+    assert "5 succeeded, in" in told
+
+
+def test_an_xid_of_a_program_is_its_own_fault(seeing: Duckrow, gpus: FakeGpus) -> None:
+    gpus.add()
+    gpus.add()
+    with begin(seeing, gpus, "0,1", f"{GATED}; exit 1", GATED) as run:
+        gpus.change(0, xids="31")
+        (seeing.work / "gate").touch()
+        told = run.communicate(timeout=DEADLINE_S)[1].decode()
+    assert run.returncode == 1
+    assert "set aside" not in told
+    assert outcomes(seeing) == {"failed": 1, "succeeded": 1}
+
+
+def test_a_run_without_a_gpu_left_waits_says_so_and_goes_on(seeing: Duckrow, gpus: FakeGpus) -> None:
+    gpus.add()
+    with begin(seeing, gpus, "0", f"{GATED}; test -e repaired") as run:
+        gpus.change(0, lost=True)
+        (seeing.work / "gate").touch()
+        until(lambda: set_aside(seeing) != {}, "the GPU to be set aside")
+        assert run.stderr is not None
+        told = next(line for line in map(bytes.decode, run.stderr) if "set aside" in line)
+        assert "GPU 0 is set aside: it fell off the bus. Jobs that fail on it wait again." in told
+        assert told.endswith("No GPU is left, so jobs that need one wait. To give it out again: duckrow gpus add 0\n")
+        assert "GPU 0 is set aside" in seeing("why", "1").stdout
+        (seeing.work / "repaired").touch()
+        gpus.change(0, lost=False)
+        assert seeing("gpus", "add", "0").stderr == "duckrow: GPU 0 is given out again.\n"
+        run.communicate(timeout=DEADLINE_S)
+    assert run.returncode == 0
+    assert outcomes(seeing) == {"succeeded": 1}

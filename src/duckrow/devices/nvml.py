@@ -48,9 +48,9 @@ class NvmlSource:
     def read(self, names: Sequence[str]) -> list[Reading]:
         if self._nvml is None:
             self._open()
-        if self._health is not None:
-            self._health.gather()
         readings = [self._read(name) for name in names]
+        if self._health is not None:
+            readings = self._health.with_xids(readings)
         if any(reading.problem for reading in readings):
             self.rest()
         return readings

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-from duckrow.core.ports import Device, Health
+from duckrow.core.ports import Device, Health, Reading
 
 _MOST_EVENTS = 1000  # at one reading: a driver that never stops must not keep us
 
@@ -21,7 +21,6 @@ class NvmlHealth:
     def __init__(self, nvml: Any, found: Sequence[tuple[Device, Any]]) -> None:
         self._nvml = nvml
         self._gpus: dict[str, Any] = {}  # name -> the GPU; of an instance, the GPU of which it is a part
-        self._xids: dict[int, list[int]] = {}  # address of a GPU's handle -> what was reported of it
         for device, handle in found:
             gpu = self._whole(device, handle)
             if gpu is not None:
@@ -41,14 +40,20 @@ class NvmlHealth:
                 self._ask(self._nvml.nvmlDeviceRegisterEvents, gpu, self._nvml.nvmlEventTypeXidCriticalError, events)
         return events
 
-    def gather(self) -> None:
-        """Take in what has been reported since the last time."""
-        self._xids = {}
+    def with_xids(self, readings: Sequence[Reading]) -> list[Reading]:
+        """With what has been reported since the last time: asked last, for NVML may be closed right after."""
+        xids: dict[int, tuple[int, ...]] = {}
         for _ in range(_MOST_EVENTS if self._events is not None else 0):
             event, _ = self._ask(self._nvml.nvmlEventSetWait_v2, self._events, 0)
             if event is None:
-                return
-            self._xids.setdefault(_address(event.device), []).append(int(event.eventData))
+                break
+            xids[_address(event.device)] = (*xids.get(_address(event.device), ()), int(event.eventData))
+        return [
+            reading._replace(health=reading.health._replace(xids=xids.get(_address(self._gpus[reading.device]), ())))
+            if reading.health is not None and reading.device in self._gpus
+            else reading
+            for reading in readings
+        ]
 
     def of(self, name: str) -> Health:
         gpu = self._gpus.get(name)
@@ -58,8 +63,7 @@ class NvmlHealth:
         count, error = self._ask(
             nvml.nvmlDeviceGetTotalEccErrors, gpu, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
         )
-        xids = tuple(self._xids.get(_address(gpu), ()))
-        return self._by_error(error)._replace(uncorrected=count, xids=xids, cure=self._cure(gpu, error))
+        return self._by_error(error)._replace(uncorrected=count, cure=self._cure(gpu, error))
 
     def without_handle(self, name: str) -> Health:
         """Of a GPU that was not found: it may be lost, or the driver may not know it any more."""
