@@ -51,44 +51,26 @@ def test_a_broken_gpu_among_four_is_set_aside_and_every_job_succeeds(duckrow: Du
     assert all(devices_of(duckrow, job)[1] != "3" for job in there)
 
 
-def test_wrong_commands_on_a_healthy_gpu_fail_elsewhere_too_and_it_comes_back(duckrow: Duckrow) -> None:
-    """GPU 0 has a job that lasts until GPU 1 has failed three and is needed again for one that waits for it."""
-    duckrow.up("--gpus", "0,1")
-    duckrow.submit(GATED)
-    duckrow.wait_for(1, "running")
-    bad = [duckrow.submit("exit 3") for _ in range(3)]
-    for job in bad:
-        duckrow.wait_for(job, "failed")
-    dependent = duckrow.submit("--after", f"any:{bad[0]}", "true")
-    duckrow.wait_for(dependent, "succeeded")  # on GPU 1: the failures are forgotten
-    bad = [duckrow.submit("exit 3") for _ in range(3)]
-    for job in bad:
-        duckrow.wait_for(job, "failed")
-    (duckrow.work / "gate").touch()
-    duckrow("wait", *map(str, (1, *bad)), ok=False)
-    for job in bad:
-        until(lambda job=job: devices_of(duckrow, job) == ["1", "0"], "the second try")
-        duckrow.wait_for(job, "failed")
-    until(lambda: set_aside(duckrow) == {}, "GPU 1 to be given out again")
-    log = (duckrow.home / "daemon.log").read_text()
-    assert "GPU 1 is set aside: 3 jobs in a row failed on it within seconds" in log
-    assert "GPU 1 is given out again: jobs that failed on it within seconds fail elsewhere too." in log
-    assert duckrow.sql("SELECT max(attempts) FROM jobs") == [(2,)]
-
-
-def test_what_waited_for_a_job_that_comes_back_was_not_skipped_for_good(duckrow: Duckrow) -> None:
-    duckrow.up("--gpus", "0,1")
+def fail_in_a_row(duckrow: Duckrow, command: str) -> list[int]:
+    """A daemon over two GPUs: 0 has a job until the gate is opened, on 1 these fail one after the other."""
+    duckrow.up("--gpus", "0,1", "--slots", "1")
     duckrow("pause")
-    duckrow.submit(GATED)
-    jobs = [duckrow.submit(BROKEN_1) for _ in range(4)]
-    after = duckrow.submit("--after", f"ok:{jobs[3]}", "true")
+    duckrow.submit("--gpus", "1", GATED)
+    duckrow("submit", "--gpus", "1", "--array", "1-4", command)
+    duckrow.submit("--after", "ok:5", "true")
     duckrow("resume")
-    duckrow.wait_for(after, "skipped")
+    duckrow.wait_for(6, "skipped")
+    return [2, 3, 4, 5]
+
+
+def test_wrong_commands_on_a_healthy_gpu_fail_elsewhere_too_and_it_comes_back(duckrow: Duckrow) -> None:
+    fail_in_a_row(duckrow, "exit 3")
     (duckrow.work / "gate").touch()
-    for job in (*jobs, after):
-        duckrow.wait_for(job, "succeeded")
-    story = [event["detail"] for event in duckrow.job(jobs[3])["events"]]
-    assert any("it failed on GPU 1, which is set aside: " in detail for detail in story)
+    again = "GPU 1 is given out again: jobs that failed on it within seconds fail elsewhere too."
+    until(lambda: again in (duckrow.home / "daemon.log").read_text(), "GPU 1 to be given out again")
+    assert set_aside(duckrow) == {}
+    assert outcomes(duckrow) == {"succeeded": 1, "failed": 4, "skipped": 1}
+    assert [devices_of(duckrow, job) for job in (2, 3, 4, 5)] == [["1", "0"], ["1", "0"], ["1", "0"], ["1"]]
 
 
 def test_failures_that_come_back_do_not_count_for_max_failures(duckrow: Duckrow) -> None:
@@ -103,23 +85,16 @@ def test_failures_that_come_back_do_not_count_for_max_failures(duckrow: Duckrow)
 @pytest.fixture
 def broken(duckrow: Duckrow) -> Duckrow:
     """A daemon over two GPUs, of which one is broken and set aside."""
-    duckrow.up("--gpus", "0,1", "--slots", "1")
-    duckrow("pause")
-    duckrow.submit(GATED)
-    jobs = [duckrow.submit(BROKEN_1) for _ in range(3)]
-    duckrow("resume")
-    for job in jobs:
-        duckrow.wait_for(job, "failed")
+    jobs = fail_in_a_row(duckrow, BROKEN_1)
     (duckrow.work / "gate").touch()
-    for job in jobs:
+    for job in (*jobs, 6):  # also the one that was skipped because of these
         duckrow.wait_for(job, "succeeded")
-    until(lambda: "succeeded on GPU 0" in set_aside(duckrow).get("1", ""), "GPU 1 to be found broken")
     (duckrow.work / "gate").unlink()
     return duckrow
 
 
 def test_everybody_tells_of_a_gpu_that_is_set_aside(broken: Duckrow) -> None:
-    why = "3 jobs in a row failed on it within seconds, and job 2 then succeeded on GPU 0"
+    why = "4 jobs in a row failed on it within seconds, and job 2 then succeeded on GPU 0"
     advice = "o give it out again: duckrow gpus add 1"
     assert f"GPU 1 is set aside: {why}. T{advice}" in broken("gpus").stdout
     told = {device["device"]: device["set_aside"] for device in json.loads(broken("gpus", "--json").stdout)}
@@ -130,6 +105,8 @@ def test_everybody_tells_of_a_gpu_that_is_set_aside(broken: Duckrow) -> None:
     assert f"GPU 1 is set aside: {why}; t{advice}" in broken("why", str(waiting)).stdout
     assert f"GPU 1 is set aside: {why}" in broken("doctor", ok=False).stdout
     assert f"GPU 1 stays set aside: {why}." in (broken.home / "daemon.log").read_text()
+    story = [event["detail"] for event in broken.job(5)["events"]]
+    assert f"it failed on GPU 1, which is set aside: {why}; it waits again" in story
 
 
 def test_it_is_kept_by_the_next_daemon_until_somebody_wants_it_back(broken: Duckrow) -> None:
