@@ -66,6 +66,7 @@ class BrokenGpus:
                 self._rows.save(self._loop.host.id, gpu)  # it was in a tick that could not be written
             elif kept[device].wanted_back:
                 self._faults.forget(device)
+                self._streaks.forget(device)
                 self._give_out(device)
             elif gpu.suspect is not None:
                 self._look_at_tests(device, gpu.suspect, now)
@@ -143,14 +144,15 @@ class BrokenGpus:
         suspect = Suspect.of(failures)
         why = f"{plural(len(failures), 'job')} in a row failed on it within seconds, while others succeed elsewhere"
         gpu = self._set_aside(device, why, suspect, now)
-        self._tell(f"GPU {device} is set aside: {why}. Some of those jobs are tried on other GPUs.", device)
         here = attempt.job.id in suspect.open
         tests = [each for each in failures if each.job_id in suspect.open and each.job_id != attempt.job.id]
         suspect.open = set(self._send_back(device, tests, now)) | ({attempt.job.id} if here else set())
+        if not suspect.open:  # they were removed, or are run again already: nobody can tell
+            self._give_out(device)
+            return verdict
         self._tried |= suspect.open
         self._rows.save(self._loop.host.id, gpu)
-        if not suspect.open:  # they were removed, or are run again already
-            self._give_out(device)
+        self._tell(f"GPU {device} is set aside: {why}. Some of those jobs are tried on other GPUs.", device)
         return _back(verdict, gpu) if here else verdict
 
     def _note_test(self, job_id: int, gpus: Sequence[str], effect: Effect, verdict: Verdict, now: Now) -> None:

@@ -90,7 +90,7 @@ class Watch:
         if not watched or (self._reader is not None and self._reader.waiting):
             return None
         if self.is_looked_for_faults(mono):
-            return self._read_mono + _HASTY_S
+            return self._read_mono + (_QUICK_S if self._loop.live else _HASTY_S)  # else a run waits to end
         if self._is_urgent(mono):
             return self._read_mono + (_HASTY_S if self.observation.is_outdated(watched, mono) else _QUICK_S)
         running = (attempt for attempt in self._loop.live.values() if attempt.follows is None and _on_gpu(attempt))
