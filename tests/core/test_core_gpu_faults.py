@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from duckrow.core.gpu_faults import UNUSABLE_XIDS, Faults, healthy
+from duckrow.core.gpu_faults import UNUSABLE_XIDS, Fault, Faults, healthy
 from duckrow.core.ports import Health, Reading
 
 FINE = Health(uncorrected=0)
@@ -22,18 +22,19 @@ def test_a_gpu_without_a_fault_is_healthy() -> None:
 
 
 def test_a_gpu_that_fell_off_the_bus_is_broken_at_once() -> None:
-    assert Faults().note([reading(health=Health(is_lost=True))]) == {"0": "it fell off the bus"}
+    assert Faults().note([reading(health=Health(is_lost=True))]) == {"0": Fault("it fell off the bus", passes=True)}
 
 
 def test_what_the_driver_says_must_be_done_is_a_fault() -> None:
     health = Health(cure="it must be reset")
-    assert Faults().note([reading(health=health)]) == {"0": "the driver says that it must be reset"}
+    assert Faults().note([reading(health=health)]) == {"0": Fault("the driver says that it must be reset", passes=True)}
 
 
 @pytest.mark.parametrize("xid", UNUSABLE_XIDS)
 def test_an_xid_of_the_hardware_is_a_fault(xid: int) -> None:
-    (why,) = Faults().note([reading(health=Health(xids=(31, xid)))]).values()
-    assert why.startswith(f"the driver reports Xid {xid} (")
+    (fault,) = Faults().note([reading(health=Health(xids=(31, xid)))]).values()
+    assert fault.why.startswith(f"the driver reports Xid {xid} (")
+    assert not fault.passes  # it is told once
 
 
 @pytest.mark.parametrize("xid", [13, 31, 43, 45, 63, 92, 94, 109, 154, 9999])
@@ -46,8 +47,12 @@ def test_memory_errors_count_from_the_first_reading_on() -> None:
     assert faults.note([reading(health=Health(uncorrected=4))]) == {}
     assert faults.note([reading(health=Health(uncorrected=4))]) == {}
     assert faults.note([reading(health=Health(uncorrected=None))]) == {}
-    assert faults.note([reading(health=Health(uncorrected=5))]) == {"0": "1 memory error that ECC could not correct"}
-    assert faults.note([reading(health=Health(uncorrected=6))]) == {"0": "2 memory errors that ECC could not correct"}
+    assert faults.note([reading(health=Health(uncorrected=5))]) == {
+        "0": Fault("1 memory error that ECC could not correct")
+    }
+    assert faults.note([reading(health=Health(uncorrected=6))]) == {
+        "0": Fault("2 memory errors that ECC could not correct")
+    }
 
 
 def test_a_reset_begins_to_count_memory_errors_anew() -> None:
@@ -72,7 +77,7 @@ def test_a_gpu_that_answered_and_is_silent_for_a_while_is_broken() -> None:
     faults = Faults()
     faults.note([reading("0"), reading("1")])
     assert [faults.note(silent(mono)) for mono in (100, 105, 106, 109.9)] == [{}] * 4
-    assert faults.note(silent(112)) == {"1": "it has not answered for 12s, while the driver does"}
+    assert faults.note(silent(112)) == {"1": Fault("it has not answered for 12s, while the driver does", passes=True)}
 
 
 def test_two_readings_far_apart_are_no_silence_yet() -> None:

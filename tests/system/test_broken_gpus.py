@@ -191,17 +191,29 @@ def test_an_xid_of_a_program_is_its_own_fault(seeing: Duckrow, gpus: FakeGpus) -
 def test_a_run_without_a_gpu_left_waits_says_so_and_goes_on(seeing: Duckrow, gpus: FakeGpus) -> None:
     gpus.add()
     with begin(seeing, gpus, "0", f"{GATED}; test -e repaired") as run:
-        gpus.change(0, lost=True)
+        gpus.change(0, xids="79")
         (seeing.work / "gate").touch()
         until(lambda: set_aside(seeing) != {}, "the GPU to be set aside")
         assert run.stderr is not None
         told = next(line for line in map(bytes.decode, run.stderr) if "set aside" in line)
-        assert "GPU 0 is set aside: it fell off the bus. Jobs that fail on it wait again." in told
+        assert "GPU 0 is set aside: the driver reports Xid 79 (it fell off the bus). Jobs that fail on" in told
         assert told.endswith("No GPU is left, so jobs that need one wait. To give it out again: duckrow gpus add 0\n")
         assert "GPU 0 is set aside" in seeing("why", "1").stdout
         (seeing.work / "repaired").touch()
-        gpus.change(0, lost=False)
         assert seeing("gpus", "add", "0").stderr == "duckrow: GPU 0 is given out again.\n"
         run.communicate(timeout=DEADLINE_S)
     assert run.returncode == 0
     assert outcomes(seeing) == {"succeeded": 1}
+
+
+def test_a_gpu_that_was_reset_is_given_out_again_by_itself(seeing: Duckrow, gpus: FakeGpus) -> None:
+    gpus.add()
+    with begin(seeing, gpus, "0", f"{GATED}; test -e repaired") as run:
+        gpus.change(0, lost=True)
+        (seeing.work / "gate").touch()
+        until(lambda: set_aside(seeing) == {"0": "it fell off the bus"}, "the GPU to be set aside")
+        (seeing.work / "repaired").touch()
+        gpus.change(0, lost=False)
+        told = run.communicate(timeout=DEADLINE_S)[1].decode()
+    assert run.returncode == 0
+    assert "GPU 0 is given out again: its fault is over." in told

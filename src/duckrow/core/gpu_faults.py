@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from typing import NamedTuple
 
 from duckrow.core.ports import Reading
 from duckrow.core.units import format_duration, plural
@@ -31,6 +32,13 @@ _SILENT_READINGS = 3
 _SILENT_S = 10.0  # a GPU that somebody resets is silent for a few seconds
 
 
+class Fault(NamedTuple):
+    """Why a GPU can no longer be used, as the end of a sentence."""
+
+    why: str
+    passes: bool = False  # a reading without it says that it is over: the GPU was reset
+
+
 class Faults:
     """Remembers what is needed to tell a new fault from an old one."""
 
@@ -39,12 +47,12 @@ class Faults:
         self._seen: set[str] = set()  # GPUs that have answered
         self._silent: dict[str, tuple[int, float]] = {}  # GPU -> (readings without an answer, since when)
 
-    def note(self, readings: Sequence[Reading]) -> dict[str, str]:
-        """Each GPU that can no longer be used, and why, as the end of a sentence."""
+    def note(self, readings: Sequence[Reading]) -> dict[str, Fault]:
+        """Each GPU that can no longer be used."""
         faults = {
-            reading.device: why
+            reading.device: fault
             for reading in readings
-            if (why := _told(reading) or self._new_errors(reading) or self._silence(reading))
+            if (fault := _told(reading) or self._new_errors(reading) or self._silence(reading))
         }
         self._seen |= healthy(readings, faults)
         return faults
@@ -54,39 +62,41 @@ class Faults:
         self._uncorrected.pop(gpu, None)
         self._silent.pop(gpu, None)
 
-    def _new_errors(self, reading: Reading) -> str:
+    def _new_errors(self, reading: Reading) -> Fault | None:
         """Errors that were there at the first reading have been lived with so far. A reset begins to count anew."""
         count = None if reading.health is None else reading.health.uncorrected
         if count is None:
-            return ""
+            return None
         before = min(self._uncorrected.get(reading.device, count), count)
         self._uncorrected[reading.device] = before
-        return "" if count == before else f"{plural(count - before, 'memory error')} that ECC could not correct"
+        return (
+            None if count == before else Fault(f"{plural(count - before, 'memory error')} that ECC could not correct")
+        )
 
-    def _silence(self, reading: Reading) -> str:
+    def _silence(self, reading: Reading) -> Fault | None:
         """One that has never answered is not there, and was misspelt. None is silent while the whole driver is."""
         if reading.health is None or not reading.health.is_silent or reading.device not in self._seen:
             self._silent.pop(reading.device, None)
-            return ""
+            return None
         count, since = self._silent.get(reading.device, (0, reading.mono))
         self._silent[reading.device] = (count + 1, since)
         lasted_s = reading.mono - since
         if count + 1 < _SILENT_READINGS or lasted_s < _SILENT_S:
-            return ""
-        return f"it has not answered for {format_duration(lasted_s)}, while the driver does"
+            return None
+        return Fault(f"it has not answered for {format_duration(lasted_s)}, while the driver does", passes=True)
 
 
-def _told(reading: Reading) -> str:
+def _told(reading: Reading) -> Fault | None:
     """What the driver itself says of it."""
     health = reading.health
     if health is None:
-        return ""
-    if health.is_lost:
-        return "it fell off the bus"
+        return None
     xid = next((xid for xid in health.xids if xid in UNUSABLE_XIDS), None)
     if xid is not None:
-        return f"the driver reports Xid {xid} ({UNUSABLE_XIDS[xid]})"
-    return f"the driver says that {health.cure}" if health.cure else ""
+        return Fault(f"the driver reports Xid {xid} ({UNUSABLE_XIDS[xid]})")
+    if health.is_lost:
+        return Fault("it fell off the bus", passes=True)
+    return Fault(f"the driver says that {health.cure}", passes=True) if health.cure else None
 
 
 def healthy(readings: Sequence[Reading], faults: Container[str]) -> set[str]:

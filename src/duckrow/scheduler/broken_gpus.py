@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.core.clock import Now
-from duckrow.core.gpu_faults import Faults, healthy
+from duckrow.core.gpu_faults import Fault, Faults, healthy
 from duckrow.core.gpu_suspicion import Blame, Effect, Failure, Streaks, Suspect, effect_of
 from duckrow.core.inventory import CPU, Seat
 from duckrow.core.job import LiveAttempt
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
 
 
+_MOST_RETURNS = 3  # a GPU that comes and goes is given out again by a person
+
+
 class BrokenGpus:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -30,6 +34,7 @@ class BrokenGpus:
         self._faults = Faults()
         self._streaks = Streaks()
         self._aside: dict[str, SetAside] = {}
+        self._returns: Counter[str] = Counter()  # how often a GPU was given out again because its fault was over
         self._tried: set[int] = set()  # jobs that a suspicion has sent elsewhere: it does so once
         self.unexplained = Unexplained()
         self.allowed = True
@@ -38,6 +43,11 @@ class BrokenGpus:
     @property
     def devices(self) -> Collection[str]:
         return self._aside.keys()
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether a reading may say that a GPU can be used again."""
+        return any(gpu.passes for gpu in self._aside.values())
 
     def usable(self, seats: list[Seat]) -> list[Seat]:
         if not self._aside:
@@ -66,6 +76,7 @@ class BrokenGpus:
                 self._rows.save(self._loop.host.id, gpu)  # it was in a tick that could not be written
             elif kept[device].wanted_back:
                 self._faults.forget(device)
+                self._returns.pop(device, None)
                 self._streaks.forget(device)
                 self._give_out(device)
             elif gpu.suspect is not None:
@@ -88,18 +99,25 @@ class BrokenGpus:
         ours = set(self._loop.watch.gpus.watched)
         readings = [reading for reading in readings if reading.device in ours]
         faults = self._faults.note(readings)
-        for device, why in faults.items():
-            self._note_fault(device, why, now)
-        self.unexplained.seen(healthy(readings, faults), min((reading.mono for reading in readings), default=0.0))
+        for device, fault in faults.items():
+            self._note_fault(device, fault, now)
+        well = healthy(readings, faults)
+        self.unexplained.seen(well, min((reading.mono for reading in readings), default=0.0))
+        for device in well & self._aside.keys():
+            if self._aside[device].passes:
+                self._returns[device] += 1
+                self._give_out(device)
+                self._loop.observer.trouble(f"GPU {device} is given out again: its fault is over.")
 
-    def _note_fault(self, device: str, why: str, now: Now) -> None:
+    def _note_fault(self, device: str, fault: Fault, now: Now) -> None:
         before = self._aside.get(device)
         if before is not None and before.suspect is None:
             return
         failures = [*self._streaks.take(device), *self.unexplained.take(device)]
         failures += before.suspect.rest() if before is not None and before.suspect is not None else []
-        self._set_aside(device, why, None, now)
-        self._tell(f"GPU {device} is set aside: {why}. Jobs that fail on it wait again.", device)
+        passes = fault.passes and self._returns[device] < _MOST_RETURNS
+        self._set_aside(SetAside(device, fault.why, self._loop.host.boot_id, passes=passes), now)
+        self._tell(f"GPU {device} is set aside: {fault.why}. Jobs that fail on it wait again.", device)
         self._send_back(device, failures, now)
 
     # -- what ends say ----------------------------------------------------------------------------------------
@@ -143,7 +161,8 @@ class BrokenGpus:
         failures = self._streaks.take(device)
         suspect = Suspect.of(failures)
         why = f"{plural(len(failures), 'job')} in a row failed on it within seconds, while others succeed elsewhere"
-        gpu = self._set_aside(device, why, suspect, now)
+        gpu = SetAside(device, why, self._loop.host.boot_id, suspect)
+        self._set_aside(gpu, now)
         here = attempt.job.id in suspect.open
         tests = [each for each in failures if each.job_id in suspect.open and each.job_id != attempt.job.id]
         suspect.open = set(self._send_back(device, tests, now)) | ({attempt.job.id} if here else set())
@@ -176,7 +195,7 @@ class BrokenGpus:
         elif blame is Blame.GPU:
             count = plural(len(gpu.suspect.failures), "job")
             why = f"{count} in a row failed on it within seconds, and {told}"
-            self._set_aside(device, why, None, now)
+            self._set_aside(SetAside(device, why, self._loop.host.boot_id), now)
             self._tell(f"GPU {device} stays set aside: {why}. All jobs that failed on it wait again.", device)
             self._tried |= set(self._send_back(device, gpu.suspect.rest(), now))
         else:
@@ -184,13 +203,11 @@ class BrokenGpus:
 
     # -- what follows -----------------------------------------------------------------------------------------
 
-    def _set_aside(self, device: str, why: str, suspect: Suspect | None, now: Now) -> SetAside:
-        gpu = SetAside(device, why, self._loop.host.boot_id, suspect, wanted_back=False)
-        self._aside[device] = gpu
+    def _set_aside(self, gpu: SetAside, now: Now) -> None:
+        self._aside[gpu.device] = gpu
         self._rows.save(self._loop.host.id, gpu)
         self._loop.lines.stand_back(now)  # nobody follows on it
         self._loop.look_again()
-        return gpu
 
     def _give_out(self, device: str) -> None:
         del self._aside[device]

@@ -97,6 +97,8 @@ class Watch:
         oldest = next(running, None)
         if oldest is not None:
             return max(oldest.started.mono + _OLD_ENOUGH_S, self._read_mono + _SLOW_S)
+        if self._loop.broken_gpus.may_pass:
+            return self._read_mono + _SLOW_S
         return self._read_mono + _SLOWEST_S if self._loop.host.id == DAEMON else None
 
     def _is_urgent(self, mono: float) -> bool:

@@ -20,8 +20,9 @@ class SetAside(NamedTuple):
     device: str
     why: str
     boot_id: str  # of the machine when it was set aside
-    suspect: Suspect | None  # None: it is certain
-    wanted_back: bool  # by a person
+    suspect: Suspect | None = None  # None: it is certain
+    passes: bool = False  # a reading without a fault says that it is over
+    wanted_back: bool = False  # by a person
 
 
 class SetAsideStore:
@@ -33,7 +34,14 @@ class SetAsideStore:
     def of_host(self, host_id: int) -> list[SetAside]:
         rows = self.database.execute(_SQL["of_host"], {"host_id": host_id})
         return [
-            SetAside(row["device"], row["why"], row["boot_id"], _suspect(row["suspicion"]), bool(row["wanted_back"]))
+            SetAside(
+                row["device"],
+                row["why"],
+                row["boot_id"],
+                _suspect(row["suspicion"]),
+                bool(row["passes"]),
+                bool(row["wanted_back"]),
+            )
             for row in rows
         ]
 
@@ -46,8 +54,9 @@ class SetAsideStore:
 
     def save(self, host_id: int, gpu: SetAside) -> None:
         suspicion = None if gpu.suspect is None else _text(gpu.suspect)
-        values = {"device": gpu.device, "why": gpu.why, "boot_id": gpu.boot_id, "suspicion": suspicion}
-        self.database.execute(_SQL["save"], {**values, "host_id": host_id, "at": time.time()})
+        values = {"device": gpu.device, "why": gpu.why, "boot_id": gpu.boot_id, "passes": gpu.passes}
+        more = {"host_id": host_id, "at": time.time(), "suspicion": suspicion}
+        self.database.execute(_SQL["save"], {**values, **more})
 
     def forget(self, host_id: int, device: str) -> None:
         self.database.execute(_SQL["forget"], {"host_id": host_id, "device": device})

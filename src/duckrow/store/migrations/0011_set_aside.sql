@@ -6,6 +6,7 @@ CREATE TABLE set_aside (
     why TEXT NOT NULL,
     at REAL NOT NULL,
     boot_id TEXT NOT NULL,
+    passes INTEGER NOT NULL DEFAULT 0, -- whether a reading without a fault says that it is over
     suspicion TEXT,                -- JSON: the jobs that tell whose fault it was; null: the GPU's
     wanted_back INTEGER NOT NULL DEFAULT 0, -- a person wants it to be given out again
     PRIMARY KEY (host_id, device)

@@ -1,11 +1,12 @@
 -- GPUs that are set aside because something is wrong with them.
 
 -- name: of_host
-SELECT device, why, boot_id, suspicion, wanted_back FROM set_aside WHERE host_id = :host_id ORDER BY device
+SELECT device, why, boot_id, suspicion, passes, wanted_back FROM set_aside WHERE host_id = :host_id ORDER BY device
 
 -- name: save
-INSERT INTO set_aside (host_id, device, why, at, boot_id, suspicion) VALUES (:host_id, :device, :why, :at, :boot_id, :suspicion)
-ON CONFLICT (host_id, device) DO UPDATE SET why = excluded.why, suspicion = excluded.suspicion
+INSERT INTO set_aside (host_id, device, why, at, boot_id, suspicion, passes)
+VALUES (:host_id, :device, :why, :at, :boot_id, :suspicion, :passes)
+ON CONFLICT (host_id, device) DO UPDATE SET why = excluded.why, suspicion = excluded.suspicion, passes = excluded.passes
 
 -- name: forget
 DELETE FROM set_aside WHERE host_id = :host_id AND device = :device
