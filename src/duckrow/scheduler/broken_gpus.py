@@ -23,7 +23,6 @@ from duckrow.store.set_aside import SetAside, SetAsideStore
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
 
-
 _MOST_RETURNS = 3  # a GPU that comes and goes is given out again by a person
 
 
@@ -74,7 +73,7 @@ class BrokenGpus:
         for device, gpu in list(self._aside.items()):
             if device not in kept:
                 self._rows.save(self._loop.host.id, gpu)  # it was in a tick that could not be written
-            elif kept[device].wanted_back:
+            elif kept[device].wanted_back or not any(device in seat.devices for seat in self._loop.seats):
                 self._faults.forget(device)
                 self._returns.pop(device, None)
                 self._streaks.forget(device)
