@@ -113,6 +113,14 @@ def test_a_job_that_could_never_start_for_a_drain_is_told_which() -> None:
     assert reason.endswith("(1 drained)")
 
 
+def test_a_gpu_that_is_set_aside_is_told_with_what_to_type() -> None:
+    told = "GPU 1 is set aside: it fell off the bus; to give it out again: duckrow gpus add 1"
+    broken = {"1": "it fell off the bus"}
+    assert explain(waiting(1, set_aside=broken, booked={"0": WHOLE})) == ["it needs 1 GPU; 0 of 1 are free", told]
+    assert explain(waiting(2, set_aside=broken))[1:] == [told]  # it could never start so
+    assert explain(waiting(1, set_aside=broken)) == [SOON]
+
+
 def test_a_drained_device_is_not_free() -> None:
     assert explain(waiting(1, drained=frozenset({"1"}), booked={"0": WHOLE})) == ["it needs 1 GPU; 0 of 1 are free"]
     assert explain(waiting(1, drained=frozenset({"1"}))) == [SOON]

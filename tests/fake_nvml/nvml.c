@@ -28,7 +28,7 @@ typedef struct handle *Handle; /* never followed: a number that names a line and
 
 enum {
     SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6,
-    INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9, GPU_IS_LOST = 15, LIB_RM_VERSION_MISMATCH = 18,
+    INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9, TIMEOUT = 10, GPU_IS_LOST = 15, LIB_RM_VERSION_MISMATCH = 18,
     VERSION_MISMATCH = 25, UNKNOWN = 999
 };
 enum { COMPUTE = 1, GRAPHICS = 2, MPS = 4 };
@@ -38,10 +38,10 @@ enum { MAX_GPUS = 64, MAX_MIG = 7, MAX_USES = 4096, WHOLE_GPU = -1 };
 #define MIB(mb) ((u64)(mb) << 20)
 
 struct gpu {
-    char name[96], uuid[80], pci[32], fail[256], mig[128];
+    char name[96], uuid[80], pci[32], fail[256], mig[128], xids[256];
     u64 memory_mb, reserved_mb, unowned_mb; /* unowned: used, but by no process that is shown */
-    u64 utilization, temperature, power_w, compute_mode, speed, hidden_pids;
-    int lost, gone, no_processes, no_permission, no_memory, nonsense, no_process_memory, no_pids;
+    u64 utilization, temperature, power_w, compute_mode, speed, hidden_pids, uncorrected, recovery;
+    int lost, gone, no_ecc, no_processes, no_permission, no_memory, nonsense, no_process_memory, no_pids;
     int mig_capable, mig_count;
     u64 mig_mb[MAX_MIG];
 };
@@ -68,6 +68,8 @@ static const struct word GPU_WORDS[] = {
     WORD(NUMBER, gpu, utilization, 0), WORD(NUMBER, gpu, temperature, 0), WORD(NUMBER, gpu, power_w, 0),
     WORD(NUMBER, gpu, compute_mode, 0), WORD(NUMBER, gpu, speed, 0),
     WORD(NUMBER, gpu, hidden_pids, 1000000), /* what is added to the PIDs that are shown */
+    WORD(TEXT, gpu, xids, 0), /* XID,XID,...: all that the driver has ever reported */
+    WORD(NUMBER, gpu, uncorrected, 0), WORD(NUMBER, gpu, recovery, 0), WORD(SWITCH, gpu, no_ecc, 1),
     WORD(SWITCH, gpu, lost, 1), WORD(SWITCH, gpu, gone, 1), WORD(SWITCH, gpu, no_processes, 1),
     WORD(SWITCH, gpu, no_permission, 1), WORD(SWITCH, gpu, no_memory, 1), WORD(SWITCH, gpu, nonsense, 1),
     WORD(SWITCH, gpu, no_process_memory, 1), WORD(SWITCH, gpu, no_pids, 1), {0}};
@@ -376,6 +378,7 @@ const char *nvmlErrorString(int code) {
     case NOT_FOUND: return "Not Found";
     case INSUFFICIENT_SIZE: return "Insufficient Size";
     case DRIVER_NOT_LOADED: return "Driver Not Loaded";
+    case TIMEOUT: return "Timeout";
     case GPU_IS_LOST: return "GPU is lost";
     case LIB_RM_VERSION_MISMATCH: return "Driver/library version mismatch";
     case VERSION_MISMATCH: return "Argument version mismatch";
@@ -691,6 +694,73 @@ int nvmlDeviceGetProcessUtilization(Handle device, struct sample *to, u32 *count
                                 (u32)uses[i].util / 2, 0, 0};
     free(uses);
     return !*count ? NOT_FOUND : *count > room ? INSUFFICIENT_SIZE : SUCCESS;
+}
+
+/* -- faults ------------------------------------------------------------------------------------------------------- */
+
+int nvmlDeviceGetTotalEccErrors(Handle device, u32 type, u32 counter, u64 *count) {
+    ENTER_DEVICE(!count || type > 1 || counter > 1);
+    WHOLE_GPUS_ONLY;
+    if (at.gpu->no_ecc) return NOT_SUPPORTED;
+    *count = type ? at.gpu->uncorrected : 0;
+    return SUCCESS;
+}
+
+struct field { u32 id, scope; long long time_us, latency_us; u32 type; int error; union { double d; u64 u; } value; };
+
+int nvmlDeviceGetFieldValues(Handle device, int count, struct field *fields) {
+    enum { RECOVERY_ACTION = 230 };
+    ENTER_DEVICE(count < 1 || !fields);
+    for (int i = 0; i < count; i++) {
+        fields[i].error = fields[i].id == RECOVERY_ACTION && at.mig == WHOLE_GPU ? SUCCESS : NOT_SUPPORTED;
+        fields[i].type = 1;
+        fields[i].value.u = at.gpu->recovery;
+    }
+    return SUCCESS;
+}
+
+/* An event set tells each Xid once, and none that came before the GPU was registered. */
+struct event_set { int registered[MAX_GPUS], told[MAX_GPUS]; };
+struct event { Handle device; u64 type, data; u32 gpu_instance, compute_instance; };
+enum { XID_EVENTS = 8 };
+
+/* The Xid of this number in the list, from 0; 0: there are not so many. */
+static u64 xid_of(const struct gpu *gpu, int wanted) {
+    char *at = (char *)gpu->xids;
+    u64 xid = 0;
+    for (int i = 0; number(at, &at, &xid); i++, at += *at == ',')
+        if (i == wanted) return xid;
+    return 0;
+}
+
+int nvmlEventSetCreate(struct event_set **set) {
+    ENTER(!set);
+    *set = calloc(1, sizeof **set);
+    return *set ? SUCCESS : UNKNOWN;
+}
+int nvmlEventSetFree(struct event_set *set) {
+    note_call(__func__, NULL);
+    free(set);
+    return SUCCESS;
+}
+int nvmlDeviceRegisterEvents(Handle device, u64 types, struct event_set *set) {
+    ENTER_DEVICE(!set);
+    WHOLE_GPUS_ONLY;
+    if (types != XID_EVENTS) return NOT_SUPPORTED;
+    set->registered[at.line] = 1;
+    for (set->told[at.line] = 0; xid_of(at.gpu, set->told[at.line]); set->told[at.line]++);
+    return SUCCESS;
+}
+int nvmlEventSetWait_v2(struct event_set *set, struct event *event, u32 timeout_ms) {
+    ENTER(!set || !event || timeout_ms);
+    for (int line = 0; line < machine.count; line++) {
+        u64 xid = set->registered[line] ? xid_of(&machine.gpus[line], set->told[line]) : 0;
+        if (!xid) continue;
+        set->told[line]++;
+        *event = (struct event){handle_of(line, WHOLE_GPU), XID_EVENTS, xid, NOT_AVAILABLE, NOT_AVAILABLE};
+        return SUCCESS;
+    }
+    return TIMEOUT;
 }
 
 /* -- MIG ---------------------------------------------------------------------------------------------------------- */

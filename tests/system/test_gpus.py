@@ -158,9 +158,10 @@ def test_a_gpu_is_drained_and_removed_by_the_beginning_of_its_uuid(machine: Duck
 def test_a_gpu_that_is_lost_says_so(machine: Duckrow, gpus: FakeGpus) -> None:
     machine("gpus")
     gpus.change(1, lost=True)
-    until(lambda: as_json(machine)["1"]["problem"], "the loss to be seen")
+    until(lambda: as_json(machine)["1"]["set_aside"] == "it fell off the bus", "the loss to be seen")
     lines = machine("gpus").stdout.splitlines()
-    assert re.fullmatch(r"1    NVIDIA H200  does not \w+.*daemon", lines[2])
+    assert re.fullmatch(r"1    NVIDIA H200  does not \w+.*daemon, set aside", lines[2])
+    assert lines[3].startswith("     GPU 1 is set aside: it fell off the bus. To give it out again: ")
     second = as_json(machine)["1"]
     assert (second["free_mb"], second["model"]) == (None, "NVIDIA H200")
     assert second["problem"].startswith("it does not ")

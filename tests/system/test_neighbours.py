@@ -15,6 +15,7 @@ import pytest
 from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.fake_nvml import FakeGpus
 from tests.system.test_memory import bring_up, gpus_used
+from tests.system.test_run import said
 
 pytest_plugins = ("tests.fake_nvml.plugin",)
 
@@ -103,8 +104,8 @@ def test_a_run_in_a_pipe_says_for_whom_it_waits(duckrow: Duckrow, gpus: FakeGpus
     assert run.stderr is not None
     run.stdin.write(b"true\n")
     run.stdin.close()
-    said = run.stderr.readline().decode()
-    assert f"{WAITS}: it needs a device; 0 of 1 are free; GPU 0 is used by nobody's sleep" in said
+    heard = said(run, WAITS)
+    assert f"{WAITS}: it needs a device; 0 of 1 are free; GPU 0 is used by nobody's sleep" in heard
     run.terminate()
     run.wait(DEADLINE_S)
     run.stderr.close()
@@ -118,7 +119,7 @@ def test_a_run_that_waits_for_memory_says_so(duckrow: Duckrow, gpus: FakeGpus, c
     assert run.stderr is not None
     run.stdin.write(b"true\n")
     run.stdin.close()
-    assert f"{WAITS}: it needs 60G on a GPU; GPU 0 has 40.6G free" in run.stderr.readline().decode()
+    assert f"{WAITS}: it needs 60G on a GPU; GPU 0 has 40.6G free" in said(run, WAITS)
     run.terminate()
     run.wait(DEADLINE_S)
     run.stderr.close()
@@ -140,7 +141,7 @@ def test_simple_gpu_scheduler_waits_for_nobody_as_it_never_did(
 ) -> None:
     add(gpus, 1)
     gpus.allocate(colleague, 0, 97_000)
-    words = [sys.executable, "-m", "duckrow.dropin.simple_gpu_scheduler", "--cpu"]
+    words = [sys.executable, "-m", "duckrow.dropin.simple_gpu_scheduler", "--gpus", "0"]
     done = subprocess.run(words, input="true\n", env=duckrow.env, cwd=duckrow.work, text=True, timeout=DEADLINE_S)
     assert done.returncode == 0
 
@@ -152,8 +153,8 @@ def test_a_job_goes_beside_a_program_of_your_own_only_if_it_must_and_says_so(
     gpus.allocate(notebook, 0, 20_480)
     assert "shares" not in duckrow("run", stdin="true").stderr
     assert gpus_used(duckrow) == {"1"}
-    said = duckrow("run", "--devices", "0", stdin="true\n").stderr
-    assert f"it shares GPU 0 with your own sleep (process {notebook}, 20G): no other GPU was free." in said
+    told = duckrow("run", "--devices", "0", stdin="true\n").stderr
+    assert f"it shares GPU 0 with your own sleep (process {notebook}, 20G): no other GPU was free." in told
     assert gpus_used(duckrow) == {"0", "1"}
 
 
@@ -199,13 +200,13 @@ def test_a_gpu_that_never_tells_its_memory_is_given_out(duckrow: Duckrow, gpus: 
     assert gpus_used(duckrow) == {"0"}
 
 
-def test_a_gpu_that_falls_silent_is_not_taken_for_free(duckrow: Duckrow, gpus: FakeGpus) -> None:
+def test_a_gpu_that_talks_nonsense_is_not_taken_for_free(duckrow: Duckrow, gpus: FakeGpus) -> None:
     add(gpus, 1)
     bring_up(duckrow)
-    gpus.change(0, lost=True)
+    gpus.change(0, nonsense=True)
     until(lambda: json.loads(duckrow("gpus", "--json").stdout)[0]["problem"], "a reading in vain")
     job = duckrow.submit("true")
     until(lambda: "the driver does not tell who uses GPU 0" in duckrow("why", str(job)).stdout, "the reason")
     assert duckrow.state(job) == "queued"
-    gpus.change(0, lost=False)
+    gpus.change(0, nonsense=False)
     duckrow.wait_for(job, "succeeded")

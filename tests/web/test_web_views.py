@@ -116,6 +116,18 @@ def test_a_gpu_is_drained_given_out_again_added_and_removed(server: Server, duck
     assert "does not name a GPU" in server.post("/devices", {"names": ["all"]}, 400)["error"]["sentence"]
 
 
+def test_a_gpu_that_is_set_aside_says_why_and_can_be_used_again(server: Server, duckrow: Duckrow) -> None:
+    duckrow.up("--devices", "0,1")
+    duckrow.sql(
+        "INSERT INTO set_aside (host_id, device, why, at, boot_id) VALUES (1, '1', 'it fell off the bus', 0, '')"
+    )
+    states = {device["name"]: (device["state"], device["why"]) for device in server.get("/devices")["items"]}
+    assert states["0"] == ("free", None)
+    assert states["1"] == ("set-aside", "it fell off the bus. Reset it or restart the machine, then use it again")
+    server.post("/devices/1/undrain")
+    until(lambda: {d["name"]: d["state"] for d in server.get("/devices")["items"]}["1"] == "free", "GPU 1")
+
+
 def test_the_timeline_has_a_bar_for_each_attempt(queue: Server, duckrow: Duckrow) -> None:
     [job_id] = queue.add("false", retries=1, backoff="0s")
     duckrow.wait_for(job_id, "failed")

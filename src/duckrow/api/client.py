@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from duckrow.api.attendance import Attendance, warn
 from duckrow.api.daemon import ensure_daemon, running_daemon
 from duckrow.api.environment import inherited_environment
+from duckrow.api.out_of_use import drained, set_aside
 from duckrow.api.views import JobView, device_names, gpu_seconds, job_view, text
 from duckrow.core.dependency import Dependency, in_words, is_met
 from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, JobGone, NotFoundError, UsageError
@@ -211,12 +212,14 @@ class Client:
             for device in seat.devices
         }
         places = sorted({*offered, *held}, key=lambda place: (place[1], len(place[0]), place[0]))
-        drained = {device for device, wish in ControlStore(self.database).device_wishes().items() if wish != "add"}
+        unwanted = drained(self.database, DAEMON)
+        broken = set_aside(self.database, *(host.id for host in self.living_hosts()))
         return [
             {
                 "device": place[0],
                 "host": place[1] or offered.get(place, ""),
-                "drained": place[0] in drained,
+                "drained": place[0] in unwanted,
+                "set_aside": broken.get(place[0]),
                 "jobs": held.get(place, []),
             }
             for place in places

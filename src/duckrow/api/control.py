@@ -20,6 +20,8 @@ from duckrow.core.ports import Device
 from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
 from duckrow.store.forgetting import Forgetting, rest_a_little
+from duckrow.store.hosts import DAEMON, seats_from
+from duckrow.store.set_aside import SetAsideStore
 from duckrow.store.space import give_back_space
 
 
@@ -131,6 +133,8 @@ class Control:
 
     def wish_of_device(self, device: str, wish: str) -> str:
         """`add`, `drain`, `remove`, `undrain`; what will happen, in words."""
+        if wish in ("add", "undrain") and self._give_out_again(device) and self.client.daemon() is None:
+            return f"GPU {device} is given out again."
         self.client.ensure_daemon()
         offered = {name for seat in self.client.seats() for name in seat.devices if not name.startswith(CPU)}
         device = self._gpu_meant(device, offered)
@@ -147,6 +151,16 @@ class Control:
             "it gets no new job" if wish == "drain" else "it goes when its last job has ended" if busy else "it is gone"
         )
         return f"GPU {device}: {what}."
+
+    def _give_out_again(self, device: str) -> bool:
+        """Of a GPU that was set aside; whether it was."""
+        living = self.client.living_hosts()
+        offered = {name for host in living for seat in seats_from(host.seats) for name in seat.devices}
+        hosts = {DAEMON, *(host.id for host in living)}  # a daemon that starts next would set it aside again
+        was_aside = SetAsideStore(self.client.database).want_back(hosts, self._gpu_meant(device, offered))
+        if was_aside:
+            self.client.ring_all()
+        return was_aside
 
     # -- helpers ----------------------------------------------------------------------------------------------
 

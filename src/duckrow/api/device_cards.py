@@ -46,6 +46,8 @@ def _card(device: dict[str, Any], live: dict[int, Any], policies: dict[str, Any]
 
 
 def _state_of(device: dict[str, Any]) -> tuple[str, str | None]:
+    if device["set_aside"]:
+        return "set-aside", f"{device['set_aside']}. Reset it or restart the machine, then use it again"
     if device["problem"]:
         return "missing", device["problem"]
     if device["drained"]:

@@ -35,6 +35,7 @@ _ROUTINE = (
     "All is well again",
     "nothing was lost",
     "There is a daemon already",
+    "is given out again",
 )
 
 
@@ -154,6 +155,7 @@ def _daemon(folder: Folder, look: Look) -> Iterator[Finding]:
         wait = f"{plural(waiting, 'job')} wait{'s' if waiting == 1 else ''}"
         found = f"it does not run, and {wait}" if waiting else "it does not run; submit starts it"
         yield Finding("daemon", WARN if waiting else OK, found, "duckrow up" if waiting else "")
+    yield from _broken(look, living)
     trouble = last_trouble(folder.daemon_log)
     if trouble:
         yield Finding("daemon.log", WARN, f"it ends with: {trouble}", f"See {folder.daemon_log}.")
@@ -161,6 +163,15 @@ def _daemon(folder: Folder, look: Look) -> Iterator[Finding]:
     if leftover:
         found = f"{plural(leftover, 'attempt')} of a daemon or run that is gone"
         yield Finding("leftovers", WARN, found, "duckrow up looks after them.")
+
+
+def _broken(look: Look, living: list[int]) -> Iterator[Finding]:
+    if look.form != NEWEST_FORM:
+        return
+    for gpu, why, host in look.rows("SELECT device, why, host_id FROM set_aside WHERE NOT wanted_back ORDER BY device"):
+        if host in living:
+            advice = f"Reset it, or restart the machine. To give it out again: duckrow gpus add {gpu}"
+            yield Finding("gpus", WARN, f"GPU {gpu} is set aside: {why}", advice)
 
 
 def _daemon_pid(folder: Folder) -> int | None:

@@ -9,10 +9,10 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from duckrow.api.out_of_use import out_of_use
 from duckrow.core.inventory import CPU, Seat
 from duckrow.store.answers import AnswerStore
-from duckrow.store.control import ControlStore
-from duckrow.store.hosts import DAEMON, is_alive, seats_from
+from duckrow.store.hosts import is_alive, seats_from
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
@@ -86,11 +86,8 @@ def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int
 
 def _ends_on_host(client: Client, history: History, host_id: int, wanted: Sequence[JobView]) -> dict[int, float]:
     """Beside GPUs there are CPU slots for jobs that need no GPU, and for them alone: these are a queue of their own."""
-    seats = seats_from(client.hosts.get(host_id).seats)
-    if host_id == DAEMON:
-        wishes = ControlStore(client.database).device_wishes()
-        drained = {device for device, wish in wishes.items() if wish != "add"}
-        seats = [seat for seat in seats if drained.isdisjoint(seat.devices)]
+    unused = out_of_use(client.database, host_id)
+    seats = [seat for seat in seats_from(client.hosts.get(host_id).seats) if unused.isdisjoint(seat.devices)]
     if not is_alive(client.folder, host_id):
         return {}
     has_side = any(seat.side for seat in seats)

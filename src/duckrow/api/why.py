@@ -11,6 +11,7 @@ from duckrow.api.client import Client
 from duckrow.api.gpus import GpuView
 from duckrow.api.history import history_of
 from duckrow.api.machine_now import machine_as_read, ownerless_mb
+from duckrow.api.out_of_use import drained, set_aside
 from duckrow.core.decide import CORES, MEMORY
 from duckrow.core.explain import Holder, Waiting, explain
 from duckrow.core.inventory import CPU, Ledger, book
@@ -59,7 +60,6 @@ def why(client: Client, job_id: int) -> list[str]:
         holders += [Holder(device, row["job_id"], row["name"], left_s) for device, _ in holds]
     ahead, count = store.ahead(host.id, facts["priority"], facts["position"])
     pauses = client.jobs.pauses()
-    wishes = store.device_wishes() if host.id == DAEMON else {}
     limits = store.limits()
     of_project, of_array = store.running_of(host.id, facts["project"], facts["array_id"])
     scopes = [
@@ -82,7 +82,8 @@ def why(client: Client, job_id: int) -> list[str]:
             host=host.name if host.id != DAEMON and not alive else None,
             daemon_runs=alive,
             seats=tuple(seats_from(host.seats)),
-            drained=frozenset(device for device, wish in wishes.items() if wish != "add"),
+            drained=frozenset(drained(client.database, host.id)),
+            set_aside=set_aside(client.database, host.id),
             booked=booked,
             holders=tuple(holders),
             turn=_turn(facts),

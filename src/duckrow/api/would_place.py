@@ -8,12 +8,12 @@ from duckrow.api.client import Client
 from duckrow.api.gpus import GpuView
 from duckrow.api.listing import Filter, tally
 from duckrow.api.machine_now import machine_as_read
+from duckrow.api.out_of_use import out_of_use
 from duckrow.core.inventory import CPU, Ledger, book, describe_devices
 from duckrow.core.job import JobSpec
 from duckrow.core.needs import ask_of
 from duckrow.core.placement import place, refusal
 from duckrow.core.units import plural
-from duckrow.store.control import ControlStore
 from duckrow.store.hosts import DAEMON
 
 
@@ -25,8 +25,8 @@ class WouldPlace:
         self._booked = Ledger()
         if not self._runs:
             return
-        drained = {d for d, wish in ControlStore(client.database).device_wishes().items() if wish != "add"}
-        self._seats = [seat for seat in client.seats() if drained.isdisjoint(seat.devices)]
+        unused = out_of_use(client.database, DAEMON)
+        self._seats = [seat for seat in client.seats() if unused.isdisjoint(seat.devices)]
         readings = GpuView(client, patient=False).readings([client.hosts.get(DAEMON)])
         self._machine = machine_as_read(client, DAEMON, readings)
         self._ahead = tally(client, Filter(statuses=["queued"])).get("queued", 0)

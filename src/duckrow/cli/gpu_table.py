@@ -44,8 +44,8 @@ def device_lines(devices: list[Device]) -> list[str]:
         (
             device["device"],
             device["host"],
-            (f"{round(job['share'] * 100)}%" if job else "" if device["drained"] else "free")
-            + (" drained" if device["drained"] else ""),
+            (f"{round(job['share'] * 100)}%" if job else "" if _out_of_use(device) else "free")
+            + (f" {_out_of_use(device)}" if _out_of_use(device) else ""),
             str(job["id"]) if job else "",
             format_duration(job["for_s"]) if job else "",
             shorten(job["command"], 200) if job else "",
@@ -53,7 +53,18 @@ def device_lines(devices: list[Device]) -> list[str]:
         for device in devices
         for job in (device["jobs"] or [None])
     ]
-    return table_lines(("DEVICE", "HOST", "HELD", "JOB", "FOR", "COMMAND"), rows) if rows else []
+    why = [_set_aside(device) for device in devices if device["set_aside"]]
+    return [*table_lines(("DEVICE", "HOST", "HELD", "JOB", "FOR", "COMMAND"), rows), *why] if rows else []
+
+
+def _out_of_use(device: Device) -> str:
+    """Why it gets no new job, in a word or two."""
+    return "set aside" if device["set_aside"] else "drained" if device["drained"] else ""
+
+
+def _set_aside(device: Device) -> str:
+    gpu = device["device"]
+    return f"GPU {gpu} is set aside: {clean(device['set_aside'])}. To give it out again: duckrow gpus add {gpu}"
 
 
 def _is_read(device: Device) -> bool:
@@ -83,7 +94,8 @@ class _Layout:
         self.header = fit("  ".join(f"{text:{size}}" for text, size in cells if size), width)
 
     def spans_of(self, device: Device) -> list[list[Span]]:
-        return [self._gpu(device), *([Span(" " * 5), *who] for who in _tenants(device))]
+        why = [[Span(" " * 5), Span(_set_aside(device), "red")]] if device["set_aside"] else []
+        return [self._gpu(device), *why, *([Span(" " * 5), *who] for who in _tenants(device))]
 
     def _gpu(self, device: Device) -> list[Span]:
         spans = [Span(fit(device["device"], self._name).ljust(self._name) + "  ")]
@@ -94,8 +106,8 @@ class _Layout:
             spans.append(Span(f"{told:{self._memory + self._busy + 8}}", "red"))
         else:
             spans += [*self._memory_of(device), *self._busy_of(device), Span(f"{_degrees(device):>4}  ")]
-        where = device["host"] + (", drained" if device["drained"] else "")
-        return [*spans, Span(where, "yellow" if device["drained"] else "")]
+        where = ", ".join(filter(None, [device["host"], _out_of_use(device)]))
+        return [*spans, Span(where, "yellow" if _out_of_use(device) else "")]
 
     def _memory_of(self, device: Device) -> list[Span]:
         total = device["total_mb"]

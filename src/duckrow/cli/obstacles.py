@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from duckrow.api.client import Client
 from duckrow.api.listing import ended_runs, waits_for_daemon
+from duckrow.api.out_of_use import set_aside
 
 
 def obstacles(client: Client, some_wait: bool) -> str:
     """What keeps the queue, or part of it, from going on, as the end of a sentence: with what to type."""
+    return _set_aside(client) + _others(client, some_wait)
+
+
+def _set_aside(client: Client) -> str:
+    broken = sorted(set_aside(client.database, *(host.id for host in client.living_hosts())))
+    are = "GPU {} is" if len(broken) == 1 else "GPUs {} are"
+    return f"; {are.format(', '.join(broken))} set aside (duckrow gpus)" if broken else ""
+
+
+def _others(client: Client, some_wait: bool) -> str:
     pauses = client.jobs.pauses()
     if "" in pauses:
         return "; everything is paused (duckrow resume)"

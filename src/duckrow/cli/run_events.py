@@ -33,6 +33,10 @@ class Watchers(Observer):
         for watcher in self._watchers:
             watcher.ended(attempt, verdict, at)
 
+    def back(self, job_id: int) -> None:
+        for watcher in self._watchers:
+            watcher.back(job_id)
+
     def trouble(self, sentence: str) -> None:
         for watcher in self._watchers:
             watcher.trouble(sentence)

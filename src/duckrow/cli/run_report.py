@@ -53,6 +53,13 @@ class Report:
                 self.failures.append(ending)
         return ending
 
+    def take_back(self, job_id: int) -> None:
+        """The job had failed, and is tried again after all."""
+        self.outcomes[Outcome.FAILED] -= 1
+        for ending in [ending for ending in self.failures if ending.attempt.job.id == job_id][-1:]:
+            self.failures.remove(ending)
+            self.total_s -= ending.duration_s
+
     @property
     def finished(self) -> int:
         return self.outcomes.total()
@@ -63,7 +70,11 @@ class Report:
 
     def headline(self, elapsed_s: float, left: int, skipped: int, refused: int) -> str:
         parts = [f"{self.outcomes[Outcome.SUCCEEDED]} succeeded"]
-        parts += [f"{count} {outcome}" for outcome, count in self.outcomes.items() if outcome is not Outcome.SUCCEEDED]
+        parts += [
+            f"{count} {outcome}"
+            for outcome, count in self.outcomes.items()
+            if count and outcome is not Outcome.SUCCEEDED
+        ]
         if refused:
             parts.append(f"{refused} refused")
         if skipped:

@@ -61,6 +61,9 @@ class RunView(Observer):
             elif self.report.failed == _TOLD_AT_ONCE + 1:
                 self.tell("more failures are summed up at the end.")
 
+    def back(self, job_id: int) -> None:
+        self.report.take_back(job_id)
+
     def trouble(self, sentence: str) -> None:
         self.tell(sentence)
 

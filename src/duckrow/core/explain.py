@@ -47,6 +47,7 @@ class Waiting(NamedTuple):
     ahead_count: int
     machine: Machine = BARE
     room: Mapping[str, int] = {}  # what is left of the machine's cores and memory
+    set_aside: Mapping[str, str] = {}  # GPUs that are broken, or look so, and why
     ownerless_mb: Mapping[str, int] = {}  # of each GPU, what the driver counts as used though no process has it
 
 
@@ -59,11 +60,12 @@ def explain(job: Waiting) -> list[str]:
         reasons.append("the daemon is not running: duckrow up")
     if reasons:
         return reasons
-    usable = [seat for seat in job.seats if job.drained.isdisjoint(seat.devices)]
+    out_of_use = job.drained | job.set_aside.keys()
+    usable = [seat for seat in job.seats if out_of_use.isdisjoint(seat.devices)]
     never = refusal(job.ask, usable, job.machine)
     if never:
         drained = f" ({', '.join(sorted(job.drained))} drained)" if job.drained else ""
-        return [f"it could never start as things are. {never}{drained}"]
+        return [f"it could never start as things are. {never}{drained}", *_set_aside(job)]
     reasons += _places(job, usable)
     return reasons or [SOON]
 
@@ -104,6 +106,7 @@ def _places(job: Waiting, usable: Sequence[Seat]) -> list[str]:
             reasons.append(f"it needs {wanted}; {free} of {len(kind)} {'is' if free == 1 else 'are'} free")
         reasons += _neighbour_reasons(job, usable)
         reasons += _polite_reasons(job, usable)
+        reasons += _set_aside(job) if job.ask.gpus != 0 else []
         reasons += [_held(holder) for holder in job.holders if holder.device in relevant]
     return reasons
 
@@ -111,6 +114,13 @@ def _places(job: Waiting, usable: Sequence[Seat]) -> list[str]:
 def _is_left_alone(seat: Seat, job: Waiting) -> bool:
     whole = wants_whole_gpus(job.ask)
     return not seat.is_cpu and any(job.machine.is_left_alone(device, whole) for device in seat.devices)
+
+
+def _set_aside(job: Waiting) -> list[str]:
+    return [
+        f"GPU {gpu} is set aside: {why}; to give it out again: duckrow gpus add {gpu}"
+        for gpu, why in job.set_aside.items()
+    ]
 
 
 def _by_memory(ask: Ask) -> bool:

@@ -47,7 +47,7 @@ TRANSITIONS: dict[tuple[State, State], str] = {
     (State.RUNNING, State.QUEUED): "it ended and is tried again: a retry, or exit code 75",
     (State.STOPPING, State.DONE): "all its processes are gone",
     (State.STOPPING, State.QUEUED): "all its processes are gone, and it is tried again",
-    (State.DONE, State.QUEUED): "a person asked for a rerun",
+    (State.DONE, State.QUEUED): "a person asked for a rerun, or the GPU on which it failed is broken",
 }
 
 LIVE = (State.STARTING, State.RUNNING, State.STOPPING)

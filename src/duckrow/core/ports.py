@@ -110,6 +110,9 @@ class Observer:
 
     def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None: ...
 
+    def back(self, job_id: int) -> None:
+        """A job that had failed waits again: the fault was not its own."""
+
     def trouble(self, sentence: str) -> None: ...
 
     def trouble_over(self) -> None: ...
@@ -179,6 +182,16 @@ class ProcessUse(NamedTuple):
     mb: int | None  # None: the driver does not tell
 
 
+class Health(NamedTuple):
+    """What a GPU and its driver say of faults. What is not supported is no fault."""
+
+    uncorrected: int | None = None  # memory errors that ECC could not correct, since the driver was loaded
+    xids: tuple[int, ...] = ()  # what the driver has reported since the last reading
+    cure: str = ""  # what the driver says must be done before it can be used again
+    is_lost: bool = False  # it fell off the bus
+    is_silent: bool = False  # the driver answers, but not for this GPU
+
+
 class Reading(NamedTuple):
     """What a GPU says of itself at one moment. None: it does not say; that is never taken for nothing."""
 
@@ -191,6 +204,7 @@ class Reading(NamedTuple):
     temperature: int | None  # degrees Celsius
     processes: tuple[ProcessUse, ...] | None
     problem: str = ""  # why it says less than it should
+    health: Health | None = None  # None: nobody could be asked
 
     @property
     def is_silent(self) -> bool:

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from duckrow.core.ports import Device, ProcessUse, Reading
+from duckrow.devices.nvml_health import NvmlHealth
 
 # What no GPU of our days has: a driver that says so is talking nonsense.
 _MOST_MB = 16 << 20
@@ -26,6 +27,7 @@ class NvmlSource:
         self._opened = ExitStack()
         self._nvml: Any = None
         self._handles: dict[str, Any] = {}
+        self._health: NvmlHealth | None = None
 
     def is_there(self) -> bool:
         """Also where it fails: only a machine that has none is without one."""
@@ -50,25 +52,31 @@ class NvmlSource:
         if self._nvml is None:
             self._open()
         readings = [self._read(name) for name in names]
+        if self._health is not None:
+            readings = self._health.with_xids(readings)
         if any(reading.problem for reading in readings):
             self.rest()
         return readings
 
     def rest(self) -> None:
+        if self._health is not None:
+            self._health.close()
         self._opened.close()
-        self._nvml, self._handles = None, {}
+        self._nvml, self._handles, self._health = None, {}, None
 
     def _open(self) -> None:
         self._nvml = self._opened.enter_context(_opened())
         found = [] if self._nvml is None else _all_devices(self._nvml)
         self._handles = {name: handle for device, handle in found for name in (device.uuid, device.name)}
+        self._health = None if self._nvml is None else NvmlHealth(self._nvml, found)
 
     def _read(self, name: str) -> Reading:
-        if self._nvml is None:
+        if self._nvml is None or self._health is None:
             return _silent(name, "the driver does not answer")
         if name not in self._handles:
-            return _silent(name, "it does not answer")
-        return _reading(self._nvml, name, self._handles[name])
+            return _silent(name, "it does not answer")._replace(health=self._health.without_handle(name))
+        reading = _reading(self._nvml, name, self._handles[name])
+        return reading._replace(health=self._health.of(name))
 
 
 def _has_library() -> bool:

@@ -95,6 +95,7 @@ class Endings:
         verdict = None if outcome is Outcome.SUCCEEDED else self._lesson(attempt, outcome, use)
         if verdict is None:
             verdict = after_end(attempt.job, outcome, attempt.exit_code, lasted_s, wanted_dead, detail)
+        verdict = self._loop.broken_gpus.judge(attempt, verdict, lasted_s, now)
         self._loop.lines.note_pace(lasted_s)
         self._close(attempt, verdict, at, now)
 

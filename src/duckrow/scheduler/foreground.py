@@ -70,6 +70,8 @@ class Run:
         self._on_event = on_event
         self._in_terminal = in_terminal  # one command that has the terminal, and hears Ctrl-C itself
         loop.on_end = self._note_end
+        loop.on_back = self._note_back
+        loop.broken_gpus.allowed = not in_terminal  # whoever typed the command sees how it ends
         loop.lines.allowed = max_failures is None  # a run that may have to stop short must not look ahead
 
     # -- what a view may ask ----------------------------------------------------------------------------------
@@ -226,6 +228,10 @@ class Run:
             self.gave_up = True
             self._start_nothing_more()
             self._on_event("gave-up", self.failures)
+
+    def _note_back(self, job_id: int) -> None:
+        """A failure that was not the job's own, but its GPU's."""
+        self.failures -= 1
 
     # -- signals ----------------------------------------------------------------------------------------------
 

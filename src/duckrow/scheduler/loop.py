@@ -17,6 +17,7 @@ from duckrow.core.retry import Verdict
 from duckrow.engines.local.engine import LocalEngine
 from duckrow.engines.local.keeper import keep_own_children
 from duckrow.engines.local.keeper_link import KeeperLink
+from duckrow.scheduler.broken_gpus import BrokenGpus
 from duckrow.scheduler.clock_steps import ClockSteps
 from duckrow.scheduler.company import note_own_neighbours
 from duckrow.scheduler.crashpoints import reach
@@ -78,9 +79,11 @@ class Loop:
         self.live: dict[int, LiveAttempt] = {}
         self.booked = Ledger()
         self.watch = Watch(self, machine)
+        self.broken_gpus = BrokenGpus(self)
         self.sharing = Sharing(self, machine.policy.mps)
         self.dispatching = True
         self.on_end: Callable[[LiveAttempt, Verdict], None] = lambda *_: None
+        self.on_back: Callable[[int], None] = lambda _: None  # a job that had failed waits again
         self.last_freed_first = False  # which of several free seats is taken; else the first that is listed
         self.stop_all = 0  # 1: end all that we started, 2: at once
         self.inbox: list[JobSpec] = []  # jobs of a run that have come since the last tick
@@ -104,6 +107,7 @@ class Loop:
         with self.database.transaction():
             self._take_up_clocks()
             self.recovery.adopt_own()
+            self.broken_gpus.begin()
         self.engine.clean_up(self.store.keepers_in_use())
         self.engine.on_keeper_death(self._become_keeper)
         self._own_files.watch()
@@ -137,7 +141,8 @@ class Loop:
             reach("observed")
             self._observe(now)
             starts, decision = self._decide(now)
-            may_look_ahead = self.dispatching and not self.limits.most and not self.drains.devices
+            out_of_use = self.drains.devices or self.broken_gpus.devices
+            may_look_ahead = self.dispatching and not self.limits.most and not out_of_use
             lined_up = self.lines.grow(self._queue.jobs, now) if may_look_ahead else []
             self._queue.drop([attempt.job for attempt in lined_up])
             reach("decided")
@@ -160,9 +165,9 @@ class Loop:
     def idle(self) -> bool:
         """Nothing runs here and nothing of ours is left to run. A paused or held job is left."""
         ours = any(attempt.job_host_id == self.host.id for attempt in self.live.values())
-        return not (ours or self.inbox or self._queue or self._reports or self._queue.stale) and (
-            not self.store.unfinished()
-        )
+        if ours or self.inbox or self._queue or self._reports or self._queue.stale or self.store.unfinished():
+            return False
+        return not self.watch.is_looked_for_faults(self.reactor.now().mono)
 
     @property
     def jobs_wait(self) -> bool:
@@ -237,6 +242,7 @@ class Loop:
     def _observe(self, now: Now) -> None:
         changed = self.database.changed_by_others() or self._woken
         self._woken = False
+        self.broken_gpus.told_back = []
         if changed or self.stop_all or not self.dispatching or self.lines.is_slow(now.mono):
             self.lines.stand_back(now)
         if changed:
@@ -257,6 +263,7 @@ class Loop:
         if self.host.id == DAEMON and (changed or (self.drains.devices and self.endings.freed)):
             self.drains.observe()
         if changed:
+            self.broken_gpus.look(now)
             fulfil_wishes(self, now)
         if self.stop_all:
             for attempt in self.live.values():
@@ -307,7 +314,7 @@ class Loop:
         queue = self._queue.read_if_needed(full) if self.dispatching else []
         machine = self.watch.machine(queue, now.mono)
         room |= self.limits.of_machine(machine, self.live.values(), queue)
-        seats = self.drains.usable(self.seats)
+        seats = self.broken_gpus.usable(self.drains.usable(self.seats))
         decision = decide(now.mono, self.live.values(), queue, seats, self.booked, room, machine, self.watch.ask_of)
         self._wake_mono = decision.wake_mono
         starts = [self.new_attempt(start.job, start.holds, now) for start in decision.starts]
@@ -377,6 +384,8 @@ class Loop:
     def _tell(self, starts: Sequence[LiveAttempt]) -> None:
         for ended, verdict, at in self.endings.told:
             self.observer.ended(ended, verdict, at)
+        for job_id in self.broken_gpus.told_back:
+            self.observer.back(job_id)
         for attempt in starts:
             self.observer.started(attempt)
 
@@ -398,6 +407,8 @@ class Loop:
             return 0
         mono = self.reactor.now().mono
         dues = [due for due in (self._wake_mono, self.watch.due_mono(mono)) if due is not None]
+        if self.watch.is_looked_for_faults(mono):
+            dues.append(self.broken_gpus.unexplained.look_until_mono() or mono)  # the driver may never answer
         if self.lines:
             dues.append(self._ticked_mono + SLOW_S)  # somebody in line may wait behind a slow one
         if self._reports:

@@ -48,6 +48,7 @@ class PilotHost(Observer):
         database = Database(folder, durable=False)
         host = Host(folder, database, HostStore(database).add_run(us.name, batch.folder, us.name))
         self.loop = Loop(database, host, offer.seats, link, self, machine=offer.machine)
+        self.loop.broken_gpus.allowed = False  # how a run ended is told to others, who may have taken it up by then
         claims = Claims(batch)
         chunk = chunk_of(batch, int(os.environ.get("SLURM_ARRAY_TASK_ID", 0)) + first_chunk())
         environment = {**batch.environment(), **os.environ}

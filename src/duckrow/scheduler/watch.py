@@ -113,6 +113,8 @@ class Watch:
         watched = self.gpus.watched
         if not watched or (self._reader is not None and self._reader.waiting):
             return None
+        if self.is_looked_for_faults(mono):
+            return self._read_mono + (_QUICK_S if self._loop.live else _HASTY_S)  # else a run waits to end
         if self._is_urgent(mono):
             return self._read_mono + (_HASTY_S if self.observation.is_outdated(watched, mono) else _QUICK_S)
         if self._company_matters:
@@ -121,6 +123,8 @@ class Watch:
         oldest = next(running, None)
         if oldest is not None:
             return max(oldest.started.mono + _OLD_ENOUGH_S, self._read_mono + _SLOW_S)
+        if self._loop.broken_gpus.may_pass:
+            return self._read_mono + _SLOW_S
         return self._read_mono + _SLOWEST_S if self._loop.host.id == DAEMON else None
 
     def _is_urgent(self, mono: float) -> bool:
@@ -129,6 +133,11 @@ class Watch:
             return True
         learners = self._loop.live.values() if self._promises.any_met else ()
         return any(attempt.follows is None and self.learning.still_learns(attempt) for attempt in learners)
+
+    def is_looked_for_faults(self, mono: float) -> bool:
+        """Whether something has failed on a GPU that nobody has looked at since."""
+        until_mono = self._loop.broken_gpus.unexplained.look_until_mono()
+        return until_mono is not None and mono < until_mono and bool(self.gpus.watched)
 
     def look_until(self, until_mono: float) -> None:
         """A person looks."""
@@ -161,6 +170,7 @@ class Watch:
             self.gpus.meet(devices)
         owners = self._owners(readings)
         self.observation.note(readings, self._tenants(), owners, self._booked_elsewhere())
+        self._loop.broken_gpus.read(readings, now)
         self.learning.shrink(now.mono)
         self._promises.take_up(now.mono)
         self._promises.release(now.mono)

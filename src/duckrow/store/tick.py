@@ -245,13 +245,28 @@ class TickStore:
 
     def rerun(self, job_id: int, at: float, new_host_id: int) -> None:
         """Queue it again, and those that were skipped because of how it had ended."""
-        self._requeue(job_id, State.DONE, (None, None, None), 0, at, "rerun asked for")
+        self._again(job_id, at, new_host_id, 0, "rerun asked for")
+
+    def go_back(self, job_id: int, attempt: int, retries_used: int, at: float, detail: str) -> State | None:
+        """Undo what followed from this failure of a job of ours: it waits again. What it was; None: it is too late."""
+        values = {"job_id": job_id, "attempt": attempt, "retries_used": retries_used, "detail": detail}
+        row = self.database.execute(_SQL["failed_attempt"], values).fetchone()
+        if row is None:
+            return None
+        if row["state"] == State.QUEUED:  # for a retry, which is not needed for this
+            self.database.execute(_SQL["spare_retry"], values)
+        else:
+            self._again(job_id, at, self.host_id, retries_used, detail)
+        return State(row["state"])
+
+    def _again(self, job_id: int, at: float, new_host_id: int, retries_used: int, detail: str) -> None:
+        self._requeue(job_id, State.DONE, (None, None, None), retries_used, at, detail)
         self.database.execute("UPDATE jobs SET host_id = ? WHERE id = ?", (new_host_id, job_id))
         for (dependent,) in self.database.execute(_SQL["chain"], {"job_id": job_id}).fetchall():
             key = {"job_id": job_id, "dependent": dependent}
             self.database.execute(_SQL["unmeet_dependencies"], key)
             self.database.execute(_SQL["count_blockers"], {"job_id": dependent})
-            self.rerun(dependent, at, new_host_id)
+            self._again(dependent, at, new_host_id, 0, detail)
 
     def unfinished_jobs(self) -> list[tuple[int, State]]:
         """(job, state) of each job of this host that is not done."""

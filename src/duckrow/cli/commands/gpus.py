@@ -33,7 +33,7 @@ def command(ctx: click.Context, /, watch: float | None, as_json: bool) -> int:
     \b
     duckrow gpus
     duckrow gpus --watch        until Ctrl-C
-    duckrow gpus add 2          give out GPU 2 as well
+    duckrow gpus add 2          give out GPU 2 as well, or again if it was set aside
     duckrow gpus drain 0        no new job on GPU 0; what runs there may end
     duckrow gpus remove 0       the same, and then it is gone
     """
@@ -84,7 +84,7 @@ def _changer(wish: str, help_text: str) -> None:
         return EXIT_OK
 
 
-_changer("add", "Give out these GPUs as well.")
+_changer("add", "Give out these GPUs as well, or again if they were set aside.")
 _changer("drain", "Start no new job on these GPUs; what runs there may end.")
 _changer("undrain", "Start jobs on these GPUs again.")
 _changer("remove", "Give these GPUs up, each when its last job has ended.")

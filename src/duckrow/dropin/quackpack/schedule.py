@@ -139,6 +139,7 @@ class _Progress:
     def note(self, event: Event) -> None:
         self._client = self._client or Client()  # the state folder is there now
         if event["event"] == "starting":
+            self.failed = [job for job in self.failed if job.id != event["id"]]  # its GPU was broken
             command = self._client.job(event["id"]).command
             self._tell(f"Scheduled {self.commands.get(command, command)} into", event["devices"])
         elif event["outcome"] not in ("succeeded", "killed") and not event["again"]:

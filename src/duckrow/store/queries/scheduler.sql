@@ -66,6 +66,15 @@ UPDATE jobs SET state = 'queued', outcome = NULL, not_before = :not_before, not_
        not_before_boot_id = :boot_id, retries_used = :retries_used, losses = :losses, detail = :detail, changed_at = :at
 WHERE id = :job_id AND state = :before
 
+-- name: failed_attempt
+SELECT state FROM jobs
+WHERE id = :job_id AND attempts = :attempt AND (state = 'queued' OR (state = 'done' AND outcome = 'failed'))
+
+-- name: spare_retry
+UPDATE jobs SET retries_used = :retries_used, not_before = NULL, not_before_boot = NULL, not_before_boot_id = NULL,
+       detail = :detail
+WHERE id = :job_id AND state = 'queued'
+
 -- name: uncount_attempt
 UPDATE jobs SET attempts = attempts - 1 WHERE id = :job_id
 

@@ -14,6 +14,7 @@ const TOLD = {
   draining: "drained",
   foreign: "used by others",
   missing: "does not answer",
+  "set-aside": "set aside",
 };
 
 const LEAST_S = 60;
@@ -83,7 +84,7 @@ export class GpuCard {
   }
 
   showButtons(gpu) {
-    const actions = gpu.state === "draining" ? ["undrain", "remove"] : ["drain", "remove"];
+    const actions = ["draining", "set-aside"].includes(gpu.state) ? ["undrain", "remove"] : ["drain", "remove"];
     const titles = { drain: "Drain", undrain: "Use again", remove: "Remove…" };
     const hints = {
       drain: "Start nothing more on it",

@@ -1,0 +1,23 @@
+"""Devices that get no new job: a person has drained them, or something is wrong with them."""
+
+from __future__ import annotations
+
+from duckrow.store.control import ControlStore
+from duckrow.store.database import Database
+from duckrow.store.hosts import DAEMON
+from duckrow.store.set_aside import SetAsideStore
+
+
+def drained(database: Database, host_id: int) -> set[str]:
+    """By a person; only the daemon's devices can be."""
+    wishes = ControlStore(database).device_wishes() if host_id == DAEMON else {}
+    return {device for device, wish in wishes.items() if wish != "add"}
+
+
+def set_aside(database: Database, *host_ids: int) -> dict[str, str]:
+    """Each GPU that one of these hosts has set aside, and why."""
+    return {device: why for (device, _), why in SetAsideStore(database).of_hosts(host_ids).items()}
+
+
+def out_of_use(database: Database, host_id: int) -> set[str]:
+    return drained(database, host_id) | set_aside(database, host_id).keys()
