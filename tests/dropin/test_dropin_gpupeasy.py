@@ -209,7 +209,7 @@ def test_without_the_token_nobody_runs_anything(shared_door: Door) -> None:
 def test_the_token_is_no_password_where_gpupeasy_is_not_asked_for(duckrow: Duckrow) -> None:
     process = duckrow.spawn("web", "--no-browser", "--port", "0", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
-    port = process.stdout.readline().decode().split("localhost:")[1].split("/")[0]
+    port = process.stdout.readline().decode().split("127.0.0.1:")[1].split("/")[0]
     token = duckrow("web", "--token").stdout.strip()
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=DEADLINE_S) as client:
         assert client.get("/api/v1/status", auth=("x", token)).status_code == 401
@@ -249,8 +249,9 @@ def test_the_gui_is_the_page(duckrow: Duckrow, free_port: int) -> None:
     )
     assert process.stdout is not None
     link = process.stdout.readline().decode().split()[-1]
-    answer = httpx.get(link, trust_env=False, timeout=DEADLINE_S)
-    assert answer.status_code == 303
+    address, _, secret = link.partition("#login=")
+    answer = httpx.post(f"{address}login", json={"link": secret}, trust_env=False, timeout=DEADLINE_S)
+    assert answer.status_code == 200
     process.terminate()
     process.wait(DEADLINE_S)
     process.stdout.close()
