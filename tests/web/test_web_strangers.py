@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import socket
-import subprocess
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from duckrow.api.private_folder import private_folder
 from duckrow.core.errors import DuckrowError
 from duckrow.web.connections import Connections
 from duckrow.web.server import listen
 from duckrow.web.serving import Serving
-from tests.conftest import DEADLINE_S, Duckrow
+from tests.conftest import Duckrow
 from tests.web.conftest import API, Server
 from tests.web.other_user import as_other_user, needs_other_users
 from tests.web.test_web_streams import MOST, hold_open
@@ -132,24 +133,17 @@ def test_where_there_is_no_ipv6_the_one_loopback_is_enough(monkeypatch: pytest.M
     found[0].close()
 
 
-@pytest.mark.parametrize("path", ["", "/links", "/servers"])
-def test_the_web_folder_is_private_however_it_was_made(duckrow: Duckrow, path: str) -> None:
-    folder = Path(f"{duckrow.home}/web{path}")
-    folder.mkdir(parents=True)
-    folder.chmod(0o755)
-    duckrow("web", "--token")
-    with subprocess.Popen(duckrow.command("web", "--no-browser", "--port", "0"), env=duckrow.env, stdout=-1) as server:
-        assert server.stdout is not None
-        server.stdout.readline()
-        server.terminate()
-        server.wait(DEADLINE_S)
-    assert folder.stat().st_mode & 0o777 == 0o700
+def test_the_web_folder_is_private_however_it_was_made(duckrow: Duckrow, serve: Callable[..., Server]) -> None:
+    folders = [duckrow.home / path for path in ("web", "web/links", "web/servers")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        folder.chmod(0o755)
+    serve()
+    assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o700] * 3
 
 
 def test_a_web_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "web").symlink_to(tmp_path / "elsewhere")
-    from duckrow.api.private_folder import private_folder
-
     with pytest.raises(DuckrowError, match="is not a folder of yours"):
         private_folder(str(tmp_path / "web"))

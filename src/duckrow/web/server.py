@@ -26,7 +26,8 @@ from duckrow.web.serving import Serving
 _PORTS_TRIED = 50
 _MOST_CONNECTIONS = 1000
 _END_S = 2
-_BACKLOG = 256  # so many are taken at a time, before those who are too many are closed
+_QUEUED = 1024  # connections that wait in the kernel
+_TAKEN_AT_ONCE = 64  # of these: all have been heard, two rounds later, before they could be too many strangers
 _NO_SUCH_ADDRESS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
@@ -75,7 +76,7 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((host, port))
-        found.listen(_BACKLOG)
+        found.listen(_QUEUED)
     except BaseException:
         found.close()
         raise
@@ -93,7 +94,7 @@ def serve(listening: list[socket.socket], serving: Serving) -> None:
         server_header=False,
         proxy_headers=False,
         http=protocol,
-        backlog=_BACKLOG,
+        backlog=_TAKEN_AT_ONCE,
         ws="none",
         timeout_graceful_shutdown=_END_S,
         timeout_keep_alive=30,
@@ -113,6 +114,8 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
+        for listening in sockets or []:
+            listening.listen(_QUEUED)  # to asyncio, how many it takes at once and how many may wait is one number
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

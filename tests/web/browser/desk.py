@@ -117,7 +117,7 @@ class Desk:
     # -- quick ways around the page ----------------------------------------------------------------------------------
 
     def api(self, path: str, body: Any = None) -> Any:
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json", "X-Duckrow": "1"}
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         with urllib.request.urlopen(
             urllib.request.Request(f"{self.url}/api/v1{path}", data, headers), timeout=DEADLINE_S
@@ -185,4 +185,4 @@ class Desk:
 
 def address_of(link: str) -> str:
     parts = urlsplit(link)
-    return f"{parts.scheme}://{parts.netloc}{parts.path.removesuffix('/login')}"
+    return f"{parts.scheme}://{parts.netloc}{parts.path.removesuffix('/')}"

@@ -5,7 +5,7 @@ import { setClock, startClock } from "./js/clock.js";
 import { button, fill, h } from "./js/dom.js";
 import { News } from "./js/events.js";
 import { Keyboard } from "./js/keyboard.js";
-import { enter } from "./js/login.js";
+import { logIn } from "./js/login.js";
 import { Refreshing } from "./js/refreshing.js";
 import { Router } from "./js/router.js";
 import { onSession } from "./js/session.js";
@@ -14,7 +14,7 @@ import { learn } from "./js/site.js";
 import { current } from "./js/current.js";
 
 const main = document.getElementById("view");
-await enter(main);
+await logIn(main);
 const shell = new Shell(document.getElementById("top"), document.getElementById("connection"));
 const keyboard = new Keyboard();
 const problem = h("div", { class: "notice is-problem", role: "alert", hidden: true });

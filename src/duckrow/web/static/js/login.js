@@ -10,7 +10,7 @@ const OTHERS_MS = 1000; // how long another tab of this browser may take to answ
 const AGAIN_MS = 3000;
 
 /** Resolves when the server has let this tab in. @param {HTMLElement} main where to say what is missing */
-export async function enter(main) {
+export async function logIn(main) {
   const problem = await useLink();
   addEventListener("hashchange", useLinkOfOpenTab);
   for (let refusal; (refusal = await refused()); ) {
