@@ -11,7 +11,7 @@ const AGAIN_MS = 3000;
 
 /** Resolves when the server has let this tab in. @param {HTMLElement} main where to say what is missing */
 export async function logIn(main) {
-  const problem = await useLink();
+  const problem = await useLink(location.href);
   addEventListener("hashchange", useLinkOfOpenTab);
   for (let refusal; (refusal = await refused()); ) {
     if (refusal.status !== 401) {
@@ -28,8 +28,8 @@ export async function logIn(main) {
 }
 
 /** Somebody has pasted a link into a tab that is open, so the page is not loaded again. */
-async function useLinkOfOpenTab() {
-  const problem = await useLink();
+async function useLinkOfOpenTab(event) {
+  const problem = await useLink(event.newURL); // a view may have written its own address by now
   if (problem) toast(problem, null, "is-problem");
 }
 

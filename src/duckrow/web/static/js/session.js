@@ -64,11 +64,11 @@ export function askOtherTabs() {
 }
 
 /**
- * Logs in by the link in the address, if there is one. It leaves the address at once.
- * @returns {Promise<string | null>} why it did not work
+ * Logs in by the link in an address, if there is one. It leaves the address at once.
+ * @param {string} url @returns {Promise<string | null>} why it did not work
  */
-export async function useLink() {
-  const link = LINK.exec(location.hash)?.[1];
+export async function useLink(url) {
+  const link = LINK.exec(new URL(url).hash)?.[1];
   if (!link) return null;
   history.replaceState(history.state, "", location.pathname + location.search);
   let answer;
