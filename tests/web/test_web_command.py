@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -21,7 +22,8 @@ from tests.web.conftest import Server
 
 
 def test_it_says_where_the_page_is_and_how_to_reach_it_by_ssh(server: Server) -> None:
-    assert server.greeting[0].startswith(f"duckrow: the page is at http://127.0.0.1:{server.port}/#login=")
+    link = rf"duckrow: the page is at http://[0-9a-f]{{8}}\.localhost:{server.port}/#login=[\w-]{{43}}"
+    assert re.fullmatch(link, server.greeting[0])
     assert f"ssh -L {server.port}:127.0.0.1:{server.port}" in server.greeting[2]
 
 

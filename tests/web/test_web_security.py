@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -114,7 +115,7 @@ def test_a_link_works_once_and_becomes_a_session(server: Server) -> None:
 def test_looking_at_a_link_does_not_use_it_up(server: Server) -> None:
     """Programs that show what is behind links ask for the address, of which they are sent no more than the path."""
     with server.stranger() as program:
-        assert program.get(server.link).status_code == 200
+        assert program.get("/", headers={"Host": urlsplit(server.link).netloc}).status_code == 200
     assert server.log_in(server.link).status_code == 200
 
 
@@ -249,6 +250,25 @@ def test_a_name_that_somebody_made_point_here_is_refused(idle: Server, host: str
 def test_the_names_of_this_machine_are_known_whatever_port_ssh_forwards(idle: Server, host: str) -> None:
     with idle.script(Host=host.format(port=idle.port)) as script:
         assert script.get(f"{API}/status").status_code == 200
+
+
+def test_the_name_of_an_earlier_server_leads_to_the_page_and_to_nothing_else(server: Server) -> None:
+    """What an attacker left in the browser for the old name does not belong to the new one."""
+    now, old = urlsplit(server.link).netloc, f"0badcafe.localhost:{server.port}"
+    assert now.endswith(f".localhost:{server.port}")
+    with server.script(Host=old) as script:
+        answer = script.get("/jobs/7?attempt=1&x=//evil.example")
+        assert (answer.status_code, answer.headers["location"]) == (
+            307,
+            f"http://{now}/jobs/7?attempt=1&x=//evil.example",
+        )
+        for path in (f"{API}/status", "/static/app.js", "/healthz", "/metrics"):
+            assert script.get(path).status_code == 401
+        assert script.post("/login", json={"link": link_of(server.link)}).status_code == 401
+    with server.script(Host=now) as script:
+        assert script.get(f"{API}/status").status_code == 200
+    with server.script(Host=f"x.localhost.evil:{server.port}") as script:
+        assert script.get("/").status_code == 403
 
 
 def test_a_proxy_is_known_by_the_name_that_was_given(serve: Callable[..., Server]) -> None:

@@ -30,6 +30,7 @@ class WebServer:
     read_only: bool
     beside_daemon: bool  # started by `duckrow up --web`, and so ended by `duckrow down`
     id: str = ""  # told to nobody: links are made for it
+    name: str = ""  # by which they call it
     process: str = ""  # names its process for good
 
 

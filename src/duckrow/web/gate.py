@@ -7,7 +7,7 @@ anybody in: no cookie is ever set or read.
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse
@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from duckrow.web.body import read_body
 from duckrow.web.connections import Connections
 from duckrow.web.errors import Refused, answer_of
-from duckrow.web.open_paths import LOOKING, is_open
+from duckrow.web.open_paths import LOOKING, is_open, is_view
 from duckrow.web.persons import Persons
 from duckrow.web.serving import Serving
 
@@ -65,6 +65,9 @@ class Gate:
         scope = self._without_base(scope)
         try:
             self._check_address(scope)
+            if self._serving.had_host(headers.get("host", "")):
+                await RedirectResponse(self._by_its_name(scope, headers["host"]), 307)(scope, receive, send)
+                return
             self._check_origin(scope, headers)
             if is_bare_base and scope["method"] in LOOKING:
                 await RedirectResponse(f"{self._serving.base_path}/", 307)(scope, receive, send)
@@ -82,6 +85,14 @@ class Gate:
             await answer(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+    def _by_its_name(self, scope: Scope, host: str) -> str:
+        """Where a view is now that somebody asked for by the name of an earlier server; nothing else is there."""
+        if not is_view(scope["method"], scope["path"]):
+            raise Refused(401, "This server was started again since you logged in.", self._persons.how_to_log_in())
+        query = scope["query_string"].decode("latin-1")
+        path = self._serving.base_path + quote(scope["path"]) + (f"?{query}" if query else "")
+        return f"http://{self._serving.own_host(host)}{path}"
 
     def _check_mode(self, scope: Scope) -> None:
         """Whatever was presented."""

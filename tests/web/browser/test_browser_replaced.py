@@ -8,10 +8,19 @@ from urllib.parse import urlsplit
 
 from tests.conftest import DEADLINE_S, until
 from tests.web.browser.attacker import Loot, attacker
-from tests.web.browser.desk import Desk, address_of
+from tests.web.browser.desk import Desk, address_of, by_number
 from tests.web.browser.needs import Browser, BrowserContext, Page, expect
 from tests.web.other_user import needs_other_users
 
+# What the scripts of a page that is still open can get of the other tabs.
+ASK = """async () => {
+  const told = [];
+  const others = new BroadcastChannel("duckrow.session");
+  others.onmessage = ({ data }) => told.push(data);
+  others.postMessage("ask");
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  return [told, {...sessionStorage}, {...localStorage}, document.title];
+}"""
 KEPT = "sessionStorage.getItem('duckrow.session')"
 
 
@@ -25,7 +34,7 @@ def logged_in(context: BrowserContext, link: str) -> Page:
 def opens(url: str, word: str) -> bool:
     """Whether this word lets anybody in, in whatever way it is presented."""
     headers = {"X-Duckrow": word, "Authorization": f"Bearer {word}", "Cookie": f"session={word}; duckrow={word}"}
-    request = urllib.request.Request(f"{url}/api/v1/status", headers=headers)
+    request = urllib.request.Request(f"{by_number(url)}/api/v1/status", headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=DEADLINE_S):
             return True
@@ -57,10 +66,18 @@ def test_whoever_takes_the_port_of_a_server_that_ended_gets_nothing_of_worth(des
                 until(lambda: loot.pages == 2, "what they found while a tab of the same browser is logged in elsewhere")
                 assert that_open(loot, address_of(another)) == set()
             assert that_open(loot, desk.url) == set()  # a server of the same folder, which was there all the time
-        with desk.page("--port", str(port)):
-            assert that_open(loot, address_of(link)) == set()
-            page.reload()
-            expect(page.get_by_role("heading", name="Log in again")).to_be_visible()
+        # The owner's server is back at its port, and the tab with the attacker's scripts is still open.
+        with desk.page("--port", str(port)) as back:
+            again = logged_in(context, back)  # by no service worker that was left behind
+            session = str(again.evaluate(KEPT))
+            assert opens(address_of(back), session)
+            asked = page.evaluate(ASK)
+            assert session not in str(asked)
+            assert that_open(loot, address_of(back)) == set()
+            page.goto(f"{address_of(link)}/")
+            expect(page).to_have_title("trap")  # the old name is theirs in this browser, and worth nothing
+            page.goto(f"{address_of(back)}/machine")
+            expect(page.get_by_role("article")).to_have_count(2)
 
 
 @needs_other_users
@@ -89,5 +106,21 @@ def test_after_a_restart_tabs_say_log_in_again_and_one_link_brings_all_of_them_b
             desk.waiting()
             pages[0].goto(desk.duckrow("web", "--url").stdout.strip())
             expect(pages[0].locator("tbody tr")).to_have_count(1)
+            pages[1].reload()  # at the old name: it leads to the new one
+            expect(pages[1].get_by_role("article")).to_have_count(2)
+            assert pages[1].url == pages[0].url + "machine"
+
+
+def test_by_number_all_tabs_are_back_with_one_link(desk: Desk, browser: Browser) -> None:
+    """For browsers that do not know names below `localhost`."""
+    with browser.new_context() as context:
+        with desk.page() as link:
+            pages = [logged_in(context, by_number(link) + f"#{urlsplit(link).fragment}"), context.new_page()]
+            pages[1].goto(by_number(link) + "machine")
+            expect(pages[1].get_by_role("article")).to_have_count(2)
+        with desk.page("--port", str(urlsplit(link).port)) as back:
+            for page in pages:
+                expect(page.locator("#connection")).to_contain_text("Log in again")
+            pages[0].goto(by_number(back) + f"#{urlsplit(back).fragment}")  # the page is not loaded again
             for page in pages:
                 expect(page.locator("#connection")).to_be_hidden()

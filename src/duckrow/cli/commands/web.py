@@ -77,8 +77,8 @@ def _link_to_running(home: str, port: int | None, read_only: bool) -> str:
         if server is not chosen:
             mode = "a read-only page" if server.read_only else "a page"
             say(f"duckrow: {mode} is at port {server.port}, too: duckrow web --url --port {server.port}")
-    serving = Serving(home, chosen.host, chosen.port, chosen.base_path, chosen.read_only, id=chosen.id)
-    return _link(serving)
+    at = (chosen.host, chosen.port, chosen.base_path)
+    return _link(Serving(home, *at, chosen.read_only, id=chosen.id, name=chosen.name))
 
 
 def _not_served(port: int | None, read_only: bool, elsewhere: list[int]) -> str:
@@ -97,7 +97,6 @@ def _link(serving: Serving) -> str:
 
 
 def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str, Any]) -> int:
-    from duckrow.api.web_process import WebServer, announce
     from duckrow.web.server import listen, serve
     from duckrow.web.serving import DEFAULT_PORT, Serving, checked_base_path, is_local
 
@@ -118,8 +117,7 @@ def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str,
     )
     listening, serving = listen(wanted, exact=port is not None)
     link = _link(serving)
-    mode = serving.read_only
-    announce(home, WebServer(os.getpid(), host, serving.port, serving.base_path, mode, beside_daemon, serving.id))
+    _announce(serving, beside_daemon)
     _greet(serving, link, beside_daemon)
     if opens or (opens is None and _has_browser()):
         _open(link)
@@ -130,15 +128,22 @@ def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str,
     return EXIT_OK
 
 
+def _announce(serving: Serving, beside_daemon: bool) -> None:
+    from duckrow.api.web_process import WebServer, announce
+
+    at = (serving.host, serving.port, serving.base_path)
+    mine = WebServer(os.getpid(), *at, serving.read_only, beside_daemon, serving.id, serving.name)
+    announce(serving.home, mine)
+
+
 def _greet(serving: Serving, link: str, beside_daemon: bool) -> None:
     import socket
-    from urllib.parse import urlsplit
 
     another = f"duckrow web{' --read-only' if serving.read_only else ''} --url"
     print(f"duckrow: the page is at {link}")
     print(f"duckrow: that link works once, within an hour; `{another}` prints another.")
     if serving.is_local:
-        here = urlsplit(serving.url).netloc
+        here = f"{serving.number}:{serving.port}"
         print(f"duckrow: from elsewhere: ssh -L {serving.port}:{here} {socket.gethostname()}")
     else:
         print("duckrow: others on the network can reach this server; links and the token travel unencrypted.")

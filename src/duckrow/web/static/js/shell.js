@@ -21,7 +21,7 @@ const CONNECTIONS = {
   lost: () => `The connection is lost; trying again. What you see is from ${moment(Date.now() / 1000)}.`,
   "signed-out": () =>
     `You are logged out: the server was started again. Log in again: \`duckrow web${READ_ONLY ? " --read-only" : ""}` +
-    " --url` in a terminal prints an address to open.",
+    " --url` in a terminal prints an address to open. Then reload this page.",
 };
 
 export class Shell {
