@@ -14,6 +14,8 @@ def private_folder(path: str) -> str:
         os.mkdir(path, 0o700)
     except FileExistsError:
         pass
+    except OSError as error:
+        raise DuckrowError(f"The folder {path} cannot be made: {error.strerror}.") from None
     found = os.lstat(path)  # a link may lead to a folder where others read
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise DuckrowError(f"{path} is not a folder of yours. Remove it: secrets are kept there.")
