@@ -113,6 +113,28 @@ def test_a_host_header_names_a_host(header: str, name: str) -> None:
     assert host_name(header) == name
 
 
+@pytest.mark.parametrize(
+    ("host", "shown", "listens"),
+    [
+        ("127.0.0.1", "x.localhost", ("127.0.0.1", "::1")),
+        ("localhost", "x.localhost", ("127.0.0.1", "::1")),
+        ("::1", "x.localhost", ("127.0.0.1", "::1")),
+        ("127.0.0.5", "127.0.0.5", ("127.0.0.5",)),
+        ("fd00::2", "[fd00::2]", ("fd00::2",)),
+    ],
+)
+def test_no_link_leads_to_an_address_where_somebody_else_may_listen(
+    host: str, shown: str, listens: tuple[str, ...]
+) -> None:
+    serving = Serving("/nowhere", host, 8787, name="x.localhost")
+    assert (serving.url, serving.addresses) == (f"http://{shown}:8787/", listens)
+
+
+def test_a_server_of_the_network_is_called_by_its_number() -> None:
+    shown = urlsplit(Serving("/nowhere", "0.0.0.0").url).hostname
+    assert shown == socket.gethostname() or re.fullmatch(r"\d+\.\d+\.\d+\.\d+", shown or "")
+
+
 @pytest.mark.parametrize("text", ["/duckrow", "duckrow/", "/a/b"])
 def test_a_base_path_begins_with_a_slash_and_ends_without(text: str) -> None:
     assert checked_base_path(text) == "/" + text.strip("/")

@@ -22,6 +22,7 @@ import uvicorn
 from duckrow import __version__ as duckrow_version
 from duckrow.api.handles import client_of
 from duckrow.api.listing import Filter, matching_ids
+from duckrow.cli.commands.web import _open
 from duckrow.core.errors import NotFoundError
 from duckrow.web.app import build
 from duckrow.web.connections import Connections
@@ -224,6 +225,20 @@ def test_no_token_link_or_session_stands_in_a_log_or_in_clear_on_disk(server: Se
     for secret in (server.token, link_of(server.link), session):
         assert len(secret) > 30
         assert secret not in everything
+
+
+def test_a_browser_is_not_started_with_the_link_among_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everybody on the machine sees these words, and may be quicker."""
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    _open(str(tmp_path), "http://x.localhost:1/#login=secret")
+    [url] = opened
+    assert "secret" not in url
+    page = Path(url.removeprefix("file://"))
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    assert 'content="0; url=http://x.localhost:1/#login=secret"' in page.read_text()
 
 
 # -- other websites -----------------------------------------------------------------------------------------------

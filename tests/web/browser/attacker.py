@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
 
+from tests.conftest import DEADLINE_S
 from tests.web.other_user import as_other_user
 
 # Answers everything as if all were well; its page sends home whatever a script of this origin can get hold of.
@@ -82,4 +83,8 @@ def attacker(port: int) -> Iterator[Loot]:
         loot.port = int(process.stdout.readline())
         reader = Thread(target=loot.extend, args=(process.stdout,), daemon=True)
         reader.start()
-        yield loot
+        try:
+            yield loot
+        finally:
+            process.kill()
+            reader.join(DEADLINE_S)

@@ -120,7 +120,7 @@ def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str,
     _announce(serving, beside_daemon)
     _greet(serving, link, beside_daemon)
     if opens or (opens is None and _has_browser()):
-        _open(link)
+        _open(home, link)
     try:
         serve(listening, serving)
     except KeyboardInterrupt:
@@ -162,7 +162,15 @@ def _has_browser() -> bool:
     return sys.stdout.isatty() and bool(os.environ.get("DISPLAY")) and not os.environ.get("SSH_CONNECTION")
 
 
-def _open(link: str) -> None:
+def _open(home: str, link: str) -> None:
+    """By way of a private file: everybody on this machine can read with which words a browser was started."""
     import webbrowser
+    from html import escape
+    from urllib.parse import quote
 
-    webbrowser.open(link)
+    from duckrow.api.private_folder import private_folder
+
+    path = f"{private_folder(f'{home}/web')}/open.html"
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
+        file.write(f'<!doctype html><title>duckrow</title><meta http-equiv="refresh" content="0; url={escape(link)}">')
+    webbrowser.open(f"file://{quote(path)}")
