@@ -93,6 +93,7 @@ def serve(listening: list[socket.socket], serving: Serving) -> None:
         access_log=False,  # addresses have tickets in them
         server_header=False,
         proxy_headers=False,
+        loop="asyncio",  # uvloop takes all that wait at once
         http=protocol,
         backlog=_TAKEN_AT_ONCE,
         ws="none",
