@@ -206,10 +206,22 @@ def test_without_the_token_nobody_runs_anything(shared_door: Door) -> None:
     assert not (door.duckrow.work / "pwned").exists()
 
 
+def test_a_password_is_taken_from_programs_and_for_gpupeasys_routes_alone(shared_door: Door) -> None:
+    """A browser would remember it, and send it by itself to whoever answers here later."""
+    assert shared_door.script.get("/scheduledjobs").status_code == 200
+    for headers in ({"Sec-Fetch-Mode": "navigate"}, {"Sec-Fetch-Site": "same-origin"}, {"Origin": shared_door.address}):
+        assert shared_door.script.get("/scheduledjobs", headers=headers).status_code == 401
+    for path in ("/api/v1/status", "/api/v1/jobs"):
+        assert shared_door.script.get(path).status_code == 401
+    bearer = {"Authorization": f"Bearer {shared_door.token}"}
+    with httpx.Client(base_url=shared_door.address, trust_env=False, timeout=DEADLINE_S, headers=bearer) as program:
+        assert program.get("/api/v1/status").status_code == 200
+
+
 def test_the_token_is_no_password_where_gpupeasy_is_not_asked_for(duckrow: Duckrow) -> None:
     process = duckrow.spawn("web", "--no-browser", "--port", "0", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
-    port = process.stdout.readline().decode().split("localhost:")[1].split("/")[0]
+    port = process.stdout.readline().decode().split(".localhost:")[1].split("/")[0]
     token = duckrow("web", "--token").stdout.strip()
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=DEADLINE_S) as client:
         assert client.get("/api/v1/status", auth=("x", token)).status_code == 401
@@ -249,8 +261,10 @@ def test_the_gui_is_the_page(duckrow: Duckrow, free_port: int) -> None:
     )
     assert process.stdout is not None
     link = process.stdout.readline().decode().split()[-1]
-    answer = httpx.get(link, trust_env=False, timeout=DEADLINE_S)
-    assert answer.status_code == 303
+    secret = link.partition("#login=")[2]
+    address = f"http://127.0.0.1:{free_port}/login"
+    answer = httpx.post(address, json={"link": secret}, trust_env=False, timeout=DEADLINE_S)
+    assert answer.status_code == 200
     process.terminate()
     process.wait(DEADLINE_S)
     process.stdout.close()

@@ -33,10 +33,11 @@ class Server:
         self.link = self.greeting[0].split()[-1]
         self.port = urlsplit(self.link).port or 0
         self.address = f"http://127.0.0.1:{self.port}"
-        self.token = duckrow("web", "--token").stdout.strip()
+        self.mode = [word for word in words if word == "--read-only"]
+        self.token = duckrow("web", *self.mode, "--token").stdout.strip()
 
     def stranger(self, **options: Any) -> httpx.Client:
-        """Somebody without a token and without a cookie."""
+        """Somebody without a token and without a session."""
         return httpx.Client(base_url=self.address, timeout=DEADLINE_S, trust_env=False, **options)
 
     def script(self, **headers: str) -> httpx.Client:
@@ -44,13 +45,15 @@ class Server:
         return self.stranger(headers={"Authorization": f"Bearer {self.token}", **headers})
 
     def browser(self) -> httpx.Client:
-        """Somebody who has followed a link."""
-        link = urlsplit(self.duckrow("web", "--url", "--port", str(self.port)).stdout.strip())
+        """A tab that has followed a link."""
+        answer = self.log_in(self.duckrow("web", "--url", "--port", str(self.port)).stdout.strip())
+        assert answer.status_code == 200, answer.text
+        return self.stranger(headers={"X-Duckrow": answer.json()["session"], "Origin": self.address})
+
+    def log_in(self, link: str, **headers: str) -> httpx.Response:
+        """What the scripts of the page do with the link in the address."""
         with self.stranger() as newcomer:
-            answer = newcomer.get(f"{link.path}?{link.query}")
-            assert answer.status_code == 303, answer.text
-            headers = {"X-Duckrow": "1", "Origin": self.address}
-            return self.stranger(cookies=dict(newcomer.cookies), headers=headers)
+            return newcomer.post("/login", json={"link": link_of(link)}, headers=headers)
 
     def get(self, path: str, **query: Any) -> Any:
         """The answer of the interface to somebody who may ask. It must be as the description says, here and below."""
@@ -83,6 +86,13 @@ class Server:
     def memory_mb(self) -> float:
         with open(f"/proc/{self.process.pid}/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+
+def link_of(address: str) -> str:
+    """What stands behind the `#`, which no browser sends."""
+    link = urlsplit(address)
+    assert not link.query
+    return link.fragment.removeprefix("login=")
 
 
 @pytest.fixture
@@ -123,4 +133,4 @@ def queue(duckrow: Duckrow, server: Server) -> Server:
     return server
 
 
-__all__ = ["API", "Server", "until"]
+__all__ = ["API", "Server", "link_of", "until"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -21,15 +22,15 @@ from tests.web.conftest import Server
 
 
 def test_it_says_where_the_page_is_and_how_to_reach_it_by_ssh(server: Server) -> None:
-    assert server.greeting[0].startswith(f"duckrow: the page is at http://localhost:{server.port}/login?token=")
-    assert f"ssh -L {server.port}:localhost:{server.port}" in server.greeting[2]
+    link = rf"duckrow: the page is at http://[0-9a-f]{{8}}\.localhost:{server.port}/#login=[\w-]{{43}}"
+    assert re.fullmatch(link, server.greeting[0])
+    assert f"ssh -L {server.port}:127.0.0.1:{server.port}" in server.greeting[2]
 
 
 def test_another_link_is_printed_for_the_server_that_runs(server: Server, duckrow: Duckrow) -> None:
     link = duckrow("web", "--url").stdout.strip()
     assert link != server.link
-    with server.stranger() as browser:
-        assert browser.get(f"/login?{urlsplit(link).query}").status_code == 303
+    assert server.log_in(link).status_code == 200
 
 
 def test_without_a_server_there_is_no_link(duckrow: Duckrow, serve: Callable[..., Server]) -> None:
@@ -51,8 +52,9 @@ def test_a_port_that_is_taken_is_passed_over_unless_it_was_asked_for(tmp_path: o
         with pytest.raises(DuckrowError, match="is in use"):
             listen(wanted, exact=True)
         found, serving = listen(wanted, exact=False)
-        with found:
-            assert serving.port > wanted.port
+        for each in found:
+            each.close()
+        assert serving.port > wanted.port
 
 
 def test_without_the_extra_it_says_how_to_install_it(duckrow: Duckrow) -> None:
@@ -109,6 +111,28 @@ def _pids_of_servers(duckrow: Duckrow) -> list[int]:
 )
 def test_a_host_header_names_a_host(header: str, name: str) -> None:
     assert host_name(header) == name
+
+
+@pytest.mark.parametrize(
+    ("host", "shown", "listens"),
+    [
+        ("127.0.0.1", "x.localhost", ("127.0.0.1", "::1")),
+        ("localhost", "x.localhost", ("127.0.0.1", "::1")),
+        ("::1", "x.localhost", ("127.0.0.1", "::1")),
+        ("127.0.0.5", "127.0.0.5", ("127.0.0.5",)),
+        ("fd00::2", "[fd00::2]", ("fd00::2",)),
+    ],
+)
+def test_no_link_leads_to_an_address_where_somebody_else_may_listen(
+    host: str, shown: str, listens: tuple[str, ...]
+) -> None:
+    serving = Serving("/nowhere", host, 8787, name="x.localhost")
+    assert (serving.url, serving.addresses) == (f"http://{shown}:8787/", listens)
+
+
+def test_a_server_of_the_network_is_called_by_its_number() -> None:
+    shown = urlsplit(Serving("/nowhere", "0.0.0.0").url).hostname
+    assert shown == socket.gethostname() or re.fullmatch(r"\d+\.\d+\.\d+\.\d+", shown or "")
 
 
 @pytest.mark.parametrize("text", ["/duckrow", "duckrow/", "/a/b"])

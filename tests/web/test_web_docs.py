@@ -1,4 +1,4 @@
-"""The curl examples of docs/http.md do what the page says."""
+"""The curl examples of docs/http.md do what the page says; what docs/security.md says was tried, was."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import pytest
 from tests.conftest import DEADLINE_S, Duckrow
 from tests.web.conftest import Server
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "http.md"
+TESTS = Path(__file__).parent.parent
+PAGE = TESTS.parent / "docs" / "http.md"
+ATTACKS = TESTS.parent / "docs" / "security.md"
 
 
 def examples() -> list[str]:
@@ -34,3 +36,15 @@ def test_every_curl_example_works(queue: Server, duckrow: Duckrow) -> None:
         done = subprocess.run(["bash", "-c", words], env=env, cwd=duckrow.work, capture_output=True, timeout=DEADLINE_S)
         assert done.returncode == 0, f"{command}\n{done.stdout.decode()}\n{done.stderr.decode()}"
         assert done.stdout
+
+
+def test_every_attack_names_a_test_that_there_is() -> None:
+    tests = {
+        name for path in TESTS.rglob("test_*.py") for name in re.findall(r"^def (test_\w+)", path.read_text(), re.M)
+    }
+    rows = re.findall(r"^\| (?!they try|---)(.+) \|$", ATTACKS.read_text(), re.MULTILINE)
+    assert len(rows) > 15
+    for row in rows:
+        named = re.findall(r"`(test_\w+)`", row)
+        assert named or row.endswith("| the same"), row
+        assert set(named) <= tests, row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import socket
 import stat
@@ -11,25 +12,31 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from threading import Thread
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 import uvicorn
 
+from duckrow import __version__ as duckrow_version
 from duckrow.api.handles import client_of
 from duckrow.api.listing import Filter, matching_ids
+from duckrow.cli.commands.web import _open
 from duckrow.core.errors import NotFoundError
 from duckrow.web.app import build
+from duckrow.web.connections import Connections
 from duckrow.web.credentials import Credentials
 from duckrow.web.patience import PatientProtocol
 from duckrow.web.server import listen
 from duckrow.web.serving import Serving
+from duckrow.web.sessions import Sessions
 from tests.conftest import DEADLINE_S, Duckrow
-from tests.web.conftest import API, Server
+from tests.web.conftest import API, Server, link_of
 from tests.web.inside import Inside
 
-ALL_PAGES = ["/", "/machine", "/jobs/1", "/sweeps", "/sweeps/1", "/timeline", "/add", "/static/duck.svg", "/metrics"]
+PAGES = ["/", "/machine", "/jobs/1", "/sweeps", "/sweeps/x", "/timeline", "/add", "/static/duck.svg", "/static/app.js"]
+CLOSED = ["/metrics", f"{API}/openapi.json", "/nowhere", "/ticket", "/login", "/jobs", "/jobs/1/", "/static", "/docs"]
 
 
 def routes_of_the_interface(server: Server) -> list[tuple[str, str]]:
@@ -44,8 +51,8 @@ def routes_of_the_interface(server: Server) -> list[tuple[str, str]]:
 # -- who may come in ----------------------------------------------------------------------------------------------
 
 
-def test_without_the_token_every_route_but_healthz_is_401(idle: Server) -> None:
-    routes = [*routes_of_the_interface(idle), *(("GET", page) for page in ALL_PAGES), ("GET", f"{API}/openapi.json")]
+def test_without_a_secret_everything_but_the_empty_page_is_401(idle: Server) -> None:
+    routes = [*routes_of_the_interface(idle), *(("GET", path) for path in CLOSED), ("POST", "/ticket"), ("POST", "/")]
     assert len(routes) > 30
     with idle.stranger() as stranger:
         for method, path in routes:
@@ -53,7 +60,26 @@ def test_without_the_token_every_route_but_healthz_is_401(idle: Server) -> None:
             assert answer.status_code == 401, f"{method} {path}: {answer.status_code}"
             assert answer.headers["www-authenticate"] == "Bearer"
         assert stranger.get("/healthz").json() == {"ok": True}
-        assert stranger.get("/nowhere").status_code == 401  # not even what there is
+
+
+def test_the_page_and_its_files_are_open_and_hold_nothing(idle: Server, tmp_path: Path) -> None:
+    with idle.stranger() as stranger:
+        for path in PAGES:
+            assert stranger.get(path).status_code == 200, path
+        text = stranger.get("/").text
+    for secret in (socket.gethostname(), getpass.getuser(), str(idle.duckrow.home), duckrow_version, idle.token):
+        assert secret not in text
+    with Inside(Serving(str(tmp_path), read_only=True)) as read_only:
+        assert read_only.ask("GET", "/").text == text  # not even the mode
+
+
+def test_no_cookie_is_ever_set_or_read(idle: Server) -> None:
+    with idle.browser() as browser, idle.stranger() as stranger:
+        session = browser.headers["X-Duckrow"]
+        for path in ("/", f"{API}/status", "/healthz"):
+            assert "set-cookie" not in browser.get(path).headers
+        for name in ("X-Duckrow", "session", "duckrow"):
+            assert stranger.get(f"{API}/status", headers={"Cookie": f"{name}={session}"}).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -70,73 +96,110 @@ def test_the_token_of_scripts_opens_the_interface_and_changes_things(queue: Serv
     assert queue.add("true") == [1]
 
 
-def test_a_stranger_who_wants_a_page_is_told_how_to_come_in(idle: Server) -> None:
+def test_a_stranger_is_told_how_to_come_in(idle: Server) -> None:
     with idle.stranger() as stranger:
-        answer = stranger.get("/", headers={"Accept": "text/html"})
-        assert answer.status_code == 401
-        assert "duckrow web --url" in answer.text
-        assert stranger.get(f"{API}/jobs").json()["error"]["hint"].startswith("Open the URL")
+        assert "`duckrow web --url`" in stranger.get(f"{API}/jobs").json()["error"]["hint"]
 
 
-def test_a_link_works_once_and_becomes_a_cookie(server: Server) -> None:
-    link = urlsplit(server.link)
-    with server.stranger() as browser:
-        answer = browser.get(f"/login?{link.query}")
-        assert (answer.status_code, answer.headers["location"]) == (303, "/")
-        cookie = answer.headers["set-cookie"]
-        assert "HttpOnly" in cookie
-        assert "SameSite=strict" in cookie
-        assert "Path=/" in cookie
-        assert browser.get("/").status_code == 200
+def test_a_link_works_once_and_becomes_a_session(server: Server) -> None:
+    answer = server.log_in(server.link)
+    assert answer.status_code == 200
+    session = answer.json()["session"]
+    assert len(session) > 30
+    with server.stranger(headers={"X-Duckrow": session}) as browser:
         assert browser.get(f"{API}/status").status_code == 200
-    with server.stranger() as second:
-        assert second.get(f"/login?{link.query}").status_code == 401
+    again = server.log_in(server.link)
+    assert again.status_code == 401
+    assert "each works once" in again.json()["error"]["sentence"]
 
 
-def test_a_link_on_another_website_leads_in_as_well(server: Server) -> None:
-    """Along a redirect the browser would not send its new cookie; from a page of ours it does."""
-    with server.stranger() as browser:
-        headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-        answer = browser.get(f"/login?{urlsplit(server.link).query}", headers=headers)
-        assert (answer.status_code, answer.headers["refresh"]) == (200, "0; url=/")
-        assert browser.get("/").status_code == 200
+def test_looking_at_a_link_does_not_use_it_up(server: Server) -> None:
+    """Programs that show what is behind links ask for the address, of which they are sent no more than the path."""
+    with server.stranger() as program:
+        assert program.get("/", headers={"Host": urlsplit(server.link).netloc}).status_code == 200
+    assert server.log_in(server.link).status_code == 200
+
+
+def test_another_website_cannot_log_anybody_in(server: Server) -> None:
+    assert server.log_in(server.link, Origin="https://evil.example").status_code == 403
+    assert server.log_in(server.link, **{"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    assert server.log_in(server.link).status_code == 200
 
 
 def test_a_link_that_nobody_has_used_for_an_hour_does_not_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    credentials = Credentials(str(tmp_path))
-    link, later = credentials.new_link(), time.time() + 3601
+    credentials = Credentials(str(tmp_path), read_only=False)
+    link, later = credentials.new_link("server"), time.time() + 3601
     monkeypatch.setattr("duckrow.web.credentials.time.time", lambda: later)
-    assert not credentials.use_link(link)
+    assert not credentials.use_link("server", link)
 
 
 def test_of_many_links_only_the_newest_are_kept(tmp_path: Path) -> None:
-    credentials = Credentials(str(tmp_path))
-    links = [credentials.new_link() for _ in range(50)]
+    credentials = Credentials(str(tmp_path), read_only=False)
+    links = [credentials.new_link("server") for _ in range(50)]
     assert len(list((tmp_path / "web" / "links").iterdir())) <= 20
-    assert credentials.use_link(links[-1])
-    assert not credentials.use_link(links[-1])
+    assert not credentials.use_link("another", links[-1])
+    assert credentials.use_link("server", links[-1])
+    assert not credentials.use_link("server", links[-1])
+
+
+def test_a_session_that_nobody_has_used_for_a_month_does_not_work() -> None:
+    now = [0.0]
+    sessions = Sessions(clock=lambda: now[0])
+    used, unused = sessions.new(), sessions.new()
+    for day in (20, 40):
+        now[0] = day * 86_400.0
+        assert sessions.is_session(used)
+    assert not sessions.is_session(unused)
+
+
+def test_of_many_sessions_those_in_use_are_kept() -> None:
+    sessions = Sessions()
+    used, unused = sessions.new(), sessions.new()
+    for _ in range(600):
+        sessions.new()
+        assert sessions.is_session(used)
+    assert not sessions.is_session(unused)
+
+
+# -- downloads ----------------------------------------------------------------------------------------------------
+
+
+def test_a_ticket_fetches_one_file_once(idle: Server) -> None:
+    path = f"{API}/jobs?status=queued"
+    with idle.browser() as browser, idle.stranger() as saver:
+        ticket = browser.post("/ticket", json={"address": path}).json()["ticket"]
+        assert saver.get(f"{path}&ticket={ticket}").status_code == 200
+        assert saver.get(f"{path}&ticket={ticket}").status_code == 401
+        for other in (f"{API}/jobs?status=done", f"{API}/jobs?status=queued&status=done", f"{API}/status?x=1"):
+            ticket = browser.post("/ticket", json={"address": path}).json()["ticket"]
+            assert saver.get(f"{other}&ticket={ticket}").status_code == 401
+            assert saver.get(f"{path}&ticket={ticket}").status_code == 401  # used up by the attempt
+        ticket = browser.post("/ticket", json={"address": f"{API}/queue/pause"}).json()["ticket"]
+        assert saver.post(f"{API}/queue/pause?ticket={ticket}", json={}).status_code == 401
+        assert browser.post("/ticket", json={"address": "/metrics"}).status_code == 422
+
+
+def test_a_ticket_is_good_for_a_minute() -> None:
+    now = [0.0]
+    sessions = Sessions(clock=lambda: now[0])
+    soon, late = sessions.new_ticket("/api/x"), sessions.new_ticket("/api/x")
+    now[0] = 59.0
+    assert sessions.use_ticket(soon, "/api/x")
+    now[0] = 61.0
+    assert not sessions.use_ticket(late, "/api/x")
+
+
+# -- what is kept where -------------------------------------------------------------------------------------------
 
 
 def test_a_token_that_was_never_written_lets_nobody_in(tmp_path: Path) -> None:
     """As a full disk may leave it: an empty file, to which no token at all would be equal."""
-    credentials = Credentials(str(tmp_path))
+    credentials = Credentials(str(tmp_path), read_only=False)
     (tmp_path / "web" / "token").touch()
     assert not credentials.is_token("")
     assert len(credentials.token()) > 30
     assert credentials.is_token(credentials.token())
     assert [path.name for path in (tmp_path / "web").iterdir() if path.is_file()] == ["token"]
-
-
-def test_a_restart_of_the_server_keeps_people_logged_in(serve: Callable[..., Server]) -> None:
-    first = serve()
-    with first.browser() as browser:
-        cookies = dict(browser.cookies)
-    first.end()
-    second = serve()
-    with second.stranger(cookies=cookies) as browser:
-        assert browser.get(f"{API}/status").status_code == 200
-    with second.stranger(cookies=dict.fromkeys(cookies, "x" * 43)) as forger:
-        assert forger.get(f"{API}/status").status_code == 401
 
 
 def test_what_lets_people_in_is_stored_for_its_owner_alone(server: Server, duckrow: Duckrow) -> None:
@@ -148,28 +211,47 @@ def test_what_lets_people_in_is_stored_for_its_owner_alone(server: Server, duckr
         assert mode == (0o700 if path.is_dir() else 0o600), f"{path}: {mode:o}"
 
 
-def test_no_token_link_or_cookie_stands_in_a_log_or_in_clear_on_disk(server: Server, duckrow: Duckrow) -> None:
+def test_no_token_link_or_session_stands_in_a_log_or_in_clear_on_disk(server: Server, duckrow: Duckrow) -> None:
     with server.browser() as browser:
-        session = next(iter(browser.cookies.values()))
+        session = browser.headers["X-Duckrow"]
         browser.get(f"{API}/jobs/zzz")
-    link = urlsplit(server.link).query.removeprefix("token=")
-    with server.stranger() as stranger:
-        stranger.get(f"/login?token={link}")
+    server.log_in(server.link)
     server.end()
     everything = server.log.read_text() + "".join(
-        path.read_text(errors="replace")
+        path.read_text(errors="replace") + path.name
         for path in duckrow.home.rglob("*")
         if path.is_file() and path.name != "token" and path.suffix not in (".db",)
     )
-    for secret in (server.token, link, session):
+    for secret in (server.token, link_of(server.link), session):
         assert len(secret) > 30
         assert secret not in everything
+
+
+def test_a_browser_is_not_started_with_the_link_among_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everybody on the machine sees these words, and may be quicker."""
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    _open(str(tmp_path), "http://x.localhost:1/#login=secret")
+    [url] = opened
+    assert "secret" not in url
+    page = Path(url.removeprefix("file://"))
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    assert 'content="0; url=http://x.localhost:1/#login=secret"' in page.read_text()
 
 
 # -- other websites -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "localhost.evil.example", "169.254.1.1", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("evil.example", "evil.example:{port}", "localhost.evil.example", "169.254.1.1", ""),
+        *("localhost:{port}, evil", "localhost, evil", "localhost:{port},evil:1", "localhost:{port}:1", "localhost:x"),
+        *("evil@localhost:{port}", "localhost/evil", "[::1", "::1", "[localhost]", "localhost:{port} evil"),
+    ],
+)
 def test_a_name_that_somebody_made_point_here_is_refused(idle: Server, host: str) -> None:
     """DNS rebinding: the page of evil.example thinks that it asks its own idle."""
     with idle.script(Host=host.format(port=idle.port)) as script:
@@ -185,59 +267,45 @@ def test_the_names_of_this_machine_are_known_whatever_port_ssh_forwards(idle: Se
         assert script.get(f"{API}/status").status_code == 200
 
 
+def test_the_name_of_an_earlier_server_leads_to_the_page_and_to_nothing_else(server: Server) -> None:
+    """What an attacker left in the browser for the old name does not belong to the new one."""
+    now, old = urlsplit(server.link).netloc, f"0badcafe.localhost:{server.port}"
+    assert now.endswith(f".localhost:{server.port}")
+    with server.script(Host=old) as script:
+        answer = script.get("/jobs/7?attempt=1&x=//evil.example")
+        assert (answer.status_code, answer.headers["location"]) == (
+            307,
+            f"http://{now}/jobs/7?attempt=1&x=//evil.example",
+        )
+        for path in (f"{API}/status", "/static/app.js", "/healthz", "/metrics"):
+            assert script.get(path).status_code == 401
+        assert script.post("/login", json={"link": link_of(server.link)}).status_code == 401
+    with server.script(Host=now) as script:
+        assert script.get(f"{API}/status").status_code == 200
+    with server.script(Host=f"x.localhost.evil:{server.port}") as script:
+        assert script.get("/").status_code == 403
+
+
 def test_a_proxy_is_known_by_the_name_that_was_given(serve: Callable[..., Server]) -> None:
     server = serve("--proxy-name", "gpu.example.org", "--base-path", "/duckrow")
     with server.script(Host="gpu.example.org") as script:
         assert script.get(f"/duckrow{API}/status").status_code == 200
         assert 'data-base="/duckrow"' in script.get("/duckrow/").text
-    with server.stranger(follow_redirects=False) as browser:
-        answer = browser.get(f"{urlsplit(server.link).path}?{urlsplit(server.link).query}")
-        assert answer.headers["location"] == "/duckrow/"
-        assert "Path=/duckrow/" in answer.headers["set-cookie"]
+    with server.stranger() as browser:
+        answer = browser.post("/duckrow/login", json={"link": link_of(server.link)})
+        headers = {"Host": "gpu.example.org", "X-Duckrow": answer.json()["session"]}
+        assert browser.get(f"/duckrow{API}/status", headers=headers).status_code == 200
 
 
 def test_the_base_path_itself_leads_to_the_page_below_it(serve: Callable[..., Server]) -> None:
-    """No browser sends the cookie to /duckrow: it is for what lies below."""
     server = serve("--base-path", "/duckrow")
     with server.stranger(follow_redirects=False) as browser:
         answer = browser.get("/duckrow?next=//evil.example")
         assert (answer.status_code, answer.headers["location"]) == (307, "/duckrow/")
         assert browser.get("/duckrow", headers={"Host": "evil.example"}).status_code == 403
-        assert browser.get("/duckrow/").status_code == 401
+        assert browser.get("/duckrow/").status_code == 200
+        assert browser.get(f"/duckrow{API}/status").status_code == 401
         assert browser.post("/duckrow").status_code == 401
-
-
-@pytest.mark.parametrize(
-    ("host", "proto", "is_secure"),
-    [("gpu.example.org", "https", True), ("gpu.example.org", "http", False), ("localhost", "https", False)],
-)
-def test_a_cookie_that_came_through_a_proxy_with_tls_goes_no_other_way(
-    tmp_path: Path, host: str, proto: str, is_secure: bool
-) -> None:
-    """Only the proxy that was named is believed."""
-    with Inside(Serving(str(tmp_path), proxy_names=("gpu.example.org",))) as inside:
-        link = inside.parts.credentials.new_link()
-        answer = inside.ask("GET", f"/login?token={link}", host, headers={"X-Forwarded-Proto": proto})
-        cookie = answer.headers["set-cookie"]
-    assert ("Secure" in cookie) == is_secure
-
-
-def test_cookies_of_other_servers_on_this_machine_keep_nobody_out(idle: Server) -> None:
-    with idle.browser() as browser:
-        [(name, session)] = browser.cookies.items()
-    with idle.stranger() as stranger:
-        for others in ('a={"b": "c d"}; ', "jupyter=2|1:0|10:x; ", "=; ;; x; ", f"x{name}=1; "):
-            answer = stranger.get(f"{API}/status", headers={"Cookie": f"{others}{name}={session}"})
-            assert answer.status_code == 200, others
-
-
-def test_what_changes_something_needs_our_header_from_a_browser(queue: Server) -> None:
-    with queue.browser() as browser:
-        del browser.headers["X-Duckrow"]
-        assert browser.post(f"{API}/queue/pause", json={}).status_code == 403
-        assert queue.get("/status")["paused"] is False
-        assert browser.post(f"{API}/queue/pause", json={}, headers={"X-Duckrow": "1"}).status_code == 200
-        assert queue.get("/status")["paused"] is True
 
 
 @pytest.mark.parametrize(
@@ -251,7 +319,7 @@ def test_what_changes_something_needs_our_header_from_a_browser(queue: Server) -
         {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
     ],
 )
-def test_requests_from_other_websites_are_refused_even_with_the_cookie(idle: Server, headers: dict[str, str]) -> None:
+def test_requests_from_other_websites_are_refused_even_with_the_secret(idle: Server, headers: dict[str, str]) -> None:
     with idle.browser() as browser:
         del browser.headers["Origin"]
         assert browser.get(f"{API}/status", headers=headers).status_code == 403
@@ -276,7 +344,7 @@ def test_no_website_is_ever_allowed_to_read(idle: Server) -> None:
 def test_every_answer_forbids_framing_sniffing_and_scripts_from_elsewhere(idle: Server) -> None:
     with idle.script() as script, idle.stranger() as stranger:
         answers = [script.get(path) for path in ("/", f"{API}/jobs", "/static/duck.svg", "/nowhere")]
-        answers += [stranger.get("/", headers={"Accept": "text/html"}), stranger.get("/healthz")]
+        answers += [stranger.get("/"), stranger.get(f"{API}/jobs"), stranger.get("/healthz")]
     for answer in answers:
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy
@@ -332,9 +400,10 @@ def test_a_length_that_is_none_is_refused(idle: Server) -> None:
 def test_who_never_ends_the_head_of_a_request_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("duckrow.web.patience.HEAD_S", 1.0)
     listening, serving = listen(Serving(str(tmp_path), port=0), exact=True)
-    server = uvicorn.Server(uvicorn.Config(build(serving)[0], http=PatientProtocol, log_level="error"))
+    protocol: Any = partial(PatientProtocol, connections=Connections())
+    server = uvicorn.Server(uvicorn.Config(build(serving)[0], http=protocol, log_level="error"))
     monkeypatch.setattr(server, "capture_signals", nullcontext)  # it is not in the main thread
-    thread = Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread = Thread(target=server.run, kwargs={"sockets": listening})
     thread.start()
     try:
         for began in (b"", b"GET /healthz HTTP/1.1\r\nHost: local", _WHOLE_HEAD + b"GET /"):
@@ -430,7 +499,6 @@ def test_a_read_only_server_shows_everything_and_changes_nothing(
             answer = script.request(method, path, json={})
             assert answer.status_code == 403, f"{method} {path}"
             assert "read-only" in answer.json()["error"]["sentence"]
-        assert "data-read-only" in script.get("/").text
     assert server.get("/status")["read_only"] is True
 
 
@@ -448,9 +516,14 @@ def test_an_address_of_the_network_needs_an_explicit_flag(duckrow: Duckrow, serv
 
 
 def test_by_default_only_this_machine_can_connect(idle: Server) -> None:
-    listening = [line.split() for line in Path(f"/proc/{idle.process.pid}/net/tcp").read_text().splitlines()[1:]]
-    at = [fields[1] for fields in listening if fields[3] == "0A" and fields[1].endswith(f":{idle.port:04X}")]
-    assert at == [f"0100007F:{idle.port:04X}"]  # 127.0.0.1, as the kernel writes it
+    at = []
+    for table in ("tcp", "tcp6"):
+        lines = Path(f"/proc/{idle.process.pid}/net/{table}").read_text().splitlines()[1:]
+        listening = [fields for line in lines if (fields := line.split())[3] == "0A"]
+        at += [fields[1] for fields in listening if fields[1].endswith(f":{idle.port:04X}")]
+    # 127.0.0.1 and ::1, as the kernel writes them
+    assert set(at) <= {f"0100007F:{idle.port:04X}", f"00000000000000000000000001000000:{idle.port:04X}"}
+    assert at
 
 
 # -- paths --------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 
+from duckrow.api.private_folder import private_folder
 from duckrow.core.errors import DuckrowError
 from duckrow.kernel.process import identity_of, signal_process
 
@@ -28,13 +29,15 @@ class WebServer:
     base_path: str
     read_only: bool
     beside_daemon: bool  # started by `duckrow up --web`, and so ended by `duckrow down`
+    id: str = ""  # told to nobody: links are made for it
+    name: str = ""  # by which they call it
     process: str = ""  # names its process for good
 
 
 def announce(home: str, server: WebServer) -> int:
     """Say that this process serves; the lock is let go of when it ends, however it ends."""
-    os.makedirs(_folder_of(home), mode=0o700, exist_ok=True)
-    path = f"{_folder_of(home)}/{server.port}.json"
+    private_folder(f"{home}/web")
+    path = f"{private_folder(_folder_of(home))}/{server.port}.json"
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(fd, fcntl.LOCK_EX)
     os.ftruncate(fd, 0)

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from duckrow import __version__
 from duckrow.core.errors import DuckrowError
+from duckrow.web.connections import Connections
 from duckrow.web.credentials import Credentials
 from duckrow.web.description import ERRORS, describe
 from duckrow.web.desk import Desk
@@ -22,6 +23,7 @@ from duckrow.web.errors import tell_errors
 from duckrow.web.gate import Gate
 from duckrow.web.hub import Hub
 from duckrow.web.parts import Parts
+from duckrow.web.persons import Persons
 from duckrow.web.routes import (
     batches,
     devices,
@@ -31,6 +33,7 @@ from duckrow.web.routes import (
     job_actions,
     job_log,
     jobs,
+    login,
     memory,
     metrics,
     new_jobs,
@@ -42,6 +45,7 @@ from duckrow.web.routes import (
     waiting,
 )
 from duckrow.web.serving import Serving
+from duckrow.web.sessions import Sessions
 from duckrow.web.shared_answers import SharedAnswers
 from duckrow.web.tallies import Tallies
 
@@ -55,7 +59,9 @@ _OF_INTERFACE = (
 def build(serving: Serving) -> tuple[ASGIApp, Parts]:
     """The application, and its parts for whoever runs it."""
     desk, hub = Desk(serving.home), Hub(serving.home)
-    parts = Parts(serving, Credentials(serving.home), desk, hub, DeviceBoard(), Tallies(), SharedAnswers(desk, hub))
+    credentials, sessions, connections = Credentials(serving.home, serving.read_only), Sessions(), Connections()
+    shared = SharedAnswers(desk, hub)
+    parts = Parts(serving, credentials, sessions, connections, desk, hub, DeviceBoard(), Tallies(), shared)
     app = FastAPI(
         title="duckrow",
         version=__version__,
@@ -76,9 +82,10 @@ def build(serving: Serving) -> tuple[ASGIApp, Parts]:
     app.include_router(metrics.router)
     if serving.gpupeasy:
         app.include_router(gpupeasy.router)
+    app.include_router(login.router)
     app.include_router(pages.router)
     app.mount("/static", _Files(directory=f"{pages.HERE}/static"), "static")
-    return Gate(app, serving, parts.credentials, lambda: pages.login_page(serving)), parts
+    return Gate(app, serving, Persons(serving, credentials, sessions), connections), parts
 
 
 class _Files(StaticFiles):

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from duckrow.web.persons import SESSION_HEADER
 from duckrow.web.serving import Serving
 
 _ERROR = {"$ref": "#/components/schemas/Error"}
@@ -66,7 +67,7 @@ def describe(app: FastAPI, serving: Serving) -> None:
                 schemas[name]["required"] = list(schemas[name]["properties"])
             ways_in = told["components"].setdefault("securitySchemes", {})
             ways_in["token"] = {"type": "http", "scheme": "bearer", "description": "`duckrow web --token` prints it."}
-            ways_in["session"] = {"type": "apiKey", "in": "cookie", "name": serving.cookie_name}
+            ways_in["session"] = {"type": "apiKey", "in": "header", "name": SESSION_HEADER}
             told["security"] = [{"token": []}, {"session": []}]
             app.openapi_schema = told
         return app.openapi_schema

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from duckrow.web.hub import Hub
+from duckrow.web.hub import Hub, Listener
 
 PING = ": ping\n\n"
 _SEND_S = 20.0  # who has taken nothing for so long has gone
@@ -24,16 +24,21 @@ def event(data: Any, kind: str = "message") -> str:
 class EventStream(Response):
     media_type = "text/event-stream"
 
-    def __init__(self, events: AsyncGenerator[str, None], hub: Hub) -> None:
+    def __init__(self, events: Callable[[Listener], AsyncGenerator[str, None]], hub: Hub) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._events = events
         self._hub = hub
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        with self._hub.stream() as listener:  # before anything is said: who comes too late is refused
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            await self._tell(self._events(listener), receive, send)
+        await _send_in_time(send, b"", more=False)
+
+    async def _tell(self, events: AsyncGenerator[str, None], receive: Receive, send: Send) -> None:
         ends = [
-            asyncio.ensure_future(self._write(send)),
+            asyncio.ensure_future(_write(events, send)),
             asyncio.ensure_future(_until_gone(receive)),
             asyncio.ensure_future(self._hub.closing.wait()),
         ]
@@ -43,12 +48,12 @@ class EventStream(Response):
             for task in ends:
                 task.cancel()
             await asyncio.gather(*ends, return_exceptions=True)
-            await self._events.aclose()
-        await _send_in_time(send, b"", more=False)
+            await events.aclose()
 
-    async def _write(self, send: Send) -> None:
-        async for text in self._events:
-            await _send_in_time(send, text.encode(), more=True)
+
+async def _write(events: AsyncGenerator[str, None], send: Send) -> None:
+    async for text in events:
+        await _send_in_time(send, text.encode(), more=True)
 
 
 async def _send_in_time(send: Send, body: bytes, more: bool) -> None:

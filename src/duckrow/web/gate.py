@@ -1,27 +1,27 @@
 """The gate in front of all routes: who may come in, from where, and with how much.
 
-It is plain ASGI, so that nothing behind it, static files included, can be reached around it.
+It is plain ASGI, so that nothing behind it can be reached around it. Nothing that a browser sends by itself lets
+anybody in: no cookie is ever set or read.
 """
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from duckrow.web.body import read_body
-from duckrow.web.credentials import Credentials
+from duckrow.web.connections import Connections
 from duckrow.web.errors import Refused, answer_of
+from duckrow.web.open_paths import LOOKING, is_open, is_view
+from duckrow.web.persons import Persons
 from duckrow.web.serving import Serving
 
 _LONGEST_PATH = 2000
-_OPEN = frozenset({"/healthz", "/login"})  # the second asks for a link's token itself
-_LOOKING = frozenset({"GET", "HEAD"})
+_CHANGES_NOTHING = "/ticket"  # asked by POST, as it hands out a secret
 _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "font-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -35,17 +35,14 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-HOW_TO_LOG_IN = "Open the URL that `duckrow web --url` prints; scripts send the token of `duckrow web --token`."
 
 
 class Gate:
-    def __init__(
-        self, app: ASGIApp, serving: Serving, credentials: Credentials, login_page: Callable[[], Response]
-    ) -> None:
+    def __init__(self, app: ASGIApp, serving: Serving, persons: Persons, connections: Connections) -> None:
         self._app = app
         self._serving = serving
-        self._credentials = credentials
-        self._login_page = login_page
+        self._persons = persons
+        self._connections = connections
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -68,24 +65,39 @@ class Gate:
         scope = self._without_base(scope)
         try:
             self._check_address(scope)
+            if self._serving.had_host(headers.get("host", "")):
+                await RedirectResponse(self._by_its_name(scope, headers["host"]), 307)(scope, receive, send)
+                return
             self._check_origin(scope, headers)
-            if is_bare_base and scope["method"] in _LOOKING:
-                # The cookie is for what lies below the base path: no browser sends it to the base itself.
+            if is_bare_base and scope["method"] in LOOKING:
                 await RedirectResponse(f"{self._serving.base_path}/", 307)(scope, receive, send)
                 return
-            if scope["path"] not in _OPEN:
-                self._check_person(scope, headers)
-            if scope["method"] not in _LOOKING:
+            if not is_open(scope["method"], scope["path"]):
+                scope = self._persons.check(scope, headers)
+                self._connections.is_known(scope.get("client"))
+                self._check_mode(scope)
+            if scope["method"] not in LOOKING:
                 receive = await read_body(headers, receive)
         except Refused as refusal:
-            answer: Response = answer_of(refusal)
-            if refusal.status == 401 and _wants_page(scope, headers):
-                answer = self._login_page()
+            answer = answer_of(refusal)
             if refusal.status == 401:
                 answer.headers["WWW-Authenticate"] = "Bearer"
             await answer(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+    def _by_its_name(self, scope: Scope, host: str) -> str:
+        """Where a view is now that somebody asked for by the name of an earlier server; nothing else is there."""
+        if not is_view(scope["method"], scope["path"]):
+            raise Refused(401, "This server was started again since you logged in.", self._persons.how_to_log_in())
+        query = scope["query_string"].decode("latin-1")
+        path = self._serving.base_path + quote(scope["path"]) + (f"?{query}" if query else "")
+        return f"http://{self._serving.own_host(host)}{path}"
+
+    def _check_mode(self, scope: Scope) -> None:
+        """Whatever was presented."""
+        if self._serving.read_only and scope["method"] not in LOOKING and scope["path"] != _CHANGES_NOTHING:
+            raise Refused(403, "This server is read-only: it shows, and changes nothing.")
 
     def _check_address(self, scope: Scope) -> None:
         """Numbers of thousands of digits stand in no address that anybody means."""
@@ -109,49 +121,6 @@ class Gate:
         if from_elsewhere and not _is_navigation(scope, headers):
             raise Refused(403, "Requests from other websites are refused.")
 
-    # -- persons --------------------------------------------------------------------------------------------------
-
-    def _check_person(self, scope: Scope, headers: Headers) -> None:
-        by_token = self._has_token(headers)
-        if not by_token and not self._has_session(headers):
-            raise Refused(401, "You are not logged in, or not with a token that is known here.", HOW_TO_LOG_IN)
-        if scope["method"] in _LOOKING:
-            return
-        if self._serving.read_only:
-            raise Refused(403, "This server is read-only: it shows, and changes nothing.")
-        if not by_token and headers.get("x-duckrow") is None:
-            # No form and no link of another website can add a header.
-            raise Refused(403, "What changes something needs the header 'X-Duckrow: 1', or the token of scripts.")
-
-    def _has_token(self, headers: Headers) -> bool:
-        kind, _, token = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "basic" and self._serving.gpupeasy:
-            token = _password(token)
-        elif kind.lower() != "bearer":
-            return False
-        return self._credentials.is_token(token.strip())
-
-    def _has_session(self, headers: Headers) -> bool:
-        session = session_of(headers.get("cookie", ""), self._serving.cookie_name)
-        return session is not None and self._credentials.is_session(session)
-
-
-def _password(encoded: str) -> str:
-    """Of `http://name:password@host/`, as programs send it: scripts of GPUPeasy have an address and nothing else."""
-    try:
-        return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
-    except ValueError:
-        return ""
-
-
-def session_of(cookies: str, name: str) -> str | None:
-    """Whatever the cookies of other servers on this machine look like, which a browser sends along."""
-    for cookie in cookies.split(";"):
-        key, _, value = cookie.strip().partition("=")
-        if key == name:
-            return value
-    return None
-
 
 def _place_of(origin: str) -> str:
     """`http://localhost:8787` without its scheme; empty, and so nobody's, if it cannot be read."""
@@ -161,12 +130,8 @@ def _place_of(origin: str) -> str:
         return ""
 
 
-def _wants_page(scope: Scope, headers: Headers) -> bool:
-    return not scope["path"].startswith("/api/") and "text/html" in headers.get("accept", "")
-
-
 def _is_navigation(scope: Scope, headers: Headers) -> bool:
-    """Somebody has followed a link to a page. The cookie does not come along (SameSite=Strict)."""
+    """Somebody has followed a link to a page, whose shell is empty."""
     return (
         scope["method"] == "GET"
         and not scope["path"].startswith("/api/")

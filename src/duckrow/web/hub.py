@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import contextmanager
 
 from duckrow.api.changes import Change, ChangeWatch
 from duckrow.core.errors import DuckrowError
@@ -59,10 +59,11 @@ class Hub:
         self.changed_at = 0.0  # by time.monotonic; or before, if nobody listened
         self._settles_at: float | None = None
 
-    @asynccontextmanager
-    async def stream(self) -> AsyncIterator[Listener]:
-        """A place for one stream; a clear refusal if there is none."""
-        self.check_room()
+    @contextmanager
+    def stream(self) -> Iterator[Listener]:
+        """A place for one stream; a clear refusal if there is none. Nothing comes between the look and the taking."""
+        if self.streams >= MOST_STREAMS:
+            raise Refused(503, f"{MOST_STREAMS} streams are open already. Close some pages, or ask now and then.")
         listener = Listener()
         self.streams += 1
         self._listeners.add(listener)
@@ -74,10 +75,6 @@ class Hub:
             self._listeners.discard(listener)
             if not self._listeners:
                 self._somebody.clear()
-
-    def check_room(self) -> None:
-        if self.streams >= MOST_STREAMS:
-            raise Refused(503, f"{MOST_STREAMS} streams are open already. Close some pages, or ask now and then.")
 
     async def run(self) -> None:
         """Look for changes as long as somebody listens."""

@@ -8,11 +8,13 @@ from typing import Annotated, cast
 from fastapi import Depends, Path, Request
 from pydantic import Field
 
+from duckrow.web.connections import Connections
 from duckrow.web.credentials import Credentials
 from duckrow.web.desk import Desk
 from duckrow.web.device_board import DeviceBoard
 from duckrow.web.hub import Hub
 from duckrow.web.serving import Serving
+from duckrow.web.sessions import Sessions
 from duckrow.web.shared_answers import SharedAnswers
 from duckrow.web.tallies import Tallies
 
@@ -21,6 +23,8 @@ from duckrow.web.tallies import Tallies
 class Parts:
     serving: Serving
     credentials: Credentials
+    sessions: Sessions
+    connections: Connections
     desk: Desk
     hub: Hub
     board: DeviceBoard

@@ -1,4 +1,4 @@
-"""How long a client may take to say what it wants: who sends the head of a request a byte a minute is cut off."""
+"""How long a client may take to say what it wants, and how many may be there who have said nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import asyncio
 from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from duckrow.web.connections import Connections
 
 HEAD_S = 20.0
 
@@ -18,8 +20,13 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
 
     _timer: asyncio.TimerHandle | None = None
 
+    def __init__(self, *arguments: Any, connections: Connections, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._connections = connections
+
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self._connections.opened(self.client, transport.abort)
         self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:
@@ -31,6 +38,7 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        self._connections.closed(self.client)
         super().connection_lost(exc)
 
     def _is_answering(self) -> bool:

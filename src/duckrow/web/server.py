@@ -10,7 +10,10 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from itertools import repeat
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
@@ -23,21 +26,47 @@ from duckrow.web.serving import Serving
 _PORTS_TRIED = 50
 _MOST_CONNECTIONS = 1000
 _END_S = 2
-_BACKLOG = 512
+_QUEUED = 1024  # connections that wait in the kernel
+_TAKEN_AT_ONCE = 64  # of these: all have been heard, two rounds later, before they could be too many strangers
+_NO_SUCH_ADDRESS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
-def listen(serving: Serving, exact: bool) -> tuple[socket.socket, Serving]:
-    """A socket at this port, or at the next that is free unless it has to be `exact`; and where that is."""
-    for port in range(serving.port, serving.port + (1 if exact else _PORTS_TRIED)):
+def listen(serving: Serving, exact: bool) -> tuple[list[socket.socket], Serving]:
+    """Sockets at this port, or at the next that is free unless it has to be `exact`; and where that is."""
+    for port in _ports(serving.port, exact):
         try:
-            found = _listening(serving.host, port)
+            found = _listening_at_all(serving.addresses, port)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 continue
-            raise DuckrowError(f"{serving.host} port {port} cannot be listened at: {error.strerror}.") from None
-        return found, replace(serving, port=found.getsockname()[1])
+            raise DuckrowError(f"Cannot listen on {serving.host}, port {port}: {error.strerror}.") from None
+        return found, replace(serving, port=found[0].getsockname()[1])
     last = "" if exact else f" to {serving.port + _PORTS_TRIED - 1}"
     raise DuckrowError(f"Port {serving.port}{last} is in use. Choose another: duckrow web --port 9000")
+
+
+def _ports(first: int, exact: bool) -> Iterator[int]:
+    """Port 0 is any: the one that the kernel gives at one address may be in use at another."""
+    if first == 0:
+        return repeat(0, _PORTS_TRIED)
+    return iter(range(first, first + (1 if exact else _PORTS_TRIED)))
+
+
+def _listening_at_all(addresses: tuple[str, ...], port: int) -> list[socket.socket]:
+    """At all of them, or at none. An address that this machine does not have (::1 without IPv6) is nobody's."""
+    found: list[socket.socket] = []
+    try:
+        for address in addresses:
+            try:
+                found.append(_listening(address, found[0].getsockname()[1] if found else port))
+            except OSError as error:
+                if not found or error.errno not in _NO_SUCH_ADDRESS:
+                    raise
+    except BaseException:
+        for each in found:
+            each.close()
+        raise
+    return found
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -47,29 +76,32 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((host, port))
-        found.listen(_BACKLOG)
+        found.listen(_QUEUED)
     except BaseException:
         found.close()
         raise
     return found
 
 
-def serve(listening: socket.socket, serving: Serving) -> None:
+def serve(listening: list[socket.socket], serving: Serving) -> None:
     """Until somebody ends it."""
     app, parts = build(serving)
+    protocol: Any = partial(PatientProtocol, connections=parts.connections)
     config = uvicorn.Config(
         app,
         log_level=logging.WARNING,
-        access_log=False,  # addresses have tokens in them
+        access_log=False,  # addresses have tickets in them
         server_header=False,
         proxy_headers=False,
-        http=PatientProtocol,
+        loop="asyncio",  # uvloop takes all that wait at once
+        http=protocol,
+        backlog=_TAKEN_AT_ONCE,
         ws="none",
         timeout_graceful_shutdown=_END_S,
         timeout_keep_alive=30,
         limit_concurrency=_MOST_CONNECTIONS,
     )
-    _Server(config, parts.hub).run([listening])
+    _Server(config, parts.hub).run(listening)
 
 
 class _Server(uvicorn.Server):
@@ -83,6 +115,8 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
+        for listening in sockets or []:
+            listening.listen(_QUEUED)  # to asyncio, how many it takes at once and how many may wait is one number
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

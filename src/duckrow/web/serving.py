@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
 import re
+import secrets
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from duckrow.core.errors import UsageError
 
 DEFAULT_PORT = 8787
-_LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+LOOPBACKS = ("127.0.0.1", "::1")
+_LOCAL_NAMES = frozenset({"localhost", *LOOPBACKS})
+_BELOW_LOCALHOST = ".localhost"
+_ALL_ADDRESSES = ("0.0.0.0", "::")
+_HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s\[\]:,/@]+)(:\d+)?")
 
 
 @dataclass(frozen=True)
@@ -23,11 +27,8 @@ class Serving:
     read_only: bool = False
     proxy_names: tuple[str, ...] = ()  # by which a proxy calls this server
     gpupeasy: bool = False  # with GPUPeasy's routes, and the token as the password of an address
-
-    @property
-    def cookie_name(self) -> str:
-        """One for each state folder of each machine: a browser sends cookies to all ports of localhost."""
-        return "duckrow-" + hashlib.sha256(f"{socket.gethostname()}:{self.home}".encode()).hexdigest()[:12]
+    id: str = field(default_factory=lambda: secrets.token_hex(16))  # of this server, for as long as it lives
+    name: str = field(default_factory=lambda: f"{secrets.token_hex(4)}{_BELOW_LOCALHOST}")  # in links, likewise
 
     @property
     def is_local(self) -> bool:
@@ -40,23 +41,45 @@ class Serving:
         used so, but on a local server none but the local ones has any business.
         """
         name = host_name(header)
-        if name in _LOCAL_NAMES or name == self.host or name in self.proxy_names:
+        if name in _LOCAL_NAMES or name in (self.host, self.name) or name in self.proxy_names:
             return True
         return not self.is_local and (_is_address(name) or name in _machine_names())
 
-    def came_by_tls(self, scheme: str, host: str, forwarded: str) -> bool:
-        """`forwarded`: what a proxy says that it was asked by; only one that we were told of is believed."""
-        return scheme == "https" or (host_name(host) in self.proxy_names and forwarded.strip().lower() == "https")
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where to listen. `localhost` may mean either loopback: another user on the other one would get our links."""
+        return LOOPBACKS if self.host in _LOCAL_NAMES else (self.host,)
 
-    def url(self, host: str | None = None) -> str:
-        shown = host or ("localhost" if self.is_local else socket.gethostname())
+    def had_host(self, header: str) -> bool:
+        """Whether it is a name that an earlier server had here: of an old tab, or a bookmark."""
+        return self.is_local and host_name(header).endswith(_BELOW_LOCALHOST) and not self.knows_host(header)
+
+    def own_host(self, header: str) -> str:
+        """This server's name instead of that one; ssh may have changed the port."""
+        return self.name + header[len(host_name(header)) :]
+
+    @property
+    def url(self) -> str:
+        """On this machine by a name that no server had before.
+
+        Whoever had the port before us may have left things in the browser for the origin (name and port): a page that
+        is still open, a service worker. To a new name they do not belong. Browsers let all names below `localhost`
+        mean this machine. Elsewhere by a number: a name may lead to an address where somebody else listens.
+        """
+        host = self.name if self.host in _LOCAL_NAMES else _own_address() if self.host in _ALL_ADDRESSES else self.host
+        shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{self.port}{self.base_path}/"
+
+    @property
+    def number(self) -> str:
+        """The address for scripts and ssh on this machine, which know nothing of names."""
+        return LOOPBACKS[0] if self.host in _LOCAL_NAMES else self.host
 
 
 def host_name(header: str) -> str:
-    """`[::1]:8787` and `localhost:8787` without the port."""
-    bracketed = re.fullmatch(r"\[([0-9a-fA-F:.]+)\](?::\d+)?", header)
-    return (bracketed[1] if bracketed else header.rsplit(":", 1)[0] if ":" in header else header).lower()
+    """`[::1]:8787` and `localhost:8787` without the port; empty, and so nobody's, if it is anything else."""
+    found = _HOST.fullmatch(header)
+    return found[1].strip("[]").lower() if found else ""
 
 
 def is_local(host: str) -> bool:
@@ -79,6 +102,16 @@ def _is_address(name: str) -> bool:
         return True
     except ValueError:
         return False
+
+
+def _own_address() -> str:
+    """By which others reach this machine. Nothing is sent: the kernel only says where it would be sent from."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+            asking.connect(("192.0.2.1", 9))
+            return str(asking.getsockname()[0])
+    except OSError:
+        return socket.gethostname()  # there is no network at the moment
 
 
 def _machine_names() -> set[str]:

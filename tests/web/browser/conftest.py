@@ -42,13 +42,16 @@ def shared_desk(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @pytest.fixture(scope="package")
-def signed_in(browser: Browser, shared_desk: Desk) -> dict[str, Any]:
-    """The cookie of a browser that has used the link."""
+def session(browser: Browser, shared_desk: Desk) -> str:
+    """What a tab that has used the link keeps."""
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(shared_desk.link)
-        assert page.title() == "duckrow" or "Queue" in page.title()
-        return dict(context.storage_state())
+        expect(page).to_have_title("Queue · duckrow")
+        return str(page.evaluate("sessionStorage.getItem('duckrow.session')"))
+
+
+LOG_IN = "if (location.origin === '{url}') sessionStorage.setItem('duckrow.session', '{session}')"
 
 
 @pytest.fixture
@@ -78,15 +81,15 @@ def complaints() -> Iterator[Complaints]:
 
 
 @pytest.fixture
-def open_page(browser: Browser, shared_desk: Desk, signed_in: dict[str, Any], complaints: Complaints) -> Iterator[Open]:
+def open_page(browser: Browser, shared_desk: Desk, session: str, complaints: Complaints) -> Iterator[Open]:
     """Opens a view: `open_page("/machine", width=400, dark=True)`."""
     contexts = []
 
     def opened(path: str = "/", *, width: int = 1400, dark: bool = False, height: int = 860) -> Page:
         size: Any = {"width": width, "height": height}
-        state: Any = signed_in
-        context = browser.new_context(viewport=size, color_scheme="dark" if dark else "light", storage_state=state)
+        context = browser.new_context(viewport=size, color_scheme="dark" if dark else "light")
         context.set_default_timeout(PATIENCE_MS)
+        context.add_init_script(LOG_IN.format(url=shared_desk.url, session=session))
         contexts.append(context)
         page = context.new_page()
         complaints.listen(page)

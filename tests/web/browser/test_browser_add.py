@@ -102,7 +102,7 @@ def test_the_best_run_of_a_sweep_is_found_and_failures_are_run_again(desk: Desk,
     failures.get_by_role("button", name="Rerun these 2").click()
     until(lambda: desk.attempts_of(sweep) == {1, 2}, "the failed runs to run again")
     with page.expect_download() as download:
-        page.get_by_role("link", name="CSV").click()
+        page.get_by_role("button", name="CSV").click()
     lines = download.value.path().read_text().splitlines()
     assert len(lines) == 7
     assert "loss" in lines[0]

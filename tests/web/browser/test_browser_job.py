@@ -215,7 +215,7 @@ def test_a_log_is_downloaded_as_it_is(desk: Desk, open_page: Open) -> None:
     job = desk.done(r"printf 'a\rb\n\033[31mred\033[0m\n'")
     page = open_page(f"/jobs/{job}")
     with page.expect_download() as download:
-        page.get_by_role("link", name="Download").click()
+        page.get_by_role("button", name="Download").click()
     assert download.value.path().read_bytes() == b"a\rb\n\033[31mred\033[0m\n"
     assert download.value.suggested_filename.endswith(".log")
 

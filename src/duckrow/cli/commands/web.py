@@ -23,22 +23,23 @@ if TYPE_CHECKING:
 @click.option("--proxy-name", "proxy_names", multiple=True, metavar="NAME", help="Behind a proxy: its host name.")
 @click.option("--allow-network", is_flag=True, help="Listen at an address that others can reach.")
 @click.option("--open/--no-browser", "opens", default=None, help="Open a browser, or do not.")
-@click.option("--url", "prints_url", is_flag=True, help="Print a new link to the server that runs.")
+@click.option("--url", "prints_url", is_flag=True, help="Print a new link to the running server.")
 @click.option("--token", "prints_token", is_flag=True, help="Print the token for scripts.")
 @click.option("--beside-daemon", is_flag=True, hidden=True)
 @click.option("--gpupeasy", is_flag=True, hidden=True)
 def command(prints_url: bool, prints_token: bool, opens: bool | None, beside_daemon: bool, **values: Any) -> int:
-    """Serve the page on this machine, until Ctrl-C. It prints a link that works once; then the browser is known.
+    """Serve the page on this machine, until Ctrl-C. It prints a link that works once, and logs a browser in.
 
     \b
-    duckrow web                          here, and over `ssh -L 8787:localhost:8787`
-    duckrow web --url                    another link, for another browser
+    duckrow web                          here, and over `ssh -L 8787:127.0.0.1:8787`
+    duckrow web --url                    another link, to log in again or in another browser
     duckrow web --token                  the token that scripts send
     duckrow web --read-only --port 9000  to look at, not to touch
     duckrow up --web                     beside the daemon, in the background
 
-    It is a process of its own: when it ends, jobs and the daemon do not notice. Jobs that are added from the page
-    run in this folder and with these environment variables, unless they say otherwise.
+    It is a process of its own: when it ends, jobs and the daemon do not notice, and all logins end. Jobs that are
+    added from the page run in this folder and with these environment variables, unless they say otherwise. With
+    --read-only, --url and --token are those of a read-only server: they open no other.
     """
     _need_extra()
     from duckrow.api.handles import client_of
@@ -46,10 +47,10 @@ def command(prints_url: bool, prints_token: bool, opens: bool | None, beside_dae
 
     home = client_of().folder.root
     if prints_token:
-        print(Credentials(home).token())
+        print(Credentials(home, values["read_only"]).token())
         return EXIT_OK
     if prints_url:
-        print(_link_to_running(home, values["port"]))
+        print(_link_to_running(home, values["port"], values["read_only"]))
         return EXIT_OK
     return _serve(home, opens, beside_daemon, values)
 
@@ -62,26 +63,40 @@ def _need_extra() -> None:
         raise DuckrowError(f"The page needs {', '.join(missing)}. Install it: pip install 'duckrow[web]'")
 
 
-def _link_to_running(home: str, port: int | None) -> str:
+def _link_to_running(home: str, port: int | None, read_only: bool) -> str:
+    """To the newest server, one that may change things first; the others are told of."""
     from duckrow.api.web_process import running_servers
-    from duckrow.web.credentials import Credentials
     from duckrow.web.serving import Serving
 
-    servers = [server for server in running_servers(home) if port in (None, server.port)]
-    if not servers:
-        at = "" if port is None else f" at port {port}"
-        raise DuckrowError(f"The page is not being served{at}. Start it: duckrow web")
-    newest = servers[-1]
-    return _link(Serving(home, newest.host, newest.port, newest.base_path), Credentials(home).new_link())
+    running = [server for server in running_servers(home) if server.read_only or not read_only]
+    found = [server for server in running if port in (None, server.port)]
+    if not found:
+        raise DuckrowError(_not_served(port, read_only, [server.port for server in running]))
+    chosen = sorted(found, key=lambda server: not server.read_only)[-1]
+    for server in found:
+        if server is not chosen:
+            mode = "a read-only page" if server.read_only else "a page"
+            say(f"duckrow: {mode} is at port {server.port}, too: duckrow web --url --port {server.port}")
+    at = (chosen.host, chosen.port, chosen.base_path)
+    return _link(Serving(home, *at, chosen.read_only, id=chosen.id, name=chosen.name))
 
 
-def _link(serving: Serving, token: str) -> str:
-    return f"{serving.url()}login?token={token}"
+def _not_served(port: int | None, read_only: bool, elsewhere: list[int]) -> str:
+    page, option = ("A read-only page", " --read-only") if read_only else ("The page", "")
+    if elsewhere:
+        ports = " and ".join(str(each) for each in sorted(elsewhere))
+        return f"{page} is not being served at port {port}, but at {ports}. Type: duckrow web{option} --url"
+    return f"{page} is not being served{'' if port is None else f' at port {port}'}. Start it: duckrow web{option}"
+
+
+def _link(serving: Serving) -> str:
+    """Behind the `#` stands what no browser sends: only the scripts of the page see it."""
+    from duckrow.web.credentials import Credentials
+
+    return f"{serving.url}#login={Credentials(serving.home, serving.read_only).new_link(serving.id)}"
 
 
 def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str, Any]) -> int:
-    from duckrow.api.web_process import WebServer, announce
-    from duckrow.web.credentials import Credentials
     from duckrow.web.server import listen, serve
     from duckrow.web.serving import DEFAULT_PORT, Serving, checked_base_path, is_local
 
@@ -101,11 +116,11 @@ def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str,
         values["gpupeasy"],
     )
     listening, serving = listen(wanted, exact=port is not None)
-    link = _link(serving, Credentials(home).new_link())
-    announce(home, WebServer(os.getpid(), host, serving.port, serving.base_path, serving.read_only, beside_daemon))
+    link = _link(serving)
+    _announce(serving, beside_daemon)
     _greet(serving, link, beside_daemon)
     if opens or (opens is None and _has_browser()):
-        _open(link)
+        _open(home, link)
     try:
         serve(listening, serving)
     except KeyboardInterrupt:
@@ -113,17 +128,27 @@ def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str,
     return EXIT_OK
 
 
+def _announce(serving: Serving, beside_daemon: bool) -> None:
+    from duckrow.api.web_process import WebServer, announce
+
+    at = (serving.host, serving.port, serving.base_path)
+    mine = WebServer(os.getpid(), *at, serving.read_only, beside_daemon, serving.id, serving.name)
+    announce(serving.home, mine)
+
+
 def _greet(serving: Serving, link: str, beside_daemon: bool) -> None:
     import socket
 
+    another = f"duckrow web{' --read-only' if serving.read_only else ''} --url"
     print(f"duckrow: the page is at {link}")
-    print("duckrow: that link works once, within an hour; `duckrow web --url` prints another.")
+    print(f"duckrow: that link works once, within an hour; `{another}` prints another.")
     if serving.is_local:
-        print(f"duckrow: from elsewhere: ssh -L {serving.port}:localhost:{serving.port} {socket.gethostname()}")
+        here = f"{serving.number}:{serving.port}"
+        print(f"duckrow: from elsewhere: ssh -L {serving.port}:{here} {socket.gethostname()}")
     else:
         print("duckrow: others on the network can reach this server; links and the token travel unencrypted.")
     if serving.gpupeasy:
-        address = f"http://gpupeasy:TOKEN@localhost:{serving.port}"
+        address = f"http://gpupeasy:TOKEN@127.0.0.1:{serving.port}"
         print(f"duckrow: scripts use {address}, with the token that `duckrow web --token` prints.")
     sys.stdout.flush()
     if beside_daemon:
@@ -137,7 +162,15 @@ def _has_browser() -> bool:
     return sys.stdout.isatty() and bool(os.environ.get("DISPLAY")) and not os.environ.get("SSH_CONNECTION")
 
 
-def _open(link: str) -> None:
+def _open(home: str, link: str) -> None:
+    """By way of a private file: everybody on this machine can read with which words a browser was started."""
     import webbrowser
+    from html import escape
+    from urllib.parse import quote
 
-    webbrowser.open(link)
+    from duckrow.api.private_folder import private_folder
+
+    path = f"{private_folder(f'{home}/web')}/open.html"
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
+        file.write(f'<!doctype html><title>duckrow</title><meta http-equiv="refresh" content="0; url={escape(link)}">')
+    webbrowser.open(f"file://{quote(path)}")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from functools import partial
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from duckrow.web.description import text_of
 from duckrow.web.event_stream import PING, EventStream, event
-from duckrow.web.hub import Hub
+from duckrow.web.hub import Hub, Listener
 from duckrow.web.parts import Of
 
 router = APIRouter(tags=["events"])
@@ -26,17 +27,15 @@ _APART_S = 0.5  # changes that come quicker are told together
     responses=text_of("text/event-stream", "`change`, with what has changed: jobs, devices."),
 )
 async def events(of: Of) -> Response:
-    of.hub.check_room()
-    return EventStream(_changes(of.hub), of.hub)
+    return EventStream(partial(_changes, of.hub), of.hub)
 
 
-async def _changes(hub: Hub) -> AsyncGenerator[str, None]:
-    async with hub.stream() as listener:
-        yield event({"seq": hub.changes}, "hello")
-        while True:
-            change = await listener.wait(_PING_S)
-            if change is None:
-                yield PING
-            else:
-                yield event({"seq": hub.changes, "jobs": change.jobs, "devices": change.devices}, "change")
-                await asyncio.sleep(_APART_S)
+async def _changes(hub: Hub, listener: Listener) -> AsyncGenerator[str, None]:
+    yield event({"seq": hub.changes}, "hello")
+    while True:
+        change = await listener.wait(_PING_S)
+        if change is None:
+            yield PING
+        else:
+            yield event({"seq": hub.changes, "jobs": change.jobs, "devices": change.devices}, "change")
+            await asyncio.sleep(_APART_S)

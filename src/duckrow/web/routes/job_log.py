@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterator
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -101,29 +102,29 @@ def _all_of(found: AttemptLog) -> Iterator[bytes]:
     responses=text_of("text/event-stream", "Pieces, as of the log; `end` behind the last."),
 )
 async def stream(of: Of, job_id: JobId, attempt: Attempt = None, from_: From = 0) -> Response:
-    of.hub.check_room()
     found = await of.desk.look(log_of, job_id, attempt)
-    return EventStream(_follow(of, job_id, found, from_), of.hub)
+    return EventStream(partial(_follow, of, job_id, found, from_), of.hub)
 
 
-async def _follow(of: Parts, job_id: int, found: AttemptLog, begin: int) -> AsyncGenerator[str, None]:
-    async with of.hub.stream() as listener:
-        quiet = 0
-        while True:
-            piece = await of.desk.look(_piece_at, found.path, begin)
-            if piece["size"] < begin:  # cut in the middle by --max-log: go on from its end
-                piece = {"text": "", "from": piece["size"], "to": piece["size"], "size": piece["size"]}
-            begin = piece["to"]
-            quiet = 0 if piece["text"] else quiet + 1
-            if piece["text"]:
-                yield event(piece)
-            elif found.ended:
-                yield event({"size": piece["size"]}, "end")
-                return
-            elif quiet % _PING_LOOKS == 0:
-                yield PING
-            if piece["to"] >= piece["size"]:
-                found = await _next_look(of, job_id, found, listener)
+async def _follow(
+    of: Parts, job_id: int, found: AttemptLog, begin: int, listener: Listener
+) -> AsyncGenerator[str, None]:
+    quiet = 0
+    while True:
+        piece = await of.desk.look(_piece_at, found.path, begin)
+        if piece["size"] < begin:  # cut in the middle by --max-log: go on from its end
+            piece = {"text": "", "from": piece["size"], "to": piece["size"], "size": piece["size"]}
+        begin = piece["to"]
+        quiet = 0 if piece["text"] else quiet + 1
+        if piece["text"]:
+            yield event(piece)
+        elif found.ended:
+            yield event({"size": piece["size"]}, "end")
+            return
+        elif quiet % _PING_LOOKS == 0:
+            yield PING
+        if piece["to"] >= piece["size"]:
+            found = await _next_look(of, job_id, found, listener)
 
 
 def _piece_at(_client: Client, path: str, begin: int) -> dict[str, Any]:

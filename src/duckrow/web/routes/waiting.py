@@ -31,7 +31,7 @@ async def wait(
     timeout: Annotated[float, Query(ge=0, le=600, description="Seconds.")] = 60,
 ) -> Json:
     until = time.monotonic() + timeout
-    async with of.hub.stream() as listener:
+    with of.hub.stream() as listener:
         while True:
             told = await of.desk.look(_told, ids)
             left_s = until - time.monotonic()

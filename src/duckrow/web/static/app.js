@@ -1,16 +1,20 @@
-/** The beginning: puts the shell up, opens the view of the address, and keeps it fresh. */
+/** The beginning: gets in, puts the shell up, opens the view of the address, and keeps it fresh. */
 
 import { get } from "./js/api.js";
 import { setClock, startClock } from "./js/clock.js";
 import { button, fill, h } from "./js/dom.js";
 import { News } from "./js/events.js";
 import { Keyboard } from "./js/keyboard.js";
+import { logIn } from "./js/login.js";
 import { Refreshing } from "./js/refreshing.js";
 import { Router } from "./js/router.js";
+import { onSession } from "./js/session.js";
 import { Shell } from "./js/shell.js";
+import { learn } from "./js/site.js";
 import { current } from "./js/current.js";
 
 const main = document.getElementById("view");
+await logIn(main);
 const shell = new Shell(document.getElementById("top"), document.getElementById("connection"));
 const keyboard = new Keyboard();
 const problem = h("div", { class: "notice is-problem", role: "alert", hidden: true });
@@ -22,6 +26,7 @@ let timer = 0;
 const status = new Refreshing(
   async () => {
     current.status = await get("/status");
+    learn(current.status);
     setClock(current.status.now);
     shell.show(current.status);
     view?.statusChanged?.(current.status);
@@ -113,3 +118,4 @@ const news = new News(
 new Router(open).arrive();
 startClock();
 news.open();
+onSession(() => news.open()); // after the server was started again

@@ -1,5 +1,6 @@
 /** Speaks to the server's HTTP interface: one function for reading, one for changing, one kind of error. */
 
+import { noteAnswer, secretHeader } from "./session.js";
 import { address } from "./site.js";
 
 const LIMIT_MS = 30_000;
@@ -28,39 +29,45 @@ function queryText(query) {
 
 /** @param {string} path below /api/v1 @param {Record<string, any>} [query] @returns {Promise<any>} */
 export function get(path, query = {}, signal = undefined) {
-  return send("GET", path + queryText(query), undefined, signal);
+  return send("GET", apiAddress(path, query), undefined, signal);
 }
 
 /** @param {string} path @param {any} [body] @returns {Promise<any>} */
 export function post(path, body = {}) {
-  return send("POST", path, body);
+  return send("POST", apiAddress(path), body);
 }
 
 /** @param {string} path @param {any} body @returns {Promise<any>} */
 export function patch(path, body) {
-  return send("PATCH", path, body);
+  return send("PATCH", apiAddress(path), body);
 }
 
-/** The address of something that the browser itself fetches: a stream, a download. */
+/** As the server calls it, whatever proxy is in front of it. */
+export function apiPath(path, query = {}) {
+  return `/api/v1${path}${queryText(query)}`;
+}
+
 export function apiAddress(path, query = {}) {
-  return address(`/api/v1${path}${queryText(query)}`);
+  return address(apiPath(path, query));
 }
 
-async function send(method, path, body, signal) {
-  const options = { method, credentials: "same-origin", cache: "no-store", headers: { Accept: "application/json" } };
+/** @param {string} where an address @returns {Promise<any>} */
+export async function send(method, where, body, signal) {
+  const headers = { Accept: "application/json", ...secretHeader() };
+  const options = { method, credentials: "same-origin", cache: "no-store", headers };
   if (body !== undefined) {
-    // Another website cannot set this header without asking, and the server does not answer its question.
-    options.headers = { ...options.headers, "Content-Type": "application/json", "X-Duckrow": "1" };
+    headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body);
   }
   options.signal = withLimit(signal);
   let answer;
   try {
-    answer = await fetch(apiAddress(path), options);
+    answer = await fetch(where, options);
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new ApiError(0, "The server does not answer.", "Is `duckrow web` still running, and the ssh tunnel open?");
   }
+  noteAnswer(answer.status);
   if (answer.ok) return answer.status === 204 ? null : answer.json();
   throw await errorOf(answer);
 }

@@ -4,7 +4,8 @@
  * A tab that nobody sees holds no stream: a browser has only six connections to a server for all its tabs.
  */
 
-import { apiAddress, get } from "./api.js";
+import { askOtherTabs } from "./session.js";
+import { Stream } from "./stream.js";
 
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 15_000;
@@ -29,11 +30,15 @@ export class News {
 
   open() {
     this.rest("opening");
-    const stream = new EventSource(apiAddress("/events"));
-    this.stream = stream;
-    stream.addEventListener("open", () => this.opened());
-    stream.addEventListener("change", (event) => this.onChange(JSON.parse(event.data)));
-    stream.addEventListener("error", () => this.lost());
+    this.stream = new Stream(
+      "/events",
+      {},
+      {
+        open: () => this.opened(),
+        event: (kind, data) => kind === "change" && this.onChange(data),
+        end: (status) => this.lost(status),
+      },
+    );
   }
 
   /** Whatever happened meanwhile was not told: all is stale. */
@@ -50,23 +55,14 @@ export class News {
     this.onConnection(connection);
   }
 
-  /** The browser's own retry gives up at the first answer that is not 200, so we do it. */
-  async lost() {
+  lost(status) {
+    if (status === 401) {
+      this.rest("signed-out"); // until there is another secret: this one will not get better
+      askOtherTabs();
+      return;
+    }
     this.rest("lost");
     this.timer = setTimeout(() => this.open(), this.wait_ms);
     this.wait_ms = Math.min(this.wait_ms * 2, LONGEST_WAIT_MS);
-    if (await isSignedOut()) {
-      clearTimeout(this.timer);
-      this.onConnection("signed-out");
-    }
-  }
-}
-
-async function isSignedOut() {
-  try {
-    await get("/status");
-    return false;
-  } catch (error) {
-    return error.status === 401;
   }
 }

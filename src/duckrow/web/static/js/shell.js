@@ -20,7 +20,8 @@ const SECTIONS = [
 const CONNECTIONS = {
   lost: () => `The connection is lost; trying again. What you see is from ${moment(Date.now() / 1000)}.`,
   "signed-out": () =>
-    "This browser is no longer signed in. Type `duckrow web --url` in a terminal and open the address.",
+    `You are logged out: the server was started again. Log in again: \`duckrow web${READ_ONLY ? " --read-only" : ""}` +
+    " --url` in a terminal prints an address to open. Then reload this page.",
 };
 
 export class Shell {

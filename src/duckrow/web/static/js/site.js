@@ -1,12 +1,20 @@
-/** What the server told about itself in the shell of the page: where it lives, who it is, what is allowed. */
+/** What the server told about itself: in the shell of the page only where it lives, the rest to those logged in. */
 
-const told = document.documentElement.dataset;
+export const BASE = document.documentElement.dataset.base ?? "";
 
-export const BASE = told.base ?? "";
-export const VERSION = told.version ?? "";
-export const USER = told.user ?? "";
-export const MACHINE = told.machine ?? "";
-export const READ_ONLY = "readOnly" in told;
+export let VERSION = "";
+export let USER = "";
+export let MACHINE = "";
+export let READ_ONLY = false;
+
+/** @param {any} status of the server that this tab is logged in to; another one needs another page */
+export function learn(status) {
+  if (VERSION && (VERSION !== status.version || READ_ONLY !== status.read_only)) location.reload();
+  VERSION = status.version;
+  USER = status.user;
+  MACHINE = status.machine;
+  READ_ONLY = status.read_only;
+}
 
 /** @param {string} path as in "/jobs/7" @returns {string} the address behind a proxy, too */
 export function address(path) {

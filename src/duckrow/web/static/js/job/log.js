@@ -1,7 +1,7 @@
 /** The log of an attempt with its tools: follow, search, jump, download. */
 
-import { apiAddress } from "../api.js";
 import { button, h, say, show } from "../dom.js";
+import { download } from "../download.js";
 import { bytes } from "../format.js";
 import { failed } from "../toast.js";
 import { LogSearch } from "./log_search.js";
@@ -34,7 +34,7 @@ export class Log {
       () => this.attempt,
       (hit) => this.jump(hit),
     );
-    this.download = h("a", { class: "button", download: "" }, "Download");
+    this.download = button("Download", () => download(`/jobs/${this.job}/log/download`, { attempt: this.attempt }));
     this.frame = h("div", { class: "log-frame" });
     this.empty = h("p", { class: "soft log-empty" }, "Nothing has been printed yet.");
     this.element = h(
@@ -72,7 +72,6 @@ export class Log {
     this.attempt = attempt;
     this.window = new LogWindow(this.job, attempt, () => this.changed());
     this.frame.replaceChildren(this.window.element);
-    this.download.setAttribute("href", apiAddress(`/jobs/${this.job}/log/download`, { attempt }));
     this.follow();
   }
 

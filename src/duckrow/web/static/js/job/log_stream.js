@@ -1,6 +1,6 @@
 /** What is written to a log from now on: goes on by itself where the connection was lost, and rests unseen. */
 
-import { apiAddress } from "../api.js";
+import { Stream } from "../stream.js";
 
 const RETRY_MS = 2000;
 
@@ -30,19 +30,17 @@ export class LogStream {
 
   listen() {
     this.rest();
-    const source = new EventSource(apiAddress(`${this.path}/stream`, { attempt: this.attempt, from: this.from }));
-    this.source = source;
-    source.addEventListener("message", (event) => this.heard(source, JSON.parse(event.data)));
-    source.addEventListener("end", () => this.stop()); // the attempt is over
-    source.addEventListener("error", () => {
-      // The browser itself would begin again where it began.
-      source.close();
-      this.retry = setTimeout(() => this.wake(), RETRY_MS);
-    });
+    this.source = new Stream(
+      `${this.path}/stream`,
+      { attempt: this.attempt, from: this.from },
+      {
+        event: (kind, part) => (kind === "end" ? this.stop() : this.heard(part)), // "end": the attempt is over
+        end: () => (this.retry = setTimeout(() => this.wake(), RETRY_MS)),
+      },
+    );
   }
 
-  heard(source, part) {
-    if (source !== this.source) return;
+  heard(part) {
     this.from = part.to;
     this.onPart(part);
   }
@@ -56,7 +54,7 @@ export class LogStream {
 
   /** Somebody looks again, or the server may be back. */
   wake() {
-    const isOpen = this.source !== null && this.source.readyState !== EventSource.CLOSED;
+    const isOpen = this.source !== null && !this.source.isClosed;
     if (this.from !== null && !isOpen && !document.hidden) this.listen();
   }
 }

@@ -1,7 +1,8 @@
 /** A sweep: its runs as a grid and as a table, the best of them, their curves, and why some failed. */
 
-import { apiAddress, get } from "../api.js";
-import { h, say, show } from "../dom.js";
+import { get } from "../api.js";
+import { button, h, say, show } from "../dom.js";
+import { download } from "../download.js";
 import { rewrite } from "../router.js";
 import { address } from "../site.js";
 import { Best } from "./best.js";
@@ -38,7 +39,7 @@ class SweepPage {
     this.grid = new Grid();
     this.curves = new Curves(this.id);
     this.runs = new Runs();
-    const csv = h("a", { class: "button", href: apiAddress(`/sweeps/${this.id}/results.csv`), download: "" }, "CSV");
+    const csv = button("CSV", () => download(`/sweeps/${this.id}/results.csv`));
     this.jobs = h("a", { class: "button", href: address("/") }, "Jobs");
     const head = h(
       "div",

@@ -1,0 +1,24 @@
+"""Folders that nobody else may look into, however they came to be there."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from duckrow.core.errors import DuckrowError
+
+
+def private_folder(path: str) -> str:
+    """This folder, made if need be; the folder above it must be there. Its mode is 0700 from now on."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise DuckrowError(f"The folder {path} cannot be made: {error.strerror}.") from None
+    found = os.lstat(path)  # a link may lead to a folder where others read
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise DuckrowError(f"{path} is not a folder of yours. Remove it: secrets are kept there.")
+    if stat.S_IMODE(found.st_mode) != 0o700:
+        os.chmod(path, 0o700)
+    return path

@@ -1,0 +1,20 @@
+/** Saves a file to disk. The browser fetches it by itself, of any size, with a ticket that works once. */
+
+import { apiPath, send } from "./api.js";
+import { h } from "./dom.js";
+import { address } from "./site.js";
+import { failed } from "./toast.js";
+
+/** @param {string} path below /api/v1 @param {Record<string, any>} [query] */
+export async function download(path, query = {}) {
+  const file = apiPath(path, query);
+  try {
+    const { ticket } = await send("POST", address("/ticket"), { address: file });
+    const link = h("a", { href: address(`${file}${file.includes("?") ? "&" : "?"}ticket=${ticket}`), download: "" });
+    document.body.append(link);
+    link.click();
+    link.remove();
+  } catch (error) {
+    failed(error);
+  }
+}
