@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -15,7 +17,9 @@ NOBODY = 65534
 # Python may lie where only root can read, such as /root. So these may read everything, but write only what is theirs.
 _MAY_READ = "-all,+dac_read_search"
 
-needs_other_users = pytest.mark.skipif(os.geteuid() != 0, reason="only root may be another user")
+needs_other_users = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can start programs as another user; CI runs as root"
+)
 
 
 def as_user(uid: int) -> list[str]:
@@ -31,3 +35,23 @@ def python_as(uid: int, code: str, *words: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+# What is imported later could not be read any more: Python itself may lie in root's home.
+_BECOME_NOBODY = f"""
+import encodings.idna, http.server, json, os, resource, select, socket, sys, urllib.error, urllib.request
+os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
+"""
+
+
+@contextmanager
+def as_other_user(program: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """Python code that somebody else runs, from its first line of output on, until the block ends."""
+    command = [sys.executable, "-IS", "-c", _BECOME_NOBODY + program, *words]
+    with subprocess.Popen(command, cwd="/", stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()

@@ -14,15 +14,15 @@ import pytest
 
 from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.fake_nvml import FakeGpus
+from tests.other_users import NOBODY, needs_other_users
 from tests.system.test_memory import bring_up, gpus_used
 from tests.system.test_run import said
 
 pytest_plugins = ("tests.fake_nvml.plugin",)
 
-NOBODY = 65534
 WAITS = "waiting for a free device"
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start processes of another user")
+pytestmark = needs_other_users
 
 
 @pytest.fixture

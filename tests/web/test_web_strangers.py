@@ -16,8 +16,8 @@ from duckrow.web.connections import Connections
 from duckrow.web.server import listen
 from duckrow.web.serving import Serving
 from tests.conftest import Duckrow
+from tests.other_users import as_other_user, needs_other_users
 from tests.web.conftest import API, Server
-from tests.web.other_user import as_other_user, needs_other_users
 from tests.web.test_web_streams import MOST, hold_open
 
 STRANGERS = 1100

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from threading import Thread
 
 from tests.conftest import DEADLINE_S
-from tests.web.other_user import as_other_user
+from tests.other_users import as_other_user
 
 # Answers everything as if all were well; its page sends home whatever a script of this origin can get hold of.
 _PROGRAM = """

@@ -7,10 +7,10 @@ import urllib.request
 from urllib.parse import urlsplit
 
 from tests.conftest import DEADLINE_S, until
+from tests.other_users import needs_other_users
 from tests.web.browser.attacker import Loot, attacker
 from tests.web.browser.desk import Desk, address_of, by_number
 from tests.web.browser.needs import Browser, BrowserContext, Page, expect
-from tests.web.other_user import needs_other_users
 
 # What the scripts of a page that is still open can get of the other tabs.
 ASK = """async () => {
