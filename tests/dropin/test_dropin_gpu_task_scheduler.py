@@ -563,6 +563,30 @@ if __name__ == "__main__":
     assert logs == ["11 4\n", "12 4\n", "13 4\n"]
 
 
+def test_what_a_configuration_has_of_the_script_is_what_its_tasks_know(project: Project) -> None:
+    script = """
+from duckrow.dropin.gpu_task_scheduler import GPUTask, GPUTaskScheduler
+print("executed")
+
+class Point:
+    def __init__(self, x): self.x = x
+    def __repr__(self): return f"Point{self.x}"
+
+class Task(GPUTask):
+    def main(self):
+        print(isinstance(self._config["point"], Point), self._config["point"].x, late())
+
+points = [{"point": [Point(1), Point(2)]}]
+scheduler = GPUTaskScheduler({"scheduler_config": {"gpu": ["0"]}, "test_config": points}, Task)
+def late(): return "late"
+scheduler.start()
+print("this is for the script alone")
+"""
+    project.write("script.py", script)
+    project.run()
+    assert [project.log(f"point-Point{x},") for x in (1, 2)] == [f"executed\nTrue {x} late\n" for x in (1, 2)]
+
+
 def test_the_scheduler_never_imports_what_tasks_import(project: Project) -> None:
     heavy = "import os\nopen('imported', 'a').write(f'{os.getpid()} ' + open('/proc/self/cmdline').read() + '\\n')"
     project.write("heavy.py", heavy)
@@ -573,15 +597,17 @@ def test_the_scheduler_never_imports_what_tasks_import(project: Project) -> None
     assert not any("\0run\0" in line for line in by)
 
 
-def test_what_tasks_import_is_imported_once_for_all_that_start_warm(project: Project) -> None:
-    (project.folder / "elsewhere").mkdir()  # where only the script knows to look
-    project.write("elsewhere/heavy.py", "import os\nIMPORTED_BY = os.getpid()")
-    task = f"import sys\nsys.path.insert(0, 'elsewhere')\nimport heavy\n{TASK}"
-    project.plan({"x": list(range(30))}, task=task, everywhere={"do": "print(heavy.IMPORTED_BY == os.getpid())"})
+def test_the_libraries_of_tasks_are_imported_once_for_all_that_start_warm(project: Project) -> None:
+    place = project.folder / "elsewhere" / "site-packages"  # where only the script knows to look
+    place.mkdir(parents=True)
+    (place / "heavy.py").write_text("import os\nIMPORTED_BY = os.getpid()")
+    task = f"import heavy\n{TASK}"
+    project.plan({"x": list(range(6))}, task=task, everywhere={"do": "print(heavy.IMPORTED_BY == os.getpid())"})
+    script = project.folder / "script.py"
+    script.write_text(f"import sys\nsys.path.insert(0, {str(place)!r})\n{script.read_text()}")
     project.run()
     logs = [path.read_text() for path in (project.folder / "results").glob("*/worker.log")]
-    assert len(logs) == 30
-    assert "False\n" in logs
+    assert sorted(logs) == ["False\n"] * 5 + ["True\n"]  # the first task starts cold
 
 
 def test_a_task_whose_module_cannot_be_imported_twice_says_so_in_each_log(project: Project) -> None:

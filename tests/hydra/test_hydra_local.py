@@ -184,15 +184,52 @@ def test_several_runs_share_a_gpu_when_asked_to(app: Application) -> None:
     assert sorted(devices) == ["0", "0", "1", "1"]
 
 
-def test_runs_are_forked_from_a_process_that_has_imported_what_they_need(app: Application) -> None:
-    app.write("import heavy\nnote(cfg.x)")
+def test_runs_are_forked_from_a_process_that_has_imported_their_libraries(app: Application) -> None:
+    app.write("heavy\nmine\nnote(cfg.x)")
     script = (app.folder / "app.py").read_text()
-    (app.folder / "app.py").write_text("import heavy\n" + script.replace("    import heavy\n", "    heavy\n"))
-    (app.folder / "heavy.py").write_text("open('heavy', 'a').write('.')\n")
-    app("x=range(12)", "hydra.launcher.parallel_runs=1")
+    (app.folder / "app.py").write_text("import heavy\nimport mine\n" + script)
+    (app.folder / "site-packages").mkdir()
+    for path in ("site-packages/heavy", "mine"):
+        (app.folder / f"{path}.py").write_text("open(f'{__name__}.imports', 'a').write('.')\n")
+    app("x=range(12)", "hydra.launcher.parallel_runs=1", env={"PYTHONPATH": str(app.folder / "site-packages")})
     assert len(app.said()) == 12
-    imports = len((app.folder / "heavy").read_text())
+    imports = len((app.folder / "heavy.imports").read_text())
     assert imports == 3  # by the script, by the first run, and by the warm process for all others
+    assert len((app.folder / "mine.imports").read_text()) == 13  # by the script, and by each run
+
+
+STRUCTURED = """
+from dataclasses import dataclass
+import hydra
+from hydra.core.config_store import ConfigStore
+from omegaconf import OmegaConf
+
+@dataclass
+class Config:
+    x: int = 1
+    y: str = "${twice:${x}}"
+
+OmegaConf.register_new_resolver("twice", lambda value: 2 * int(value))
+ConfigStore.instance().store(name="structured", node=Config)
+
+@hydra.main(version_base=None, config_path=None, config_name="structured")
+def main(cfg):
+    found = OmegaConf.to_object(cfg)
+    assert isinstance(found, Config), type(found)
+    open("found", "w").write(f"{found.x} {found.y} {WORD}")
+
+if __name__ == "__main__":
+    WORD = "known"
+    main()
+    print("this is for the script alone")
+"""
+
+
+def test_the_classes_and_resolvers_of_a_script_are_those_of_its_runs(app: Application) -> None:
+    (app.folder / "app.py").write_text(STRUCTURED)
+    app("x=1,2,3", "hydra.job.chdir=true", "hydra.launcher.parallel_runs=1")
+    assert [app.out(str(number), "found").read_text() for number in range(3)] == ["1 2 known", "2 4 known", "3 6 known"]
+    assert "for the script alone" not in app.duckrow("logs", "last").stdout
 
 
 # -- submit and exit --------------------------------------------------------------------------------------------------

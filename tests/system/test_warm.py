@@ -136,9 +136,17 @@ while not os.path.exists("go") and time.monotonic() < deadline:
 """
 
 
+def write_library(duckrow: Duckrow, name: str, source: str) -> None:
+    """Installed, as far as anybody can tell: it lies in a folder named site-packages."""
+    folder = duckrow.work / "site-packages"
+    folder.mkdir()
+    (folder / f"{name}.py").write_text(source)
+    duckrow.env["PYTHONPATH"] = str(folder)
+
+
 def begin_slow_runs(duckrow: Duckrow, runs: int) -> None:
-    """Their module is imported by the first run, which starts cold, and by the nest: both wait for a file `go`."""
-    (duckrow.work / "slow.py").write_text(SLOW)
+    """Their library is imported by the first run, which starts cold, and by the nest: both wait for a file `go`."""
+    write_library(duckrow, "slow", SLOW)
     (duckrow.work / "run.py").write_text("import slow")
     duckrow.up("--slots", "4")
     for _ in range(runs):
@@ -186,12 +194,21 @@ def test_a_job_behind_one_that_waits_for_its_nest_runs_in_its_own_folder(duckrow
         ),
         ("raise KeyError('x')", "the import of special failed: KeyError: 'x'"),
         ("import os; os._exit(3)", "Python died of the imports"),
+        (
+            "import os; GPUS = os.environ.get('CUDA_VISIBLE_DEVICES')",
+            "an import has read CUDA_VISIBLE_DEVICES, of which each run has its own",
+        ),
+        (
+            "try:\n    import mine\nexcept ImportError:\n    mine = None",
+            "the import of special failed: OwnModule: it needs mine, a module of the project, which only runs import",
+        ),
     ],
 )
 def test_a_run_whose_modules_do_not_bear_a_fork_starts_cold_and_says_so(
     duckrow: Duckrow, source: str, why: str
 ) -> None:
-    (duckrow.work / "special.py").write_text(source)
+    write_library(duckrow, "special", source)
+    (duckrow.work / "mine.py").touch()
     (duckrow.work / "hello.py").write_text("print('hello')")
     duckrow.up("--slots", "1")
 

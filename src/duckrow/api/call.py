@@ -55,7 +55,7 @@ def private(path: str, flags: int) -> int:
 def print_lines_at_once() -> None:
     """The log shows what is printed when it is printed, and in the order of what C code prints."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if hasattr(stream, "reconfigure") and not stream.line_buffering:
             stream.reconfigure(line_buffering=True)
 
 

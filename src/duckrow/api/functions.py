@@ -16,6 +16,7 @@ from typing import IO, Any, NamedTuple
 import cloudpickle
 
 from duckrow.api.call import CALL, NOT_STORED, PROTOCOL, RAISED, RESULT, RETURNED, name_of_type, private
+from duckrow.api.copied_generators import warn_of_copied_generators
 from duckrow.api.views import JobView
 from duckrow.core.errors import DuckrowError, UsageError
 
@@ -73,6 +74,7 @@ def pattern_of(function: Callable[..., Any]) -> str:
 
 def store_call(call: Call, folder: str) -> str:
     """Write the call into its folder, which is made if it is not there; the command that makes the call."""
+    warn_of_copied_generators(call.function)
     is_new = not os.path.isdir(folder)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     try:

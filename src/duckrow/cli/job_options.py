@@ -117,7 +117,7 @@ _JOB_OPTIONS = [
     click.option("--mem", type=MEGABYTES, help="Memory of the machine that it needs (16G)."),
     click.option("--mem-limit", is_flag=True, help="Have the kernel end it if it takes more than --mem."),
     click.option(
-        "--preload", type=MODULES, help="Fork it from a Python that has imported these (torch,numpy): a warm start."
+        "--preload", type=MODULES, help="Fork it from a Python that has imported these libraries: torch,numpy."
     ),
 ]
 

@@ -135,14 +135,13 @@ class Session:
         launch = Launch(
             self._config,
             self._context,
-            self._function,
             resources,
             self._wanted.verbose,
             sample=runs[0].overrides if runs else [],
             failures=self._failures(f"{self._sweep.folder}/failures-{token}"),
         )
         self._launch_file = f"{self._sweep.folder}/launch-{token}.pkl"
-        save_launch(launch, self._launch_file)
+        save_launch(launch, self._function, self._launch_file)
 
     def _failures(self, path: str) -> Failures | None:
         """Where we do not wait, and nobody else counts them, the runs do."""

@@ -15,7 +15,7 @@ from hydra_plugins.duckrow_launcher._tracebacks import keep_traceback
 
 def run_one(launch_file: str, number: int, overrides: list[str], subdir: str) -> JobReturn:
     """What Hydra says of the run. What the function raised is raised, so that the job fails and may be tried again."""
-    launch = load_launch(launch_file)
+    launch, function = load_launch(launch_file)
     if launch.failures is not None:
         launch.failures.check()
     notes = launch.resources.take()
@@ -28,7 +28,7 @@ def run_one(launch_file: str, number: int, overrides: list[str], subdir: str) ->
         config.hydra.sweep.subdir = subdir  # where the launcher has made it, also if it was named after the time
     returned = run_job(
         hydra_context=launch.hydra_context,
-        task_function=launch.task_function,
+        task_function=function,
         config=config,
         job_dir_key="hydra.sweep.dir",
         job_subdir_key="hydra.sweep.subdir",

@@ -38,25 +38,27 @@ class GPUTask:
         raise NotImplementedError(f"{type(self).__name__} has no main(). Write the test there.")
 
 
-_classes: dict[str, tuple[list[str], type[GPUTask]]] = {}  # by the file that tells of it: how to find modules, and it
-
-
-def before_forks(arguments: list[str]) -> None:
-    """Load the class once for all the tasks that will be forked: its module may import torch."""
+def imported_by_runs(arguments: list[str]) -> list[str]:
+    """For a warm Python from which tasks are forked: the module, or the script, whose libraries they all need."""
     path, _ = arguments
     print_lines_at_once()
     with open(path, "rb") as file:
-        _classes[path] = _read_class(file)
+        sys.path[:] = pickle.load(file)
+        home, script = pickle.load(file)
+    if script is not None:
+        from duckrow.api.script_again import code_of as code_of_script
+
+        code_of_script(script)
+    return [home] if home else []
 
 
 def forked_main(arguments: list[str]) -> int:
     """What a task's process does: the task that stands at this place of this file. The exit code."""
     path, place = arguments
-    if path not in _classes:
-        print_lines_at_once()
+    print_lines_at_once()
     try:
         with open(path, "rb", buffering=0) as file:
-            sys.path[:], task_class = _classes.get(path) or _read_class(file)
+            task_class = _read_class(file)
             file.seek(int(place))
             config, work_dir = pickle.load(file)
         run_task(task_class, config, work_dir)
@@ -70,9 +72,17 @@ def forked_main(arguments: list[str]) -> int:
     return 0
 
 
-def _read_class(file: IO[bytes]) -> tuple[list[str], type[GPUTask]]:
+def _read_class(file: IO[bytes]) -> type[GPUTask]:
+    """Its module is imported here, in the process of each task, as it was by the tool whose place this takes."""
     sys.path[:] = pickle.load(file)  # first: what follows may name modules that only the script knew how to find
-    return list(sys.path), pickle.load(file)
+    _, script = pickle.load(file)
+    found: Any = pickle.load(file)
+    if script is not None:
+        from duckrow.api.script_again import execute
+
+        found = getattr(execute(script, found), found)
+    task_class: type[GPUTask] = found
+    return task_class
 
 
 def run_task(task_class: type[GPUTask], config: Mapping[str, Any], work_dir: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from duckrow.api.foreground import Event, run_jobs
+from duckrow.api.script_again import executes_script, stop_if_there
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError
 from duckrow.core.units import plural
 from duckrow.dropin.gpu_task_scheduler.config_manager import ConfigManager
@@ -25,6 +26,8 @@ _OPTIONS = ["--jobs-per-gpu=1", "--no-follow", "--no-table", "--once", "--share-
 
 class GPUTaskScheduler:
     def __init__(self, config: Mapping[str, Any], gpu_task_class: type[GPUTask]) -> None:
+        if executes_script():  # as one of its own tasks does, whose class stands in the script
+            return
         self._config_manager = ConfigManager(config)
         self._gpu_task_class = gpu_task_class
         self._settings = self._config_manager.get_all_scheduler_config()
@@ -35,6 +38,9 @@ class GPUTaskScheduler:
 
     def start(self, check: bool = True) -> None:
         """Run all tasks that have not succeeded. With `check`, failures end the program with exit code 1."""
+        stop_if_there()
+        if executes_script():
+            return
         self._log_file = _open_log(self._settings["scheduler_log_file_path"])
         try:
             tasks = self._tasks()

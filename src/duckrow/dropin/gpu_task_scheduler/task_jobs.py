@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from duckrow.api.call import PROTOCOL, private
+from duckrow.api.script_again import script_of
 from duckrow.core.errors import UsageError
 from duckrow.dropin.gpu_task_scheduler.gpu_task import GPUTask
 
@@ -43,18 +44,23 @@ def jobs_of(tasks: Sequence[Task], task_class: type[GPUTask], calls: str, slots:
 
 
 def _store(tasks: Sequence[Task], task_class: type[GPUTask], path: str) -> tuple[list[int], bool]:
-    """Where in the file each task stands, and whether the class brings its own code, being one of the script's."""
+    """Where in the file each task stands, and whether the class brings its own code, being one of a notebook."""
     import cloudpickle
 
+    from duckrow.api.pickled_by_name import ByName
+
     places = []
-    carried = cloudpickle.dumps(task_class, protocol=PROTOCOL)
+    script = script_of(task_class)
+    home = (script[1] or script[0]) if script else task_class.__module__ if task_class.__module__ != "__main__" else ""
+    carried = pickle.dumps(task_class.__qualname__) if script else cloudpickle.dumps(task_class, protocol=PROTOCOL)
     with open(path, "wb", opener=private) as file:
         pickle.dump([os.path.abspath(place) for place in sys.path], file, protocol=PROTOCOL)
+        pickle.dump((home, script), file, protocol=PROTOCOL)
         file.write(carried)
         for task in tasks:
             places.append(file.tell())
             try:
-                cloudpickle.dump((task.config, task.work_dir), file, protocol=PROTOCOL)
+                (ByName if script else cloudpickle.Pickler)(file).dump((task.config, task.work_dir))
             except Exception as error:  # whatever a foreign object does while it is pickled
                 what = f"The configuration of task {task.name} cannot be pickled: {error}."
                 raise UsageError(f"{what}{_culprits(task.config)} Nothing was run.") from error

@@ -1,6 +1,7 @@
-"""A warm Python: it has imported what runs need, and forks processes that wait to become runs.
+"""A warm Python: it has imported the libraries that runs need, and forks processes that wait to become runs.
 
-It is run as a script under the jobs' own Python, so it has the standard library and nothing else. What it forks becomes
+It is run as a script under the jobs' own Python, so it has the standard library and nothing else. It never executes
+what belongs to the project: that is done by each run, with its own variables and random numbers. What it forks becomes
 the host's child by the death of a go-between, and waits for its order. Then it takes the tag of its attempt, and begins
 only if the host still lives: so whoever looks for the attempts of a dead host either finds it, or it does nothing.
 """
@@ -11,19 +12,34 @@ import _socket  # without the classes of `socket` around it, whose every touched
 import array
 import atexit
 import gc
+import importlib
 import marshal
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+
+if __name__ == "__main__":  # by its path: what lies beside it has no package
+    from fresh_randomness import make_random, noting_generators  # type: ignore[import-not-found]
+    from preloaded_libraries import OnlyLibraries, is_library, is_ours, libraries_of  # type: ignore[import-not-found]
+else:
+    from duckrow.engines.local.fresh_randomness import make_random, noting_generators
+    from duckrow.engines.local.preloaded_libraries import OnlyLibraries, is_library, is_ours, libraries_of
 
 EXIT_REQUEUE = 75
 READY = b"ready"
 _TAG = "DUCKROW_TAG"
+_OWN_VARIABLES = frozenset(
+    "CUDA_VISIBLE_DEVICES DUCKROW_JOB_ID DUCKROW_ATTEMPT DUCKROW_RUN_DIR DUCKROW_METRICS DUCKROW_ARRAY_INDEX"
+    " DUCKROW_ARRAY_ID SLURM_ARRAY_TASK_ID SLURM_ARRAY_JOB_ID MASTER_PORT".split()
+)
 
 
 def main() -> None:
-    del sys.path[0]  # the folder of this script is nobody's business
+    del sys.path[0]  # the folder of this script is nobody's business, nor is what was found there
+    for name in ("fresh_randomness", "preloaded_libraries"):
+        del sys.modules[name]
     orders = _channel(int(sys.argv[1]))
     modules = [name for name in sys.argv[2].split(",") if name]
     tag_place = _place_of_tag()
@@ -38,25 +54,69 @@ def main() -> None:
 
 def _warm_up(modules: list[str], first: list[str]) -> str:
     """Import, ready for runs like this first one; why runs cannot be forked from here, or nothing."""
-    import importlib
-
     path = list(sys.path)
     sys.path.insert(0, os.getcwd())
-    for name in modules:
-        try:
-            importlib.import_module(name)
-        except BaseException as error:  # whatever a module does when it is imported, its runs are to be told of it
-            return f"the import of {name} failed: {type(error).__name__}: {error}"
-    before_forks = getattr(sys.modules.get(first[1]), "before_forks", None) if first[0] == "-m" else None
-    if before_forks is not None:
-        try:
-            before_forks(first[2:])
-        except BaseException as error:  # the same: it may import what the user has written
-            return f"the first of them could not be made ready: {type(error).__name__}: {error}"
+    with _only_libraries(), _reads_of_own_variables() as read, noting_generators():
+        why_cold = _import(modules, first[2:])
     sys.path[:] = path
     gc.collect()
     gc.freeze()  # what is here is shared with all runs: the collector need not touch its pages
-    return _why_unsafe()
+    return why_cold or (f"an import has read {read[0]}, of which each run has its own" if read else _why_unsafe())
+
+
+def _import(modules: list[str], arguments: list[str]) -> str:
+    """The libraries among these modules, and those that the others and the runs import; why that failed, or nothing."""
+    needed_by: list[str] = []
+    for name in modules:
+        try:
+            if is_library(name):
+                module = importlib.import_module(name)
+                needed_by += getattr(module, "imported_by_runs", _nothing)(arguments) if is_ours(name) else []
+            else:
+                needed_by.append(name)
+        except BaseException as error:  # whatever a module does when it is imported, its runs are to be told of it
+            return f"the import of {name} failed: {type(error).__name__}: {error}"
+    for name, taken in libraries_of(needed_by):
+        try:
+            __import__(name, fromlist=taken)
+        except BaseException:  # it may not be there at all, which the project's module expects; else its run will tell
+            pass
+    for name in filter(is_ours, modules):
+        getattr(sys.modules[name], "before_forks", _nothing)(arguments)
+    return ""
+
+
+def _nothing(arguments: list[str]) -> list[str]:
+    return []
+
+
+@contextmanager
+def _only_libraries() -> Iterator[None]:
+    finder = OnlyLibraries()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+@contextmanager
+def _reads_of_own_variables() -> Iterator[list[str]]:
+    """Which variables that each run has its own of were read meanwhile: in a run they would have been others."""
+    read: list[str] = []
+
+    class Watched(os._Environ):  # type: ignore[type-arg]
+        def __getitem__(self, name: str) -> str:
+            if name in _OWN_VARIABLES:
+                read.append(name)
+            return super().__getitem__(name)  # type: ignore[no-any-return]
+
+    before = type(os.environ)
+    os.environ.__class__ = Watched
+    try:
+        yield read
+    finally:
+        os.environ.__class__ = before
 
 
 def _why_unsafe() -> str:
@@ -179,7 +239,7 @@ class Run:
         self._argv = argv
 
     def go(self) -> None:
-        _make_random()
+        make_random()
         sys.excepthook = _without_our_frames
         if self._argv[0] == "-m":
             forked_main = getattr(sys.modules.get(self._argv[1]), "forked_main", None)
@@ -221,13 +281,6 @@ class Run:
                 except (OSError, ValueError):
                     pass  # the disk is full, or the function has closed it
             os._exit(code)
-
-
-def _make_random() -> None:
-    """Python's own generator is seeded anew by every fork; numpy's would be the same in all runs."""
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and hasattr(numpy, "random"):
-        numpy.random.seed()
 
 
 def _without_our_frames(kind: type[BaseException], error: BaseException, trace: Any) -> None:
