@@ -105,11 +105,11 @@ class Project:
 def scripts(project: Project) -> None:
     (project.folder / "script.py").write_text("import mine\nmine.leave()\n")
     (project.folder / "commands").write_text(f"{project.python} script.py\n" * RUNS)
-    project.run("-m", "duckrow", "run", "--gpus", "0", "--preload", "torch,numpy", "commands")
+    project.run("-m", "duckrow", "run", "--devices", "0", "--preload", "torch,numpy", "commands")
 
 
 def functions(project: Project) -> None:
-    project.run("-m", "duckrow", "up", "--gpus", "0")
+    project.run("-m", "duckrow", "up", "--devices", "0")
     project.script(FUNCTIONS)
     project.run("-m", "duckrow", "down")
 
@@ -120,7 +120,7 @@ def tasks(project: Project) -> None:
 
 
 def hydra(project: Project) -> None:
-    project.run("-m", "duckrow", "up", "--gpus", "0")
+    project.run("-m", "duckrow", "up", "--devices", "0")
     project.script(HYDRA, "--multirun", "hydra/launcher=duckrow_local", f"+x=range({RUNS})", "hydra.sweep.dir=out")
     project.run("-m", "duckrow", "down")
 

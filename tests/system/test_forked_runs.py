@@ -113,7 +113,7 @@ def check(found: list[dict[str, Any]], gpus: str = "3") -> list[dict[str, Any]]:
 def test_scripts(project: Project) -> None:
     project.write("script.py", "import mine, leaving\nleaving.leave(mine.values())")
     project.write("commands", "".join(f"{sys.executable} script.py {number}\n" for number in range(RUNS)))
-    project.duckrow("run", "--gpus", "3", "--preload", "library", "commands")
+    project.duckrow("run", "--devices", "3", "--preload", "library", "commands")
     forked = check(project.found())
     assert len({run["argv"] for run in forked}) == len({run["job"] for run in forked}) == FORKED
     assert {run["cwd"] for run in forked} == {str(project.folder)}
@@ -123,14 +123,14 @@ def test_the_seed_of_hashes_is_the_one_that_the_job_has(project: Project) -> Non
     project.duckrow.env["PYTHONHASHSEED"] = "7"
     project.write("script.py", "import sys, leaving\nleaving.leave([hash('a'), 'library' in sys.modules])")
     project.write("commands", f"{sys.executable} script.py\n" * RUNS)
-    project.duckrow("run", "--gpus", "3", "--preload", "library", "commands")
+    project.duckrow("run", "--devices", "3", "--preload", "library", "commands")
     hashes, forked = zip(*project.found(), strict=True)
     assert len(set(hashes)) == 1
     assert forked.count(True) == FORKED
 
 
 def test_functions(project: Project) -> None:
-    project.duckrow.up("--gpus", "3")
+    project.duckrow.up("--devices", "3")
     project.write(
         "script.py",
         "import duckrow, leaving, mine\n"
@@ -160,7 +160,7 @@ def test_a_generator_that_would_be_copied_into_each_call_is_told(project: Projec
 def test_a_module_of_the_project_that_is_named_gives_its_libraries_and_is_not_imported_itself(project: Project) -> None:
     project.write("script.py", "import mine, leaving\nleaving.leave(mine.values())")
     project.write("commands", f"{sys.executable} script.py\n" * RUNS)
-    project.duckrow("run", "--gpus", "3", "--preload", "mine", "commands")
+    project.duckrow("run", "--devices", "3", "--preload", "mine", "commands")
     check(project.found())
 
 
@@ -176,7 +176,7 @@ def test_scripts_with_torch(project: Project) -> None:
     pytest.importorskip("torch", reason="torch's generators are looked at, and it is not installed")
     project.write("script.py", TORCH)
     project.write("commands", f"{sys.executable} script.py\n" * RUNS)
-    project.duckrow("run", "--gpus", "3", "--preload", "library,torch", "commands")
+    project.duckrow("run", "--devices", "3", "--preload", "library,torch", "commands")
     found = project.found()
     assert len({run["CPU"] for run in found}) == RUNS
     assert len({run["fixed"] for run in found}) == 1
@@ -226,7 +226,7 @@ SWEEP = ("--multirun", "hydra/launcher=duckrow_local", f"+x=range({RUNS})", "hyd
 @pytest.mark.parametrize(("source", "call"), [("import leaving, mine", "main()"), (f"import leaving\n{MINE}", GUARDED)])
 def test_runs_of_hydra(project: Project, source: str, call: str) -> None:
     pytest.importorskip("hydra", reason="the extra `hydra` is not installed")
-    project.duckrow.up("--gpus", "3")
+    project.duckrow.up("--devices", "3")
     values = "values" if "GENERATOR" in source else "mine.values"
     project.write("script.py", source + HYDRA.format(values=values, call=call))
     project.python("script.py", *SWEEP)
