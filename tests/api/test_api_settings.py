@@ -118,7 +118,7 @@ def test_a_misspelt_key_is_named_with_its_file_and_the_nearest_right_one(text: s
         ("[projects.x]\nsignal = 'USR2@soon'", "signal in [projects.x]: 'soon' is not a time."),
         ("[job]\nproject = 'a/b'", "project in [job]: 'a/b' cannot be a project."),
         ("[job]\nshell = 1", "shell in [job]: 1 is not a text."),
-        ("[run]\ngpus = 'none'", "gpus in [run]: 'none' does not name GPUs"),
+        ("[run]\ndevices = 'none'", "devices in [run]: 'none' does not name GPUs"),
         ("[run]\nfollow = 'maybe'", "follow in [run]: 'maybe' is neither true nor false."),
         ("[ui]\ncolor = 'red'", "color in [ui]: 'red' is none of auto, always, never."),
     ],
@@ -178,12 +178,12 @@ def test_a_file_that_a_variable_names_must_exist(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_nearest_pyproject_counts_also_from_below(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    (folder / "pyproject.toml").write_text("[tool.duckrow.run]\ngpus = '0 0 1'\n")
+    (folder / "pyproject.toml").write_text("[tool.duckrow.run]\ndevices = '0 0 1'\n")
     (folder / "a/b").mkdir(parents=True)
     monkeypatch.chdir(folder / "a/b")
-    assert Settings()["run.gpus"] == ["0", "0", "1"]
+    assert Settings()["run.devices"] == ["0", "0", "1"]
     (folder / "a/pyproject.toml").write_text("[project]\nname = 'other'\n")
-    assert Settings()["run.gpus"] is None
+    assert Settings()["run.devices"] is None
 
 
 def test_a_strangers_file_in_a_common_folder_is_left_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

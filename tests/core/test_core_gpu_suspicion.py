@@ -55,6 +55,12 @@ def test_without_a_success_elsewhere_it_is_the_jobs(story: Story) -> None:
     assert story(*[("3", BAD), ("0", BAD), ("1", BAD)] * 10) == []
 
 
+def test_where_jobs_fail_elsewhere_too_it_is_the_jobs(story: Story) -> None:
+    assert story(("3", BAD), ("0", GOOD), ("0", BAD), *[("3", BAD)] * 5) == []
+    assert story(*[("0", GOOD)] * 2) == []
+    assert story(("0", GOOD)) == ["3"], "four good ones for a bad one"
+
+
 def test_one_gpu_alone_is_never_suspected(story: Story) -> None:
     assert story(*[("0", BAD)] * 5, ("0", GOOD), *[("0", BAD)] * 5) == []
 

@@ -57,7 +57,7 @@ def test_modules_of_the_folder_are_not_taken_for_those_of_python(duckrow: Duckro
 
 
 def test_what_was_not_submitted_because_no_daemon_could_start_is_not_called_safe(duckrow: Duckrow) -> None:
-    no_gpus = {"DUCKROW__DAEMON__GPUS": "all", "CUDA_VISIBLE_DEVICES": ""}
+    no_gpus = {"DUCKROW__DAEMON__DEVICES": "all", "CUDA_VISIBLE_DEVICES": ""}
     done = duckrow("submit", "--", "true", env=no_gpus, ok=False)
     assert done.returncode == 1
     assert done.stderr.startswith("duckrow: The daemon could not be started: ")

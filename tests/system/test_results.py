@@ -137,7 +137,9 @@ def test_the_table_shows_what_varies_and_below_it_why_some_failed(worked: Duckro
 
 def test_the_command_that_is_named_runs_just_the_failed_ones_again(worked: Duckrow) -> None:
     worked.submit("--wait", "true")
-    assert said(worked, "rerun", "--failed", "--sweep", "demo") == ("", "duckrow: 2 jobs are back in the queue.\n", 0)
+    named = "4 (run-3, failed), 5 (run-4, failed)"
+    back = f"duckrow: 2 jobs are back in the queue: {named}.\n"
+    assert said(worked, "rerun", "--failed", "--sweep", "demo") == ("", back, 0)
     worked("wait", "1-6", ok=False)
     assert [worked.job(job_id)["attempts"] for job_id in range(1, 7)] == [1, 1, 1, 2, 2, 1]
     assert said(worked, "rerun", "--sweep", "demo", "4") == (

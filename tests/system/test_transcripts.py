@@ -64,7 +64,7 @@ def test_pause_and_resume(duckrow: Duckrow) -> None:
 
 def test_rerun(duckrow: Duckrow) -> None:
     duckrow.submit("--wait", "true")
-    assert said(duckrow, "rerun", "1") == ("", "duckrow: 1 job is back in the queue.\n", 0)
+    assert said(duckrow, "rerun", "1") == ("", "duckrow: 1 job is back in the queue: 1 (true, succeeded).\n", 0)
     duckrow("wait", "1")
     assert said(duckrow, "rerun", "--failed") == ("", "duckrow: 0 jobs are back in the queue.\n", 0)
     duckrow("pause")

@@ -19,6 +19,7 @@ ENOUGH = 3
 QUICK_S = 30.0
 """A failure that took longer says nothing against a GPU. To import a large library takes most of this time."""
 
+_GOOD_PER_BAD = 4  # elsewhere, so many must succeed for one that fails: where jobs fail anyway, no GPU is to blame
 _MOST_REMEMBERED = 10_000  # jobs that failed in a row on one GPU
 
 # What a shell says of a command that it cannot run: no GPU has to do with that.
@@ -55,7 +56,13 @@ class Failure(NamedTuple):
 @dataclass
 class _Streak:
     failures: dict[int, Failure] = field(default_factory=dict)  # by job
-    succeeded_elsewhere: bool = False  # since it began
+    # Since it began, elsewhere:
+    good: int = 0
+    bad: int = 0
+
+    @property
+    def goes_well_elsewhere(self) -> bool:
+        return self.good > 0 and self.good >= self.bad * _GOOD_PER_BAD
 
 
 class Streaks:
@@ -75,8 +82,10 @@ class Streaks:
             for gpu in here:
                 self._needed.pop(gpu, None)
             for streak in self._of.values():
-                streak.succeeded_elsewhere = True
+                streak.good += 1
         if effect is Effect.BAD:
+            for gpu, streak in self._of.items():
+                streak.bad += gpu not in here
             for gpu in here:
                 streak = self._of.setdefault(gpu, _Streak())
                 if len(streak.failures) < _MOST_REMEMBERED:
@@ -84,7 +93,7 @@ class Streaks:
         return [gpu for gpu, streak in self._of.items() if self._is_enough(gpu, streak)]
 
     def _is_enough(self, gpu: str, streak: _Streak) -> bool:
-        return streak.succeeded_elsewhere and len(streak.failures) >= self._needed.get(gpu, ENOUGH)
+        return streak.goes_well_elsewhere and len(streak.failures) >= self._needed.get(gpu, ENOUGH)
 
     def take(self, gpu: str) -> list[Failure]:
         """Those that failed there, in order; they are counted no more."""

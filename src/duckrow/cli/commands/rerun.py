@@ -54,7 +54,8 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
         raise UsageError("Say which jobs to run again: ids, names or --failed.")
     for name, value in among.items():
         if value is not None and not failed:
-            raise UsageError(f"--{name} goes with --failed: duckrow rerun --failed --{name} ...")
+            what = "TIME" if name == "since" else "NAME"
+            raise UsageError(f"--{name} goes with --failed: duckrow rerun --failed --{name} {what}.")
     client = Client()
     views = client.views(client.select(words) if words else _failed(client, **among))
     for view in [view for view in views if view.state != State.DONE][:10]:

@@ -21,6 +21,6 @@ def command(project: str | None) -> int:
     client = Client()
     client.unpause(project)
     left = client.jobs.pauses()
-    note = f"; still paused: {', '.join(name or 'everything' for name in left)} (--project)" if left else ""
+    note = f"; still paused: {', '.join(name or 'everything' for name in left)}" if left else ""
     say(f"duckrow: {project or 'everything'} goes on{note}.")
     return EXIT_OK

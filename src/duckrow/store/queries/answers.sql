@@ -37,7 +37,7 @@ GROUP BY j.host_id
 SELECT j.id, j.state, j.host_id, h.kind FROM jobs j JOIN hosts h ON h.id = j.host_id WHERE j.state <> 'done' ORDER BY j.id
 
 -- name: waits_for_daemon
-SELECT EXISTS (SELECT 1 FROM jobs WHERE host_id = 1 AND state = 'queued' AND held = 0)
+SELECT EXISTS (SELECT 1 FROM jobs WHERE host_id = 1 AND state = 'queued')
 
 -- name: variables_of_job
 SELECT e.variables FROM jobs j JOIN environments e ON e.id = j.environment_id WHERE j.id = :job_id
