@@ -30,7 +30,7 @@ from duckrow.cli.json_jobs import KEYS as JOB_KEYS
 from duckrow.cli.main import VERBS, cli
 from duckrow.core import errors
 from duckrow.core.lifecycle import TRANSITIONS, Outcome, State
-from duckrow.scheduler.surroundings import extra_environment
+from duckrow.scheduler.surroundings import extra_environment, launcher_environment
 from tests.conftest import Duckrow
 from tests.core.language import attempt, job
 
@@ -166,7 +166,8 @@ def test_every_exit_code_is_explained() -> None:
 def test_every_variable_of_a_job_is_explained() -> None:
     documented = rows_of((DOCS / "cli.md").read_text(), "The variables of a job")
     of_array = attempt(job(array_id=7, array_index=3), holds=(("0", 1), ("1", 1)))
-    assert documented == {name.decode() for name in extra_environment(of_array, "/folder")}
+    variables = {**extra_environment(of_array, "/folder"), **launcher_environment(of_array)}
+    assert documented == {name.decode() for name in variables}
 
 
 def test_variables_that_only_arrays_have_are_marked() -> None:

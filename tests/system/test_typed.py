@@ -71,6 +71,13 @@ def test_an_option_that_would_mean_nothing_is_refused(duckrow: Duckrow, words: t
     assert said in refused.stderr
 
 
+@pytest.mark.parametrize("option", ["--follow", "--max-failures=2", "--table"])
+def test_what_only_a_run_here_could_do_is_refused_for_a_sweep_that_is_queued(duckrow: Duckrow, option: str) -> None:
+    refused = duckrow("sweep", "echo {x}", "-p", "x", "1", "--submit", option, ok=False)
+    assert refused.returncode == 2
+    assert f"{option.partition('=')[0]} goes with --run" in refused.stderr
+
+
 # -- all of them ----------------------------------------------------------------------------------------------------
 
 
@@ -123,3 +130,42 @@ def test_to_resume_everything_leaves_a_project_paused_that_was_paused_by_itself(
     duckrow("pause")
     assert "still paused: thesis" in duckrow("resume").stderr
     assert duckrow.sql("SELECT project FROM pauses") == [("thesis",)]
+
+
+# -- signals --------------------------------------------------------------------------------------------------------
+
+
+def test_a_signal_goes_to_those_that_listen_and_the_job_goes_on(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    program = "trap 'echo heard >> heard' USR1; touch ready; until test -e gate; do sleep 0.05; done"
+    (duckrow.work / "listens.sh").write_text(f"{program}\n")
+    job = duckrow.submit("sh listens.sh; true")  # the shell around it does not listen
+    until(lambda: (duckrow.work / "ready").exists(), "the program to listen")
+    assert duckrow("kill", "--signal", "USR1", str(job)).stderr == "duckrow: USR1 sent to 1 job.\n"
+    until(lambda: (duckrow.work / "heard").exists(), "the signal to be heard")
+    (duckrow.work / "gate").touch()
+    duckrow.wait_for(job, "succeeded")
+    waiting = duckrow.submit("--hold", "true")
+    said = duckrow("kill", "--signal", "10", str(waiting)).stderr
+    assert f"job {waiting} waits: it has no process to signal." in said
+    refused = duckrow("kill", "--signal", "WHAT", str(waiting), ok=False)
+    assert (refused.returncode, "'WHAT' is not a signal. Write USR1, INT" in refused.stderr) == (2, True)
+
+
+# -- several GPUs ---------------------------------------------------------------------------------------------------
+
+
+def test_a_job_of_several_gpus_tells_torchrun_how_many_and_never_over_what_the_user_said(duckrow: Duckrow) -> None:
+    shows = "echo $PET_NPROC_PER_NODE $PET_MASTER_PORT $MASTER_PORT > {}"
+    jobs = "\n".join(shows.format(name) for name in ("first", "second"))
+    duckrow("run", "--devices", "0-3", "--gpus", "2", stdin=jobs)
+    told = [(duckrow.work / name).read_text().split() for name in ("first", "second")]
+    assert [processes for processes, _, _ in told] == ["2", "2"]
+    assert all(port == other for _, port, other in told)
+    assert told[0][1] != told[1][1]
+    own = {"PET_NPROC_PER_NODE": "7", "MASTER_PORT": "1234"}
+    duckrow("run", "--devices", "0,1", "--gpus", "2", stdin=shows.format("own"), env=own)
+    processes, _, port = (duckrow.work / "own").read_text().split()
+    assert (processes, port) == ("7", "1234")
+    duckrow("run", "--devices", "0", stdin=shows.format("one"))
+    assert (duckrow.work / "one").read_text() == "\n"

@@ -260,6 +260,10 @@ class Client:
         for host_id in living | {DAEMON}:
             ring(self.folder, host_id)
 
+    def on_clusters(self, ids: Sequence[int]) -> list[int]:
+        """Those of these jobs that are runs on clusters."""
+        return sorted(BatchStore(self.database).of_jobs(ids))
+
     def rerun(self, ids: Sequence[int]) -> None:
         """Put jobs that are done back; those of a run that is over go to the daemon, if it could hold them."""
         on_clusters = BatchStore(self.database).of_jobs(ids)

@@ -10,18 +10,21 @@ from duckrow.core.job import DEFAULT_NOTICE_S, DEFAULT_NOTICE_SIGNAL
 from duckrow.core.units import parse_duration_s
 
 
+def parse_signal(name: str, examples: str) -> int:
+    """`USR1`, `SIGUSR1`, `10`."""
+    word = name.upper().removeprefix("SIG")
+    try:
+        return signal.Signals(int(word)).value if word.isdecimal() else signal.Signals[f"SIG{word}"].value
+    except (KeyError, ValueError):
+        raise UsageError(f"'{name}' is not a signal. Write {examples}.") from None
+
+
 def parse_notice(text: str) -> tuple[int | None, float]:
     """`USR2@30s`, `TERM@1m`, `@60`, `USR1`, `none`."""
     if text.lower() == "none":
         return None, 0.0
     name, _, ahead = text.partition("@")
-    number = DEFAULT_NOTICE_SIGNAL
-    if name:
-        word = name.upper().removeprefix("SIG")
-        try:
-            number = signal.Signals(int(word)).value if word.isdecimal() else signal.Signals[f"SIG{word}"].value
-        except (KeyError, ValueError):
-            raise UsageError(f"'{name}' is not a signal. Write USR2@30s, TERM@1m or none.") from None
+    number = parse_signal(name, "USR2@30s, TERM@1m or none") if name else DEFAULT_NOTICE_SIGNAL
     return number, parse_duration_s(ahead) if ahead else DEFAULT_NOTICE_S
 
 

@@ -33,7 +33,7 @@ from duckrow.scheduler.reactor import EpollReactor
 from duckrow.scheduler.recover import Recovery
 from duckrow.scheduler.sharing import Sharing
 from duckrow.scheduler.signals import HostSignals
-from duckrow.scheduler.surroundings import extra_environment, gentle_environment
+from duckrow.scheduler.surroundings import extra_environment, gentle_environment, launcher_environment
 from duckrow.scheduler.watch import Watch
 from duckrow.scheduler.wishes import fulfil_wishes, kill_live
 from duckrow.store.checkpoint import Checkpointer
@@ -377,7 +377,9 @@ class Loop:
 
     def _order(self, attempt: LiveAttempt) -> StartOrder:
         folder = self._folder_of(attempt.job)
-        gentle = gentle_environment(attempt, len(self.seats)) if attempt.job.needs is not None else {}
+        gentle = launcher_environment(attempt)
+        if attempt.job.needs is not None:
+            gentle |= gentle_environment(attempt, len(self.seats))
         gentle |= self.sharing.variables(attempt)
         return StartOrder(attempt, folder, extra_environment(attempt, folder), gentle)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 
 from duckrow.core.inventory import WHOLE, visible_devices
 from duckrow.core.job import LiveAttempt
+
+_ports: deque[int] = deque(maxlen=256)  # handed out of late
 
 
 def extra_environment(attempt: LiveAttempt, folder: str) -> dict[bytes, bytes]:
@@ -23,9 +26,15 @@ def extra_environment(attempt: LiveAttempt, folder: str) -> dict[bytes, bytes]:
         index, array = b"%d" % job.array_index, b"%d" % (job.array_id or job.id)
         extra |= {b"DUCKROW_ARRAY_INDEX": index, b"DUCKROW_ARRAY_ID": array}
         extra |= {b"SLURM_ARRAY_TASK_ID": index, b"SLURM_ARRAY_JOB_ID": array}
-    if len(attempt.holds) > 1:
-        extra[b"MASTER_PORT"] = b"%d" % free_port()
     return extra
+
+
+def launcher_environment(attempt: LiveAttempt) -> dict[bytes, bytes]:
+    """For one on several GPUs, unless the user says otherwise: torchrun starts a process on each."""
+    if len(attempt.holds) == 1:
+        return {}
+    port = b"%d" % free_port()
+    return {b"MASTER_PORT": port, b"PET_MASTER_PORT": port, b"PET_NPROC_PER_NODE": b"%d" % len(attempt.holds)}
 
 
 def gentle_environment(attempt: LiveAttempt, seats: int) -> dict[bytes, bytes]:
@@ -40,9 +49,13 @@ def gentle_environment(attempt: LiveAttempt, seats: int) -> dict[bytes, bytes]:
 
 
 def free_port() -> int:
-    """A TCP port that nobody uses now: two launches on one machine must not meet on the same."""
+    """A TCP port that nobody uses now, and none that was handed out of late: two launches must not meet at one."""
     import socket
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        if port not in _ports:
+            _ports.append(port)
+            return port

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 KILL, KILL_NOW, RERUN = "kill", "kill-now", "rerun"
 SUSPEND, CONTINUE = "suspend", "continue"
+SIGNAL = "signal:"  # and its number
+_FOR_EVERYBODY = (
+    *(signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL),
+    *(signal.SIGSTOP, signal.SIGTSTP, signal.SIGCONT),
+)
 
 
 def fulfil_wishes(loop: Loop, now: Now) -> None:
@@ -31,7 +36,17 @@ def fulfil_wishes(loop: Loop, now: Now) -> None:
             loop.look_again()
         elif wish in (SUSPEND, CONTINUE) and attempt is not None:
             loop.engine.signal_all(attempt, signal.SIGSTOP if wish == SUSPEND else signal.SIGCONT)
+        elif wish.startswith(SIGNAL) and attempt is not None:
+            _signal(loop, attempt, int(wish.removeprefix(SIGNAL)))
         loop.store.forget_wish(wish_id)
+
+
+def _signal(loop: Loop, attempt: LiveAttempt, number: int) -> None:
+    """One such as USR1 only to those that listen: the shell around a program would die of it, and the job with it."""
+    if number in _FOR_EVERYBODY:
+        loop.engine.signal_all(attempt, number)
+    else:
+        loop.engine.notice(attempt, number)
 
 
 def _ours(loop: Loop, host_id: int) -> bool:

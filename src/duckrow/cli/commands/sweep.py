@@ -121,6 +121,7 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
         raise UsageError("Either --run or --submit, not both.")
     if values["queue"] and (values["devices"] or values["slots"]):
         raise UsageError("--submit uses the GPUs of the daemon (`duckrow gpus`). How many each run gets is --gpus.")
+    _refuse_for_run_only(values)
     on, asked = take_slurm_options(values)
     cluster = read_cluster(on, asked, values)
     wish = None if _continues_last(values) else _wish(values)
@@ -221,6 +222,15 @@ def _united(typed: list[dict[str, Any]], file: SweepFile) -> Sequence[Grid]:
     if len(typed) > 1:
         raise UsageError("--or stands between grids on the command line; those of a file are united already.")
     return [{**grid, **typed[0]} for grid in file.grids]
+
+
+def _refuse_for_run_only(values: dict[str, Any]) -> None:
+    """What only a run here could do; a queued sweep would ignore it."""
+    if not values["queue"]:
+        return
+    for name, option in (("follow", "--follow"), ("max_failures", "--max-failures"), ("table", "--table")):
+        if values[name] is not None:
+            raise UsageError(f"{option} goes with --run, which waits for the runs; --submit queues them and is done.")
 
 
 def _print_commands(wish: Wish, as_json: bool) -> int:
