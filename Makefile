@@ -7,14 +7,25 @@ STAMP := $(VENV)/.installed
 # what is slow to start.
 WORKERS ?= $(shell echo $$(($$(nproc) + 1)))
 
-.PHONY: demo test check bench soak clean
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PROGRAM := $(VENV)/.program  # duckrow alone, without what only its tests need
+
+.PHONY: help demo test check bench soak clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 10
+
+$(PROGRAM): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) -e .
+	touch $@
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
-	touch $@
+	$(PIP) -e ".[dev]"
+	touch $@ $(PROGRAM)
 
-demo: $(STAMP)  ## a small sweep over two devices, with live progress
+demo: $(PROGRAM)  ## a small sweep over two devices, with live progress
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
 check: $(STAMP)  ## format, lint, types
@@ -29,7 +40,7 @@ soak: $(STAMP)  ## the crash tests, for a long time
 	DUCKROW_SOAK=1 $(BIN)/pytest tests/system -k "crash or killed_again" -x
 
 bench: $(STAMP)  ## duckrow beside its rivals; see benchmarks/README.md
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
+	$(PIP) -e ".[bench]"
 	$(BIN)/python -m benchmarks
 
 clean:

@@ -132,6 +132,29 @@ def test_to_resume_everything_leaves_a_project_paused_that_was_paused_by_itself(
     assert duckrow.sql("SELECT project FROM pauses") == [("thesis",)]
 
 
+# -- several GPUs at once -------------------------------------------------------------------------------------------
+
+
+def test_of_several_gpus_all_are_removed_or_none(duckrow: Duckrow) -> None:
+    duckrow.up("--devices", "0,1")
+    refused = duckrow("gpus", "remove", "0", "7", ok=False)
+    assert (refused.returncode, refused.stderr) == (2, "duckrow: The daemon has no GPU 7. It has: 0, 1.\n")
+    assert duckrow.sql("SELECT * FROM device_wishes") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("submit", "--time", "2h", "--", "true"), "For a time limit here: --timeout 2h."),
+        (("sweep", "f {lr}", "-p", "lr=0.1,0.01"), "as in -p lr 0.1 0.01."),
+    ],
+    ids=["--time", "-p x=1,2"],
+)
+def test_advice_is_what_one_can_type(duckrow: Duckrow, words: tuple[str, ...], said: str) -> None:
+    refused = duckrow(*words, ok=False)
+    assert (refused.returncode, said in refused.stderr) == (2, True)
+
+
 # -- signals --------------------------------------------------------------------------------------------------------
 
 

@@ -131,15 +131,20 @@ class Control:
         limits = self.store.limits().items()
         return {scope.removeprefix("project:"): most for scope, most in limits if scope.startswith("project:")}
 
+    def wish_of_devices(self, devices: Sequence[str], wish: str) -> list[str]:
+        """For all of them or, if one of them is none of the daemon's, for none; what will happen, in words."""
+        if wish in ("drain", "remove"):
+            self.client.ensure_daemon()
+            for device in devices:
+                self._checked(device, wish)
+        return [self.wish_of_device(device, wish) for device in devices]
+
     def wish_of_device(self, device: str, wish: str) -> str:
         """`add`, `drain`, `remove`, `undrain`; what will happen, in words."""
         if wish in ("add", "undrain") and self._give_out_again(device) and self.client.daemon() is None:
             return f"GPU {device} is given out again."
         self.client.ensure_daemon()
-        offered = {name for seat in self.client.seats() for name in seat.devices if not name.startswith(CPU)}
-        device = self._gpu_meant(device, offered)
-        if device not in offered and wish != "add":
-            raise UsageError(f"The daemon has no GPU {device}. It has: {', '.join(sorted(offered)) or 'none'}.")
+        device, offered = self._checked(device, wish)
         self.store.wish_of_device(device, None if wish == "undrain" or (wish == "add" and device in offered) else wish)
         self.client.ring_all()
         busy = any(device == place["device"] and place["jobs"] for place in self.client.devices())
@@ -151,6 +156,14 @@ class Control:
             "it gets no new job" if wish == "drain" else "it goes when its last job has ended" if busy else "it is gone"
         )
         return f"GPU {device}: {what}."
+
+    def _checked(self, written: str, wish: str) -> tuple[str, set[str]]:
+        """The name of the GPU that is meant, and those that the daemon gives out."""
+        offered = {name for seat in self.client.seats() for name in seat.devices if not name.startswith(CPU)}
+        device = self._gpu_meant(written, offered)
+        if device not in offered and wish != "add":
+            raise UsageError(f"The daemon has no GPU {device}. It has: {', '.join(sorted(offered)) or 'none'}.")
+        return device, offered
 
     def _give_out_again(self, device: str) -> bool:
         """Of a GPU that was set aside; whether it was."""

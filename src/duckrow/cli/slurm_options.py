@@ -51,7 +51,8 @@ def take_slurm_options(values: dict[str, Any]) -> tuple[str | None, dict[str, An
     asked = {name: value for name in NAMES if (value := values.pop(name)) not in (None, ())}
     if on is None and asked:
         flag = f"--{next(iter(asked)).replace('_', '-')}"
-        raise UsageError(f"{flag} is for runs on a cluster. Say which: --on slurm.")
+        here = f" For a time limit here: --timeout {asked['time']}." if "time" in asked else ""
+        raise UsageError(f"{flag} is for runs on a cluster. Say which: --on slurm.{here}")
     return on, asked
 
 

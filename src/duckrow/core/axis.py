@@ -87,7 +87,9 @@ def _axis(name: str, words: Sequence[Any]) -> Axis:
         if len(values) > MOST:
             raise UsageError(f"The parameter {name} has more than {MOST:,} values. Draw from them: {_EXAMPLES['int']}.")
     if not values:
-        raise UsageError(f"The parameter {name} has no value. Give it one or more, as in -p {name} 0.1 0.01.")
+        written, _, behind = name.partition("=")
+        example = f"{written} {behind.replace(',', ' ') or '0.1 0.01'}"
+        raise UsageError(f"The parameter {name} has no value. Give it one or more, as in -p {example}.")
     return Choices(tuple(values))
 
 

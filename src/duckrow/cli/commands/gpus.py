@@ -78,9 +78,8 @@ def _changer(wish: str, help_text: str) -> None:
         for device in devices:
             if not names_one_gpu(device):
                 raise UsageError(f"'{device}' does not name a GPU. Write its number or its UUID.")
-        control = Control()
-        for device in devices:
-            say(f"duckrow: {control.wish_of_device(device, wish)}")
+        for sentence in Control().wish_of_devices(devices, wish):
+            say(f"duckrow: {sentence}")
         return EXIT_OK
 
 
