@@ -8,7 +8,8 @@ STAMP := $(VENV)/.installed
 WORKERS ?= $(shell echo $$(($$(nproc) + 1)))
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-PROGRAM := $(VENV)/.program  # duckrow alone, without what only its tests need
+# duckrow alone, without what only its tests need
+PROGRAM := $(VENV)/.program
 
 .PHONY: help demo test check bench soak clean
 
