@@ -9,9 +9,11 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from duckrow.api.executor import Executor
 from tests.conftest import DEADLINE_S, Duckrow, until
 
 ROOT = Path(__file__).parent.parent.parent
@@ -333,6 +335,81 @@ def test_an_executor_runs_no_more_jobs_than_it_has_workers(slots: Duckrow) -> No
             assert skipped.job.view().held and skipped.cancel()
             list(executor.map(busy, ["lock"] * 2))
         assert all(future.exception() is None for future in futures)
+        """,
+    )
+
+
+def test_a_slow_callback_keeps_no_job_waiting_and_lets_nobody_cancel_what_runs(slots: Duckrow) -> None:
+    run_script(
+        slots,
+        """
+        import threading
+
+        def leave(name):
+            open(name, "w").close()
+            while name == "third" and not os.path.exists("go"):
+                time.sleep(0.01)
+            return name
+
+        def until_there(name):
+            while not os.path.exists(name):
+                time.sleep(0.01)
+
+        heard = []
+        with duckrow.Executor(max_workers=1) as executor:
+            first, second = executor.submit(leave, "first"), executor.submit(leave, "second")
+            first.add_done_callback(lambda _: (until_there("second"), heard.append("first")))
+            assert second.result() == "second" and heard == ["first"]
+
+            seen = threading.Event()
+            fourth = executor.submit(leave, "fourth")
+            fourth.add_done_callback(lambda _: seen.wait())
+            third = executor.submit(leave, "third")
+            until_there("third")
+            assert not third.cancel() and third.job.view().state == "running"
+            seen.set()
+            open("go", "w").close()
+            assert third.result() == "third"
+        """,
+    )
+
+
+def test_a_map_that_takes_too_long_leaves_nothing_in_the_queue(slots: Duckrow) -> None:
+    run_script(
+        slots,
+        """
+        executor = duckrow.Executor(after=duckrow.submit("true", hold=True))
+        results = executor.map(print, range(3), timeout=0.1)
+        assert told(TimeoutError, next, results) is not None
+        for job_id in (2, 3, 4):
+            assert duckrow.job(job_id).wait().outcome == "killed"
+        executor.shutdown()
+        """,
+    )
+
+
+@pytest.mark.parametrize("workers", [0, True, "2"])
+def test_an_executor_refuses_what_pythons_own_refuse_with_the_same_error(workers: Any) -> None:
+    with pytest.raises(ValueError, match="that must be a number of 1 or more"):
+        Executor(workers)
+
+
+def test_a_result_that_ends_whoever_reads_it_ends_nobody(slots: Duckrow) -> None:
+    run_script(
+        slots,
+        """
+        class Exits:
+            def __reduce__(self):
+                return sys.exit, ()
+
+        class Silent:
+            def __reduce__(self):
+                return next, (iter(()),)
+
+        with duckrow.Executor() as executor:
+            assert "cannot be read here: SystemExit." in told(duckrow.JobFailed, executor.submit(Exits).result)
+            assert "cannot be read here: StopIteration." in told(duckrow.JobFailed, executor.submit(Silent).result)
+            assert told(ValueError, executor.map, print, [1], chunksize=-1).startswith("chunksize=-1")
         """,
     )
 

@@ -17,7 +17,7 @@ from duckrow.api.handles import Job, open_client
 from duckrow.api.options import read_options
 from duckrow.api.submission import submit_calls
 from duckrow.api.views import JobView, job_view
-from duckrow.core.errors import UsageError
+from duckrow.core.errors import BadValue, UsageError
 from duckrow.core.lifecycle import State
 from duckrow.store.folder import state_folder
 
@@ -80,11 +80,19 @@ class JobFuture(concurrent.futures.Future[T]):
 
 
 def cancel_all(futures: Sequence[JobFuture[Any]]) -> None:
-    """Those that run or are done are left alone."""
-    jobs = [future.job for future in futures if future.withdraw()]
-    if jobs:
-        with open_client(jobs[0].home) as client:
-            client.wish([job.id for job in jobs], "kill")
+    """Those that run or are done are left alone: the job is asked, as its future may not have heard of its start."""
+    pending = {future.job.id: future for future in futures if not future.done()}
+    if not pending:
+        return
+    with open_client(next(iter(pending.values())).job.home) as client:
+        control = Control(client)
+        waiting = control.hold(list(pending), True)  # so that none of them starts meanwhile
+        withdrawn = [job_id for job_id in waiting if pending[job_id].withdraw()]
+        if withdrawn:
+            client.wish(withdrawn, "kill")
+        left = sorted({*waiting} - {*withdrawn})  # such as one that waits for its next try
+        if left:
+            control.hold(left, False)
 
 
 class Executor(concurrent.futures.Executor):
@@ -99,8 +107,9 @@ class Executor(concurrent.futures.Executor):
     """
 
     def __init__(self, max_workers: int | None = None, *, engine: str = "local", **options: Unpack[Options]) -> None:
-        if max_workers is not None and (not isinstance(max_workers, int) or max_workers < 1):
-            raise UsageError(f"max_workers={max_workers!r}: that must be a number of 1 or more.")
+        is_number = isinstance(max_workers, int) and not isinstance(max_workers, bool)
+        if max_workers is not None and (not is_number or max_workers < 1):
+            raise BadValue(f"max_workers={max_workers!r}: that must be a number of 1 or more.")
         for key in ("hold", "outfile"):
             if dict(options).get(key):
                 raise UsageError(f"{key}= is for one job, so an executor does not have it.")
@@ -123,7 +132,7 @@ class Executor(concurrent.futures.Executor):
     ) -> Iterator[T]:
         """The results in the order of the arguments. `chunksize`: so many calls are one job."""
         if chunksize < 1:
-            raise UsageError(f"chunksize={chunksize!r}: that must be a number of 1 or more.")
+            raise BadValue(f"chunksize={chunksize!r}: that must be a number of 1 or more.")
         until = None if timeout is None else time.monotonic() + timeout
         calls = list(zip(*iterables, strict=False))
         if chunksize == 1:
@@ -177,12 +186,11 @@ class Executor(concurrent.futures.Executor):
             with open_client(self._home) as client:
                 attendance = Attendance(client, warn)
                 while True:
-                    began = time.monotonic()
-                    self._look(client)
+                    asked_s = self._look(client)
                     attendance.look(list(self._pending))
                     if not self._has_more():
                         return
-                    _until_changed(client, max(_LOOK_S, _SHARE * (time.monotonic() - began)))
+                    _until_changed(client, max(_LOOK_S, _SHARE * asked_s))
         except Exception as error:  # whatever it is: nobody may wait for ever
             self._give_up(error)
 
@@ -192,28 +200,35 @@ class Executor(concurrent.futures.Executor):
                 self._watcher = None
             return bool(self._pending)
 
-    def _look(self, client: Client) -> None:
+    def _look(self, client: Client) -> float:
+        """How long it took to ask; what callers do with the results takes as long as it takes."""
+        began = time.monotonic()
         client.refresh(_ASK_SLURM_S)
         with self._lock:
             pending = dict(self._pending)
+        views: list[JobView] = []
+        there: set[int] = set()
         for at in range(0, len(pending), _ONE_QUERY):
-            self._look_at(client, dict(list(pending.items())[at : at + _ONE_QUERY]))
-        self._release(client)
+            ids = list(pending)[at : at + _ONE_QUERY]
+            views += _begun(client, ids)
+            there |= {job_id for job_id, _ in client.jobs.owners(ids)}
+        asked_s = time.monotonic() - began
+        gone = pending.keys() - there
+        self._forget({*gone, *(view.id for view in views if view.state == State.DONE)})
+        try:
+            self._release(client)  # first: a callback may be slow
+        finally:
+            for view in views:
+                pending[view.id].follow(view)
+            for job_id in gone:
+                pending[job_id].fail(JobFailed(f"Job {job_id} was removed before it had a result."))
+        return asked_s
 
-    def _look_at(self, client: Client, pending: dict[int, JobFuture[Any]]) -> None:
-        for view in _begun(client, pending):
-            pending[view.id].follow(view)
-            if view.state == State.DONE:
-                self._forget(view.id)
-        there = {job_id for job_id, _ in client.jobs.owners(list(pending))}
-        for job_id in pending.keys() - there:
-            pending[job_id].fail(JobFailed(f"Job {job_id} was removed before it had a result."))
-            self._forget(job_id)
-
-    def _forget(self, job_id: int) -> None:
+    def _forget(self, ids: Iterable[int]) -> None:
         with self._lock:
-            self._pending.pop(job_id, None)
-            self._held.pop(job_id, None)
+            for job_id in ids:
+                self._pending.pop(job_id, None)
+                self._held.pop(job_id, None)
 
     def _release(self, client: Client) -> None:
         with self._lock:
@@ -253,7 +268,8 @@ def _until_changed(client: Client, rest_s: float) -> None:
 def _in_order(futures: list[JobFuture[Any]], until: float | None) -> Iterator[Any]:
     futures.reverse()
     try:
-        while futures:  # nobody keeps a result once it was given away
-            yield futures.pop().result(None if until is None else until - time.monotonic())
+        while futures:
+            futures[-1].result(None if until is None else until - time.monotonic())
+            yield futures.pop().result()  # nobody keeps a result once it was given away
     finally:  # one has failed, or the caller wants no more of them
         cancel_all(futures)

@@ -135,8 +135,9 @@ def value_of(folder: str, who: str) -> Any:
             raise JobFailed(f"{who} left an error in {folder}, and yet ended well.")
         try:
             return _Reader(file).load()
-        except Exception as error:  # a module that is not here, or whatever a foreign class does
-            raise JobFailed(f"{who} has a result, but it cannot be read here: {error}.") from error
+        except (Exception, SystemExit) as error:  # a module that is not here, or whatever a foreign class does
+            why = str(error) or type(error).__name__
+            raise JobFailed(f"{who} has a result, but it cannot be read here: {why}.") from error
 
 
 def exception_of(folder: str, who: str) -> BaseException | None:

@@ -25,6 +25,10 @@ class UsageError(DuckrowError):
     exit_code = EXIT_USAGE
 
 
+class BadValue(UsageError, ValueError):
+    """The same for whoever catches what Python's own interfaces raise."""
+
+
 class NotFoundError(UsageError):
     """What was named is not there: a job, an attempt, a sweep."""
 
