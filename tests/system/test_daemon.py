@@ -163,9 +163,21 @@ def test_systemd_is_told_when_the_daemon_is_ready(duckrow: Duckrow) -> None:
 def test_up_again_says_that_it_runs_and_devices_are_remembered(duckrow: Duckrow) -> None:
     duckrow.up("--devices", "0,1")
     assert "runs already" in duckrow("up").stderr
-    assert duckrow("up", "--devices", "0", ok=False).returncode == 1
     duckrow("down")
     assert "GPUs 0, 1" in duckrow("up").stderr
+
+
+def test_up_with_other_devices_changes_those_of_a_daemon_that_runs_and_its_jobs_go_on(duckrow: Duckrow) -> None:
+    duckrow.up("--devices", "0", "--slots", "1")
+    job = duckrow.submit("--gpus", "1", "until test -e gate; do sleep 0.02; done; exit 3")
+    duckrow.wait_for(job, "running")
+    refused = duckrow("up", "--devices", "x", ok=False)
+    assert (refused.returncode, "'x' does not name GPUs" in refused.stderr) == (2, True)
+    assert "over GPUs 1, 2 and 4 CPU slots" in duckrow("up", "--devices", "1,2", "--slots", "4").stderr
+    assert duckrow.state(job) == "running"
+    (duckrow.work / "gate").touch()
+    duckrow.wait_for(job, "failed")
+    assert (duckrow.job(job)["exit_code"], duckrow.job(job)["attempts"]) == (3, 1)
 
 
 def test_down_leaves_running_jobs_and_up_finds_them_again(duckrow: Duckrow) -> None:

@@ -24,11 +24,8 @@ def test_up_and_down(duckrow: Duckrow) -> None:
         0,
     )
     assert said(duckrow, "up") == ("", "duckrow: the daemon runs already, as process N.\n", 0)
-    _, refused, code = said(duckrow, "up", "--devices", "5")
-    assert (refused, code) == (
-        "duckrow: The daemon runs already, as process N. To change its devices: duckrow down first.\n",
-        1,
-    )
+    other = "duckrow: the daemon runs as process N, over GPU 5 and 1 CPU slot.\n"
+    assert said(duckrow, "up", "--devices", "5", "--slots", "1") == ("", other, 0)
     assert said(duckrow, "down") == ("", "duckrow: the daemon has ended.\n", 0)
 
 

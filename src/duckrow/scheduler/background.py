@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from duckrow.core.errors import DuckrowError, StateError
 from duckrow.core.inventory import Seat
 from duckrow.core.units import plural
-from duckrow.devices.discover import offer_of
+from duckrow.devices.discover import Offer, offer_of
 from duckrow.engines.local.cgroups import leave_attempt_group
 from duckrow.engines.local.keeper import fork_host
 from duckrow.engines.local.processes import DAEMON_TAG, TAG
@@ -34,14 +34,7 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool, 
     folder = state_folder()
     database = Database(folder)
     choice = remembered(database, choice)
-    offer = offer_of(
-        choice.devices or None,
-        choice.slots,
-        choice.jobs_per_gpu,
-        with_cpu_slots=True,
-        policy=choice.policy,
-        ask_sizes=True,
-    )
+    offer = check_devices(choice)
     keep(database, choice)  # now that it has turned out to be possible
     database.close()
     link = fork_host(folder.keepers, speaks=False)
@@ -50,6 +43,18 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool, 
     except AlreadyRunning as error:
         link.journal.remove()
         raise AlreadyRunning(f"There is a daemon already. {error}") from None
+
+
+def check_devices(choice: DeviceChoice) -> Offer:
+    """What a daemon with these devices gives out; a UsageError if there are none such."""
+    return offer_of(
+        choice.devices or None,
+        choice.slots,
+        choice.jobs_per_gpu,
+        with_cpu_slots=True,
+        policy=choice.policy,
+        ask_sizes=True,
+    )
 
 
 def launch(choice: DeviceChoice, python: str, dispatch: bool, keep_s: float | None = None) -> tuple[int | None, bool]:

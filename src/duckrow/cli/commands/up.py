@@ -14,7 +14,7 @@ from duckrow.cli.console import say
 from duckrow.cli.gpu_options import DeviceCommand
 from duckrow.cli.job_options import TIME, check_sharing, device_options, fill_devices
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
-from duckrow.scheduler.background import READY, TAKEN, daemon_seats, launch, serve_here
+from duckrow.scheduler.background import READY, TAKEN, check_devices, daemon_seats, launch, serve_here
 from duckrow.scheduler.choice import DeviceChoice, keep
 from duckrow.scheduler.host import AlreadyRunning
 
@@ -68,14 +68,29 @@ def command(
 
 def _launch(choice: DeviceChoice, quiet: bool, dispatch: bool, keep_s: float | None) -> int:
     pid, is_new = launch(choice, sys.executable, dispatch, keep_s)
-    if not is_new:
-        if choice.is_explicit:
-            raise DuckrowError(f"The daemon runs already, as process {pid}. To change its devices: duckrow down first.")
-        if not quiet:
-            say(f"duckrow: the daemon runs already, as process {pid}.")
+    if not is_new and choice.is_explicit:
+        _end_for_change(choice)
+        pid, is_new = launch(choice, sys.executable, dispatch, keep_s)
+    if not is_new and not quiet:
+        say(f"duckrow: the daemon runs already, as process {pid}.")
     elif not quiet:
         say(f"duckrow: the daemon runs as process {pid}, over {daemon_seats()}.")
     return EXIT_OK
+
+
+def _end_for_change(choice: DeviceChoice) -> None:
+    """The next daemon has other devices. What runs goes on, and is found again by it."""
+    from duckrow.api import service
+    from duckrow.api.client import Client
+    from duckrow.api.daemon import end_daemon
+
+    if os.path.exists(service.unit_path()):
+        words = " ".join(choice.words())
+        raise UsageError(f"The daemon is a service of systemd. To change its devices: duckrow up --service {words}")
+    check_devices(choice)
+    client = Client()
+    end_daemon(client.folder, client.database)
+    client.close()
 
 
 def _take_old_devices(values: dict[str, Any]) -> None:
