@@ -93,8 +93,9 @@ def test_a_device_is_free_only_when_all_processes_of_its_job_are_gone(duckrow: D
         "setsid sh -c 'trap \"\" TERM; echo $$ > escaped; exec sleep 600' & until [ -s escaped ]; do sleep 0.05; done"
     )
     job = duckrow.submit("--gpus", "1", "--grace", "0.5", "--", f"{escape}; exit 5")
-    nxt = duckrow.submit("--gpus", "1", "--", "kill -0 $(cat escaped)")
-    duckrow.wait_for(nxt, "failed")  # nobody of that number is there
+    # A zombie, which nobody has buried yet, holds nothing.
+    nxt = duckrow.submit("--gpus", "1", "--", "grep '^State:.[RSDT]' /proc/$(cat escaped)/status")
+    duckrow.wait_for(nxt, "failed")  # nobody of that number lives
     assert duckrow.job(job)["exit_code"] == 5
     assert duckrow.state(job) == "failed"
 
