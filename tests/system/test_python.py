@@ -66,7 +66,9 @@ def test_a_handle_tells_what_becomes_of_a_command(duckrow: Duckrow) -> None:
         job = duckrow.submit("echo one; echo two; while [ ! -e go ]; do sleep 0.05; done", gpus=0, name="wait")
         assert (job.id, job.name, job.outcome, job.exit_code, job.done()) == (1, "wait", None, None, False)
         assert job.state in ("queued", "starting", "running")
-        assert repr(job) == f"<duckrow.Job 1 wait: {job.state}>"
+        while job.state != "running":
+            time.sleep(0.01)
+        assert repr(job) == "<duckrow.Job 1 wait: running>"
         assert told(TimeoutError, job.result, timeout=0.05) == "Job 1 (wait) was not done within 0.05 s."
         open("go", "w").close()
         assert job.result() == 0
