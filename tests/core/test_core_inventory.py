@@ -109,7 +109,7 @@ def test_a_range_has_one_size_for_all_of_it() -> None:
 
 @pytest.mark.parametrize("token", ["3-1", "0-9999999999"])
 def test_a_range_that_is_none_is_refused(token: str) -> None:
-    with pytest.raises(UsageError, match=f"--devices {token} is no range of GPUs. Write 0-3"):
+    with pytest.raises(UsageError, match=f"--devices {token} is not a range of GPUs. Write 0-3"):
         parse_gpus([token])
 
 

@@ -48,3 +48,9 @@ def test_without_gpus_there_are_as_many_places_as_runs_are_wanted_or_as_cores() 
 def test_no_more_cores_are_counted_than_there_are() -> None:
     assert given_cores({"SLURM_CPUS_ON_NODE": "100000"}) == cores()
     assert given_cores({"SLURM_CPUS_ON_NODE": "1"}) == 1
+
+
+@pytest.mark.parametrize("by_memory", [False, True])
+@pytest.mark.parametrize("visible", ["", "0,1"], ids=["CPU slots", "GPUs"])
+def test_a_pilot_waits_for_nobody_on_the_gpus_that_were_given_to_it(visible: str, by_memory: bool) -> None:
+    assert allocated_offer(None, by_memory, None, {"CUDA_VISIBLE_DEVICES": visible}).machine.policy.share

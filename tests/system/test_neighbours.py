@@ -96,33 +96,32 @@ def test_a_submitted_job_waits_for_a_colleague_and_why_says_for_whom(
     assert "--share-gpus" in duckrow("why", str(job)).stdout
 
 
-def test_a_run_in_a_pipe_says_for_whom_it_waits(duckrow: Duckrow, gpus: FakeGpus, colleague: int) -> None:
-    add(gpus, 1)
-    gpus.allocate(colleague, 0, 97_000)
-    run = duckrow.spawn("run", "-", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+def heard_while_it_waits(duckrow: Duckrow, *words: str) -> str:
+    """What a run in a pipe says that cannot start its job; it is ended then."""
+    run = duckrow.spawn("run", *words, "-", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     assert run.stdin is not None
     assert run.stderr is not None
     run.stdin.write(b"true\n")
     run.stdin.close()
     heard = said(run, WAITS)
-    assert f"{WAITS}: it needs a device; 0 of 1 are free; GPU 0 is used by nobody's sleep" in heard
     run.terminate()
     run.wait(DEADLINE_S)
     run.stderr.close()
+    return heard
+
+
+def test_a_run_in_a_pipe_says_for_whom_it_waits(duckrow: Duckrow, gpus: FakeGpus, colleague: int) -> None:
+    add(gpus, 1)
+    gpus.allocate(colleague, 0, 97_000)
+    told = f"{WAITS}: it needs a device; 0 of 1 are free; GPU 0 is used by nobody's sleep"
+    assert told in heard_while_it_waits(duckrow)
 
 
 def test_a_run_that_waits_for_memory_says_so(duckrow: Duckrow, gpus: FakeGpus, colleague: int) -> None:
     add(gpus, 1)
     gpus.allocate(colleague, 0, 97_000)
-    run = duckrow.spawn("run", "--gpu-mem", "60G", "-", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert run.stdin is not None
-    assert run.stderr is not None
-    run.stdin.write(b"true\n")
-    run.stdin.close()
-    assert f"{WAITS}: it needs 60G on a GPU; GPU 0 has 40.6G free" in said(run, WAITS)
-    run.terminate()
-    run.wait(DEADLINE_S)
-    run.stderr.close()
+    told = f"{WAITS}: it needs 60G on a GPU; GPU 0 has 40.6G free"
+    assert told in heard_while_it_waits(duckrow, "--gpu-mem", "60G")
 
 
 def test_jobs_start_beside_a_colleague_when_told_to(duckrow: Duckrow, gpus: FakeGpus, colleague: int) -> None:

@@ -86,7 +86,7 @@ def fold_devices(args: Sequence[str]) -> list[str]:
 
 
 def _refuse_list_of_gpus(args: Sequence[str]) -> None:
-    """`--gpus 0 1 2 file` names GPUs, and the number behind it is no file."""
+    """`--gpus 0 1 2 file` names GPUs, and the numbers after the first are not files."""
     for at, word in enumerate(args[:-1]):
         if word != "--gpus":
             continue

@@ -14,12 +14,14 @@ from typing import NamedTuple
 from duckrow.core.lifecycle import Outcome
 
 ENOUGH = 3
-"""So many jobs must have failed in a row; and so many are tried elsewhere."""
+"""How many jobs must have failed in a row, and how many of them are tried elsewhere."""
 
 QUICK_S = 30.0
 """A failure that took longer says nothing against a GPU. To import a large library takes most of this time."""
 
-_GOOD_PER_BAD = 4  # elsewhere, so many must succeed for one that fails: where jobs fail anyway, no GPU is to blame
+_GOOD_PER_BAD = (
+    4  # how many must succeed elsewhere for one that fails there: where jobs fail anyway, no GPU is to blame
+)
 _MOST_REMEMBERED = 10_000  # jobs that failed in a row on one GPU
 
 # What a shell says of a command that it cannot run: no GPU has to do with that.

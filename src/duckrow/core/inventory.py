@@ -57,7 +57,7 @@ def expand_ranges(token: str) -> str:
     def expanded(match: re.Match[str]) -> str:
         first, last, size = int(match[1]), int(match[2]), match[3] or ""
         if last < first or last - first >= _MOST_IN_RANGE:
-            raise UsageError(f"--devices {match[0]} is no range of GPUs. Write 0-3 for 0,1,2,3.")
+            raise UsageError(f"--devices {match[0]} is not a range of GPUs. Write 0-3 for 0,1,2,3.")
         return between.join(f"{number}{size}" for number in range(first, last + 1))
 
     return _RANGE.sub(expanded, token)

@@ -86,7 +86,7 @@ class Machine {
     if (count) return;
     const isUp = current.status?.daemon.running;
     const told = isUp
-      ? "The daemon has no device. Add one, or start it anew with duckrow up --devices 0,1."
+      ? "The daemon has no device. Add one, or restart it with duckrow up --devices 0,1."
       : "No daemon runs, so nothing starts. In a terminal:";
     fill(this.empty, h("h2", {}, "No devices"), h("p", {}, told), h("pre", {}, "duckrow up"));
   }
