@@ -31,7 +31,7 @@ for link in range(10 ** 9):
     beat(link)
     if os.fork(): os._exit(0)
     os.setsid()
-    time.sleep(0.0005)
+    time.sleep(LINK_S)
 """
 ESCAPES = f"""
 import os, sys, time
@@ -43,18 +43,22 @@ def away():
     if os.fork(): os._exit(0)
     os.execve(sys.executable, [sys.executable, "-c", STAY, WORK], {{}})
 
-def chain():
+def chain(link_s="0.0005"):
     # Forks, has a session of its own, and exits: over and over.
-    if not os.fork(): exec(CHAIN, {{}})
+    if not os.fork(): exec(CHAIN.replace("LINK_S", link_s), {{}})
+
+def slow_chain():
+    # The same, and a link is seen now and then.
+    chain("link % 7 * 0.002")
 
 def bare_chain():
     # The same, without an environment.
-    if not os.fork(): os.execve(sys.executable, [sys.executable, "-c", CHAIN, WORK], {{}})
+    if not os.fork(): os.execve(sys.executable, [sys.executable, "-c", CHAIN.replace("LINK_S", "0.0005"), WORK], {{}})
 
 globals()[sys.argv[1]]()
 while not os.path.exists("gate"): time.sleep(0.01)
 """
-HOW = ["away", "chain", "bare_chain"]
+HOW = ["away", "chain", "bare_chain", "slow_chain"]
 
 
 def begin(duckrow: Duckrow, how: str) -> int:

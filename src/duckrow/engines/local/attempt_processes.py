@@ -52,6 +52,7 @@ class AttemptProcesses:
         """Nothing of it is left."""
         self._groups.gone(attempt_id)
         self.rebooted.discard(attempt_id)
+        self._children.gone(attempt_id)
         self._orphans.gone(attempt_id)
         self._sure_until.pop(attempt_id, None)
 
@@ -59,16 +60,16 @@ class AttemptProcesses:
 
     def may_be_left(self, attempt_id: int, not_these: set[int]) -> bool:
         """Whether an attempt that has just ended may have left some: as orphans, or in its group."""
-        came = self._look_at_orphans(attempt_id, not_these)
+        came = self._look_at_orphans(not_these)
         return came or bool(self._orphans.of(attempt_id)) or not self._groups.is_empty(attempt_id)
 
-    def _look_at_orphans(self, attempt_id: int, not_these: set[int]) -> bool:
-        """Whether processes have lost their parent that may be those of this attempt."""
-        return self._orphans.look(self._children.pids | not_these, self._children.with_pids(attempt_id))
+    def _look_at_orphans(self, not_these: set[int]) -> bool:
+        """Whether processes have lost their parent and are gone already: they may have left others."""
+        return self._orphans.look(self._children.pids | not_these, self._children.not_gone)
 
     def meet_orphans(self, not_these: set[int]) -> None:
         """Something of ours has ended that is no attempt: it is to be waited for, and there may be others."""
-        self._look_at_orphans(0, not_these)
+        self._look_at_orphans(not_these)
 
     def became_attempt(self, pid: int) -> None:
         """A process that looked like an orphan: a nest has forked it ahead."""
@@ -113,13 +114,17 @@ class AttemptProcesses:
         """All of them, also those that fork meanwhile: first its group at once, then what was never in it."""
 
         def trace_now() -> Trace:
-            self._look_at_orphans(attempt.id, not_these)
+            self._look_at_orphans(not_these)
             return self._trace(attempt)
 
         if attempt.id not in self.rebooted:
             self._groups.kill(attempt.id)
             self._halt_orphans(attempt, not_these)
             kill_tree(trace_now)
+
+    def left_of(self, attempt: LiveAttempt, not_these: set[int]) -> list[Process]:
+        """What is left of an attempt that has ended."""
+        return self.of(attempt) or self.runaways(attempt, not_these)
 
     def runaways(self, attempt: LiveAttempt, not_these: set[int]) -> list[Process]:
         """What is left of an attempt that seems to be gone. A chain of processes is seen only when it is stopped."""
@@ -129,5 +134,4 @@ class AttemptProcesses:
         return self.of(attempt)
 
     def _halt_orphans(self, attempt: LiveAttempt, not_these: set[int]) -> None:
-        ours, living = self._children.pids | not_these, self._children.with_pids(attempt.id)
-        self._orphans.halt(attempt.id, ours, living)
+        self._orphans.halt(attempt.id, self._children.pids | not_these, self._children.not_gone)

@@ -23,9 +23,15 @@ class Children:
         self.living: dict[int, int] = {}  # pid -> attempt
         self._seen: dict[int, int] = {}  # attempt -> pid, ended and not yet reported
         self._reported: dict[int, int] = {}  # the same, reported and not yet waited for
+        self._not_gone: dict[int, int | None] = {}  # attempt -> pid while that is its own, as long as some may be left
 
     def add(self, pid: int, attempt_id: int) -> None:
         self.living[pid] = attempt_id
+        self._not_gone[attempt_id] = pid
+
+    def gone(self, attempt_id: int) -> None:
+        """Nothing of it is left."""
+        self._not_gone.pop(attempt_id, None)
 
     def lives(self, attempt: LiveAttempt) -> bool:
         return attempt.pid is not None and self.living.get(attempt.pid) == attempt.id
@@ -38,10 +44,10 @@ class Children:
     def pids(self) -> set[int]:
         return {*self.living, *self._seen.values(), *self._reported.values()}
 
-    def with_pids(self, ended_id: int) -> list[tuple[int, int]]:
-        """(attempt, PID) of those that live, and of one that has just ended."""
-        living = [(attempt_id, pid) for pid, attempt_id in self.living.items()]
-        return [*living, (ended_id, self._seen[ended_id])] if ended_id in self._seen else living
+    @property
+    def not_gone(self) -> list[tuple[int, int | None]]:
+        """(attempt, PID) of those of which something may be left. None: its PID may be another's by now."""
+        return list(self._not_gone.items())
 
     def see_ends(self) -> list[End]:
         """Who has ended since we last looked."""
@@ -73,6 +79,8 @@ class Children:
 
     def settle(self) -> None:
         """All that was reported is on disk: now the kernel may forget it."""
-        for pid in self._reported.values():
+        for attempt_id, pid in self._reported.items():
             os.waitpid(pid, os.WNOHANG)
+            if attempt_id in self._not_gone:
+                self._not_gone[attempt_id] = None
         self._reported.clear()

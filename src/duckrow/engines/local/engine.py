@@ -315,7 +315,7 @@ class LocalEngine:
         attempt = self._watched.get(attempt_id)
         if attempt is None:
             return
-        remaining = self._processes.of(attempt)
+        remaining = self._processes.left_of(attempt, self._nests.pids)
         if not remaining:
             self._report(Gone(attempt_id))
         elif not self._watch_end(remaining[0].pid, lambda: self._await_leftovers(attempt_id)):
@@ -393,7 +393,7 @@ class LocalEngine:
 
     def _vanished(self, attempt: LiveAttempt, end: Vanished) -> None:
         """Its devices are free when nothing of it is left, however its end came to be known."""
-        remaining = self._processes.of(attempt)
+        remaining = self._processes.left_of(attempt, self._nests.pids)
         self._report(end._replace(leftovers=tuple(describe(process) for process in remaining)))
         if remaining:
             self._await_leftovers(attempt.id)

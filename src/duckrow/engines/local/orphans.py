@@ -1,7 +1,8 @@
 """Processes that have lost their parent: the kernel gives them to the host, or to the keeper once the host is dead.
 
 One with a tag is known by it, and one in a cgroup of an attempt by that. Any other that has cleared its environment
-could be that of any attempt that lived when it came. So it is charged to all of these, and ended with the last of them.
+could be that of any attempt of which something was left when it came. So it is charged to all of these, and ended with
+the last of them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 
 from duckrow.engines.local.process_tree import kill_tree
 from duckrow.engines.local.processes import Trace, tag_in
@@ -71,6 +72,10 @@ def _is_orphan(process: Process, our_session: int) -> bool:
     return not process.zombie and process.session != our_session
 
 
+FirstProcess = tuple[int, int | None]
+"""(attempt, the PID of its first process; None: that may be another's by now)."""
+
+
 class Orphans:
     """Those of a host."""
 
@@ -83,10 +88,10 @@ class Orphans:
         self._charged: dict[int, set[int]] = {}  # orphan -> the attempts that it may be of
         self._session = -1 if in_our_session else os.getsid(0)
 
-    def look(self, ours: Collection[int], living: Iterable[tuple[int, int]]) -> bool:
+    def look(self, ours: Collection[int], not_gone: Collection[FirstProcess]) -> bool:
         """Whether there were some, of no matter whom, that are gone already: they may have left others.
 
-        `ours` are not orphans; `living`: (attempt, its PID).
+        `ours` are not orphans; `not_gone`: the attempts of which something may be left.
         """
         children = self._children.read().difference(ours)
         fresh = children - self.known
@@ -95,19 +100,19 @@ class Orphans:
             return False
         for pid in self._charged.keys() - children:
             del self._charged[pid]
-        met = [self._meet(pid, living) for pid in fresh]
+        met = [self._meet(pid, not_gone) for pid in fresh]
         return not all(met)
 
-    def halt(self, attempt_id: int, ours: Collection[int], living: Iterable[tuple[int, int]]) -> None:
+    def halt(self, attempt_id: int, ours: Collection[int], not_gone: Collection[FirstProcess]) -> None:
         """Stop those of an attempt that is to end, also those that come meanwhile."""
-        living = list(living)
 
         def belongs(pid: int) -> bool:
-            self.known.add(pid)
-            self._meet(pid, living)
+            if pid not in self._charged:
+                self.known.add(pid)
+                self._meet(pid, not_gone)
             return pid in self.of(attempt_id)
 
-        halt_newcomers(self._children.read, {*ours, *self.known}, belongs)
+        halt_newcomers(self._children.read, {*ours, *(self.known - self.of(attempt_id))}, belongs)
 
     def of(self, attempt_id: int) -> set[int]:
         """Those that can only be this attempt's."""
@@ -122,7 +127,7 @@ class Orphans:
         self.known.discard(pid)
         self._charged.pop(pid, None)
 
-    def _meet(self, pid: int, living: Iterable[tuple[int, int]]) -> bool:
+    def _meet(self, pid: int, not_gone: Collection[FirstProcess]) -> bool:
         """Find out whose it may be; False if it is gone already."""
         process = read_process(pid)
         if process is None or process.zombie:
@@ -134,7 +139,7 @@ class Orphans:
         if owner is not None:
             self._charged[pid] = {owner}
         elif not tag:
-            self._charged[pid] = {attempt for attempt, leader in living if _may_descend(process, leader)}
+            self._charged[pid] = {attempt for attempt, leader in not_gone if _may_descend(process, leader)}
         return True
 
     def _by_tag(self, tag: str) -> int | None:
@@ -143,7 +148,7 @@ class Orphans:
         return int(number) if journal == self._journal and number.isdigit() else None
 
 
-def _may_descend(process: Process, leader: int) -> bool:
+def _may_descend(process: Process, leader: int | None) -> bool:
     """Nobody is older than the first process of its attempt."""
-    first = read_process(leader)
+    first = None if leader is None else read_process(leader)
     return first is None or first.start <= process.start
