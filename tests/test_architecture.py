@@ -37,6 +37,7 @@ HOSTS_OF_THE_LOOP = ("duckrow.cli.commands.run", "duckrow.cli.commands.up")
 HOST_OF_THE_PAGE = "duckrow.cli.commands.web"
 CLUSTER = "duckrow.engines.slurm"  # it has files and sbatch, no GPU and no process: a client may speak to it
 KEEPER = "duckrow.engines.local.keeper"
+READS_GPUS_ITSELF = ("duckrow.api.gpus", "duckrow.devices.nvml")  # while no host lives: docs/decisions/0012
 MEANINGLESS_NAMES = frozenset({"utils", "common", "base", "misc"})
 HEAVY = frozenset({"rich", "sqlite3", "asyncio", "subprocess", "psutil", "pynvml", "duckrow.api", "duckrow.store"})
 
@@ -163,6 +164,8 @@ def _broken_rule(found: Import) -> str | None:
         return (
             None if found.importer.startswith("duckrow.api.slurm") else "of api only the modules of slurm speak to it"
         )
+    if (found.importer, found.module) == READS_GPUS_ITSELF:
+        return None
     if target == "scheduler" and package == "cli":
         return f"in cli only {' and '.join(HOSTS_OF_THE_LOOP)} host the loop"
     allowed = ", ".join(sorted(MAY_IMPORT[package])) or "nothing but core"

@@ -180,6 +180,25 @@ def test_without_a_daemon_it_says_so(duckrow: Duckrow) -> None:
     assert duckrow("gpus").stderr == "duckrow: the daemon is not running; `duckrow up` starts it.\n"
 
 
+def test_without_a_daemon_it_shows_what_the_driver_sees(
+    duckrow: Duckrow, gpus: FakeGpus, colleague: subprocess.Popen[bytes]
+) -> None:
+    duckrow.env |= gpus.env()
+    for _ in range(2):
+        gpus.add("NVIDIA H200", memory_mb=102_400, temperature=41)
+    gpus.allocate(colleague.pid, 1, 51_200)
+    shown = duckrow("gpus")
+    assert shown.stdout.replace(f"pid {colleague.pid}", "pid M").replace(getpass.getuser(), "alice") == (
+        "GPU  MODEL        MEMORY                               BUSY               TEMP  HOST\n"
+        "0    NVIDIA H200  [........................] 0M/100G   [..........]   0%   41C\n"
+        "1    NVIDIA H200  [++++++++++++............] 50G/100G  [..........]   0%   41C\n"
+        "     alice: 50G, pid M: sleep\n"
+    )
+    assert shown.stderr == "duckrow: the daemon is not running; `duckrow up` starts it.\n"
+    assert [device["host"] for device in as_json(duckrow).values()] == ["", ""]
+    assert "NVIDIA H200" in duckrow().stdout
+
+
 def in_a_terminal(duckrow: Duckrow, width: int, *words: str, until_seen: bytes = b"", **env: str) -> str:
     """What a terminal of this width gets; with `until_seen`, up to that, and then Ctrl-C."""
     ours, theirs = pty.openpty()

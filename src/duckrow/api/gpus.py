@@ -1,4 +1,7 @@
-"""The GPUs as they are now: a living host is asked to read them, and what it tells is put beside the jobs."""
+"""The GPUs as they are now: a living host is asked to read them, and what it tells is put beside the jobs.
+
+Where no daemon lives, those that nobody gives out are read here.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from duckrow.api.client import Client
 from duckrow.core.errors import StateError
 from duckrow.core.inventory import CPU
 from duckrow.core.observation import LOOK_S
+from duckrow.core.ports import Device, Reading
 from duckrow.core.units import format_duration
 from duckrow.kernel.process import program_of, user_of
 from duckrow.store.hosts import HostRow, seats_from
@@ -48,6 +52,17 @@ class GpuView:
         for host in hosts:
             sizes.update(self._client.hosts.machine(host.id).total_mb)
         return [_described(device, readings.get(device["device"]), sizes) for device in self._client.devices()]
+
+    def all_of_this_machine(self) -> list[dict[str, Any]]:
+        """The same; without a daemon, also the GPUs that nobody gives out."""
+        listed = self.devices()
+        if self._client.daemon() is not None:
+            return listed
+        read = {device["device"] for device in listed if device["free_mb"] is not None}
+        unread = {device["device"]: device for device in listed if device["device"] not in read}
+        seen = {name: reading for name, reading in read_here().items() if name not in read}
+        found = [_described(unread.get(name) or _given_out_by_nobody(name), seen[name], {}) for name in seen]
+        return [*(device for device in listed if device["device"] not in seen), *found]
 
     def readings(self, hosts: list[HostRow]) -> dict[str, KeptReading]:
         """Of each GPU that these give out, as far as they have told."""
@@ -89,6 +104,27 @@ class GpuView:
         """What has been told since they are given out by those who do so now."""
         readings = self._store.readings()
         return {gpu: readings[gpu] for gpu, since in gpus.items() if gpu in readings and readings[gpu].at >= since}
+
+
+def read_here() -> dict[str, KeptReading]:
+    """Every GPU of this machine, read by ourselves: which processes are whose jobs', only a host knows."""
+    from duckrow.devices.nvml import NvmlSource
+
+    source = NvmlSource()
+    devices = {device.name: device for device in source.devices()}
+    readings = source.read(list(devices)) if devices else []
+    source.rest()
+    return {reading.device: _kept(reading, devices[reading.device]) for reading in readings}
+
+
+def _kept(reading: Reading, device: Device) -> KeptReading:
+    processes = [{"pid": pid, "mb": mb, "job_id": None} for pid, mb in reading.processes or ()]
+    told = {**reading._asdict(), "model": device.model, "uuid": device.uuid, "processes": processes}
+    return KeptReading(reading.at, reading.mono, told)
+
+
+def _given_out_by_nobody(gpu: str) -> dict[str, Any]:
+    return {"device": gpu, "host": "", "drained": False, "set_aside": None, "jobs": []}
 
 
 def _gpus_of(hosts: list[HostRow]) -> dict[str, float]:

@@ -26,7 +26,7 @@ def _queue(client: Client, counts: dict[str, int]) -> str:
 
 
 def _devices(client: Client) -> list[str]:
-    lines = gpu_lines(GpuView(client, patient=False).devices())
+    lines = gpu_lines(GpuView(client, patient=False).all_of_this_machine())
     if not lines:
         return ["No device is given out now: the daemon is not running, and no `duckrow run`."]
     most = max(terminal_height() - _OWN_LINES, 3)

@@ -30,6 +30,8 @@ _NO_DAEMON = "duckrow: the daemon is not running; `duckrow up` starts it."
 def command(ctx: click.Context, /, watch: float | None, as_json: bool) -> int:
     """Show the GPUs and CPU slots that duckrow gives out, and who is on them; or change the daemon's.
 
+    Without a daemon, the GPUs of this machine are shown as they are.
+
     \b
     duckrow gpus
     duckrow gpus --watch        until Ctrl-C
@@ -47,7 +49,7 @@ def command(ctx: click.Context, /, watch: float | None, as_json: bool) -> int:
         if not sys.stdout.isatty():
             raise UsageError("--watch draws in a terminal, and this is none. Leave it out.")
         _watch(client, view, max(watch, 0.1))
-    devices = view.devices()
+    devices = view.all_of_this_machine()
     if as_json:
         print_json(devices)
         return EXIT_OK
@@ -62,7 +64,7 @@ def _watch(client: Client, view: GpuView, every_s: float) -> None:
     """Draw over what was drawn, until somebody ends it by Ctrl-C."""
     sys.stdout.write("\x1b[2J")
     while True:
-        lines = gpu_lines(view.devices()) + ([_NO_DAEMON] if client.daemon() is None else [])
+        lines = gpu_lines(view.all_of_this_machine()) + ([_NO_DAEMON] if client.daemon() is None else [])
         most = max(terminal_height() - 1, 1)
         if len(lines) > most:
             lines = [*lines[: most - 1], f"... and {len(lines) - most + 1} more lines"]
