@@ -96,6 +96,13 @@ class FakeGpus:
         paths = [str(self.shared_object.parent), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
         return {"LD_LIBRARY_PATH": ":".join(paths), VARIABLE: str(self.folder.path)}
 
+    def cuda_env(self, folder: Path, order: Sequence[int]) -> dict[str, str]:
+        """The same, and a libcuda.so.1 in this folder that numbers them in this order."""
+        _compile(HERE / "cuda.c", folder / "libcuda.so.1")
+        digits = [self.uuid(gpu).removeprefix("GPU-").replace("-", "") + "," for gpu in order]
+        env = self.env()
+        return {**env, "LD_LIBRARY_PATH": f"{folder}:{env['LD_LIBRARY_PATH']}", "DUCKROW_FAKE_CUDA": "".join(digits)}
+
     def job(self, *words: str | float) -> str:
         """A shell command that uses a GPU; see `fakegpu.py` for the words."""
         return shlex.join([sys.executable, "-IS", fakegpu.__file__, *map(str, words)])

@@ -21,7 +21,8 @@ def allocated_offer(
     `by_memory`: runs share GPUs by memory. `gpus_per_run`: what they ask for, where they all ask for the same.
     """
     gpus = given_gpus(environment)
-    found = find_gpus(environment={"CUDA_VISIBLE_DEVICES": ",".join(gpus)}) if gpus else []
+    by_bus = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}  # as SLURM numbers them
+    found = find_gpus(environment={"CUDA_VISIBLE_DEVICES": ",".join(gpus), **by_bus}) if gpus else []
     sizes = {device.name: device.memory_mb for device in found}
     gpus = list(sizes) or gpus
     # Its GPUs were allocated: whoever else is there, the cluster has let them in.

@@ -11,21 +11,36 @@ from duckrow.core.errors import UsageError
 from duckrow.core.inventory import Seat, cpu_seats, looks_like_devices, parse_gpus, split_sizes
 from duckrow.core.machine import NO_POLICY, Machine, Policy
 from duckrow.core.ports import Device, DeviceSource
+from duckrow.devices import cuda_order
+from duckrow.devices.cuda_order import as_cuda_numbers
 from duckrow.devices.nvml import NvmlSource
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def find_gpus(source: DeviceSource | None = None, environment: Mapping[str, str] = os.environ) -> list[Device]:
     """The GPUs of this machine; of those, the ones that an inherited CUDA_VISIBLE_DEVICES leaves."""
-    return _visible((source or NvmlSource()).devices(), environment)
+    return _visible((source or NvmlSource()).devices(), environment, [])
 
 
-def _visible(found: list[Device], environment: Mapping[str, str]) -> list[Device]:
-    visible = environment.get("CUDA_VISIBLE_DEVICES")
+def _visible(found: list[Device], environment: Mapping[str, str], notes: list[str]) -> list[Device]:
+    visible = environment.get(VISIBLE)
     if visible is None:
         return found
     names = [name.strip() for name in visible.split(",") if name.strip()]
-    chosen = [device for name in names for device in called(name, found)]
+    numbered = as_cuda_numbers(found, environment) if any(name.isdigit() for name in names) else found
+    if numbered is None:
+        notes.append(cuda_order.not_told(visible))
+        numbered = found
+    chosen = [device for name in names for device in _meant(name, numbered, found)]
     return list(dict.fromkeys(chosen))
+
+
+def _meant(name: str, numbered: list[Device], found: list[Device]) -> list[Device]:
+    """`numbered`: as CUDA counts them."""
+    if name.isdigit() and numbered is not found:
+        return numbered[int(name) : int(name) + 1]
+    return called(name, found)
 
 
 def cores() -> int:
@@ -43,6 +58,8 @@ class Offer(NamedTuple):
 
     seats: list[Seat]
     machine: Machine
+    is_limited: bool = False  # to the GPUs in the user's CUDA_VISIBLE_DEVICES
+    notes: tuple[str, ...] = ()  # what else the user should know of it, in sentences
 
 
 def offer_of(
@@ -63,13 +80,18 @@ def offer_of(
     """
     tokens, sizes = split_sizes(gpus or ())
     look = slots is None if gpus is None else "all" in gpus or by_memory or ask_sizes
-    there = NvmlSource().devices() if look or any_uuid([*tokens, *policy.prefer]) else []
+    wants_order = os.environ.get(cuda_order.VARIABLE, cuda_order.BY_BUS) != cuda_order.BY_BUS
+    there = NvmlSource().devices() if look or wants_order or any_uuid([*tokens, *policy.prefer]) else []
     tokens = [with_names(token, there) if looks_like_devices(token) else token for token in tokens]
     policy = policy._replace(prefer=tuple(name_of(written, there) for written in policy.prefer))
     machine = Machine(policy=policy, cpus=cores(), mem_mb=memory_mb())
     if gpus is None and slots is not None:
         return Offer(cpu_seats(slots), machine)
-    found = _visible(there, os.environ) if look else []
+    notes = [*filter(None, [cuda_order.overridden(there, os.environ)])]
+    found = there if look else []
+    finds = gpus is None or "all" in gpus
+    if finds:
+        found = _visible(found, os.environ, notes)
     if gpus is None:
         tokens = ["all"] if found else []
     if not tokens:
@@ -81,7 +103,8 @@ def offer_of(
     if slots is not None or with_cpu_slots:
         seats += cpu_seats(slots or cores(), first=sum(seat.is_cpu for seat in seats), side=with_cpu_slots)
     known = {device.name: device.memory_mb for device in found if device.memory_mb is not None}
-    return Offer(seats, machine._replace(total_mb={**known, **_by_name(sizes, there)}))
+    machine = machine._replace(total_mb={**known, **_by_name(sizes, there)})
+    return Offer(seats, machine, finds and VISIBLE in os.environ, tuple(notes))
 
 
 def _by_name(sizes: Mapping[str, int], there: Sequence[Device]) -> dict[str, int]:

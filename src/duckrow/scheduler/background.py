@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from duckrow.core.errors import DuckrowError, StateError
 from duckrow.core.inventory import Seat
 from duckrow.core.units import plural
-from duckrow.devices.discover import Offer, offer_of
+from duckrow.devices.cuda_order import VARIABLE as ORDER
+from duckrow.devices.discover import VISIBLE, Offer, offer_of
 from duckrow.engines.local.cgroups import leave_attempt_group
 from duckrow.engines.local.keeper import fork_host
 from duckrow.engines.local.processes import DAEMON_TAG, TAG
@@ -55,6 +56,16 @@ def check_devices(choice: DeviceChoice) -> Offer:
         policy=choice.policy,
         ask_sizes=True,
     )
+
+
+def notes_on(choice: DeviceChoice) -> tuple[str, ...]:
+    """What variables of the user's do, or do not do, to the devices of a daemon that has just been started."""
+    if not {VISIBLE, ORDER} & os.environ.keys():
+        return ()
+    offer = check_devices(remembered(Database(state_folder()), choice))
+    visible = f"{VISIBLE}={os.environ.get(VISIBLE)}"
+    limit = f"only the GPUs in {visible} are given out; to choose others: duckrow up --devices"
+    return (*([limit] if offer.is_limited else []), *offer.notes)
 
 
 def launch(choice: DeviceChoice, python: str, dispatch: bool, keep_s: float | None = None) -> tuple[int | None, bool]:

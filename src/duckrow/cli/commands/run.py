@@ -141,6 +141,8 @@ def check_devices(values: dict[str, Any], options: JobOptions) -> Offer:
     why_not = refusal(ask_of(values["gpu_count"], needs.as_text()), offer.seats, offer.machine)
     if why_not:
         raise UsageError(f"No job could ever start. {why_not}")
+    for note in offer.notes:
+        say(f"duckrow: {note}")
     return offer
 
 
@@ -215,13 +217,8 @@ def _say_what_each_gets(offer: Offer, values: dict[str, Any], options: JobOption
     each = f"{' or '.join(map(str, sizes))} {'GPU' if sizes == [1] else 'GPUs'}"
     if options.by_memory:
         each = f"part of {'a GPU' if sizes == [1] else each}, by memory"
-    limit = " (CUDA_VISIBLE_DEVICES)" if _is_limited(values) else ""
+    limit = " (CUDA_VISIBLE_DEVICES)" if offer.is_limited else ""
     say(f"duckrow: each job: {'a CPU slot' if sizes == [0] else each}, out of {as_ranges(gpus)}{limit}.")
-
-
-def _is_limited(values: dict[str, Any]) -> bool:
-    """Whether the user's own choice for all programs is what decides."""
-    return "CUDA_VISIBLE_DEVICES" in os.environ and not values["devices"]
 
 
 def _again(run: Run, form: str) -> str:

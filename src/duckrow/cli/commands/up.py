@@ -14,7 +14,7 @@ from duckrow.cli.console import say
 from duckrow.cli.gpu_options import DeviceCommand
 from duckrow.cli.job_options import TIME, check_sharing, device_options, fill_devices
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
-from duckrow.scheduler.background import READY, TAKEN, check_devices, daemon_seats, launch, serve_here
+from duckrow.scheduler.background import READY, TAKEN, check_devices, daemon_seats, launch, notes_on, serve_here
 from duckrow.scheduler.choice import DeviceChoice, keep
 from duckrow.scheduler.host import AlreadyRunning
 
@@ -75,6 +75,8 @@ def _launch(choice: DeviceChoice, quiet: bool, dispatch: bool, keep_s: float | N
         say(f"duckrow: the daemon runs already, as process {pid}.")
     elif not quiet:
         say(f"duckrow: the daemon runs as process {pid}, over {daemon_seats()}.")
+        for note in notes_on(choice):
+            say(f"duckrow: {note}")
     return EXIT_OK
 
 
