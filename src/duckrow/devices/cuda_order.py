@@ -1,7 +1,7 @@
 """How CUDA numbers the GPUs for the programs of a user.
 
-duckrow numbers GPUs by the bus, as nvidia-smi does, and jobs get `CUDA_DEVICE_ORDER=PCI_BUS_ID`. Without that variable CUDA
-calls the fastest GPU number 0. On GPUs of one model there is no difference; on others only CUDA can tell.
+duckrow numbers GPUs by the bus, as nvidia-smi does, and jobs get `CUDA_DEVICE_ORDER=PCI_BUS_ID`. Without that variable
+CUDA calls the fastest GPU number 0. On GPUs of one model there is no difference; on others only CUDA can tell.
 """
 
 from __future__ import annotations
