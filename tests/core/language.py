@@ -7,10 +7,22 @@ from typing import Any
 
 from duckrow.core.clock import Now
 from duckrow.core.decide import choose_starts
-from duckrow.core.inventory import Seat, cpu_seats, parse_gpus
+from duckrow.core.inventory import WHOLE, Ledger, Seat, book, cpu_seats, parse_gpus
 from duckrow.core.job import LiveAttempt, QueuedJob
 
 WAITS = None
+
+
+def shares(of_devices: Mapping[str, int]) -> Ledger:
+    """So much of each of these is booked, by one job."""
+    booked = Ledger()
+    book(of_devices.items(), booked)
+    return booked
+
+
+def taken(*devices: str) -> Ledger:
+    """All of each of these is booked."""
+    return shares(dict.fromkeys(devices, WHOLE))
 
 
 def gpus(count: int, jobs_per_gpu: int = 1) -> list[Seat]:
@@ -78,16 +90,16 @@ class Expectation:
     def __init__(self, jobs: tuple[QueuedJob, ...]) -> None:
         self._jobs = [job._replace(id=number) for number, job in enumerate(jobs, start=1)]
         self._seats: list[Seat] = []
-        self._booked: dict[str, int] = {}
+        self._booked = Ledger()
 
     def on(self, *seats: list[Seat], booked: Mapping[str, int] | None = None) -> Expectation:
         self._seats = [seat for some in seats for seat in some]
-        self._booked = dict(booked or {})
+        self._booked = shares(booked or {})
         return self
 
     def to_get(self, *devices: str | None) -> None:
         """The devices of each job, in the order of the queue; WAITS for one that does not start."""
-        starts = choose_starts(self._jobs, self._seats, dict(self._booked))
+        starts = choose_starts(self._jobs, self._seats, Ledger(self._booked))
         where = {start.job.id: ",".join(device for device, _ in start.holds) for start in starts}
         got = [where.get(job.id) for job in self._jobs]
         assert got == list(devices), (

@@ -22,13 +22,13 @@ from duckrow.core.decide import (
     decide,
     line_length,
 )
-from duckrow.core.inventory import WHOLE, Seat, book, unbook
+from duckrow.core.inventory import WHOLE, Ledger, Seat, book, unbook
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.needs import Ask
 from duckrow.core.overtaking import Shadow
 from duckrow.core.placement import place
-from tests.core.language import attempt, gpus, job, side_cpus
+from tests.core.language import attempt, gpus, job, side_cpus, taken
 
 
 class Told(NamedTuple):
@@ -45,7 +45,7 @@ def told(decision: Decision) -> Told:
 
 
 def decided(now: float, *live: LiveAttempt) -> Told:
-    return told(decide(now, live, [], gpus(1), {}))
+    return told(decide(now, live, [], gpus(1), Ledger()))
 
 
 def test_an_attempt_without_a_limit_is_left_alone() -> None:
@@ -150,7 +150,7 @@ def test_one_tick_starts_warns_and_stops() -> None:
     late = attempt(job(id=1, timeout_s=10.0), started_mono=1000.0)
     warned = attempt(job(id=2, timeout_s=60.0), started_mono=1000.0)
     waiting = job(id=5)
-    decision = decide(1040.0, [late, warned], [waiting], gpus(2), {"0": WHOLE})
+    decision = decide(1040.0, [late, warned], [waiting], gpus(2), taken("0"))
     assert told(decision) == Told(
         starts=[Start(waiting, (("1", WHOLE),))],
         notices=[Notice(warned)],
@@ -264,41 +264,41 @@ def of_projects(*projects: str) -> list[QueuedJob]:
     ("room", "ids"), [({}, [1, 2, 3]), ({"project:a": 2}, [1, 2]), ({"project:a": 0}, []), ({"project:a": -1}, [])]
 )
 def test_no_more_of_a_project_start_than_there_is_room(room: dict[str, int], ids: list[int]) -> None:
-    assert started(choose_starts(of_projects("a", "a", "a"), gpus(4), {}, room)) == ids
+    assert started(choose_starts(of_projects("a", "a", "a"), gpus(4), Ledger(), room)) == ids
 
 
 def test_other_projects_go_past_one_that_is_full() -> None:
     queue = of_projects("a", "a", "b", "a", "c")
-    assert started(choose_starts(queue, gpus(4), {}, {"project:a": 1, "project:c": 5})) == [1, 3, 5]
+    assert started(choose_starts(queue, gpus(4), Ledger(), {"project:a": 1, "project:c": 5})) == [1, 3, 5]
 
 
 def test_room_is_used_up_by_what_starts() -> None:
     room = {"project:a": 2, "project:b": 1, "array:7": 3}
-    choose_starts(of_projects("a", "b", "c"), gpus(4), {}, room)
+    choose_starts(of_projects("a", "b", "c"), gpus(4), Ledger(), room)
     assert room == {"project:a": 1, "project:b": 0, "array:7": 3}
 
 
 def test_an_array_has_its_own_room_beside_that_of_its_project() -> None:
     queue = [job(id=number, array_id=7, array_index=number) for number in (1, 2, 3)] + [job(id=4)]
-    assert started(choose_starts(queue, gpus(4), {}, {"array:7": 1})) == [1, 4]
-    assert started(choose_starts(queue, gpus(4), {}, {"array:7": 2, "project:default": 1})) == [1]
-    assert started(choose_starts(queue, gpus(4), {}, {"array:8": 0})) == [1, 2, 3, 4]
+    assert started(choose_starts(queue, gpus(4), Ledger(), {"array:7": 1})) == [1, 4]
+    assert started(choose_starts(queue, gpus(4), Ledger(), {"array:7": 2, "project:default": 1})) == [1]
+    assert started(choose_starts(queue, gpus(4), Ledger(), {"array:8": 0})) == [1, 2, 3, 4]
 
 
 def test_a_job_over_its_limit_holds_up_nobody() -> None:
     big, small = job(2, id=1, project="a"), job(1, id=2)
-    assert started(choose_starts([big, small], gpus(2), {"0": WHOLE}, {"project:a": 0})) == [2]
-    assert started(choose_starts([big, small], gpus(2), {"0": WHOLE}, {"project:a": 1})) == []
+    assert started(choose_starts([big, small], gpus(2), taken("0"), {"project:a": 0})) == [2]
+    assert started(choose_starts([big, small], gpus(2), taken("0"), {"project:a": 1})) == []
 
 
 def test_a_job_that_finds_no_device_uses_no_room() -> None:
     room = {"project:a": 1}
-    assert started(choose_starts(of_projects("a"), gpus(1), {"0": WHOLE}, room)) == []
+    assert started(choose_starts(of_projects("a"), gpus(1), taken("0"), room)) == []
     assert room == {"project:a": 1}
 
 
 def test_a_tick_keeps_to_the_room() -> None:
-    decision = decide(1000.0, [], of_projects("a", "a", "b"), gpus(3), {}, {"project:a": 1})
+    decision = decide(1000.0, [], of_projects("a", "a", "b"), gpus(3), Ledger(), {"project:a": 1})
     assert started(decision.starts) == [1, 3]
 
 
@@ -308,7 +308,7 @@ def test_a_tick_keeps_to_the_room() -> None:
 )
 def test_never_do_more_start_than_are_allowed(wanted: list[tuple[str, int | None, int]], room: dict[str, int]) -> None:
     queue = [job(count, id=n, project=project, array_id=array) for n, (project, array, count) in enumerate(wanted)]
-    starts = choose_starts(queue, [*gpus(6), *side_cpus(6)], {}, dict(room))
+    starts = choose_starts(queue, [*gpus(6), *side_cpus(6)], Ledger(), dict(room))
     counted = Counter(scope for start in starts for scope in start.job.scopes)
     assert all(counted[scope] <= max(most, 0) for scope, most in room.items())
 
@@ -326,7 +326,7 @@ def busy(device: str, ends_at: float | None, number: int = 50) -> LiveAttempt:
 
 
 def tick(live: Sequence[LiveAttempt], queue: Sequence[QueuedJob], seats: Sequence[Seat]) -> list[int]:
-    booked: dict[str, int] = {}
+    booked = Ledger()
     for one in live:
         book(one.holds, booked)
     return started(decide(NOW, live, queue, seats, booked).starts)
@@ -383,20 +383,20 @@ def test_one_that_waits_for_a_gpu_does_not_hold_up_a_slot() -> None:
 def test_one_that_overtakes_keeps_to_the_room() -> None:
     queue = [BIG, job(1, id=2, project="a", timeout_s=1.0), job(1, id=3, timeout_s=1.0)]
     live = [busy("0", NOW + 100)]
-    assert started(decide(NOW, live, queue, gpus(2), {"0": WHOLE}, {"project:a": 0}).starts) == [3]
+    assert started(decide(NOW, live, queue, gpus(2), taken("0"), {"project:a": 0}).starts) == [3]
 
 
 def test_without_a_shadow_nobody_overtakes() -> None:
-    assert choose_starts([BIG, job(1, id=2, timeout_s=1.0)], gpus(2), {"0": WHOLE}) == []
+    assert choose_starts([BIG, job(1, id=2, timeout_s=1.0)], gpus(2), taken("0")) == []
 
 
 def test_an_attempt_that_is_lined_up_frees_nothing() -> None:
     lined_up = attempt(job(1, id=51, timeout_s=10.0), holds=(("0", WHOLE),), follows=50)
-    assert Shadow(NOW, [lined_up]).starts_at(Ask(BIG.gpus), gpus(2), {"0": WHOLE}) is None
+    assert Shadow(NOW, [lined_up]).starts_at(Ask(BIG.gpus), gpus(2), taken("0")) is None
 
 
 def test_looking_ahead_changes_no_booking() -> None:
-    booked = {"0": WHOLE}
+    booked = taken("0")
     assert Shadow(NOW, [busy("0", NOW + 100)]).starts_at(Ask(BIG.gpus), gpus(2), booked) == NOW + 100
     assert booked == {"0": WHOLE}
 
@@ -409,7 +409,7 @@ def test_what_was_started_a_moment_ago_counts_as_running() -> None:
 
 def can_start_at(waits: QueuedJob, live: Sequence[LiveAttempt], seats: Sequence[Seat]) -> float | None:
     """When a job gets its devices, if each of these runs until its limit and grace are over; None: never."""
-    booked: dict[str, int] = {}
+    booked = Ledger()
     for one in live:
         book(one.holds, booked)
     if place(Ask(waits.gpus), seats, booked) is not None:
@@ -448,12 +448,12 @@ def test_a_job_that_waits_is_never_delayed_by_those_that_overtake_it(
         job(gpu_count, id=number, timeout_s=timeout_s, grace_s=grace_s)
         for number, (gpu_count, timeout_s, grace_s) in enumerate(others, start=2)
     ]
-    booked: dict[str, int] = {}
+    booked = Ledger()
     for one in live:
         book(one.holds, booked)
     starts = decide(NOW, live, queue, seats, booked).starts
     alone = can_start_at(waits, live, seats)
-    if place(Ask(wants), seats, {}) is None:
+    if place(Ask(wants), seats, Ledger()) is None:
         return  # it can never start, and so is no reason to wait
     if alone == NOW:
         assert started(starts)[0] == 1

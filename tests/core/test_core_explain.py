@@ -30,7 +30,7 @@ def waiting(gpu_count: int | None = None, **fields: Any) -> Waiting:
         "daemon_runs": True,
         "seats": tuple(gpus(2)),
         "drained": frozenset(),
-        "booked": {},
+        "booked": Ledger(),
         "holders": (),
         "turn": Turn(99),
         "ahead": (),

@@ -167,7 +167,7 @@ def test_a_word_that_is_a_file_or_an_option_is_no_device(word: str) -> None:
 
 def test_a_seat_has_room_until_its_devices_are_full() -> None:
     first, second, third = parse_gpus(["0", "0", "0+1"])
-    booked: dict[str, int] = {}
+    booked = Ledger()
     book(first.holds, booked)
     book(second.holds, booked)
     assert has_room(third, booked)
@@ -190,7 +190,7 @@ def test_all_seats_together_never_hold_more_than_the_whole_of_a_device(
 ) -> None:
     tokens = ["+".join(map(str, group)) for group in numbers]
     seats = parse_gpus(tokens, jobs_per_gpu)
-    booked: dict[str, int] = {}
+    booked = Ledger()
     for seat in seats:
         assert has_room(seat, booked)
         book(seat.holds, booked)

@@ -15,7 +15,7 @@ from duckrow.core.job import QueuedJob
 from duckrow.core.machine import Machine, Policy
 from duckrow.core.needs import Ask
 from duckrow.core.placement import place, refusal
-from tests.core.language import cpus, side_cpus
+from tests.core.language import cpus, shares, side_cpus
 from tests.core.memory_language import WAITS, Stage, expect, gpus, job, machine_of
 
 # -- by memory ------------------------------------------------------------------------------------------------------
@@ -50,10 +50,10 @@ def test_a_job_may_have_all_that_is_free_to_the_last_megabyte() -> None:
 def test_a_gpu_of_which_nothing_is_known_is_never_taken_for_free() -> None:
     stage = gpus("24G", "24G")
     unread = Machine(stage.total_mb, {"0": WHOLE, "1": WHOLE})
-    assert place(Ask(mb=1), stage.seats, {}, unread) is None
-    assert place(Ask(alone=True), stage.seats, {}, unread) is None
-    assert place(Ask(mb=1), stage.seats, {}, Machine()) is None
-    assert place(Ask(mb=1), stage.seats, {}, Machine({"1": 24_000})) == (("1", 41),)
+    assert place(Ask(mb=1), stage.seats, Ledger(), unread) is None
+    assert place(Ask(alone=True), stage.seats, Ledger(), unread) is None
+    assert place(Ask(mb=1), stage.seats, Ledger(), Machine()) is None
+    assert place(Ask(mb=1), stage.seats, Ledger(), Machine({"1": 24_000})) == (("1", 41),)
 
 
 def test_memory_on_each_of_several_gpus() -> None:
@@ -67,8 +67,8 @@ def test_what_adds_up_to_the_whole_fits() -> None:
 
 def test_the_share_is_what_was_asked_for() -> None:
     stage = gpus("24G", "10000M")
-    assert place(Ask(mb=6144), stage.seats, {}, machine_of(stage)) == (("0", WHOLE // 4),)
-    assert place(Ask(mb=1), gpus("3M").seats, {}, machine_of(gpus("3M"))) == (("0", 333_333),)
+    assert place(Ask(mb=6144), stage.seats, Ledger(), machine_of(stage)) == (("0", WHOLE // 4),)
+    assert place(Ask(mb=1), gpus("3M").seats, Ledger(), machine_of(gpus("3M"))) == (("0", 333_333),)
 
 
 def test_a_job_without_a_figure_waits_for_a_gpu_on_which_memory_is_promised_and_keeps_it() -> None:
@@ -99,7 +99,7 @@ def test_a_job_of_which_nothing_is_known_gets_a_gpu_to_itself() -> None:
 
 def test_a_job_that_must_be_alone_holds_all_of_its_gpus() -> None:
     stage = gpus("24G", "24G")
-    assert place(Ask(2, 1000, alone=True), stage.seats, {}, machine_of(stage)) == (("0", WHOLE), ("1", WHOLE))
+    assert place(Ask(2, 1000, alone=True), stage.seats, Ledger(), machine_of(stage)) == (("0", WHOLE), ("1", WHOLE))
 
 
 def test_one_that_ran_out_of_memory_alone_goes_to_a_larger_gpu() -> None:
@@ -126,12 +126,12 @@ def test_memory_in_all_is_packed_as_quackpack_does(need_mb: int, where: str | No
 
 def test_memory_in_all_is_split_evenly() -> None:
     stage = gpus("10000M", "20000M", "15000M")
-    assert place(Ask(total_mb=20_000), stage.seats, {}, machine_of(stage)) == (("1", WHOLE // 2), ("2", 666_666))
+    assert place(Ask(total_mb=20_000), stage.seats, Ledger(), machine_of(stage)) == (("1", WHOLE // 2), ("2", 666_666))
 
 
 def test_an_even_part_is_not_rounded_beyond_what_is_free() -> None:
     stage = gpus("1000M", "1000M", "1000M")
-    booked = {"0": 989_500, "1": 989_500, "2": 989_500}  # 10.5 MB are free of each
+    booked = shares({"0": 989_500, "1": 989_500, "2": 989_500})  # 10.5 MB are free of each
     holds = place(Ask(total_mb=31), stage.seats, booked, machine_of(stage))
     assert holds is not None
     assert all(share <= WHOLE - booked[gpu] for gpu, share in holds)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from duckrow.core.attribution import Owners, Tenant
-from duckrow.core.inventory import WHOLE, Seat, parse_gpus
+from duckrow.core.inventory import WHOLE, Ledger, Seat, parse_gpus
 from duckrow.core.machine import Machine, Policy
 from duckrow.core.needs import Ask
 from duckrow.core.neighbours import RETURN_S, Neighbour, Person, noticeable_mb
 from duckrow.core.observation import Observation
 from duckrow.core.placement import place, refusal
 from duckrow.core.ports import ProcessUse, Reading
+from tests.core.language import shares
 
 BOB = Person("bob", "python", False)
 ME = Person("me", "jupyter", True)
@@ -35,7 +36,9 @@ def seen(one: Reading, owners: Owners, *tenants: Tenant) -> tuple[Neighbour, ...
 
 
 def where(machine: Machine, gpus: int | None = None, seats: list[Seat] = FOUR, **booked: int) -> list[str] | None:
-    holds = place(Ask(gpus), seats, {name.removeprefix("gpu"): share for name, share in booked.items()}, machine)
+    holds = place(
+        Ask(gpus), seats, shares({name.removeprefix("gpu"): share for name, share in booked.items()}), machine
+    )
     return None if holds is None else [device for device, _ in holds]
 
 
@@ -168,14 +171,14 @@ def test_gpus_that_stay_free_are_those_that_nobody_uses() -> None:
 def test_a_job_that_shares_by_memory_shares_with_others_unless_told_not_to() -> None:
     one, ask = parse_gpus(["0"]), Ask(mb=5000)
     machine = BASE._replace(neighbours={"0": [BOBS]})
-    assert place(ask, one, {}, machine) is not None
-    assert place(ask, one, {}, machine._replace(policy=Policy(only_idle=True))) is None
-    assert place(ask, one, {}, BASE._replace(neighbours={"0": [MINE]}, policy=Policy(only_idle=True))) is None
+    assert place(ask, one, Ledger(), machine) is not None
+    assert place(ask, one, Ledger(), machine._replace(policy=Policy(only_idle=True))) is None
+    assert place(ask, one, Ledger(), BASE._replace(neighbours={"0": [MINE]}, policy=Policy(only_idle=True))) is None
 
 
 def test_a_cpu_slot_has_no_neighbours() -> None:
     machine = Machine(neighbours={"0": [BOBS]}, unread=("0",))
-    assert place(Ask(0), parse_gpus(["", "0"]), {}, machine) == (("cpu0", WHOLE),)
+    assert place(Ask(0), parse_gpus(["", "0"]), Ledger(), machine) == (("cpu0", WHOLE),)
 
 
 def test_what_others_use_today_refuses_nothing_for_ever() -> None:

@@ -12,6 +12,7 @@ from duckrow.core.inventory import Ledger, book
 from duckrow.core.job import QueuedJob
 from duckrow.core.needs import Ask, is_packed
 from duckrow.core.overtaking import MOST_OVERTAKERS, TOGETHER_S, Front, Turn
+from tests.core.language import shares
 from tests.core.memory_language import Stage, gpus, job, machine_of
 
 BIG, SMALL = job("20G"), job("4G")
@@ -132,7 +133,7 @@ def why(turn: Turn, ask: Ask, *ahead: tuple[Turn, Ask]) -> list[str]:
             daemon_runs=True,
             seats=tuple(stage.seats),
             drained=frozenset(),
-            booked={"0": 500_000},
+            booked=shares({"0": 500_000}),
             holders=(Holder("0", 9, "train", None),),
             turn=turn,
             ahead=ahead,

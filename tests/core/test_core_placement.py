@@ -10,11 +10,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from duckrow.core.decide import Start, choose_starts
-from duckrow.core.inventory import WHOLE, Seat, book, cpu_seats, has_room, load, parse_gpus, unbook
+from duckrow.core.inventory import WHOLE, Ledger, Seat, book, cpu_seats, has_room, load, parse_gpus, unbook
 from duckrow.core.job import QueuedJob
 from duckrow.core.needs import Ask
 from duckrow.core.placement import place, refusal
-from tests.core.language import WAITS, cpus, expect, gpus, groups, job, side_cpus
+from tests.core.language import WAITS, cpus, expect, gpus, groups, job, side_cpus, taken
 
 HALF = WHOLE // 2
 
@@ -97,7 +97,7 @@ def test_two_jobs_share_a_gpu_that_is_named_twice() -> None:
 
 
 def test_each_gpu_takes_as_many_jobs_as_may_share_it() -> None:
-    starts = choose_starts([job(id=number) for number in range(5)], gpus(2, jobs_per_gpu=2), {})
+    starts = choose_starts([job(id=number) for number in range(5)], gpus(2, jobs_per_gpu=2), Ledger())
     assert sorted(start.holds[0][0] for start in starts) == ["0", "0", "1", "1"]
 
 
@@ -140,12 +140,12 @@ def test_a_job_that_can_never_start_here_blocks_nobody() -> None:
 
 
 def test_nothing_starts_where_there_is_nothing() -> None:
-    assert choose_starts([job()], [], {}) == []
-    assert choose_starts([], gpus(2), {}) == []
+    assert choose_starts([job()], [], Ledger()) == []
+    assert choose_starts([], gpus(2), Ledger()) == []
 
 
 def test_starts_are_booked_as_they_are_chosen() -> None:
-    booked = {"7": WHOLE}
+    booked = taken("7")
     choose_starts([job(gpus=2), job(gpus=0)], [*gpus(2), *cpus(1)], booked)
     assert booked == {"0": WHOLE, "1": WHOLE, "cpu0": WHOLE, "7": WHOLE}
 
@@ -175,7 +175,7 @@ def test_a_job_that_could_never_start_is_refused_with_the_reason(count: int, sea
 )
 def test_a_job_that_only_has_to_wait_is_not_refused(count: int | None, seats: list[Seat]) -> None:
     assert refusal(Ask(count), seats) is None
-    everything = {device: WHOLE for seat in seats for device in seat.devices}
+    everything = taken(*(device for seat in seats for device in seat.devices))
     assert place(Ask(count), seats, everything) is None
 
 
@@ -203,16 +203,16 @@ def days(draw: st.DrawFn) -> Day:
     return Day(seats, queue, ends)
 
 
-def rounds(day: Day) -> list[tuple[list[QueuedJob], dict[str, int], list[Start], dict[str, int]]]:
+def rounds(day: Day) -> list[tuple[list[QueuedJob], Ledger, list[Start], Ledger]]:
     """Play the day: (queue, booked before, starts, booked after) of each round."""
-    queue, booked, running = list(day.queue), dict[str, int](), dict[int, Start]()
+    queue, booked, running = list(day.queue), Ledger(), dict[int, Start]()
     played = []
     for ends in day.ends:
         for job_id in ends & set(running):
             unbook(running.pop(job_id).holds, booked)
-        before = dict(booked)
+        before = Ledger(booked)
         starts = choose_starts(queue, day.seats, booked)
-        played.append((queue, before, starts, dict(booked)))
+        played.append((queue, before, starts, Ledger(booked)))
         running.update({start.job.id: start for start in starts})
         queue = [waiting for waiting in queue if waiting.id not in running]
     return played
@@ -248,7 +248,7 @@ def test_a_started_job_has_exactly_the_gpus_it_asked_for_and_each_once(day: Day)
 @given(days())
 def test_the_same_input_gives_the_same_starts(day: Day) -> None:
     for queue, before, starts, after in rounds(day):
-        booked = dict(before)
+        booked = Ledger(before)
         assert choose_starts(queue, day.seats, booked) == starts
         assert booked == after
 
@@ -285,7 +285,7 @@ def test_a_job_for_any_one_device_gets_the_one_that_has_least_to_do(day: Day) ->
 @given(days(), st.integers(0, 12))
 def test_a_job_that_can_never_start_changes_nothing_for_the_others(day: Day, place_in_queue: int) -> None:
     for queue, before, starts, after in rounds(day):
-        booked = dict(before)
+        booked = Ledger(before)
         crowded = [*queue[:place_in_queue], job(gpus=6, id=99), *queue[place_in_queue:]]
         assert choose_starts(crowded, day.seats, booked) == starts
         assert booked == after

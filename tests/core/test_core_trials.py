@@ -50,7 +50,7 @@ def test_what_is_remembered_changes_nothing(seed: int) -> None:
 def test_one_that_asks_for_no_less_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def counted(ask: Ask, seats: list[Seat], booked: dict[str, int], machine: Machine) -> Holds | None:
+    def counted(ask: Ask, seats: list[Seat], booked: Ledger, machine: Machine) -> Holds | None:
         asked.append((ask.gpus, ask.mb))
         return place(ask, seats, booked, machine)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from duckrow.core import needs
-from duckrow.core.inventory import Seat, book
+from duckrow.core.inventory import Ledger, Seat, book
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.machine import BARE, Machine
@@ -61,7 +61,7 @@ def decide(
     live: Iterable[LiveAttempt],
     queue: Sequence[QueuedJob],
     seats: Sequence[Seat],
-    booked: dict[str, int],
+    booked: Ledger,
     room: dict[str, int] | None = None,
     machine: Machine = BARE,
     ask_of: AskOf = plain_ask,
@@ -87,7 +87,7 @@ def decide(
 def choose_starts(
     queue: Sequence[QueuedJob],
     seats: Sequence[Seat],
-    booked: dict[str, int],
+    booked: Ledger,
     room: dict[str, int] | None = None,
     shadow: Shadow | None = None,
     machine: Machine = BARE,
@@ -119,7 +119,7 @@ class _Choice:
     def __init__(
         self,
         seats: Sequence[Seat],
-        booked: dict[str, int],
+        booked: Ledger,
         room: dict[str, int],
         shadow: Shadow | None,
         machine: Machine,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from duckrow.core.decide import CORES, MEMORY, machine_has_room
 from duckrow.core.dependency import in_words
-from duckrow.core.inventory import CPU, WHOLE, Seat, describe_devices, has_room
+from duckrow.core.inventory import CPU, WHOLE, Ledger, Seat, describe_devices, has_room
 from duckrow.core.machine import BARE, Machine
 from duckrow.core.needs import Ask, wants_whole_gpus
 from duckrow.core.neighbours import others
@@ -40,7 +40,7 @@ class Waiting(NamedTuple):
     daemon_runs: bool
     seats: tuple[Seat, ...]
     drained: frozenset[str]
-    booked: Mapping[str, int]
+    booked: Ledger
     holders: tuple[Holder, ...]
     turn: Turn
     ahead: tuple[tuple[Turn, Ask], ...]  # those before it, with what they ask for

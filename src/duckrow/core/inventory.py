@@ -149,9 +149,9 @@ def cpu_seats(count: int, *, first: int = 0, side: bool = False) -> list[Seat]:
 class Ledger(dict[str, int]):
     """What of each device is booked, in millionths, and by how many."""
 
-    def __init__(self, other: Mapping[str, int] | None = None) -> None:
+    def __init__(self, other: Ledger | None = None) -> None:
         super().__init__(other or {})
-        self.jobs: Counter[str] = Counter(other.jobs if isinstance(other, Ledger) else ())
+        self.jobs: Counter[str] = Counter() if other is None else other.jobs.copy()
 
 
 def has_room(seat: Seat, booked: Mapping[str, int]) -> bool:
@@ -163,14 +163,13 @@ def load(seat: Seat, booked: Mapping[str, int]) -> float:
     return sum(booked.get(device, 0) for device, _ in seat.holds) / len(seat.holds)
 
 
-def book(holds: Iterable[tuple[str, int]], booked: dict[str, int], times: int = 1) -> None:
+def book(holds: Iterable[tuple[str, int]], booked: Ledger, times: int = 1) -> None:
     for device, share in holds:
         booked[device] = booked.get(device, 0) + times * share
-        if isinstance(booked, Ledger):
-            booked.jobs[device] += times
+        booked.jobs[device] += times
 
 
-def unbook(holds: Iterable[tuple[str, int]], booked: dict[str, int]) -> None:
+def unbook(holds: Iterable[tuple[str, int]], booked: Ledger) -> None:
     book(holds, booked, -1)
 
 

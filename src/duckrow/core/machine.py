@@ -116,10 +116,10 @@ class Machine(NamedTuple):
                 return False
         return True
 
-    def is_full(self, device: str, booked: Mapping[str, int]) -> bool:
+    def is_full(self, device: str, booked: Ledger) -> bool:
         """Whether as many jobs as may share the device do so already."""
         most = self.policy.jobs_per_gpu
-        return most is not None and isinstance(booked, Ledger) and booked.jobs[device] >= most
+        return most is not None and booked.jobs[device] >= most
 
     def with_locks(self, locked_by: Mapping[str, str]) -> Machine:
         """Nothing is free of a GPU on which somebody else is about to take memory."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from duckrow.core.inventory import Ledger, Seat, unbook
@@ -99,9 +99,7 @@ class Shadow:
         """One that starts in this very tick runs, too."""
         self._started.append((job, holds))
 
-    def starts_at(
-        self, ask: Ask, seats: Sequence[Seat], booked: Mapping[str, int], machine: Machine = BARE
-    ) -> float | None:
+    def starts_at(self, ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine = BARE) -> float | None:
         """None: nobody knows, since what runs there has no time limit."""
         freed = Ledger(booked)
         for ends_at, holds in sorted(self._ends()):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from duckrow.core.inventory import WHOLE, Seat, has_room, load
+from duckrow.core.inventory import WHOLE, Ledger, Seat, has_room, load
 from duckrow.core.machine import BARE, Machine, Policy
 from duckrow.core.needs import Ask
 from duckrow.core.units import format_mb, plural
@@ -12,7 +12,7 @@ from duckrow.core.units import format_mb, plural
 Holds = tuple[tuple[str, int], ...]
 
 
-def place(ask: Ask, seats: Sequence[Seat], booked: Mapping[str, int], machine: Machine = BARE) -> Holds | None:
+def place(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine = BARE) -> Holds | None:
     """What a job that asks for this gets to hold now, or None when it has to wait.
 
     Without a number of GPUs it is one seat as it is. Of several free seats it is the one whose devices have least to
@@ -28,9 +28,7 @@ def place(ask: Ask, seats: Sequence[Seat], booked: Mapping[str, int], machine: M
     return _least_loaded(exact, seats, booked, machine) or _gather(ask.gpus, seats, booked, machine)
 
 
-def _least_loaded(
-    choice: Sequence[Seat], seats: Sequence[Seat], booked: Mapping[str, int], machine: Machine
-) -> Holds | None:
+def _least_loaded(choice: Sequence[Seat], seats: Sequence[Seat], booked: Ledger, machine: Machine) -> Holds | None:
     best: Seat | None = None
     best_load = 0.0
     for seat in _preferred(choice, machine):
@@ -46,7 +44,7 @@ def _least_loaded(
     return None if best is None else best.holds
 
 
-def _polite(devices: Sequence[str], seats: Sequence[Seat], booked: Mapping[str, int], machine: Machine) -> bool:
+def _polite(devices: Sequence[str], seats: Sequence[Seat], booked: Ledger, machine: Machine) -> bool:
     return not machine.has_rules or machine.may_use(devices, _gpus_of(seats), booked, whole=True)
 
 
@@ -70,7 +68,7 @@ def _gpus_of(seats: Sequence[Seat]) -> list[str]:
     return list(dict.fromkeys(device for seat in seats if not seat.is_cpu for device in seat.devices))
 
 
-def _gather(gpus: int, seats: Sequence[Seat], booked: Mapping[str, int], machine: Machine) -> Holds | None:
+def _gather(gpus: int, seats: Sequence[Seat], booked: Ledger, machine: Machine) -> Holds | None:
     """Seats on different devices that add up to exactly so many GPUs, whole ones; the largest are tried first."""
     taken: dict[str, int] = {}
     some = _preferred([seat for seat in seats if not seat.is_cpu], machine)
@@ -88,7 +86,7 @@ def _gather(gpus: int, seats: Sequence[Seat], booked: Mapping[str, int], machine
 # -- by memory ------------------------------------------------------------------------------------------------------
 
 
-def _by_memory(ask: Ask, seats: Sequence[Seat], booked: Mapping[str, int], machine: Machine) -> Holds | None:
+def _by_memory(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine) -> Holds | None:
     """On the fewest GPUs that are enough, first on those that have most free memory."""
     gpus = machine.order(_gpus_of(seats))
     if not gpus:
@@ -110,7 +108,7 @@ def _by_memory(ask: Ask, seats: Sequence[Seat], booked: Mapping[str, int], machi
     return None
 
 
-def _may_take(ask: Ask, gpu: str, booked: Mapping[str, int], machine: Machine) -> bool:
+def _may_take(ask: Ask, gpu: str, booked: Ledger, machine: Machine) -> bool:
     if machine.is_full(gpu, booked) or machine.pressure.get(gpu, 0) >= WHOLE:
         return False
     if ask.larger_than_mb and machine.total_mb.get(gpu, 0) <= ask.larger_than_mb:
@@ -123,9 +121,7 @@ def _fits(ask: Ask, free_mb: float, count: int) -> bool:
     return free_mb >= (ask.mb or 0) if ask.total_mb is None else count * free_mb > ask.total_mb
 
 
-def _politely(
-    fit: Sequence[str], count: int, gpus: Sequence[str], booked: Mapping[str, int], machine: Machine
-) -> list[str]:
+def _politely(fit: Sequence[str], count: int, gpus: Sequence[str], booked: Ledger, machine: Machine) -> list[str]:
     """The first so many of them that may be used together."""
     chosen: list[str] = []
     for gpu in fit:
@@ -156,10 +152,10 @@ def refusal(ask: Ask, seats: Sequence[Seat], machine: Machine = BARE) -> str | N
     if too_much:
         return too_much
     empty = machine.without_others()
-    if place(ask, seats, {}, empty) is not None:
+    if place(ask, seats, Ledger(), empty) is not None:
         return None
     names = sorted({device for seat in seats if not seat.is_cpu for device in seat.devices})
-    if names and place(ask, seats, {}, empty.without_politeness()) is not None:
+    if names and place(ask, seats, Ledger(), empty.without_politeness()) is not None:
         return _too_polite(machine.policy, names)
     if ask.mb is not None or ask.total_mb is not None or ask.larger_than_mb:
         return _too_little_memory(ask, names, empty)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from duckrow.core.inventory import Seat
+from duckrow.core.inventory import Ledger, Seat
 from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask, is_packed
 from duckrow.core.placement import Holds, over_the_machine, place, refusal
@@ -17,7 +17,7 @@ class Trials:
     not satisfy, more cannot.
     """
 
-    def __init__(self, seats: Sequence[Seat], booked: Mapping[str, int], machine: Machine) -> None:
+    def __init__(self, seats: Sequence[Seat], booked: Ledger, machine: Machine) -> None:
         self.seats, self.booked, self.machine = seats, booked, machine
         self._in_vain: dict[int, int] = {}  # number of GPUs -> the least memory of each that was not there
         self._possible: dict[int, int] = {}  # number of GPUs -> the most that an empty machine is known to have
