@@ -245,6 +245,15 @@ def test_rerun_is_a_further_attempt_of_the_same_job(duckrow: Duckrow) -> None:
     assert duckrow.job(job)["attempts"] == 2
 
 
+def test_a_job_that_needs_more_memory_than_the_daemon_has_cannot_be_rerun_there(duckrow: Duckrow) -> None:
+    duckrow("run", "--devices", "0:80G", "--gpu-mem", "50G", stdin="false", ok=False)
+    duckrow.up("--devices", "0:24G")
+    refused = duckrow("rerun", "1", ok=False)
+    assert refused.stderr.startswith("duckrow: Job 1 could never start here. It asks for 50G of GPU memory")
+    assert refused.stderr.endswith(" Nothing was queued.\n")
+    assert duckrow.job(1)["outcome"] == "failed"
+
+
 def test_a_job_of_a_run_that_is_over_can_be_rerun_by_the_daemon(duckrow: Duckrow) -> None:
     duckrow("run", "--slots", "1", stdin="test -e fixed\n", ok=False)
     (duckrow.work / "fixed").touch()

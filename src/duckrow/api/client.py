@@ -18,7 +18,7 @@ from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, JobGone, NotFoundE
 from duckrow.core.inventory import CPU, WHOLE, Seat
 from duckrow.core.job import JobSpec
 from duckrow.core.lifecycle import Outcome, State
-from duckrow.core.needs import Ask, ask_of
+from duckrow.core.needs import Needs, ask_of
 from duckrow.core.placement import refusal
 from duckrow.core.selection import parse_selection
 from duckrow.store.answers import AnswerStore
@@ -110,11 +110,9 @@ class Client:
         `after`: what each of them waits for. `array_limit`: how many of the array that they are may run at a time.
         """
         self.ensure_daemon()
-        seats, machine = self.seats(), self.hosts.machine(DAEMON)
-        for gpus, needs in {(spec.gpus, spec.needs) for spec in specs}:
-            why_not = refusal(ask_of(gpus, needs.as_text()), seats, machine)
-            if why_not:
-                raise UsageError(f"This job could never start. {why_not} Nothing was submitted.")
+        why_not = next(self._could_never_start(specs), None)
+        if why_not:
+            raise UsageError(f"This job could never start. {why_not[1]} Nothing was submitted.")
         with self.database.transaction():
             control = ControlStore(self.database)
             # Before the jobs are there: `last` is not one of themselves.
@@ -125,6 +123,18 @@ class Client:
                 control.set_limit(f"array:{ids[0]}", array_limit)
         ring(self.folder, DAEMON)
         return ids
+
+    def _could_never_start(self, specs: Sequence[JobSpec]) -> Iterator[tuple[int, str]]:
+        """Which of these the daemon could never start, and why."""
+        seats, machine = self.seats(), self.hosts.machine(DAEMON)
+        asked: dict[tuple[int | None, Needs], str | None] = {}
+        for number, spec in enumerate(specs):
+            key = (spec.gpus, spec.needs)
+            if key not in asked:
+                asked[key] = refusal(ask_of(spec.gpus, spec.needs.as_text()), seats, machine)
+            why_not = asked[key]
+            if why_not:
+                yield number, why_not
 
     def _not_yet_met(
         self, control: ControlStore, after: Sequence[Dependency], may_be_broken: bool
@@ -273,12 +283,10 @@ class Client:
         if not ids:
             return
         self.ensure_daemon()
-        seats = self.seats()
-        living = {row.name for row in self.living_hosts()}
-        for view in self.views(ids):
-            why_not = None if view.host in living else refusal(Ask(view.gpus), seats)
-            if why_not:
-                raise UsageError(f"Job {view.id} could never start here. {why_not} Nothing was queued.")
+        living = {row.id for row in self.living_hosts()}
+        moving = [job for job in self.jobs.asked_for(ids) if job.host_id not in living]
+        for number, why_not in self._could_never_start([job.spec for job in moving]):
+            raise UsageError(f"Job {moving[number].id} could never start here. {why_not} Nothing was queued.")
         self.wish(ids, "rerun")
         self.await_wishes(ids)
 
