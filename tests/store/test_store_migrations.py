@@ -15,6 +15,7 @@ from duckrow.store import connection
 from duckrow.store.connection import load_queries, migrations
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
+from duckrow.store.job_columns import LISTS
 from duckrow.store.tick import TickStore
 from tests.store.shelf import Shelf
 
@@ -233,7 +234,7 @@ def test_the_files_of_the_database_are_private(folder: Folder, shelf: Shelf) -> 
 
 @pytest.mark.parametrize("topic", ["jobs", "hosts", "scheduler"])
 def test_every_query_is_one_whole_statement(topic: str, shelf: Shelf) -> None:
-    queries = load_queries(topic)
+    queries = load_queries(topic, LISTS)
     assert queries
     for name, query in queries.items():
         text = query.format(where="1", order="1")

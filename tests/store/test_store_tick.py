@@ -15,6 +15,7 @@ from duckrow.store.connection import load_queries
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON
+from duckrow.store.job_columns import LISTS
 from duckrow.store.tick import TickStore
 from tests.store.shelf import Shelf, at
 
@@ -62,17 +63,17 @@ def test_each_host_has_a_queue_of_its_own(shelf: Shelf) -> None:
 
 
 def test_the_head_of_the_queue_is_found_by_its_index_without_sorting(shelf: Shelf) -> None:
-    query = load_queries("scheduler")["eligible"]
+    query = load_queries("scheduler", LISTS)["eligible"]
     values = {"host_id": 1, "limit": 10, "full": '["project:thesis"]'}
     plan = [row["detail"] for row in shelf.database.all(f"EXPLAIN QUERY PLAN {query}", values)]
-    assert any("SEARCH jobs USING INDEX jobs_eligible (host_id=?)" in step for step in plan), plan
+    assert any("SEARCH j USING INDEX jobs_eligible (host_id=?)" in step for step in plan), plan
     assert not any("B-TREE" in step for step in plan), plan
 
 
 @pytest.mark.parametrize(("name", "index"), [("foreign_holds", "attempts_live")])
 def test_what_every_tick_asks_is_found_by_an_index(shelf: Shelf, name: str, index: str) -> None:
     values = {"host_id": 1}
-    steps = shelf.database.all(f"EXPLAIN QUERY PLAN {load_queries('scheduler')[name]}", values)
+    steps = shelf.database.all(f"EXPLAIN QUERY PLAN {load_queries('scheduler', LISTS)[name]}", values)
     assert any(index in step["detail"] for step in steps), [step["detail"] for step in steps]
 
 

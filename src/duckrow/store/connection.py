@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from duckrow.core.errors import StateError, UsageError
@@ -15,10 +15,12 @@ _HERE = os.path.dirname(__file__)
 BUSY_S = 30.0
 
 
-def load_queries(topic: str) -> dict[str, str]:
-    """The statements of `queries/<topic>.sql` by the name in front of each."""
+def load_queries(topic: str, lists: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The statements of `queries/<topic>.sql` by their names. `lists`: what `{names}` in them stand for."""
     with open(f"{_HERE}/queries/{topic}.sql") as file:
         text = file.read()
+    for name, columns in (lists or {}).items():
+        text = text.replace(f"{{{name}}}", columns)
     blocks = [block.split("\n", 1) for block in text.split("-- name: ")[1:]]
     return {name.strip(): statement.strip() for name, statement in blocks}
 

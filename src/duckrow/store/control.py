@@ -11,8 +11,9 @@ from duckrow.core.editing import EDITABLE
 from duckrow.core.errors import JobGone
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, to_sql
+from duckrow.store.job_columns import LISTS
 
-_SQL = load_queries("control")
+_SQL = load_queries("control", LISTS)
 
 
 class ControlStore:

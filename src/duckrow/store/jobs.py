@@ -14,8 +14,9 @@ from duckrow.core.selection import Selection
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
 from duckrow.store.delays import delayed
+from duckrow.store.job_columns import LISTS, as_asked
 
-_SQL = load_queries("jobs")
+_SQL = load_queries("jobs", LISTS)
 
 BY_ID = "j.id"
 
@@ -55,43 +56,14 @@ class JobStore:
             return of_variables[key]
 
         first = first or int(self.database.execute(_SQL["last_job_id"]).fetchone()[0]) + 1
-        rows = [
-            (
-                job_id,
-                host_id,
-                spec.project,
-                spec.name,
-                to_sql(spec.command),
-                to_sql(spec.cwd),
-                environment_of(spec),
-                spec.shell,
-                spec.gpus,
-                None if spec.outfile is None else to_sql(spec.outfile),
-                spec.max_log_bytes,
-                spec.timeout_s,
-                spec.notice_signal,
-                spec.notice_s,
-                spec.grace_s,
-                spec.retries,
-                spec.backoff_s,
-                spec.priority,
-                job_id,
-                spec.held,
-                *((spec.not_before, None, None) if spec.delay_s is None else delayed(spec.delay_s, now, boot)),
-                spec.if_broken,
-                None if spec.array_index is None else first,
-                spec.array_index,
-                None if spec.folder is None else to_sql(spec.folder),
-                spec.preload,
-                spec.needs.as_text(),
-                spec.requeue_lost,
-                now,
-                now,
-            )
-            for job_id, spec in enumerate(specs, start=first)
-        ]
+        rows = []
+        for job_id, spec in enumerate(specs, start=first):
+            array_id = None if spec.array_index is None else first
+            when = (spec.not_before, None, None) if spec.delay_s is None else delayed(spec.delay_s, now, boot)
+            own = (job_id, host_id, environment_of(spec), array_id, job_id, now, now, *when)
+            rows.append((*as_asked(spec), *own))
         self.database.execute_many(_SQL["insert_job"], rows)
-        points = [(row[0], *spec.point) for row, spec in zip(rows, specs, strict=True) if spec.point is not None]
+        points = [(job_id, *spec.point) for job_id, spec in enumerate(specs, start=first) if spec.point is not None]
         self.database.execute_many(_SQL["insert_point"], points)
         return range(first, first + len(rows))
 

@@ -18,8 +18,9 @@ from duckrow.core.use import Point, Use
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
 from duckrow.store.delays import NotBefore, delayed
+from duckrow.store.job_columns import LISTS
 
-_SQL = load_queries("scheduler")
+_SQL = load_queries("scheduler", LISTS)
 Holds = tuple[tuple[str, int], ...]
 
 
@@ -360,15 +361,15 @@ def _holds(text: str) -> Holds:
     return tuple((device, share) for device, share in json.loads(text))
 
 
-def _queued_job(row: Any) -> QueuedJob:
-    return QueuedJob._make([from_sql(value) if value.__class__ is bytes else value for value in row])
+def _queued_job(values: Iterable[Any]) -> QueuedJob:
+    return QueuedJob._make([from_sql(value) if value.__class__ is bytes else value for value in values])
 
 
 def _live_attempt(row: Any) -> LiveAttempt:
     stopped_for = row["stopped_for"]
     return LiveAttempt(
         number=row["number"],
-        job=_queued_job(tuple(row)[-len(QueuedJob._fields) :]),
+        job=_queued_job(row[name] for name in QueuedJob._fields),
         keeper=row["keeper"],
         holds=_holds(row["holds"]),
         started=Now(row["started_at"], row["started_mono"], row["started_boot"]),

@@ -26,8 +26,7 @@ SELECT min(position) FROM jobs WHERE host_id = :host_id AND state = 'queued' AND
 SELECT max(position) FROM jobs WHERE host_id = :host_id AND state = 'queued' AND priority = :priority
 
 -- name: spec_of
-SELECT command, cwd, name, project, gpus, shell, retries, requeue_lost, backoff_s, timeout_s, grace_s, outfile, max_log_bytes, priority
-FROM jobs WHERE id = :id
+SELECT {editable} FROM jobs WHERE id = :id
 
 -- name: remove_job
 DELETE FROM jobs WHERE id = :id AND state IN ('queued', 'done')

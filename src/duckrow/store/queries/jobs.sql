@@ -4,19 +4,13 @@
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0)
 
 -- name: insert_job
-INSERT INTO jobs (id, host_id, project, name, command, cwd, environment_id, shell, gpus, outfile, max_log_bytes,
-                  timeout_s, notice_signal, notice_s, grace_s, retries, backoff_s, priority, position, held,
-                  not_before, not_before_boot, not_before_boot_id, if_broken, array_id, array_index, folder,
-                  preload, needs, requeue_lost, created_at, changed_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO jobs ({new_columns}) VALUES ({new_values})
 
 -- name: insert_point
 INSERT INTO points (job_id, sweep_id, key, parameters) VALUES (?, ?, ?, ?)
 
 -- name: asked_for
-SELECT j.id, j.host_id, j.attempts, j.command, j.cwd, j.name, j.project, j.gpus, j.shell, j.retries, j.backoff_s,
-       j.timeout_s, j.notice_signal, j.notice_s, j.grace_s, j.outfile, j.max_log_bytes, j.priority, j.folder, j.preload,
-       j.needs, j.requeue_lost, e.variables
+SELECT j.id, j.host_id, j.attempts, {asked_again}, e.variables
 FROM jobs j JOIN environments e ON e.id = j.environment_id JOIN json_each(:ids) wanted ON wanted.value = j.id
 ORDER BY j.id
 

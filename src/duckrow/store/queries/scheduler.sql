@@ -1,10 +1,7 @@
 -- What the scheduler asks and writes in its tick. Every move of a job names the state it comes from.
 
 -- name: eligible
-SELECT id, project, name, command, cwd, environment_id, shell, gpus, outfile, max_log_bytes, timeout_s,
-       notice_signal, notice_s, grace_s, retries, retries_used, backoff_s, attempts, array_id,
-       array_index, folder, preload, needs, priority, created_at, requeue_lost, losses
-FROM jobs
+SELECT {queued_job} FROM jobs j
 WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
   AND project NOT IN (SELECT project FROM pauses)
   AND 'project:' || project NOT IN (SELECT value FROM json_each(:full))
@@ -140,9 +137,7 @@ SELECT a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.pid, a.pro
        coalesce(a.started_boot, a.started_at - :wall + :boot) AS started_boot,
        coalesce(a.stop_began_mono, a.stop_began_at - :wall + :mono) AS stop_began_mono,
        a.stopped_for, a.exit_code, a.signal, j.host_id AS job_host_id, j.state,
-       j.id, j.project, j.name, j.command, j.cwd, j.environment_id, j.shell, j.gpus, j.outfile, j.max_log_bytes,
-       j.timeout_s, j.notice_signal, j.notice_s, j.grace_s, j.retries, j.retries_used, j.backoff_s, j.attempts,
-       j.array_id, j.array_index, j.folder, j.preload, j.needs, j.priority, j.created_at, j.requeue_lost, j.losses
+       {queued_job}
 FROM attempts a JOIN jobs j ON j.id = a.job_id JOIN hosts h ON h.id = a.host_id
 WHERE a.ended_at IS NULL AND h.kind <> 'slurm' -- those are on other machines
 ORDER BY a.job_id
