@@ -5,19 +5,20 @@ A new column is a field there and a migration. The statements that write and rea
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
 from duckrow.core.editing import EDITABLE
 from duckrow.core.job import JobSpec, QueuedJob
-from duckrow.core.needs import Needs
 from duckrow.store.database import to_sql
 
 _KEPT_ELSEWHERE = frozenset({"not_before", "delay_s", "variables", "point"})  # or in several columns
 
-AS_ASKED = tuple(field.name for field in fields(JobSpec) if field.name not in _KEPT_ELSEWHERE)
+_CONVERTED = ("command", "cwd", "outfile", "folder", "needs")  # stored in another form than they are asked for
+_PLAIN = tuple(field.name for field in fields(JobSpec) if field.name not in {*_CONVERTED, *_KEPT_ELSEWHERE})
+
+AS_ASKED = (*_CONVERTED, *_PLAIN)
 """Those that a person's request fills."""
 
 OF_ITS_OWN = (
@@ -44,24 +45,16 @@ LISTS = {
 """What the statements write in braces."""
 
 
-def _text_or_none(value: str | None) -> Any:
-    return None if value is None else to_sql(value)
+_plain_values = attrgetter(*_PLAIN)
 
 
-_CONVERTED: dict[str, Callable[[Any], Any]] = {
-    "command": to_sql,
-    "cwd": to_sql,
-    "outfile": _text_or_none,
-    "folder": _text_or_none,
-    "needs": Needs.as_text,
-}
-_BY_PLACE = [(AS_ASKED.index(name), convert) for name, convert in _CONVERTED.items()]
-_values_of = attrgetter(*AS_ASKED)
-
-
-def as_asked(spec: JobSpec) -> list[Any]:
+def as_asked(spec: JobSpec) -> tuple[Any, ...]:
     """The values of AS_ASKED, as they are stored."""
-    values = list(_values_of(spec))
-    for place, convert in _BY_PLACE:
-        values[place] = convert(values[place])
-    return values
+    return (
+        to_sql(spec.command),
+        to_sql(spec.cwd),
+        None if spec.outfile is None else to_sql(spec.outfile),
+        None if spec.folder is None else to_sql(spec.folder),
+        spec.needs.as_text(),
+        *_plain_values(spec),
+    )
