@@ -20,7 +20,7 @@ from duckrow.kernel.shared_folder import VARIABLE, shared_folder
 from duckrow.store.before_opening import has_remains
 from duckrow.store.database_files import size_of
 from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, existing_folder, file_system_of, is_read_only
-from duckrow.store.hosts import DAEMON, is_alive, seats_from
+from duckrow.store.hosts import DAEMON, is_alive
 from duckrow.store.looking import NEWEST_FORM, Look, Trouble
 
 COMPLETIONS = {
@@ -143,15 +143,13 @@ def _form(look: Look) -> Finding:
 def _daemon(folder: Folder, look: Look) -> Iterator[Finding]:
     living = [host for host in look.open_hosts() if is_alive(folder, host)]
     if DAEMON in living:
-        pid, seats = look.rows("SELECT pid, seats FROM hosts WHERE id = ?", (DAEMON,))[0]
-        devices = [device for seat in seats_from(str(seats)) for device in seat.devices]
+        pid, seats = look.daemon()
+        devices = [device for seat in seats for device in seat.devices]
         gpus = sorted({device for device in devices if not device.startswith("cpu")})
         given = f"GPU{'s' if len(gpus) > 1 else ''} {', '.join(gpus)}" if gpus else plural(len(devices), "CPU slot")
         yield Finding("daemon", OK, f"it runs as process {pid}, over {given}")
     else:
-        waiting = int(
-            str(look.rows("SELECT count(*) FROM jobs WHERE state = 'queued' AND host_id = ?", (DAEMON,))[0][0])
-        )
+        waiting = look.waiting_for_daemon()
         wait = f"{plural(waiting, 'job')} wait{'s' if waiting == 1 else ''}"
         found = f"it does not run, and {wait}" if waiting else "it does not run; submit starts it"
         yield Finding("daemon", WARN if waiting else OK, found, "duckrow up" if waiting else "")
@@ -168,10 +166,9 @@ def _daemon(folder: Folder, look: Look) -> Iterator[Finding]:
 def _broken(look: Look, living: list[int]) -> Iterator[Finding]:
     if look.form != NEWEST_FORM:
         return
-    for gpu, why, host in look.rows("SELECT device, why, host_id FROM set_aside WHERE NOT wanted_back ORDER BY device"):
-        if host in living:
-            advice = f"Reset it, or restart the machine. To give it out again: duckrow gpus add {gpu}"
-            yield Finding("gpus", WARN, f"GPU {gpu} is set aside: {why}", advice)
+    for gpu, why in look.set_aside(living).items():
+        advice = f"Reset it, or restart the machine. To give it out again: duckrow gpus add {gpu}"
+        yield Finding("gpus", WARN, f"GPU {gpu} is set aside: {why}", advice)
 
 
 def _daemon_pid(folder: Folder) -> int | None:
@@ -180,7 +177,7 @@ def _daemon_pid(folder: Folder) -> int | None:
             return None
         look = Look(folder)
         try:
-            return int(str(look.rows("SELECT pid FROM hosts WHERE id = ?", (DAEMON,))[0][0]))
+            return look.daemon()[0]
         finally:
             look.close()
     except (OSError, Trouble, ValueError, IndexError):

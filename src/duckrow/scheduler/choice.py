@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 from duckrow.core.inventory import Seat
 from duckrow.core.machine import DISPLAYS, Policy, parse_names
 from duckrow.store.database import Database
-
-_KEY = "daemon devices"
+from duckrow.store.hosts import keep_devices, kept_devices
 
 
 @dataclass(slots=True)
@@ -71,7 +70,7 @@ def choice_of(seats: Sequence[Seat]) -> DeviceChoice:
 
 def remember(database: Database, choice: DeviceChoice) -> None:
     """Within the caller's transaction."""
-    database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_KEY, json.dumps(asdict(choice))))
+    keep_devices(database, json.dumps(asdict(choice)))
 
 
 def keep(database: Database, choice: DeviceChoice) -> None:
@@ -85,7 +84,7 @@ def remembered(database: Database, choice: DeviceChoice) -> DeviceChoice:
     """What is chosen now, else what was: a daemon that comes back does not take more than it was given."""
     if choice.is_explicit:
         return choice
-    kept = database.one("SELECT value FROM meta WHERE key = ?", (_KEY,))
+    kept = kept_devices(database)
     if not kept:
         return choice
     known = json.loads(kept)

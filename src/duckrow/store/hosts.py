@@ -128,3 +128,14 @@ def ring(folder: Folder, host_id: int) -> None:
         pass  # it has not heard the earlier rings yet, and one is enough; or it has just gone
     finally:
         os.close(fd)
+
+
+def kept_devices(database: Database) -> str | None:
+    """What was chosen for the daemon, as JSON."""
+    kept: str | None = database.one(_SQL["kept_devices"])
+    return kept
+
+
+def keep_devices(database: Database, choice: str) -> None:
+    """Within the caller's transaction."""
+    database.execute(_SQL["keep_devices"], {"choice": choice})

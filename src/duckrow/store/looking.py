@@ -6,9 +6,11 @@ import os
 import sqlite3
 from urllib.parse import quote
 
+from duckrow.core.inventory import Seat
 from duckrow.store.connection import explain, migrations
 from duckrow.store.database import Parameters
 from duckrow.store.folder import Folder
+from duckrow.store.hosts import DAEMON, seats_from
 
 SQLITE_VERSION = sqlite3.sqlite_version
 NEWEST_FORM = len(migrations())
@@ -31,7 +33,7 @@ class Look:
         except sqlite3.DatabaseError as error:
             raise Trouble(explain(error, self._path)) from None
 
-    def rows(self, statement: str, parameters: Parameters = ()) -> list[tuple[object, ...]]:
+    def _rows(self, statement: str, parameters: Parameters = ()) -> list[tuple[object, ...]]:
         try:
             return self._connection.execute(statement, parameters).fetchall()
         except sqlite3.DatabaseError as error:
@@ -39,21 +41,36 @@ class Look:
 
     def complaints(self) -> list[str]:
         """What SQLite finds wrong with the file; empty if all is well."""
-        return [str(text) for (text,) in self.rows("PRAGMA quick_check(3)") if text != "ok"]
+        return [str(text) for (text,) in self._rows("PRAGMA quick_check(3)") if text != "ok"]
 
     def recent_jobs(self, most: int) -> list[tuple[int, str, str]]:
         """(id, name, state or outcome), newest first."""
         statement = "SELECT id, name, coalesce(outcome, state) FROM jobs ORDER BY id DESC LIMIT ?"
-        return [(int(str(job_id)), str(name), str(state)) for job_id, name, state in self.rows(statement, (most,))]
+        return [(int(str(job_id)), str(name), str(state)) for job_id, name, state in self._rows(statement, (most,))]
 
     def unwatched(self, living: list[int]) -> int:
         """How many attempts have not ended and belong to none of these hosts."""
         marks = ",".join(map(str, living)) or "0"
         statement = f"SELECT count(*) FROM attempts WHERE ended_at IS NULL AND host_id NOT IN ({marks})"
-        return int(str(self.rows(statement)[0][0]))
+        return int(str(self._rows(statement)[0][0]))
+
+    def daemon(self) -> tuple[int | None, list[Seat]]:
+        """Its PID, and what it gives out."""
+        ((pid, seats),) = self._rows("SELECT pid, seats FROM hosts WHERE id = ?", (DAEMON,))
+        return None if pid is None else int(str(pid)), seats_from(str(seats))
+
+    def waiting_for_daemon(self) -> int:
+        """How many jobs."""
+        statement = "SELECT count(*) FROM jobs WHERE state = 'queued' AND host_id = ?"
+        return int(str(self._rows(statement, (DAEMON,))[0][0]))
+
+    def set_aside(self, living: list[int]) -> dict[str, str]:
+        """The GPUs that these hosts do not give out because something is wrong with them: what."""
+        statement = "SELECT device, why, host_id FROM set_aside WHERE NOT wanted_back ORDER BY device"
+        return {str(gpu): str(why) for gpu, why, host in self._rows(statement) if host in living}
 
     def open_hosts(self) -> list[int]:
-        return [int(str(row[0])) for row in self.rows("SELECT id FROM hosts WHERE ended_at IS NULL")]
+        return [int(str(row[0])) for row in self._rows("SELECT id FROM hosts WHERE ended_at IS NULL")]
 
     def close(self) -> None:
         self._connection.close()

@@ -41,3 +41,9 @@ WHERE kind = 'run' AND cwd = :cwd AND source = :source ORDER BY id DESC LIMIT 1
 
 -- name: jobs_of_host
 SELECT id, command, state, outcome FROM jobs WHERE host_id = :host_id ORDER BY id
+
+-- name: kept_devices
+SELECT value FROM meta WHERE key = 'daemon devices'
+
+-- name: keep_devices
+INSERT OR REPLACE INTO meta VALUES ('daemon devices', :choice)
