@@ -232,7 +232,7 @@ def test_jobs_to_wait_for_are_ids_handles_or_texts() -> None:
     ("options", "told"),
     [
         ({"gpu": 1}, "There is no option gpu=. Did you mean gpus?"),
-        ({"epochs": 3}, "Arguments of a function by name go into kwargs={...}."),
+        ({"epochs": 3}, "There is no option epochs=. There are gpus, name, project"),
         ({"gpus": "1"}, "gpus='1': that must be a whole number."),
         ({"gpus": True}, "gpus=True: that must be a whole number."),
         ({"gpus": -1}, "A job cannot have -1 GPUs."),

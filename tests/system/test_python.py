@@ -177,7 +177,7 @@ def test_a_function_brings_back_what_it_returns_or_raises(slots: Duckrow) -> Non
         def fail():
             raise Unlucky("of all numbers", 13)
 
-        job = duckrow.submit(make, 3, kwargs={"times": 5}, project="thesis")
+        job = duckrow.submit(make, 3, times=5, project="thesis")
         Point.made = 1
         point = job.result()
         assert type(point) is Point and point.x == 30

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from duckrow.api.attendance import Attendance, warn
 from duckrow.api.call import each
+from duckrow.api.call_signature import check_call, check_kind
 from duckrow.api.client import Client
 from duckrow.api.control import Control
 from duckrow.api.functions import Call, JobFailed, name_of
@@ -34,6 +35,15 @@ _ASK_SLURM_S = 3.0  # how often SLURM is asked, where jobs are on a cluster
 _AT_LEAST_S = 1.0  # how often it looks in any case
 _SHARE = 5  # with so many jobs that a look takes long, it rests so many times as long
 _ONE_QUERY = 5000  # ids
+
+# Options of Python's own executors, whose workers make many calls, and what to do here.
+_OF_POOLS = {
+    "initializer": "Do it at the beginning of the function.",
+    "initargs": "Give them to the function.",
+    "mp_context": "The process is always a new one.",
+    "max_tasks_per_child": "It is as if it were 1.",
+    "thread_name_prefix": "name= names the jobs.",
+}
 
 
 class JobFuture(concurrent.futures.Future[T]):
@@ -110,9 +120,7 @@ class Executor(concurrent.futures.Executor):
         is_number = isinstance(max_workers, int) and not isinstance(max_workers, bool)
         if max_workers is not None and (not is_number or max_workers < 1):
             raise BadValue(f"max_workers={max_workers!r}: that must be a number of 1 or more.")
-        for key in ("hold", "outfile"):
-            if dict(options).get(key):
-                raise UsageError(f"{key}= is for one job, so an executor does not have it.")
+        _refuse(options)
         self._request = read_options({"on": None if engine == "local" else engine, **options})
         if self._request.cluster is not None and max_workers is not None:
             raise UsageError('max_workers is for this machine. Of a cluster ask slurm={"max_jobs": 2, ...}.')
@@ -125,6 +133,7 @@ class Executor(concurrent.futures.Executor):
         self._is_shut = False
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> JobFuture[T]:
+        check_call(fn, args, kwargs)
         return self._add([self._call(fn, args, kwargs)])[0]
 
     def map(
@@ -135,6 +144,9 @@ class Executor(concurrent.futures.Executor):
             raise BadValue(f"chunksize={chunksize!r}: that must be a number of 1 or more.")
         until = None if timeout is None else time.monotonic() + timeout
         calls = list(zip(*iterables, strict=False))
+        check_kind(fn)
+        for args in calls:
+            check_call(fn, args, {})
         if chunksize == 1:
             return _in_order(self._add([self._call(fn, args) for args in calls]), until)
         chunks = [calls[at : at + chunksize] for at in range(0, len(calls), chunksize)]
@@ -248,6 +260,16 @@ class Executor(concurrent.futures.Executor):
             broken = concurrent.futures.BrokenExecutor(f"Job {future.job.id} goes on, but nobody watches it: {error}")
             broken.__cause__ = error
             future.fail(broken)
+
+
+def _refuse(options: Mapping[str, Any]) -> None:
+    """What an executor does not have, though others of this interface do, or jobs."""
+    for key in ("hold", "outfile"):
+        if options.get(key):
+            raise UsageError(f"{key}= is for one job, so an executor does not have it.")
+    for key, instead in _OF_POOLS.items():
+        if key in options:
+            raise UsageError(f"There is no {key}=: each call is a job in a process of its own. {instead}")
 
 
 def _begun(client: Client, ids: Iterable[int]) -> list[JobView]:

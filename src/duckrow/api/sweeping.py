@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.call_signature import check_call
 from duckrow.api.functions import Call, name_of, pattern_of, store_call, warm_modules
 from duckrow.api.handles import Job, open_client
 from duckrow.api.options import Options, Request, read_options, with_recipe
@@ -73,9 +74,11 @@ def sweep(
     points = expand([read_grid(grid) for grid in grids], mode, n_samples, seed)
     request = read_options(options)
     pattern = task if isinstance(task, str) else _pattern_of(task)
-    if isinstance(task, str):
-        for point in points:
-            render(task, point)  # a mistake in it is told before anything is made
+    for point in points:  # a mistake is told before anything is made
+        if isinstance(task, str):
+            render(task, point)
+        else:
+            check_call(task, (), point)
     with open_client() as client:
         sweeps = Sweeps(client)
         place = os.path.abspath(root or DEFAULT_ROOT)
