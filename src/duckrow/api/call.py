@@ -26,12 +26,12 @@ def main(folder: str) -> int:
     _remove(path)  # of an earlier attempt
     print_lines_at_once()
     try:
-        function, args, kwargs = _read_call(folder)
+        head, (function, args, kwargs) = _read_call(folder)
         value = function(*args, **kwargs)
     except BaseException as error:  # an exit is no value either, and must not pass for one
         code = _leave_error(path, error)
     else:
-        code = _leave_value(path, value, function)
+        code = _leave_value(path, value, function, head.get("code"))
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     return code
@@ -59,19 +59,26 @@ def print_lines_at_once() -> None:
             stream.reconfigure(line_buffering=True)
 
 
-def _read_call(folder: str) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+def _read_call(folder: str) -> tuple[dict[str, Any], tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]:
     with open(f"{folder}/{CALL}", "rb") as file:
-        sys.path[:] = pickle.load(file)  # first: what follows may name modules that only the caller knew how to find
+        head = read_head(file)
+        sys.path[:] = head["path"]  # first: what follows may name modules that only the caller knew how to find
         call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] = pickle.load(file)
-        return call
+        return head, call
+
+
+def read_head(file: IO[bytes]) -> dict[str, Any]:
+    """What stands before a call: `path`, that of the caller, and `code`, which function it is, where that matters."""
+    head = pickle.load(file)
+    return head if isinstance(head, dict) else {"path": head}  # a job that waits since an earlier version
 
 
 # -- what came of it ------------------------------------------------------------------------------------------------
 
 
-def _leave_value(path: str, value: Any, function: Callable[..., Any]) -> int:
+def _leave_value(path: str, value: Any, function: Callable[..., Any], code: Mapping[str, str] | None) -> int:
     try:
-        _write(path, {"kind": RETURNED}, value)
+        _write(path, {"kind": RETURNED, "code": code}, value)
     except Exception as error:  # whatever a foreign object does while it is pickled; or the disk is full
         name = getattr(function, "__qualname__", repr(function))
         why = (

@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 
 import cloudpickle
 
-from duckrow.api.call import CALL, NOT_STORED, PROTOCOL, RAISED, RESULT, RETURNED, name_of_type, private
+from duckrow.api.call import CALL, NOT_STORED, PROTOCOL, RAISED, RESULT, RETURNED, name_of_type, private, read_head
 from duckrow.api.copied_generators import warn_of_copied_generators
 from duckrow.api.views import JobView
 from duckrow.core.errors import DuckrowError, UsageError
@@ -50,6 +50,7 @@ class Call(NamedTuple):
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     name: str  # what the job is called
+    code: Mapping[str, str] | None = None  # which function it is, for sweeps, which skip what has succeeded
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -79,7 +80,8 @@ def store_call(call: Call, folder: str) -> str:
     os.makedirs(folder, mode=0o700, exist_ok=True)
     try:
         with open(f"{folder}/{CALL}", "wb", opener=private) as file:
-            pickle.dump([os.path.abspath(place) for place in sys.path], file, protocol=PROTOCOL)
+            head = {"path": [os.path.abspath(place) for place in sys.path], "code": call.code}
+            pickle.dump(head, file, protocol=PROTOCOL)
             _dump_call(call, file)
     except BaseException:
         if is_new:  # else there are results of earlier tries in it
@@ -138,6 +140,24 @@ def value_of(folder: str, who: str) -> Any:
         except (Exception, SystemExit) as error:  # a module that is not here, or whatever a foreign class does
             why = str(error) or type(error).__name__
             raise JobFailed(f"{who} has a result, but it cannot be read here: {why}.") from error
+
+
+def code_of_call(folder: str) -> Mapping[str, str] | None:
+    """Which function the call that lies there makes; None if nobody knows."""
+    return _read_quietly(f"{folder}/{CALL}").get("code")
+
+
+def code_of_result(folder: str) -> Mapping[str, str] | None:
+    """Which function has returned the result that lies there; None if nobody knows."""
+    return _read_quietly(f"{folder}/{RESULT}").get("code")
+
+
+def _read_quietly(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            return read_head(file)
+    except (OSError, EOFError, pickle.UnpicklingError):  # removed, or half of it
+        return {}
 
 
 def exception_of(folder: str, who: str) -> BaseException | None:
