@@ -207,6 +207,105 @@ def test_a_function_brings_back_what_it_returns_or_raises(slots: Duckrow) -> Non
     )
 
 
+def test_objects_of_every_kind_of_class_of_a_script_come_back(slots: Duckrow) -> None:
+    run_script(
+        slots,
+        r"""
+        import abc, enum
+        from dataclasses import dataclass, field
+        from typing import Generic, NamedTuple, TypeVar
+
+        T = TypeVar("T")
+
+        class Plain:
+            def __init__(self, x):
+                self.x = x
+
+        class Slots:
+            __slots__ = ("x", "__hidden", "unset")
+
+            def __init__(self, x):
+                self.x, self.__hidden = x, x
+
+        class OneSlot:
+            __slots__ = "x"
+
+            def __init__(self, x):
+                self.x = x
+
+        class SlotsAndMore(Slots):
+            def __init__(self, x):
+                super().__init__(x)
+                self.more = x
+
+        class SlotsBelow(Slots):
+            __slots__ = ("y", "__weakref__")
+
+            def __init__(self, x):
+                super().__init__(x)
+                self.y = x
+
+        class Abstract(abc.ABC):
+            __slots__ = ("x",)
+
+        class Concrete(Abstract):
+            __slots__ = ()
+
+            def __init__(self, x):
+                self.x = x
+
+        class Boxed(Generic[T]):
+            __slots__ = ("x",)
+
+            def __init__(self, x):
+                self.x = x
+
+        @dataclass
+        class Data:
+            x: int
+            more: list = field(default_factory=list)
+
+        @dataclass(slots=True)
+        class SlotsData:
+            x: int
+            more: list = field(default_factory=list)
+
+        @dataclass(slots=True, frozen=True)
+        class FrozenData:
+            x: int
+
+        class Pair(NamedTuple):
+            x: int
+            y: int = 0
+
+        class Colour(enum.Enum):
+            RED = 1
+
+        KINDS = [Plain, Slots, OneSlot, SlotsAndMore, SlotsBelow, Concrete, Boxed]
+        KINDS += [Data, SlotsData, FrozenData, Pair, Colour]
+
+        def make(*kinds):
+            return [kind(1) for kind in kinds]
+
+        def made():
+            return [kind(1) for kind in KINDS]
+
+        with duckrow.Executor() as executor:
+            first, second = executor.submit(make, *KINDS), executor.submit(made)
+            third = executor.submit(lambda things: things, make(*KINDS))
+        for future in (first, second, third):
+            things = future.result()
+            assert [type(thing) for thing in things] == KINDS
+            assert all(thing.x == 1 for thing in things[:-1]) and things[-1] is Colour.RED
+            assert things[1]._Slots__hidden == 1 and not hasattr(things[1], "unset")
+            assert not hasattr(things[1], "__dict__") and not hasattr(things[8], "__dict__")
+            assert things[3].more == 1 and things[4].y == 1
+            assert things[7] == Data(1) and things[8] == SlotsData(1) and things[9] == FrozenData(1)
+        """,
+    )
+    run_script(slots, "assert duckrow.job(1).result()[1].x == 1")  # where nobody knows these classes
+
+
 def test_a_result_may_be_large(slots: Duckrow) -> None:
     run_script(
         slots,

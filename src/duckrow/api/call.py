@@ -187,11 +187,11 @@ def _dump(value: Any, file: IO[bytes]) -> None:
     try:
         pickle.dump(value, file, protocol=PROTOCOL)
     except Exception:  # it has lambdas or classes of the caller's script in it; or cannot be pickled at all
-        import cloudpickle
+        from duckrow.api.call_pickler import CallPickler
 
         file.seek(begin)
         file.truncate()
-        cloudpickle.dump(value, file, protocol=PROTOCOL)
+        CallPickler(file).dump(value)
 
 
 def _remove(path: str) -> None:

@@ -16,6 +16,7 @@ from typing import IO, Any, NamedTuple
 import cloudpickle
 
 from duckrow.api.call import CALL, NOT_STORED, PROTOCOL, RAISED, RESULT, RETURNED, name_of_type, private, read_head
+from duckrow.api.call_pickler import CallPickler
 from duckrow.api.copied_generators import warn_of_copied_generators
 from duckrow.api.views import JobView
 from duckrow.core.errors import DuckrowError, UsageError
@@ -101,7 +102,7 @@ def forget_call(folder: str) -> None:
 
 def _dump_call(call: Call, file: IO[bytes]) -> None:
     try:
-        cloudpickle.dump((call.function, tuple(call.args), dict(call.kwargs)), file, protocol=PROTOCOL)
+        CallPickler(file).dump((call.function, tuple(call.args), dict(call.kwargs)))
     except OSError as error:
         raise DuckrowError(f"The call of {call.name} cannot be written: {error.strerror}.") from None
     except Exception as error:  # whatever a foreign object does while it is pickled
