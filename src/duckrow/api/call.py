@@ -82,8 +82,8 @@ def _leave_value(path: str, value: Any, function: Callable[..., Any], code: Mapp
     except Exception as error:  # whatever a foreign object does while it is pickled; or the disk is full
         name = getattr(function, "__qualname__", repr(function))
         why = (
-            f"{name} returned an object of type {name_of_type(type(value))}, which cannot be stored: {error}. "
-            "Return plain data, or write it into a file and return its path."
+            f"{name} returned an object of type {name_of_type(type(value))}, which cannot be stored: "
+            f"{words_of(error)}. Return plain data, or write it into a file and return its path."
         )
         print(why, file=sys.stderr)
         _write(path, {"kind": NOT_STORED, "message": why})
@@ -119,6 +119,11 @@ def _traceback_of(error: BaseException) -> str:
     own = error.__traceback__
     frames = own.tb_next or own if own else None
     return "".join(traceback.format_exception(type(error), error, frames))
+
+
+def words_of(error: BaseException) -> str:
+    """What an error says within a sentence; one that says nothing has a name at least."""
+    return _message_of(error).rstrip(".") or name_of_type(type(error))
 
 
 def _message_of(error: BaseException) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from duckrow.api.attendance import Attendance, warn
-from duckrow.api.call import each
+from duckrow.api.call import each, words_of
 from duckrow.api.call_signature import check_call, check_kind
 from duckrow.api.client import Client
 from duckrow.api.control import Control
@@ -257,7 +257,9 @@ class Executor(concurrent.futures.Executor):
             self._held.clear()
             self._watcher = None
         for future in futures:
-            broken = concurrent.futures.BrokenExecutor(f"Job {future.job.id} goes on, but nobody watches it: {error}")
+            broken = concurrent.futures.BrokenExecutor(
+                f"Job {future.job.id} goes on, but nobody watches it: {words_of(error)}"
+            )
             broken.__cause__ = error
             future.fail(broken)
 

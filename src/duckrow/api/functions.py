@@ -15,7 +15,18 @@ from typing import IO, Any, NamedTuple
 
 import cloudpickle
 
-from duckrow.api.call import CALL, NOT_STORED, PROTOCOL, RAISED, RESULT, RETURNED, name_of_type, private, read_head
+from duckrow.api.call import (
+    CALL,
+    NOT_STORED,
+    PROTOCOL,
+    RAISED,
+    RESULT,
+    RETURNED,
+    name_of_type,
+    private,
+    read_head,
+    words_of,
+)
 from duckrow.api.call_pickler import CallPickler
 from duckrow.api.copied_generators import warn_of_copied_generators
 from duckrow.api.views import JobView
@@ -106,7 +117,9 @@ def _dump_call(call: Call, file: IO[bytes]) -> None:
     except OSError as error:
         raise DuckrowError(f"The call of {call.name} cannot be written: {error.strerror}.") from None
     except Exception as error:  # whatever a foreign object does while it is pickled
-        raise UsageError(f"{_unpicklable_part(call)} cannot be pickled: {error}. Nothing was submitted.") from error
+        raise UsageError(
+            f"{_unpicklable_part(call)} cannot be pickled: {words_of(error)}. Nothing was submitted."
+        ) from error
 
 
 def _unpicklable_part(call: Call) -> str:
@@ -139,8 +152,7 @@ def value_of(folder: str, who: str) -> Any:
         try:
             return _Reader(file).load()
         except (Exception, SystemExit) as error:  # a module that is not here, or whatever a foreign class does
-            why = str(error) or type(error).__name__
-            raise JobFailed(f"{who} has a result, but it cannot be read here: {why}.") from error
+            raise JobFailed(f"{who} has a result, but it cannot be read here: {words_of(error)}.") from error
 
 
 def code_of_call(folder: str) -> Mapping[str, str] | None:
@@ -188,7 +200,7 @@ def _unpickled(data: bytes) -> BaseException | None:
 
 
 def _substitute(head: Mapping[str, Any], who: str) -> RemoteError:
-    error = RemoteError(f"{who}: {head['type']}: {head['message']}")
+    error = RemoteError(": ".join(filter(None, [who, head["type"], head["message"]])))
     error.type_name, error.message, error.traceback_text = head["type"], head["message"], head["traceback"]
     return error
 
