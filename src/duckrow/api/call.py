@@ -6,6 +6,8 @@ import os
 import pickle
 import sys
 
+from duckrow.api.call_data import with_data
+
 TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -63,7 +65,7 @@ def _read_call(folder: str) -> tuple[dict[str, Any], tuple[Callable[..., Any], t
     with open(f"{folder}/{CALL}", "rb") as file:
         head = read_head(file)
         sys.path[:] = head["path"]  # first: what follows may name modules that only the caller knew how to find
-        call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] = pickle.load(file)
+        call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] = pickle.load(with_data(file, folder))
         return head, call
 
 

@@ -11,10 +11,11 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import cloudpickle
 
+from duckrow.api.attendance import warn
 from duckrow.api.call import (
     CALL,
     NOT_STORED,
@@ -27,6 +28,7 @@ from duckrow.api.call import (
     read_head,
     words_of,
 )
+from duckrow.api.call_data import CallWriter, forget_data
 from duckrow.api.call_pickler import CallPickler
 from duckrow.api.copied_generators import warn_of_copied_generators
 from duckrow.api.views import JobView
@@ -34,6 +36,7 @@ from duckrow.core.errors import DuckrowError, UsageError
 
 _MODULE = "duckrow.api.call"
 _RUNNER = f"-m {_MODULE}"
+_MUCH_DATA = 100_000_000  # bytes
 
 
 class JobFailed(DuckrowError):
@@ -91,10 +94,13 @@ def store_call(call: Call, folder: str) -> str:
     is_new = not os.path.isdir(folder)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     try:
+        forget_data(folder)
         with open(f"{folder}/{CALL}", "wb", opener=private) as file:
             head = {"path": [os.path.abspath(place) for place in sys.path], "code": call.code}
             pickle.dump(head, file, protocol=PROTOCOL)
-            _dump_call(call, file)
+            writer = CallWriter(file, folder)
+            _dump_call(call, writer)
+            _tell_of_data(call, writer.new_bytes)
     except BaseException:
         if is_new:  # else there are results of earlier tries in it
             forget_call(folder)
@@ -111,9 +117,18 @@ def forget_call(folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _dump_call(call: Call, file: IO[bytes]) -> None:
+def _tell_of_data(call: Call, size: int) -> None:
+    if size >= _MUCH_DATA:
+        warn(
+            f"A call of {call.name} takes {size / 1e6:.0f} MB of data along. Calls with the same data share one copy "
+            f"of it on disk, and each reads it. If it is in a file anyway, let {call.name} read that."
+        )
+
+
+def _dump_call(call: Call, writer: CallWriter) -> None:
     try:
-        CallPickler(file).dump((call.function, tuple(call.args), dict(call.kwargs)))
+        CallPickler(writer).dump((call.function, tuple(call.args), dict(call.kwargs)))
+        writer.finish(PROTOCOL)
     except OSError as error:
         raise DuckrowError(f"The call of {call.name} cannot be written: {error.strerror}.") from None
     except Exception as error:  # whatever a foreign object does while it is pickled
