@@ -323,8 +323,8 @@ def test_what_cannot_be_a_job_is_told_before_anything_is_started(task: Any, args
 @pytest.mark.parametrize(
     ("max_workers", "options", "told"),
     [
-        (0, {}, "max_workers=0: that must be a number of 1 or more."),
-        ("2", {}, "max_workers='2': that must be a number"),
+        (0, {}, "max_workers=0: max_workers must be greater than 0, and a whole number."),
+        ("2", {}, "max_workers='2': max_workers must be"),
         (None, {"hold": True}, "hold= is for one job, so an executor does not have it."),
         (None, {"gpu": 1}, "Did you mean gpus?"),
     ],

@@ -491,7 +491,7 @@ def test_a_map_that_takes_too_long_leaves_nothing_in_the_queue(slots: Duckrow) -
 
 @pytest.mark.parametrize("workers", [0, True, "2"])
 def test_an_executor_refuses_what_pythons_own_refuse_with_the_same_error(workers: Any) -> None:
-    with pytest.raises(ValueError, match="that must be a number of 1 or more"):
+    with pytest.raises(ValueError, match="max_workers must be greater than 0"):
         Executor(workers)
 
 

@@ -119,7 +119,7 @@ class Executor(concurrent.futures.Executor):
     def __init__(self, max_workers: int | None = None, *, engine: str = "local", **options: Unpack[Options]) -> None:
         is_number = isinstance(max_workers, int) and not isinstance(max_workers, bool)
         if max_workers is not None and (not is_number or max_workers < 1):
-            raise BadValue(f"max_workers={max_workers!r}: that must be a number of 1 or more.")
+            raise BadValue(f"max_workers={max_workers!r}: max_workers must be greater than 0, and a whole number.")
         _refuse(options)
         self._request = read_options({"on": None if engine == "local" else engine, **options})
         if self._request.cluster is not None and max_workers is not None:
@@ -231,7 +231,7 @@ class Executor(concurrent.futures.Executor):
             self._release(client)  # first: a callback may be slow
         finally:
             for view in views:
-                pending[view.id].follow(view)
+                pending.pop(view.id).follow(view)  # nobody keeps a result but its caller
             for job_id in gone:
                 pending[job_id].fail(JobFailed(f"Job {job_id} was removed before it had a result."))
         return asked_s
