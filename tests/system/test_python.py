@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from duckrow.api.executor import Executor
+from duckrow.core.inventory import WHOLE
 from tests.conftest import DEADLINE_S, Duckrow, until
 
 ROOT = Path(__file__).parent.parent.parent
@@ -513,6 +515,67 @@ def test_a_result_that_ends_whoever_reads_it_ends_nobody(slots: Duckrow) -> None
             assert told(ValueError, executor.map, print, [1], chunksize=-1).startswith("chunksize=-1")
         """,
     )
+
+
+NESTED = """
+    def deeper(levels):
+        if levels == 0:
+            return 0
+        with duckrow.Executor() as executor:
+            return 1 + executor.submit(deeper, levels - 1).result()
+
+    def by_handle(levels):
+        return 0 if levels == 0 else 1 + duckrow.submit(by_handle, levels - 1).result()
+"""
+
+
+def test_jobs_that_wait_for_jobs_of_their_own_do_not_stall_on_one_slot(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    run_script(
+        duckrow,
+        textwrap.dedent(NESTED)
+        + textwrap.dedent("""
+        assert duckrow.submit(deeper, 2).result() == 2
+        """),
+    )
+    assert duckrow.submit("--wait", "--", *duckrow.command("submit", "--wait", "--", "true")) == 4
+
+
+def test_a_job_that_waits_no_longer_takes_its_slot_back(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    run_script(
+        duckrow,
+        """
+        def outer():
+            duckrow.submit("while [ ! -e inner ]; do sleep 0.05; done").result()
+            while not os.path.exists("outer"):
+                time.sleep(0.01)
+
+        duckrow.submit(outer)
+        """,
+    )
+    duckrow.wait_for(2, "running")
+    assert held_by(duckrow, 1) == 0
+    (duckrow.work / "inner").touch()
+    until(lambda: held_by(duckrow, 1) == WHOLE, "the slot")
+    waiting = duckrow.submit("--", "true")
+    assert duckrow.state(waiting) == "queued"
+    (duckrow.work / "outer").touch()
+    duckrow.wait_for(waiting, "succeeded")
+
+
+def held_by(duckrow: Duckrow, job_id: int) -> int:
+    """Its share of its slot."""
+    ((holds,),) = duckrow.sql("SELECT holds FROM attempts WHERE job_id = ?", job_id)
+    ((_, share),) = json.loads(holds)
+    return int(share)
+
+
+def test_a_job_on_a_gpu_that_waits_for_its_own_is_told_what_to_do(duckrow: Duckrow) -> None:
+    duckrow.up("--devices", "0")
+    run_script(duckrow, textwrap.dedent(NESTED) + "duckrow.submit(by_handle, 1)")
+    told = "Job 1 keeps its GPU while it waits for jobs that have not started."
+    until(lambda: told in duckrow("logs", "1").stdout, "the sentence")
 
 
 def test_a_job_that_is_removed_leaves_nobody_waiting(slots: Duckrow) -> None:

@@ -15,6 +15,7 @@ from duckrow.api.client import Client
 from duckrow.api.control import Control
 from duckrow.api.functions import Call, JobFailed, name_of
 from duckrow.api.handles import Job, open_client
+from duckrow.api.lending import Lending
 from duckrow.api.options import read_options
 from duckrow.api.submission import submit_calls
 from duckrow.api.views import JobView, job_view
@@ -196,15 +197,24 @@ class Executor(concurrent.futures.Executor):
     def _watch(self) -> None:
         try:
             with open_client(self._home) as client:
-                attendance = Attendance(client, warn)
-                while True:
-                    asked_s = self._look(client)
-                    attendance.look(list(self._pending))
-                    if not self._has_more():
-                        return
-                    _until_changed(client, max(_LOOK_S, _SHARE * asked_s))
+                attendance, lending = Attendance(client, warn), Lending(client, warn)
+                try:
+                    while True:
+                        asked_s = self._look(client)
+                        attendance.look(list(self._pending))
+                        lending.look(*self._waiting_and_begun())
+                        if not self._has_more():
+                            return
+                        _until_changed(client, max(_LOOK_S, _SHARE * asked_s))
+                finally:
+                    lending.end()
         except Exception as error:  # whatever it is: nobody may wait for ever
             self._give_up(error)
+
+    def _waiting_and_begun(self) -> tuple[int, int]:
+        with self._lock:
+            begun = sum(future.running() for future in self._pending.values())
+            return len(self._pending) - begun, begun
 
     def _has_more(self) -> bool:
         with self._lock:
