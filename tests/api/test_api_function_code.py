@@ -135,6 +135,17 @@ def test_it_is_the_same_in_every_process() -> None:
     assert b"EPOCHS" in said.pop()
 
 
+def test_a_project_may_be_as_deep_as_it_likes() -> None:
+    def chain(end: str) -> str:
+        links = [f"def f{number}():\n    return f{number + 1}()\n" for number in range(3000)]
+        return "".join([*links, f"def f3000():\n    return {end}\n"])
+
+    first, second = code_in(chain("1"), "f0"), code_in(chain("2"), "f0")
+    assert what_changed(first, code_in(chain("1"), "f0")) == []
+    assert what_changed(first, second) == ["other functions"]
+    assert len(first) < 200, "each run keeps it"
+
+
 def test_of_a_module_only_what_the_function_uses_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # files of one second look alike to Python's cache

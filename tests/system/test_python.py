@@ -481,6 +481,8 @@ def test_a_map_that_takes_too_long_leaves_nothing_in_the_queue(slots: Duckrow) -
     run_script(
         slots,
         """
+        from concurrent.futures import TimeoutError  # until Python 3.11 not the built-in one
+
         executor = duckrow.Executor(after=duckrow.submit("true", hold=True))
         results = executor.map(print, range(3), timeout=0.1)
         assert told(TimeoutError, next, results) is not None

@@ -12,6 +12,7 @@ import enum
 import functools
 import hashlib
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import PurePath
@@ -25,6 +26,7 @@ Code = Mapping[str, str]  # what it consists of, by name, each as a short hash
 # Bytecode can be compared only with that of the same Python.
 _PYTHON = "(python)"
 _DEEPEST = 20
+_MOST_NAMES, _FAR_AWAY = 100, "other functions"
 _LONGEST = (
     100_000  # of a longer list only so much is looked at: who edits one by hand edits its beginning or its length
 )
@@ -34,6 +36,7 @@ _PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...))
 def code_of_function(function: Callable[..., Any]) -> Code:
     walk = _Walk(function)
     walk.visit(shown_name(function), function)
+    walk.go()
     return {_PYTHON: f"{sys.implementation.cache_tag}-O{sys.flags.optimize}", **walk.parts}
 
 
@@ -45,12 +48,17 @@ def what_changed(before: Code | None, now: Code) -> list[str]:
 
 
 class _Walk:
-    """Goes from a function to what it uses."""
+    """Goes from a function to what it uses, the nearest first: however deep a project is, that is no recursion."""
 
     def __init__(self, root: Any) -> None:
         self.parts: dict[str, str] = {}
         self._root = root
         self._seen: set[int] = set()
+        self._ahead: deque[tuple[str, Any, frozenset[str]]] = deque()
+
+    def go(self) -> None:
+        while self._ahead:
+            self._visit_object(*self._ahead.popleft())
 
     def visit(self, name: str, thing: Any, used: frozenset[str] = frozenset()) -> None:
         """`used`: names that stand in the code which uses this; of a module, only these count."""
@@ -58,7 +66,7 @@ class _Walk:
             self._note(name, text_of(thing))
         elif id(thing) not in self._seen:
             self._seen.add(id(thing))
-            self._visit_object(name, thing, used)
+            self._ahead.append((name, thing, used))
 
     def _visit_object(self, name: str, thing: Any, used: frozenset[str]) -> None:
         if isinstance(thing, functools.partial):
@@ -110,7 +118,9 @@ class _Walk:
                 self.visit(variable, function.__globals__[variable], used)
 
     def _note(self, name: str, text: str) -> None:
-        """Two of one name count together."""
+        """Two of one name count together, and so does what is far away in a large project: each run keeps the list."""
+        if name not in self.parts and len(self.parts) >= _MOST_NAMES:
+            name = _FAR_AWAY
         digest = hashlib.blake2b(digest_size=8)
         digest.update(f"{self.parts.get(name, '')} {text}".encode("utf-8", "surrogatepass"))
         self.parts[name] = digest.hexdigest()
@@ -135,7 +145,9 @@ def text_of(value: Any, depth: int = 0) -> str:
         return _code_text(value, None)
     if kind in _PLAIN:
         return repr(value)
-    return f"{kind.__qualname__} {value}" if _is_word(value) else f"<{kind.__module__}.{kind.__qualname__}>"
+    if _is_word(value):
+        return f"{kind.__qualname__} {value._name_ if isinstance(value, enum.Enum) else value}"
+    return f"<{kind.__module__}.{kind.__qualname__}>"
 
 
 def _is_word(value: Any) -> bool:
@@ -180,12 +192,14 @@ def _is_pythons_own(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
-def _is_own(module: str | None) -> bool:
+def _is_own(module: Any) -> bool:
     """Whether it is the user's own code, and no library's."""
-    top = (module or "").partition(".")[0]
+    if not isinstance(module, str):
+        return False
+    top = module.partition(".")[0]
     if top == "__main__":
         return True
     if not top or top in sys.stdlib_module_names or top == "duckrow":
         return False
-    path = getattr(sys.modules.get(module or ""), "__file__", None) or ""
+    path = getattr(sys.modules.get(module), "__file__", None) or ""
     return bool(path) and not {"site-packages", "dist-packages"} & set(PurePath(path).parts)
