@@ -132,6 +132,40 @@ def test_a_result_that_cannot_be_pickled_is_told_with_function_and_type(tmp_path
     assert sorted(os.listdir(tmp_path / "call")) == ["call.pkl", "result.pkl"]
 
 
+class Wordless:
+    """Whatever is done to it raises an error that has no text."""
+
+    def __reduce__(self) -> Any:
+        raise ValueError
+
+
+class WordlessWhenRead:
+    def __reduce__(self) -> Any:
+        return next, (iter(()),)
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+def raise_mute() -> None:
+    raise Mute(threading.Lock())
+
+
+def test_an_error_without_a_text_is_called_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"Argument 1 of fit .* cannot be pickled: ValueError\. Nothing"):
+        store_call(Call(print, (Wordless(),), {}, "fit"), f"{tmp_path}/1")
+    assert "which cannot be stored: ValueError. Return" in make_call(tmp_path / "2", Wordless).stderr
+    make_call(tmp_path / "3", WordlessWhenRead)
+    with pytest.raises(JobFailed, match=r"cannot be read here: StopIteration\."):
+        value_of(f"{tmp_path}/3", "Job 1")
+    make_call(tmp_path / "4", sys.exit)
+    assert str(exception_of(f"{tmp_path}/4", "Job 1")) == "Job 1: SystemExit"
+    make_call(tmp_path / "5", raise_mute)
+    assert str(exception_of(f"{tmp_path}/5", "Job 1")) == "Job 1: tests.api.test_api_functions.Mute"
+
+
 def test_a_module_that_is_missing_is_an_exception_of_the_call(tmp_path: Path) -> None:
     folder = tmp_path / "call"
     folder.mkdir()
@@ -232,7 +266,7 @@ def test_jobs_to_wait_for_are_ids_handles_or_texts() -> None:
     ("options", "told"),
     [
         ({"gpu": 1}, "There is no option gpu=. Did you mean gpus?"),
-        ({"epochs": 3}, "Arguments of a function by name go into kwargs={...}."),
+        ({"epochs": 3}, "There is no option epochs=. There are gpus, name, project"),
         ({"gpus": "1"}, "gpus='1': that must be a whole number."),
         ({"gpus": True}, "gpus=True: that must be a whole number."),
         ({"gpus": -1}, "A job cannot have -1 GPUs."),
@@ -289,8 +323,8 @@ def test_what_cannot_be_a_job_is_told_before_anything_is_started(task: Any, args
 @pytest.mark.parametrize(
     ("max_workers", "options", "told"),
     [
-        (0, {}, "max_workers=0: that must be a number of 1 or more."),
-        ("2", {}, "max_workers='2': that must be a number"),
+        (0, {}, "max_workers=0: max_workers must be greater than 0, and a whole number."),
+        ("2", {}, "max_workers='2': max_workers must be"),
         (None, {"hold": True}, "hold= is for one job, so an executor does not have it."),
         (None, {"gpu": 1}, "Did you mean gpus?"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,16 @@ def test_what_a_function_raises_is_raised_here() -> None:
     job = package.submit(where, 3, on="slurm", slurm=REQUEST)
     with pytest.raises(ValueError, match="three is too many"):
         job.result(timeout=DEADLINE_S)
+
+
+def test_an_edited_function_runs_again_on_the_cluster() -> None:
+    for factor, said in ((2, "1 new"), (2, "1 skipped after success"), (3, "1 again since factor was edited")):
+        runs = package.sweep(times(factor), {"x": [5]}, on="slurm", slurm=REQUEST).wait(DEADLINE_S)
+        assert (runs.summary, runs.jobs[0].result()) == (said, factor * 5)
+
+
+def times(factor: int) -> Callable[[int], int]:
+    return lambda x: factor * x
 
 
 def test_a_command_is_submitted_and_its_log_read(duckrow: SlurmDuckrow) -> None:

@@ -111,10 +111,11 @@ def test_the_step_further_from_gpu_task_scheduler_runs(duckrow: Duckrow) -> None
 # -- README.md ------------------------------------------------------------------------------------------------------
 
 
-def test_the_python_of_the_readme_runs(duckrow: Duckrow) -> None:
+@pytest.mark.parametrize("devices", [("--devices", "0,1"), ("--slots", "2")], ids=["with GPUs", "without"])
+def test_the_python_of_the_readme_runs(duckrow: Duckrow, devices: tuple[str, str]) -> None:
     (block,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
     (duckrow.work / "script.py").write_text(block)
-    duckrow.up("--devices", "0,1")
+    duckrow.up(*devices)
     told = shell(duckrow, "python script.py")
     assert told.returncode == 0, told.stderr
     assert told.stdout.startswith("0.1\n[{'id': ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from duckrow.api.executor import Executor
+from duckrow.core.inventory import WHOLE
 from tests.conftest import DEADLINE_S, Duckrow, until
 
 ROOT = Path(__file__).parent.parent.parent
@@ -177,7 +179,7 @@ def test_a_function_brings_back_what_it_returns_or_raises(slots: Duckrow) -> Non
         def fail():
             raise Unlucky("of all numbers", 13)
 
-        job = duckrow.submit(make, 3, kwargs={"times": 5}, project="thesis")
+        job = duckrow.submit(make, 3, times=5, project="thesis")
         Point.made = 1
         point = job.result()
         assert type(point) is Point and point.x == 30
@@ -205,6 +207,105 @@ def test_a_function_brings_back_what_it_returns_or_raises(slots: Duckrow) -> Non
         assert "left no result" in told(duckrow.JobFailed, duckrow.submit(os._exit, 0).result)
         """,
     )
+
+
+def test_objects_of_every_kind_of_class_of_a_script_come_back(slots: Duckrow) -> None:
+    run_script(
+        slots,
+        r"""
+        import abc, enum
+        from dataclasses import dataclass, field
+        from typing import Generic, NamedTuple, TypeVar
+
+        T = TypeVar("T")
+
+        class Plain:
+            def __init__(self, x):
+                self.x = x
+
+        class Slots:
+            __slots__ = ("x", "__hidden", "unset")
+
+            def __init__(self, x):
+                self.x, self.__hidden = x, x
+
+        class OneSlot:
+            __slots__ = "x"
+
+            def __init__(self, x):
+                self.x = x
+
+        class SlotsAndMore(Slots):
+            def __init__(self, x):
+                super().__init__(x)
+                self.more = x
+
+        class SlotsBelow(Slots):
+            __slots__ = ("y", "__weakref__")
+
+            def __init__(self, x):
+                super().__init__(x)
+                self.y = x
+
+        class Abstract(abc.ABC):
+            __slots__ = ("x",)
+
+        class Concrete(Abstract):
+            __slots__ = ()
+
+            def __init__(self, x):
+                self.x = x
+
+        class Boxed(Generic[T]):
+            __slots__ = ("x",)
+
+            def __init__(self, x):
+                self.x = x
+
+        @dataclass
+        class Data:
+            x: int
+            more: list = field(default_factory=list)
+
+        @dataclass(slots=True)
+        class SlotsData:
+            x: int
+            more: list = field(default_factory=list)
+
+        @dataclass(slots=True, frozen=True)
+        class FrozenData:
+            x: int
+
+        class Pair(NamedTuple):
+            x: int
+            y: int = 0
+
+        class Colour(enum.Enum):
+            RED = 1
+
+        KINDS = [Plain, Slots, OneSlot, SlotsAndMore, SlotsBelow, Concrete, Boxed]
+        KINDS += [Data, SlotsData, FrozenData, Pair, Colour]
+
+        def make(*kinds):
+            return [kind(1) for kind in kinds]
+
+        def made():
+            return [kind(1) for kind in KINDS]
+
+        with duckrow.Executor() as executor:
+            first, second = executor.submit(make, *KINDS), executor.submit(made)
+            third = executor.submit(lambda things: things, make(*KINDS))
+        for future in (first, second, third):
+            things = future.result()
+            assert [type(thing) for thing in things] == KINDS
+            assert all(thing.x == 1 for thing in things[:-1]) and things[-1] is Colour.RED
+            assert things[1]._Slots__hidden == 1 and not hasattr(things[1], "unset")
+            assert not hasattr(things[1], "__dict__") and not hasattr(things[8], "__dict__")
+            assert things[3].more == 1 and things[4].y == 1
+            assert things[7] == Data(1) and things[8] == SlotsData(1) and things[9] == FrozenData(1)
+        """,
+    )
+    run_script(slots, "assert duckrow.job(1).result()[1].x == 1")  # where nobody knows these classes
 
 
 def test_a_result_may_be_large(slots: Duckrow) -> None:
@@ -380,6 +481,8 @@ def test_a_map_that_takes_too_long_leaves_nothing_in_the_queue(slots: Duckrow) -
     run_script(
         slots,
         """
+        from concurrent.futures import TimeoutError  # until Python 3.11 not the built-in one
+
         executor = duckrow.Executor(after=duckrow.submit("true", hold=True))
         results = executor.map(print, range(3), timeout=0.1)
         assert told(TimeoutError, next, results) is not None
@@ -392,7 +495,7 @@ def test_a_map_that_takes_too_long_leaves_nothing_in_the_queue(slots: Duckrow) -
 
 @pytest.mark.parametrize("workers", [0, True, "2"])
 def test_an_executor_refuses_what_pythons_own_refuse_with_the_same_error(workers: Any) -> None:
-    with pytest.raises(ValueError, match="that must be a number of 1 or more"):
+    with pytest.raises(ValueError, match="max_workers must be greater than 0"):
         Executor(workers)
 
 
@@ -414,6 +517,67 @@ def test_a_result_that_ends_whoever_reads_it_ends_nobody(slots: Duckrow) -> None
             assert told(ValueError, executor.map, print, [1], chunksize=-1).startswith("chunksize=-1")
         """,
     )
+
+
+NESTED = """
+    def deeper(levels):
+        if levels == 0:
+            return 0
+        with duckrow.Executor() as executor:
+            return 1 + executor.submit(deeper, levels - 1).result()
+
+    def by_handle(levels):
+        return 0 if levels == 0 else 1 + duckrow.submit(by_handle, levels - 1).result()
+"""
+
+
+def test_jobs_that_wait_for_jobs_of_their_own_do_not_stall_on_one_slot(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    run_script(
+        duckrow,
+        textwrap.dedent(NESTED)
+        + textwrap.dedent("""
+        assert duckrow.submit(deeper, 2).result() == 2
+        """),
+    )
+    assert duckrow.submit("--wait", "--", *duckrow.command("submit", "--wait", "--", "true")) == 4
+
+
+def test_a_job_that_waits_no_longer_takes_its_slot_back(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    run_script(
+        duckrow,
+        """
+        def outer():
+            duckrow.submit("while [ ! -e inner ]; do sleep 0.05; done").result()
+            while not os.path.exists("outer"):
+                time.sleep(0.01)
+
+        duckrow.submit(outer)
+        """,
+    )
+    duckrow.wait_for(2, "running")
+    assert held_by(duckrow, 1) == 0
+    (duckrow.work / "inner").touch()
+    until(lambda: held_by(duckrow, 1) == WHOLE, "the slot")
+    waiting = duckrow.submit("--", "true")
+    assert duckrow.state(waiting) == "queued"
+    (duckrow.work / "outer").touch()
+    duckrow.wait_for(waiting, "succeeded")
+
+
+def held_by(duckrow: Duckrow, job_id: int) -> int:
+    """Its share of its slot."""
+    ((holds,),) = duckrow.sql("SELECT holds FROM attempts WHERE job_id = ?", job_id)
+    ((_, share),) = json.loads(holds)
+    return int(share)
+
+
+def test_a_job_on_a_gpu_that_waits_for_its_own_is_told_what_to_do(duckrow: Duckrow) -> None:
+    duckrow.up("--devices", "0")
+    run_script(duckrow, textwrap.dedent(NESTED) + "duckrow.submit(by_handle, 1)")
+    told = "Job 1 keeps its GPU while it waits for jobs that have not started."
+    until(lambda: told in duckrow("logs", "1").stdout, "the sentence")
 
 
 def test_a_job_that_is_removed_leaves_nobody_waiting(slots: Duckrow) -> None:

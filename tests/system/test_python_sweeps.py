@@ -71,11 +71,33 @@ print(json.dumps([sweep.summary, results, [row["seed"] for row in best]]))
 def test_a_function_is_swept_and_what_had_failed_runs_again_as_it_is_now(daemon: Duckrow) -> None:
     assert python(daemon, FUNCTION) == ["3 new", ["failed", [0.5, 2, 1], [0.25, 4, 1]], [2]]
     (daemon.work / "fixed").touch()
-    again = python(daemon, FUNCTION.replace("VERSION = 1", "VERSION = 2"))
+    again = python(daemon, FUNCTION)
     said = "1 again that had not succeeded, 2 skipped after success"
-    assert again == [said, [[0.5, 1, 2], [0.5, 2, 1], [0.25, 4, 1]], [2]]
+    assert again == [said, [[0.5, 1, 1], [0.5, 2, 1], [0.25, 4, 1]], [2]]
+    edited = python(daemon, FUNCTION.replace("VERSION = 1", "VERSION = 2"))
+    assert edited == ["3 again since VERSION was edited", [[0.5, 1, 2], [0.5, 2, 2], [0.25, 4, 2]], [2]]
+    edited = python(daemon, FUNCTION.replace("[lr, seed,", "[lr, seed * 10,"))
+    assert edited[:1] == ["3 again since train and VERSION were edited"]
+    assert edited[1] == [[0.5, 10, 1], [0.5, 20, 1], [0.25, 40, 1]]
     folder = daemon.work / "duckrow-runs" / "default" / "train" / "lr=0.5,seed=1"
     assert json.loads((folder / "params.json").read_text()) == {"lr": 0.5, "seed": 1}
+
+
+WAITING = """
+import duckrow, json
+
+def train(lr):
+    return lr
+
+print(json.dumps(duckrow.sweep(train, {"lr": [1, 2]}, hold=True).summary))
+"""
+
+
+def test_runs_that_wait_with_a_function_as_it_was_are_told(daemon: Duckrow) -> None:
+    assert python(daemon, WAITING) == "2 new"
+    assert python(daemon, WAITING) == "2 running or waiting already"
+    edited = python(daemon, WAITING.replace("return lr", "return -lr"))
+    assert edited == "2 running or waiting already (2 with the function as it was)"
 
 
 def test_a_swept_function_may_start_warm(daemon: Duckrow) -> None:

@@ -6,6 +6,8 @@ import os
 import pickle
 import sys
 
+from duckrow.api.call_data import with_data
+
 TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -26,12 +28,12 @@ def main(folder: str) -> int:
     _remove(path)  # of an earlier attempt
     print_lines_at_once()
     try:
-        function, args, kwargs = _read_call(folder)
+        head, (function, args, kwargs) = _read_call(folder)
         value = function(*args, **kwargs)
     except BaseException as error:  # an exit is no value either, and must not pass for one
         code = _leave_error(path, error)
     else:
-        code = _leave_value(path, value, function)
+        code = _leave_value(path, value, function, head.get("code"))
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     return code
@@ -59,24 +61,31 @@ def print_lines_at_once() -> None:
             stream.reconfigure(line_buffering=True)
 
 
-def _read_call(folder: str) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+def _read_call(folder: str) -> tuple[dict[str, Any], tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]:
     with open(f"{folder}/{CALL}", "rb") as file:
-        sys.path[:] = pickle.load(file)  # first: what follows may name modules that only the caller knew how to find
-        call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] = pickle.load(file)
-        return call
+        head = read_head(file)
+        sys.path[:] = head["path"]  # first: what follows may name modules that only the caller knew how to find
+        call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] = pickle.load(with_data(file, folder))
+        return head, call
+
+
+def read_head(file: IO[bytes]) -> dict[str, Any]:
+    """What stands before a call: `path`, that of the caller, and `code`, which function it is, where that matters."""
+    head = pickle.load(file)
+    return head if isinstance(head, dict) else {"path": head}  # a job that waits since an earlier version
 
 
 # -- what came of it ------------------------------------------------------------------------------------------------
 
 
-def _leave_value(path: str, value: Any, function: Callable[..., Any]) -> int:
+def _leave_value(path: str, value: Any, function: Callable[..., Any], code: Mapping[str, str] | None) -> int:
     try:
-        _write(path, {"kind": RETURNED}, value)
+        _write(path, {"kind": RETURNED, "code": code}, value)
     except Exception as error:  # whatever a foreign object does while it is pickled; or the disk is full
         name = getattr(function, "__qualname__", repr(function))
         why = (
-            f"{name} returned an object of type {name_of_type(type(value))}, which cannot be stored: {error}. "
-            "Return plain data, or write it into a file and return its path."
+            f"{name} returned an object of type {name_of_type(type(value))}, which cannot be stored: "
+            f"{words_of(error)}. Return plain data, or write it into a file and return its path."
         )
         print(why, file=sys.stderr)
         _write(path, {"kind": NOT_STORED, "message": why})
@@ -112,6 +121,11 @@ def _traceback_of(error: BaseException) -> str:
     own = error.__traceback__
     frames = own.tb_next or own if own else None
     return "".join(traceback.format_exception(type(error), error, frames))
+
+
+def words_of(error: BaseException) -> str:
+    """What an error says within a sentence; one that says nothing has a name at least."""
+    return _message_of(error).rstrip(".") or name_of_type(type(error))
 
 
 def _message_of(error: BaseException) -> str:
@@ -180,11 +194,11 @@ def _dump(value: Any, file: IO[bytes]) -> None:
     try:
         pickle.dump(value, file, protocol=PROTOCOL)
     except Exception:  # it has lambdas or classes of the caller's script in it; or cannot be pickled at all
-        import cloudpickle
+        from duckrow.api.call_pickler import CallPickler
 
         file.seek(begin)
         file.truncate()
-        cloudpickle.dump(value, file, protocol=PROTOCOL)
+        CallPickler(file).dump(value)
 
 
 def _remove(path: str) -> None:

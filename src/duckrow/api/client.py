@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from duckrow.api.attendance import Attendance, warn
 from duckrow.api.daemon import ensure_daemon, running_daemon
 from duckrow.api.environment import inherited_environment
+from duckrow.api.lending import Lending
 from duckrow.api.out_of_use import drained, set_aside
 from duckrow.api.views import JobView, device_names, gpu_seconds, job_view, text
 from duckrow.core.dependency import Dependency, in_words, is_met
@@ -340,16 +341,21 @@ class Client:
     ) -> list[JobView]:
         """Until these jobs are done. `tell`: called when nobody sees to them any more, and when somebody does again."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        attendance = Attendance(self, tell)
-        for _ in self._changes(deadline):
-            self.refresh(_ASK_SLURM_S)
-            views = self.views(ids)
-            if all(view.state == State.DONE for view in views):
-                return views
-            if deadline is not None and time.monotonic() >= deadline:
-                raise WaitedTooLong(f"Not all of them were done within {timeout_s:g} s.")
-            attendance.look(ids)
-        raise AssertionError("changes never end")
+        attendance, lending = Attendance(self, tell), Lending(self, tell)
+        try:
+            for _ in self._changes(deadline):
+                self.refresh(_ASK_SLURM_S)
+                views = self.views(ids)
+                if all(view.state == State.DONE for view in views):
+                    return views
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise WaitedTooLong(f"Not all of them were done within {timeout_s:g} s.")
+                attendance.look(ids)
+                waiting = sum(view.state == State.QUEUED for view in views)
+                lending.look(waiting, begun=sum(view.state not in (State.QUEUED, State.DONE) for view in views))
+            raise AssertionError("changes never end")
+        finally:
+            lending.end()
 
     def _changes(self, deadline: float | None) -> Iterator[None]:
         """Now, whenever the database has changed, at least once a second, and when the time is up."""

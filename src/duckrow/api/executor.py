@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from duckrow.api.attendance import Attendance, warn
-from duckrow.api.call import each
+from duckrow.api.call import each, words_of
+from duckrow.api.call_signature import check_call, check_kind
 from duckrow.api.client import Client
 from duckrow.api.control import Control
 from duckrow.api.functions import Call, JobFailed, name_of
 from duckrow.api.handles import Job, open_client
+from duckrow.api.lending import Lending
 from duckrow.api.options import read_options
 from duckrow.api.submission import submit_calls
 from duckrow.api.views import JobView, job_view
@@ -34,6 +36,15 @@ _ASK_SLURM_S = 3.0  # how often SLURM is asked, where jobs are on a cluster
 _AT_LEAST_S = 1.0  # how often it looks in any case
 _SHARE = 5  # with so many jobs that a look takes long, it rests so many times as long
 _ONE_QUERY = 5000  # ids
+
+# Options of Python's own executors, whose workers make many calls, and what to do here.
+_OF_POOLS = {
+    "initializer": "Do it at the beginning of the function.",
+    "initargs": "Give them to the function.",
+    "mp_context": "The process is always a new one.",
+    "max_tasks_per_child": "It is as if it were 1.",
+    "thread_name_prefix": "name= names the jobs.",
+}
 
 
 class JobFuture(concurrent.futures.Future[T]):
@@ -109,10 +120,8 @@ class Executor(concurrent.futures.Executor):
     def __init__(self, max_workers: int | None = None, *, engine: str = "local", **options: Unpack[Options]) -> None:
         is_number = isinstance(max_workers, int) and not isinstance(max_workers, bool)
         if max_workers is not None and (not is_number or max_workers < 1):
-            raise BadValue(f"max_workers={max_workers!r}: that must be a number of 1 or more.")
-        for key in ("hold", "outfile"):
-            if dict(options).get(key):
-                raise UsageError(f"{key}= is for one job, so an executor does not have it.")
+            raise BadValue(f"max_workers={max_workers!r}: max_workers must be greater than 0, and a whole number.")
+        _refuse(options)
         self._request = read_options({"on": None if engine == "local" else engine, **options})
         if self._request.cluster is not None and max_workers is not None:
             raise UsageError('max_workers is for this machine. Of a cluster ask slurm={"max_jobs": 2, ...}.')
@@ -125,6 +134,7 @@ class Executor(concurrent.futures.Executor):
         self._is_shut = False
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> JobFuture[T]:
+        check_call(fn, args, kwargs)
         return self._add([self._call(fn, args, kwargs)])[0]
 
     def map(
@@ -135,6 +145,9 @@ class Executor(concurrent.futures.Executor):
             raise BadValue(f"chunksize={chunksize!r}: that must be a number of 1 or more.")
         until = None if timeout is None else time.monotonic() + timeout
         calls = list(zip(*iterables, strict=False))
+        check_kind(fn)
+        for args in calls:
+            check_call(fn, args, {})
         if chunksize == 1:
             return _in_order(self._add([self._call(fn, args) for args in calls]), until)
         chunks = [calls[at : at + chunksize] for at in range(0, len(calls), chunksize)]
@@ -184,15 +197,24 @@ class Executor(concurrent.futures.Executor):
     def _watch(self) -> None:
         try:
             with open_client(self._home) as client:
-                attendance = Attendance(client, warn)
-                while True:
-                    asked_s = self._look(client)
-                    attendance.look(list(self._pending))
-                    if not self._has_more():
-                        return
-                    _until_changed(client, max(_LOOK_S, _SHARE * asked_s))
+                attendance, lending = Attendance(client, warn), Lending(client, warn)
+                try:
+                    while True:
+                        asked_s = self._look(client)
+                        attendance.look(list(self._pending))
+                        lending.look(*self._waiting_and_begun())
+                        if not self._has_more():
+                            return
+                        _until_changed(client, max(_LOOK_S, _SHARE * asked_s))
+                finally:
+                    lending.end()
         except Exception as error:  # whatever it is: nobody may wait for ever
             self._give_up(error)
+
+    def _waiting_and_begun(self) -> tuple[int, int]:
+        with self._lock:
+            begun = sum(future.running() for future in self._pending.values())
+            return len(self._pending) - begun, begun
 
     def _has_more(self) -> bool:
         with self._lock:
@@ -219,7 +241,7 @@ class Executor(concurrent.futures.Executor):
             self._release(client)  # first: a callback may be slow
         finally:
             for view in views:
-                pending[view.id].follow(view)
+                pending.pop(view.id).follow(view)  # nobody keeps a result but its caller
             for job_id in gone:
                 pending[job_id].fail(JobFailed(f"Job {job_id} was removed before it had a result."))
         return asked_s
@@ -245,9 +267,21 @@ class Executor(concurrent.futures.Executor):
             self._held.clear()
             self._watcher = None
         for future in futures:
-            broken = concurrent.futures.BrokenExecutor(f"Job {future.job.id} goes on, but nobody watches it: {error}")
+            broken = concurrent.futures.BrokenExecutor(
+                f"Job {future.job.id} goes on, but nobody watches it: {words_of(error)}"
+            )
             broken.__cause__ = error
             future.fail(broken)
+
+
+def _refuse(options: Mapping[str, Any]) -> None:
+    """What an executor does not have, though others of this interface do, or jobs."""
+    for key in ("hold", "outfile"):
+        if options.get(key):
+            raise UsageError(f"{key}= is for one job, so an executor does not have it.")
+    for key, instead in _OF_POOLS.items():
+        if key in options:
+            raise UsageError(f"There is no {key}=: each call is a job in a process of its own. {instead}")
 
 
 def _begun(client: Client, ids: Iterable[int]) -> list[JobView]:

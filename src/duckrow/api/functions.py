@@ -11,17 +11,32 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import cloudpickle
 
-from duckrow.api.call import CALL, NOT_STORED, PROTOCOL, RAISED, RESULT, RETURNED, name_of_type, private
+from duckrow.api.attendance import warn
+from duckrow.api.call import (
+    CALL,
+    NOT_STORED,
+    PROTOCOL,
+    RAISED,
+    RESULT,
+    RETURNED,
+    name_of_type,
+    private,
+    read_head,
+    words_of,
+)
+from duckrow.api.call_data import CallWriter, forget_data
+from duckrow.api.call_pickler import CallPickler
 from duckrow.api.copied_generators import warn_of_copied_generators
 from duckrow.api.views import JobView
 from duckrow.core.errors import DuckrowError, UsageError
 
 _MODULE = "duckrow.api.call"
 _RUNNER = f"-m {_MODULE}"
+_MUCH_DATA = 100_000_000  # bytes
 
 
 class JobFailed(DuckrowError):
@@ -50,6 +65,7 @@ class Call(NamedTuple):
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     name: str  # what the job is called
+    code: Mapping[str, str] | None = None  # which function it is, for sweeps, which skip what has succeeded
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -78,9 +94,13 @@ def store_call(call: Call, folder: str) -> str:
     is_new = not os.path.isdir(folder)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     try:
+        forget_data(folder)
         with open(f"{folder}/{CALL}", "wb", opener=private) as file:
-            pickle.dump([os.path.abspath(place) for place in sys.path], file, protocol=PROTOCOL)
-            _dump_call(call, file)
+            head = {"path": [os.path.abspath(place) for place in sys.path], "code": call.code}
+            pickle.dump(head, file, protocol=PROTOCOL)
+            writer = CallWriter(file, folder)
+            _dump_call(call, writer)
+            _tell_of_data(call, writer.new_bytes)
     except BaseException:
         if is_new:  # else there are results of earlier tries in it
             forget_call(folder)
@@ -97,13 +117,24 @@ def forget_call(folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _dump_call(call: Call, file: IO[bytes]) -> None:
+def _tell_of_data(call: Call, size: int) -> None:
+    if size >= _MUCH_DATA:
+        warn(
+            f"A call of {call.name} takes {size / 1e6:.0f} MB of data along. Calls with the same data share one copy "
+            f"of it on disk, and each reads it. If it is in a file anyway, let {call.name} read that."
+        )
+
+
+def _dump_call(call: Call, writer: CallWriter) -> None:
     try:
-        cloudpickle.dump((call.function, tuple(call.args), dict(call.kwargs)), file, protocol=PROTOCOL)
+        CallPickler(writer).dump((call.function, tuple(call.args), dict(call.kwargs)))
+        writer.finish(PROTOCOL)
     except OSError as error:
         raise DuckrowError(f"The call of {call.name} cannot be written: {error.strerror}.") from None
     except Exception as error:  # whatever a foreign object does while it is pickled
-        raise UsageError(f"{_unpicklable_part(call)} cannot be pickled: {error}. Nothing was submitted.") from error
+        raise UsageError(
+            f"{_unpicklable_part(call)} cannot be pickled: {words_of(error)}. Nothing was submitted."
+        ) from error
 
 
 def _unpicklable_part(call: Call) -> str:
@@ -136,8 +167,25 @@ def value_of(folder: str, who: str) -> Any:
         try:
             return _Reader(file).load()
         except (Exception, SystemExit) as error:  # a module that is not here, or whatever a foreign class does
-            why = str(error) or type(error).__name__
-            raise JobFailed(f"{who} has a result, but it cannot be read here: {why}.") from error
+            raise JobFailed(f"{who} has a result, but it cannot be read here: {words_of(error)}.") from error
+
+
+def code_of_call(folder: str) -> Mapping[str, str] | None:
+    """Which function the call that lies there makes; None if nobody knows."""
+    return _read_quietly(f"{folder}/{CALL}").get("code")
+
+
+def code_of_result(folder: str) -> Mapping[str, str] | None:
+    """Which function has returned the result that lies there; None if nobody knows."""
+    return _read_quietly(f"{folder}/{RESULT}").get("code")
+
+
+def _read_quietly(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            return read_head(file)
+    except (OSError, EOFError, pickle.UnpicklingError):  # removed, or half of it
+        return {}
 
 
 def exception_of(folder: str, who: str) -> BaseException | None:
@@ -167,7 +215,7 @@ def _unpickled(data: bytes) -> BaseException | None:
 
 
 def _substitute(head: Mapping[str, Any], who: str) -> RemoteError:
-    error = RemoteError(f"{who}: {head['type']}: {head['message']}")
+    error = RemoteError(": ".join(filter(None, [who, head["type"], head["message"]])))
     error.type_name, error.message, error.traceback_text = head["type"], head["message"], head["traceback"]
     return error
 

@@ -165,7 +165,7 @@ def _check(key: str, value: Any) -> None:
 
         near = difflib.get_close_matches(key, Options.__annotations__, n=1)
         hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(Options.__annotations__)}."
-        raise UsageError(f"There is no option {key}=. {hint} Arguments of a function by name go into kwargs={{...}}.")
+        raise UsageError(f"There is no option {key}=. {hint}")
     kind, words = _PLAIN.get(key, (object, ""))
     is_right = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
     if not is_right:

@@ -53,9 +53,10 @@ def _size_below(folder: str) -> tuple[int, bool]:
 
 
 def _size(path: str) -> int:
-    """What it takes on the disk: a log may have holes."""
+    """What it takes on the disk: a log may have holes, and the data of calls several names."""
     try:
-        return os.lstat(path).st_blocks * 512
+        found = os.lstat(path)
+        return found.st_blocks * 512 // found.st_nlink
     except OSError:
         return 0
 

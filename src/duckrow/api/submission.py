@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from duckrow.api.call_signature import check_call, names_of, shown_name
 from duckrow.api.functions import Call, forget_call, name_of, pattern_of, store_call, warm_modules
 from duckrow.api.handles import Job, open_client
 from duckrow.api.options import Options, Request, read_options, with_recipe
@@ -24,25 +25,28 @@ T = TypeVar("T")
 @overload
 def submit(task: str | Sequence[object], /, **options: Unpack[Options]) -> Job[int]: ...
 @overload
-def submit(
-    task: Callable[..., T], /, *args: Any, kwargs: Mapping[str, Any] | None = None, **options: Unpack[Options]
-) -> Job[T]: ...
-def submit(task: Any, /, *args: Any, kwargs: Mapping[str, Any] | None = None, **options: Any) -> Job[Any]:
+def submit(task: Callable[..., T], /, *args: Any, kwargs: Mapping[str, Any] | None = None, **named: Any) -> Job[T]: ...
+def submit(task: Any, /, *args: Any, kwargs: Mapping[str, Any] | None = None, **named: Any) -> Job[Any]:
     """Add a job to the queue: a command, its words, or a Python function with its arguments.
 
         submit("python train.py | tee out.txt", gpus=1)
         submit(["python", "train.py", "--name", "a b"], timeout="2h")
-        submit(train, 0.1, kwargs={"epochs": 10}, gpus=1, retries=2)
+        submit(train, 0.1, epochs=10, gpus=1, retries=2)          # train(0.1, epochs=10)
 
+    A name that is an option is the job's, any other is an argument of the function. One that could be both is refused:
+    the function's own stand in `kwargs={...}` then.
     It is on disk when this returns. The daemon runs it when a device is free, and is started if none runs.
     Options, as of `duckrow submit`: gpus, name, project, retries, requeue_lost, backoff, timeout, signal, grace, env,
     cwd, shell, priority, after, if_broken, begin, hold, outfile, max_log, preload, gpu_mem, total_gpu_mem, cpus, mem,
     mem_limit, on, slurm.
     For a cluster: on="slurm", slurm={"partition": "dev", "time": "2h"}.
     """
-    request = read_options(options)
     if callable(task):
-        return submit_calls(request, [Call(task, args, kwargs or {}, request.name or name_of(task))])[0]
+        options, arguments = _told_apart(task, args, kwargs, named)
+        check_call(task, args, arguments, Options.__annotations__)
+        request = read_options(options)
+        return submit_calls(request, [Call(task, args, arguments, request.name or name_of(task))])[0]
+    request = read_options(named)
     if args or kwargs:
         raise UsageError("Arguments are for functions. Write a command with its words as one list.")
     command = task if isinstance(task, str) else _joined(task)
@@ -50,6 +54,24 @@ def submit(task: Any, /, *args: Any, kwargs: Mapping[str, Any] | None = None, **
     with open_client() as client:
         ids = _submit(client, [spec], request)
         return Job(ids[0], spec.name, client.folder.root)
+
+
+def _told_apart(
+    task: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None, named: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(options of the job, arguments of the function by name)."""
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise UsageError(f"kwargs={kwargs!r}: that must be a dict, of arguments of {shown_name(task)} by name.")
+    options = {name: value for name, value in named.items() if name in Options.__annotations__}
+    arguments = {name: value for name, value in named.items() if name not in options}
+    for name in names_of(task, args).intersection(options) if kwargs is None else ():
+        raise UsageError(
+            f"{name}= is an option of the job, and {shown_name(task)}() has a parameter '{name}' too. Write the "
+            f"function's in kwargs: kwargs={{'{name}': ...}}. With kwargs={{}}, {name}= is the job's alone."
+        )
+    for name in arguments.keys() & (kwargs or {}).keys():
+        raise UsageError(f"'{name}' is given twice, by itself and in kwargs.")
+    return options, {**arguments, **(kwargs or {})}
 
 
 def _joined(task: Any) -> str:

@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.call_signature import check_call
+from duckrow.api.edited_functions import find_edited
+from duckrow.api.function_code import Code, code_of_function
 from duckrow.api.functions import Call, name_of, pattern_of, store_call, warm_modules
 from duckrow.api.handles import Job, open_client
 from duckrow.api.options import Options, Request, read_options, with_recipe
@@ -73,18 +76,23 @@ def sweep(
     points = expand([read_grid(grid) for grid in grids], mode, n_samples, seed)
     request = read_options(options)
     pattern = task if isinstance(task, str) else _pattern_of(task)
-    if isinstance(task, str):
-        for point in points:
-            render(task, point)  # a mistake in it is told before anything is made
+    for point in points:  # a mistake is told before anything is made
+        if isinstance(task, str):
+            render(task, point)
+        else:
+            check_call(task, (), point)
     with open_client() as client:
         sweeps = Sweeps(client)
         place = os.path.abspath(root or DEFAULT_ROOT)
         opened = sweeps.open(pattern, request.project, request.name, place, name_of(task) if callable(task) else "")
         todo = _todo(sweeps, opened, points, request)
+        code = None if isinstance(task, str) else code_of_function(task)
+        if code is not None:
+            find_edited(todo, sweeps.store.points(opened.id), code)
         cwd = request.spec(command="true").cwd
-        specs = sweeps.prepare(opened, todo, lambda p, f: _spec_of(task, p, f, request), cwd, snapshot)
+        specs = sweeps.prepare(opened, todo, lambda p, f: _spec_of(task, p, f, request, code), cwd, snapshot)
         if callable(task):
-            _renew_calls(sweeps, opened, todo, task)
+            _renew_calls(sweeps, opened, todo, task, code)
         _submit(sweeps, opened, specs, todo, request)
         return _handle_of(sweeps, opened, todo, client.folder.root, points)
 
@@ -114,19 +122,19 @@ def _pattern_of(task: Any) -> str:
     return pattern_of(task)
 
 
-def _spec_of(task: str | Callable[..., Any], point: Point, folder: str, request: Request) -> JobSpec:
+def _spec_of(task: str | Callable[..., Any], point: Point, folder: str, request: Request, code: Code | None) -> JobSpec:
     if isinstance(task, str):
         return with_recipe(request.spec(command=render(task, point)), task)
-    spec = request.spec(command=store_call(Call(task, (), point, name_of(task)), folder))
+    spec = request.spec(command=store_call(Call(task, (), point, name_of(task), code), folder))
     spec.preload = warm_modules(spec.preload)
     return with_recipe(spec, pattern_of(task))
 
 
-def _renew_calls(sweeps: Sweeps, opened: SweepRow, todo: Todo, task: Callable[..., Any]) -> None:
-    """What runs again calls the function as it is now, not as it was when the run had failed."""
+def _renew_calls(sweeps: Sweeps, opened: SweepRow, todo: Todo, task: Callable[..., Any], code: Code | None) -> None:
+    """What runs again calls the function as it is now, not as it was when the run had ended."""
     for row in sweeps.store.points(opened.id):
         if row["job_id"] in (*todo.again, *todo.stranded):
-            store_call(Call(task, (), todo.points[row["job_id"]], name_of(task)), row["folder"])
+            store_call(Call(task, (), todo.points[row["job_id"]], name_of(task), code), row["folder"])
 
 
 def _handle_of(sweeps: Sweeps, opened: SweepRow, todo: Todo, home: str, points: Sequence[Point]) -> Sweep:

@@ -26,6 +26,7 @@ from duckrow.store.sweeps import SweepRow, SweepStore
 __all__ = ["DEFAULT_ROOT", "SweepRow", "Sweeps", "Todo", "parameters_of"]
 
 DEFAULT_ROOT = "duckrow-runs"
+_NAMES_TOLD = 3
 
 
 @dataclass(slots=True)
@@ -37,6 +38,8 @@ class Todo:
     stranded: list[int] = field(default_factory=list)  # jobs that wait for a host that is dead
     busy: list[int] = field(default_factory=list)  # jobs that run, or wait for a host that lives
     succeeded: int = 0
+    edited: dict[int, list[str]] = field(default_factory=dict)  # those of `again` that had, and what was edited since
+    outdated: list[int] = field(default_factory=list)  # those of `busy` that call a function as it was before
     points: dict[int, Point] = field(default_factory=dict)  # of each job that there is
 
     @property
@@ -45,11 +48,20 @@ class Todo:
 
     def in_words(self) -> str:
         parts = [f"{len(self.missing)} new"] if self.missing else []
-        parts += [f"{len(self.again)} again that had not succeeded"] if self.again else []
+        failed = len(self.again) - len(self.edited)
+        parts += [f"{failed} again that had not succeeded"] if failed else []
+        parts += [f"{len(self.edited)} again since {self._what_was_edited()}"] if self.edited else []
         parts += [f"{len(self.stranded)} that had not been started"] if self.stranded else []
-        parts += [f"{len(self.busy)} running or waiting already"] if self.busy else []
+        before = f" ({len(self.outdated)} with the function as it was)" if self.outdated else ""
+        parts += [f"{len(self.busy)} running or waiting already{before}"] if self.busy else []
         parts += [f"{self.succeeded} skipped after success"] if self.succeeded else []
         return ", ".join(parts) or "nothing"
+
+    def _what_was_edited(self) -> str:
+        names = list(dict.fromkeys(name for some in self.edited.values() for name in some))
+        shown = names if len(names) <= _NAMES_TOLD else [*names[: _NAMES_TOLD - 1], "others"]
+        words = " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+        return f"{words} {'was' if len(shown) == 1 else 'were'} edited"
 
 
 class Sweeps:

@@ -29,6 +29,10 @@ class BadValue(UsageError, ValueError):
     """The same for whoever catches what Python's own interfaces raise."""
 
 
+class WrongCall(UsageError, TypeError):
+    """A function cannot be called as asked; Python itself would raise a TypeError."""
+
+
 class NotFoundError(UsageError):
     """What was named is not there: a job, an attempt, a sweep."""
 

@@ -51,9 +51,10 @@ class Lines:
         return grown
 
     def _may_be_followed(self, attempt: LiveAttempt, mono: float) -> bool:
-        """The last of its line, a child of ours, which nobody wants to end, and not slow."""
+        """The last of its line, a child of ours, which nobody wants to end, not slow, and waiting for nobody."""
         return (
             attempt.id not in self._followed
+            and all(share for _, share in attempt.holds)
             and attempt.keeper == self._loop.engine.keeper
             and attempt.stop_began_mono is None
             and (attempt.follows is not None or mono - attempt.started.mono < SLOW_S)

@@ -293,7 +293,7 @@ class Loop:
             self.seats.sort(key=lambda seat: seat.holds != attempt.holds)
 
     def rehold(self, attempt: LiveAttempt, holds: tuple[tuple[str, int], ...]) -> None:
-        """The attempt holds less than before."""
+        """The attempt holds another share than before, of the same devices."""
         self.unbook(attempt)
         attempt.holds = holds
         self.book(attempt)

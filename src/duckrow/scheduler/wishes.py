@@ -1,4 +1,4 @@
-"""Fulfilling what people want of jobs: kill, rerun."""
+"""Fulfilling what people want of jobs: kill, rerun; and what a job that waits for others wants itself."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from duckrow.core.clock import Now
+from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.job import LiveAttempt
 from duckrow.core.lifecycle import LIVE, Outcome, State
 from duckrow.store.hosts import DAEMON
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 KILL, KILL_NOW, RERUN = "kill", "kill-now", "rerun"
 SUSPEND, CONTINUE = "suspend", "continue"
+LEND, TAKE_BACK = "lend", "take-back"  # its CPU slot
 SIGNAL = "signal:"  # and its number
 _FOR_EVERYBODY = (
     *(signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL),
@@ -36,9 +38,18 @@ def fulfil_wishes(loop: Loop, now: Now) -> None:
             loop.look_again()
         elif wish in (SUSPEND, CONTINUE) and attempt is not None:
             loop.engine.signal_all(attempt, signal.SIGSTOP if wish == SUSPEND else signal.SIGCONT)
+        elif wish in (LEND, TAKE_BACK) and attempt is not None:
+            _hold_slot(loop, attempt, 0 if wish == LEND else WHOLE)
         elif wish.startswith(SIGNAL) and attempt is not None:
             _signal(loop, attempt, int(wish.removeprefix(SIGNAL)))
         loop.store.forget_wish(wish_id)
+
+
+def _hold_slot(loop: Loop, attempt: LiveAttempt, share: int) -> None:
+    """One that takes its slot back need not wait for it: for a while two may run where one should."""
+    device, held = attempt.holds[0]
+    if device.startswith(CPU) and held != share:
+        loop.rehold(attempt, ((device, share),))
 
 
 def _signal(loop: Loop, attempt: LiveAttempt, number: int) -> None:

@@ -1,0 +1,67 @@
+"""A job that waits for other jobs lends them its CPU slot: where jobs that wait hold all slots, none would start.
+
+A GPU is not lent, since the job may have memory on it. There a sentence says what to change.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from duckrow.core.inventory import CPU
+from duckrow.core.lifecycle import State
+from duckrow.store.hosts import DAEMON
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+    from duckrow.api.views import JobView
+
+_LOOK_S = 0.5  # a queue that goes on by itself needs no help
+
+
+class Lending:
+    """Of the job in which this process runs, if it is in one, while it waits."""
+
+    def __init__(self, client: Client, tell: Callable[[str], None]) -> None:
+        self._client = client
+        self._tell = tell
+        self._own = _own_job(client)
+        self._looked_at = time.monotonic()
+        self._is_lent = self._is_told = False
+
+    def look(self, waiting: int, begun: int) -> None:
+        """`waiting`: how many of the jobs that it waits for are in the queue; `begun`: how many of them run."""
+        if self._own is None or time.monotonic() - self._looked_at < _LOOK_S:
+            return
+        self._looked_at = time.monotonic()
+        if begun or not waiting or self._is_told:
+            return
+        if any(not device.startswith(CPU) for device in self._own.devices):
+            self._is_told = True
+            self._tell(
+                f"Job {self._own.id} keeps its GPU while it waits for jobs that have not started. If all GPUs are kept "
+                "like this, it waits for ever. Let a job that only waits for others have no GPU: gpus=0, or --cpu."
+            )
+        else:
+            self._is_lent = True  # said again each time: another thread may have taken it back meanwhile
+            self._client.wish([self._own.id], "lend")
+
+    def end(self) -> None:
+        """It waits no longer."""
+        if self._is_lent and self._own is not None:
+            self._is_lent = False
+            self._client.wish([self._own.id], "take-back")
+
+
+def _own_job(client: Client) -> JobView | None:
+    """Of the daemon here; not of another duckrow, whose job has the same number."""
+    number = os.environ.get("DUCKROW_JOB_ID", "")
+    if not number.isdigit():
+        return None
+    found = client.views([int(number)])
+    if not found or found[0].state == State.DONE or dict(client.jobs.owners([found[0].id])).get(found[0].id) != DAEMON:
+        return None
+    folder = found[0].folder or client.folder.run_folder(found[0].project, found[0].name, found[0].id)
+    return found[0] if folder == os.environ.get("DUCKROW_RUN_DIR") else None
