@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import getpass
-import os
 import platform
-import subprocess
-import sys
 
-import pytest
-
-from tests.conftest import DEADLINE_S, Duckrow, until
+from tests.conftest import Duckrow
 
 # By these MPI, JAX and Lightning tell that they are in an allocation, and then ask SLURM for its nodes.
 OF_AN_ALLOCATION = {
@@ -157,4 +152,4 @@ def test_advice_on_the_size_of_a_gpu_is_where_sizes_are_said(duckrow: Duckrow) -
     refused = duckrow("submit", "--gpu-mem", "500G", "--", "true", ok=False)
     assert "Say it: duckrow up --devices 0:24G,1:24G." in refused.stderr
     again = duckrow("run", "--devices", "0,1", "--gpu-mem", "500G", stdin="true\n", ok=False)
-    assert "Say it: duckrow run --devices 0:24G,1:24G." in again.stderr
+    assert "Say it: --devices 0:24G,1:24G." in again.stderr
