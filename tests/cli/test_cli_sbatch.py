@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from duckrow.cli.main import run_cli
+from duckrow.cli.sbatch_script import UNDERSTOOD
 from duckrow.core.dependency import ANY, OK, Dependency
 from tests.cli.test_cli_submit import Counter, Input, counter, write
 
@@ -147,6 +149,13 @@ def test_a_line_that_cannot_be_done_is_told_and_nothing_is_submitted(
     assert run_cli(["submit", "sl.sh"]) == 2
     assert said in capsys.readouterr().err
     assert counter.specs == []
+
+
+def test_every_option_that_is_understood_is_explained() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sbatch-scripts.md").read_text()
+    rows = "".join(line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `-"))
+    missing = [name for name in UNDERSTOOD if not re.search(rf"`--{name}[`=]", rows)]
+    assert not missing
 
 
 # -- the command line -----------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ _MEANINGS: dict[str, tuple[str, Callable[[str], list[str]]]] = {
 }
 _GPUS = ("gpus", "gpus-per-node", "gpus-per-task", "gres")
 _BY_THEMSELVES = (*_GPUS, "cpus-per-task", "export")  # these are read elsewhere
+UNDERSTOOD = (*_MEANINGS, *_BY_THEMSELVES)
 # What is so here anyway.
 _SO_ANYWAY = {"nodes": ("1", "1-1"), "ntasks": ("1",), "ntasks-per-node": ("1",), "open-mode": ("append", "a")}
 _QUIET = ("parsable", "quiet", "verbose")
