@@ -93,7 +93,7 @@ def test_a_dependency_that_is_not_done_here_is_refused(text: str) -> None:
         ("A,NEW=2", (False, {"A": "1", "NEW": "2"})),
         ("MISSING", (False, {})),
         ("ALL,NEW=2", (True, {"NEW": "2"})),
-        ("ALL,A=2", (True, {"A": "1"})),
+        ("ALL,A=2", (True, {"A": "2"})),
         ("NEW='x,y',A=5", (False, {"NEW": "x,y", "A": "5"})),
     ],
 )

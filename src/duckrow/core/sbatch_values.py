@@ -78,7 +78,7 @@ def _after_one(part: str, text: str) -> str:
 def exported(text: str, here: Mapping[str, str]) -> tuple[bool, dict[str, str]]:
     """Whether all the variables set here go along, and those that are named with their values.
 
-    As sbatch has it, what is set here wins over a value that is given beside ALL.
+    A value that is named beside ALL wins over the one set here. The manual says the opposite; sbatch does it so.
     """
     parts = [part for part in re.findall(r"(?:'[^']*'|\"[^\"]*\"|[^,])+", text) if part.strip()]
     named: dict[str, str] = {}
@@ -88,5 +88,4 @@ def exported(text: str, here: Mapping[str, str]) -> tuple[bool, dict[str, str]]:
             named[name] = value.strip("'\"")
         elif name.upper() not in ("ALL", "NONE", "NIL") and name in here:
             named[name] = here[name]
-    takes_all = any(part.strip().upper() == "ALL" for part in parts)
-    return takes_all, {**named, **{name: here[name] for name in named if takes_all and name in here}}
+    return any(part.strip().upper() == "ALL" for part in parts), named
