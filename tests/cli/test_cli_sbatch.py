@@ -151,6 +151,19 @@ def test_a_line_that_cannot_be_done_is_told_and_nothing_is_submitted(
     assert counter.specs == []
 
 
+def test_a_script_that_calls_srun_where_there_is_none_is_told_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    script("#SBATCH --time=9", "srun python train.py")
+    told = "duckrow: The script calls srun, which this machine does not have. Put this line before: "
+    assert run_cli(["submit", "sl.sh"]) == 0
+    assert capsys.readouterr().err == f'{told}command -v srun >/dev/null || srun() {{ "$@"; }}\n'
+    script("#SBATCH --time=9", 'command -v srun >/dev/null || srun() { "$@"; }', "srun python train.py")
+    assert run_cli(["submit", "sl.sh"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_every_option_that_is_understood_is_explained() -> None:
     page = (Path(__file__).parents[2] / "docs" / "sbatch-scripts.md").read_text()
     rows = "".join(line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `-"))
@@ -235,6 +248,9 @@ def test_an_option_that_means_nothing_there_is_refused_with_what_does(
         (["--gpus-per-node", "2"], "--gpus-per-node is sbatch's. Here it is --gpus."),
         (["--gpus-per-task=2"], "--gpus-per-task is sbatch's. Here it is --gpus."),
         (["--nodes=2"], "--nodes is sbatch's, and means nothing here. On a cluster: --on slurm --sbatch=--nodes=..."),
+        (["-N", "2"], "--nodes is sbatch's, and means nothing here. On a cluster: --on slurm --sbatch=--nodes=..."),
+        (["-t", "90"], "--time is sbatch's. Here it is --timeout, with its unit (--timeout 90m)."),
+        (["--export=A=1"], "--export is sbatch's. Here it is --env."),
         (["--follow"], "duckrow logs -f"),
         (["--no-such"], "No such option '--no-such'."),
     ],

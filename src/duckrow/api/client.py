@@ -12,7 +12,6 @@ from duckrow.api.attendance import Attendance, warn
 from duckrow.api.daemon import ensure_daemon, running_daemon
 from duckrow.api.environment import inherited_environment
 from duckrow.api.out_of_use import drained, set_aside
-from duckrow.api.output_files import placed
 from duckrow.api.views import JobView, device_names, gpu_seconds, job_view, text
 from duckrow.core.dependency import Dependency, in_words, is_met
 from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, JobGone, NotFoundError, UsageError
@@ -124,6 +123,8 @@ class Client:
             # Before the jobs are there: `last` is not one of themselves.
             waits_for = self._not_yet_met(control, after, may_be_broken=all(s.if_broken == "wait" for s in specs))
             if output is not None:
+                from duckrow.api.output_files import placed
+
                 specs = placed(specs, output, self.jobs.next_id())
             ids = self.jobs.add(DAEMON, specs, inherited_environment(environment))
             control.add_dependencies(ids, waits_for)

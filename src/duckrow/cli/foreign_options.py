@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from duckrow.cli.job_options import device_options
+from duckrow.core.sbatch_lines import LETTERS
 from duckrow.core.sbatch_lines import NAMES as OF_SBATCH
 
 _IN_OUR_WORDS = {
@@ -12,6 +13,7 @@ _IN_OUR_WORDS = {
     "--mem-per-cpu": "--mem",
     "--export": "--env",
     "--requeue": "--requeue-lost",
+    "--time": "--timeout, with its unit (--timeout 90m)",
 }
 _OF_RUN = ("--max-failures", "--resume", "--dry-run", "--passthrough", "--format")
 
@@ -32,7 +34,7 @@ def advice_on(option: str) -> str | None:
         return "To see the output as it comes: duckrow logs -f ID. To wait for the end: --wait."
     if name in _OF_RUN:
         return f"{name} is for a list of commands that runs while you wait: duckrow run {name}."
-    return _of_sbatch(name)
+    return _of_sbatch(f"--{LETTERS[name[1:]]}" if name[1:] in LETTERS else name)
 
 
 def _of_sbatch(name: str) -> str | None:

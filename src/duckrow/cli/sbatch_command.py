@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from typing import Any, NamedTuple
 
 import click
@@ -31,6 +33,9 @@ _SPELLINGS = {
     "hold": ("-H",),
 }
 """What sbatch calls options of ours: other spellings of them, and nothing more."""
+
+
+_SRUN = 'command -v srun >/dev/null || srun() { "$@"; }'
 
 
 class Lines(NamedTuple):
@@ -112,9 +117,16 @@ def variables_for_sbatch(
 
 
 def say_unused(ctx: click.Context) -> None:
-    unused = ctx.meta[_META].unused
-    if unused:
-        say(f"duckrow: {in_one_line(unused)}")
+    """What will not be as it is on a cluster."""
+    lines = ctx.meta[_META]
+    if lines.unused:
+        say(f"duckrow: {in_one_line(lines.unused)}")
+    if lines.options and _calls_srun(ctx.meta["duckrow.script"]) and shutil.which("srun") is None:
+        say(f"duckrow: The script calls srun, which this machine does not have. Put this line before: {_SRUN}")
+
+
+def _calls_srun(script: str) -> bool:
+    return re.search(r"^\s*srun\s", script, re.MULTILINE) is not None and "srun()" not in script
 
 
 def say_not_read(ctx: click.Context) -> None:

@@ -8,7 +8,7 @@ from duckrow.core.errors import UsageError
 
 PREFIX = "#SBATCH"
 
-_LETTERS = {
+LETTERS = {
     "A": "account", "a": "array", "b": "begin", "D": "chdir", "M": "clusters", "C": "constraint", "S": "core-spec",
     "c": "cpus-per-task", "d": "dependency", "m": "distribution", "e": "error", "x": "exclude", "B": "extra-node-info",
     "G": "gpus", "H": "hold", "i": "input", "J": "job-name", "L": "licenses", "k": "no-kill", "F": "nodefile",
@@ -56,7 +56,7 @@ def _long(word: str, rest: Iterator[str]) -> tuple[str, str]:
 def _short(letters: str, rest: Iterator[str]) -> Iterator[tuple[str, str]]:
     """`-J name`, `-Jname`, and flags together: `-HQ`."""
     for at, letter in enumerate(letters, start=1):
-        name = _LETTERS.get(letter, f"-{letter}")
+        name = LETTERS.get(letter, f"-{letter}")
         if name in _WITH_VALUE:
             yield name, letters[at:].removeprefix("=") or _next(f"-{letter}", rest)
             return
