@@ -41,6 +41,33 @@ def test_a_time_ahead_is_a_delay_whatever_the_clock_says(text: str, delay_s: flo
     assert parse_begin(text, NOW) == Begin(delay_s=delay_s)
 
 
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("22:00:30", datetime(2026, 11, 15, 22, 0, 30)),
+        ("10:05PM", datetime(2026, 11, 15, 22, 5)),
+        ("12:05 am", datetime(2026, 11, 16, 0, 5)),
+        ("noon", datetime(2026, 11, 16, 12)),
+        ("teatime", datetime(2026, 11, 16, 16)),
+        ("12/24", datetime(2026, 12, 24)),
+        ("1/2", datetime(2027, 1, 2)),
+        ("12/24/27", datetime(2027, 12, 24)),
+        ("122427", datetime(2027, 12, 24)),
+    ],
+)
+def test_what_sbatch_reads_as_a_time_is_one(text: str, begins: datetime) -> None:
+    assert parse_begin(text, NOW) == Begin(begins.timestamp())
+
+
+@pytest.mark.parametrize(("text", "delay_s"), [("now+1hour", 3600), ("now + 60", 60), ("now+2days", 172800)])
+def test_what_sbatch_reads_as_a_delay_is_one(text: str, delay_s: float) -> None:
+    assert parse_begin(text, NOW) == Begin(delay_s=delay_s)
+
+
+def test_now_is_at_once() -> None:
+    assert parse_begin("now", NOW) == parse_begin("today", NOW) == Begin()
+
+
 def test_a_time_with_a_zone_is_taken_in_that_zone() -> None:
     assert parse_begin("2026-11-16 08:00+02:00", NOW) == Begin(1794808800.0)
 
@@ -62,7 +89,7 @@ def test_without_a_clock_it_is_now() -> None:
     assert time.time() < tomorrow <= time.time() + 25 * 3600
 
 
-@pytest.mark.parametrize("text", ["", "whenever", "25:00", "22:60", "22", "2026-13-01", "now", "2026-11-16 8 am"])
+@pytest.mark.parametrize("text", ["", "whenever", "25:00", "22:60", "22", "2026-13-01", "13/01", "2026-11-16 8 am"])
 def test_what_is_no_time_is_told(text: str) -> None:
     with pytest.raises(UsageError) as raised:
         parse_begin(text, NOW)

@@ -15,6 +15,7 @@ from duckrow.cli.commands import submit
 from duckrow.cli.main import run_cli
 from duckrow.core.dependency import ANY, FAILED, OK, Dependency
 from duckrow.core.job import DEFAULT_PRIORITY, JobSpec
+from duckrow.core.output_names import OutputNames
 
 
 class Counter:
@@ -22,7 +23,8 @@ class Counter:
 
     def __init__(self) -> None:
         self.specs: list[JobSpec] = []
-        self.environment: dict[str, str] = {}
+        self.environment: dict[str, str | None] = {}
+        self.output: OutputNames | None = None
         self.after: list[Dependency] = []
         self.array_limit: int | None = None
 
@@ -32,11 +34,13 @@ class Counter:
     def submit(
         self,
         specs: Sequence[JobSpec],
-        environment: Mapping[str, str],
+        environment: Mapping[str, str | None],
         after: Sequence[Dependency],
         array_limit: int | None,
+        output: OutputNames | None,
     ) -> range:
         self.specs += specs
+        self.output = output
         self.environment = dict(environment)
         self.after = list(after)
         self.array_limit = array_limit

@@ -235,7 +235,11 @@ def test_jobs_without_a_gpu_do_not_take_the_cores_that_one_with_a_gpu_waits_for(
         ),
         (Ask(cpus=9), {"cpus": 8}, "It asks for 9 cores, and this machine has 8."),
         (Ask(mem_mb=9216), {"mem_mb": 8192}, "It asks for 9G of memory, and this machine has 8G."),
-        (Ask(mb=1), {"total_mb": {}}, "How much memory GPU 0 has is not known here. Say it: --devices 0:24G,1:24G."),
+        (
+            Ask(mb=1),
+            {"total_mb": {}},
+            "How much memory GPU 0 has is not known here. Say it: duckrow up --devices 0:24G,1:24G.",
+        ),
         (
             Ask(2),
             {"policy": Policy(max_gpus=1)},
@@ -268,7 +272,7 @@ def test_only_the_gpus_that_may_be_used_count_as_the_largest() -> None:
 
 
 def test_gpu_memory_where_there_is_no_gpu_is_refused() -> None:
-    assert refusal(Ask(mb=10), cpus(2)) == "It asks for GPU memory, and there is no GPU here. Leave --gpu-mem away."
+    assert refusal(Ask(mb=10), cpus(2)) == "It asks for GPU memory, and there is no GPU here. Omit --gpu-mem."
 
 
 def test_what_others_use_today_is_no_reason_to_refuse() -> None:

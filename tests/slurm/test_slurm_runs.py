@@ -196,3 +196,16 @@ def test_runs_on_a_cluster_cannot_be_changed_and_that_is_said(duckrow: SlurmDuck
     assert "waits for a SLURM job" in duckrow("why", "1").stdout
     duckrow("kill", "1")
     assert duckrow.states() == ["killed"]
+
+
+def test_the_lines_of_a_script_for_sbatch_are_not_those_of_the_slurm_job_that_runs_it(duckrow: SlurmDuckrow) -> None:
+    lines = "#!/bin/bash\n#SBATCH --output=out-%j --partition=nowhere --array=1-3\n"
+    (duckrow.work / "sl.sh").write_text(lines + 'echo "$SLURM_JOB_ID ${SLURM_NODELIST:+node}"\n')
+    done = duckrow("submit", "--on", "slurm", "--wait", "sl.sh")
+    assert (done.stdout, done.stderr) == (
+        "1\n",
+        "duckrow: The script's #SBATCH lines were not used. With --on, write them as options: --partition, --time\n",
+    )
+    slurm_job, node = duckrow("logs", "1").stdout.split()
+    assert (slurm_job.isdigit(), node) == (True, "node")
+    assert not list(duckrow.work.glob("out-*"))

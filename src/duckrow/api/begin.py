@@ -17,27 +17,60 @@ class Begin(NamedTuple):
     delay_s: float | None = None
 
 
+_WORDS = {"midnight": "00:00", "noon": "12:00", "fika": "15:00", "teatime": "16:00"}
+_UNITS = re.compile(r"\s*(second|minute|hour|day|week)s?")
+
+
 def parse_begin(text: str, now: datetime | None = None) -> Begin:
-    """`+2h` and `now+30m` are delays; `22:00` (the next one), `tomorrow`, `2026-11-16 08:00` are times."""
+    """`+2h` and `now+1hour` are delays; `22:00` (the next one), `tomorrow`, `2026-11-16 08:00` are times.
+
+    All that sbatch reads is read too: `now`, `noon`, `4:30PM`, `22:00:30`, `11/16`, `11/16/26`, `111626`.
+    """
     now = now or datetime.now()
-    word = text.strip().lower()
-    ahead = re.fullmatch(r"(?:now)?\+(.+)", word)
+    word = _WORDS.get(text.strip().lower(), text.strip().lower())
+    ahead = re.fullmatch(r"(?:now)?\s*\+\s*(.+)", word)
     if ahead:
-        delay_s = parse_duration_s(ahead[1])
-        try:
-            (now + timedelta(seconds=delay_s)).timestamp()
-        except OverflowError:
-            raise UsageError(f"'{text}' is further away than any calendar reaches.") from None
-        return Begin(delay_s=delay_s)
-    clock = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", word)
-    if clock:
-        at = now.replace(hour=int(clock[1]), minute=int(clock[2]), second=0, microsecond=0)
+        return _delay(_UNITS.sub(lambda unit: unit[1][0], ahead[1]), text, now)
+    at = _today_at(word, now)
+    if at is not None:
         return Begin((at if at > now else at + timedelta(days=1)).timestamp())
+    if word in ("now", "today"):
+        return Begin()
     if word == "tomorrow":
         return Begin((now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0).timestamp())
     try:
-        return Begin(datetime.fromisoformat(text.strip()).timestamp())
+        return Begin((_american_date(word, now) or datetime.fromisoformat(text.strip())).timestamp())
     except ValueError:
         raise UsageError(
             f"'{text}' is not a time to begin. Write 22:00, +2h, tomorrow or '2026-11-16 08:00'."
         ) from None
+
+
+def _delay(duration: str, text: str, now: datetime) -> Begin:
+    delay_s = parse_duration_s(duration)
+    try:
+        (now + timedelta(seconds=delay_s)).timestamp()
+    except OverflowError:
+        raise UsageError(f"'{text}' is further away than any calendar reaches.") from None
+    return Begin(delay_s=delay_s)
+
+
+def _today_at(word: str, now: datetime) -> datetime | None:
+    clock = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?\s*(am|pm)?", word)
+    if clock is None:
+        return None
+    hour = int(clock[1]) if clock[4] is None else int(clock[1]) % 12 + (12 if clock[4] == "pm" else 0)
+    return now.replace(hour=hour, minute=int(clock[2]), second=int(clock[3] or 0), microsecond=0)
+
+
+def _american_date(word: str, now: datetime) -> datetime | None:
+    """Month first, as sbatch has it; without a year the next such day."""
+    date = re.fullmatch(r"(\d\d)(\d\d)(\d\d)|(\d\d?)/(\d\d?)(?:/(\d\d))?", word)
+    if date is None:
+        return None
+    month, day = int(date[1] or date[4]), int(date[2] or date[5])
+    year = date[3] or date[6]
+    if year is not None:
+        return datetime(2000 + int(year), month, day)
+    at = datetime(now.year, month, day)
+    return at if at > now else datetime(now.year + 1, month, day)

@@ -20,6 +20,7 @@ from duckrow.core.inventory import CPU, WHOLE, Seat
 from duckrow.core.job import JobSpec
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.needs import Needs, ask_of
+from duckrow.core.output_names import OutputNames
 from duckrow.core.placement import refusal
 from duckrow.core.selection import parse_selection
 from duckrow.store.answers import AnswerStore
@@ -102,13 +103,15 @@ class Client:
     def submit(
         self,
         specs: Sequence[JobSpec],
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str | None] | None = None,
         after: Sequence[Dependency] = (),
         array_limit: int | None = None,
+        output: OutputNames | None = None,
     ) -> range:
         """Add jobs to the daemon's queue, all or none; they are on disk when this returns.
 
-        `after`: what each of them waits for. `array_limit`: how many of the array that they are may run at a time.
+        `environment`: what is different from the variables here; None: left behind. `after`: what each of them waits
+        for. `array_limit`: how many of the array that they are may run at a time. `output`: where they write.
         """
         self.ensure_daemon()
         why_not = next(self._could_never_start(specs), None)
@@ -118,6 +121,10 @@ class Client:
             control = ControlStore(self.database)
             # Before the jobs are there: `last` is not one of themselves.
             waits_for = self._not_yet_met(control, after, may_be_broken=all(s.if_broken == "wait" for s in specs))
+            if output is not None:
+                from duckrow.api.output_files import placed
+
+                specs = placed(specs, output, self.jobs.next_id())
             ids = self.jobs.add(DAEMON, specs, inherited_environment(environment))
             control.add_dependencies(ids, waits_for)
             if array_limit is not None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 _LEFT_BEHIND = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "DUCKROW_TAG", "DUCKROW_JOB_ID", "DUCKROW_ATTEMPT")
 
 
-def inherited_environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
+def inherited_environment(changes: Mapping[str, str | None] | None = None) -> dict[str, str]:
+    """The variables here, with changes; one that is None is left behind."""
     inherited = {name: value for name, value in os.environ.items() if name not in _LEFT_BEHIND}
-    return {**inherited, **(changes or {})}
+    return {name: value for name, value in {**inherited, **(changes or {})}.items() if value is not None}

@@ -46,6 +46,7 @@ class JobView:
     utilization: float | None = None  # mean share of the time in which its GPUs were busy, in percent
     gpu_seconds: float | None = None  # of the latest attempt: how many GPUs it has had, times how long
     parameters: dict[str, Any] | None = None  # of its point of the sweep
+    outfile: str | None = None  # where its output goes, if somebody has said so
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -87,6 +88,7 @@ def job_view(row: Any, now: float) -> JobView:
         utilization=row["utilization"],
         gpu_seconds=None if started is None or is_queued else gpu_seconds(row["holds"], started, ended or now),
         parameters=None if row["parameters"] is None else json.loads(row["parameters"]),
+        outfile=None if row["outfile"] is None else text(row["outfile"]),
     )
 
 

@@ -74,7 +74,7 @@ def spec_of_line(
         spec.needs = options.needs(spec.cwd, spec.command)  # its recipe is that of another folder
     spec.__post_init__()  # what was changed is checked like what was given
     needs = None if machine is BARE else spec.needs.as_text()
-    why_not = refusal(ask_of(spec.gpus, needs), seats, machine) if seats else None
+    why_not = refusal(ask_of(spec.gpus, needs), seats, machine, chosen_by="") if seats else None
     if why_not:
         raise UsageError(f"The job {shorten(spec.command)} could never start. {why_not}")
     return spec

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from duckrow.core.errors import UsageError
+from duckrow.core.slurm_request import gpus_in
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -51,9 +52,19 @@ def take_slurm_options(values: dict[str, Any]) -> tuple[str | None, dict[str, An
     asked = {name: value for name in NAMES if (value := values.pop(name)) not in (None, ())}
     if on is None and asked:
         flag = f"--{next(iter(asked)).replace('_', '-')}"
-        here = f" For a time limit here: --timeout {asked['time']}." if "time" in asked else ""
-        raise UsageError(f"{flag} is for runs on a cluster. Say which: --on slurm.{here}")
+        raise UsageError(f"{flag} is for runs on a cluster. Say which: --on slurm.{_here(asked)}")
     return on, asked
+
+
+def _here(asked: dict[str, Any]) -> str:
+    """What is meant by it on this machine, where there is such a thing."""
+    gpus = gpus_in(str(asked.get("gres", "")))
+    said = [
+        f" For a time limit here: --timeout {asked['time']}." if "time" in asked else "",
+        f" For GPUs here: --gpus {gpus}." if gpus else "",
+        f" For cores here: --cpus {asked['cpus_per_task']}." if "cpus_per_task" in asked else "",
+    ]
+    return "".join(said)
 
 
 def refuse_with_cluster(values: dict[str, Any], **instead: str) -> None:

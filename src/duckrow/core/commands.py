@@ -87,8 +87,8 @@ def script_options(script: str, prefix: str = "#DUCKROW") -> str:
     """The options in the `#DUCKROW --gpus 2` lines of a script, a line each; they stand before its first command."""
     found = []
     for line in script.split("\n"):
-        if line == prefix or line.startswith((prefix + " ", prefix + "\t")):
+        if line.rstrip() == prefix or line.startswith((prefix + " ", prefix + "\t", prefix + "-")):
             found.append(line[len(prefix) :].strip())
-        elif line.strip() and not line.startswith("#"):
+        elif line.strip() and not line.lstrip().startswith("#"):
             break
     return "\n".join(found)

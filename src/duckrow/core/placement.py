@@ -143,10 +143,11 @@ def _share(ask: Ask, gpu: str, count: int, machine: Machine) -> int:
 # -- never ----------------------------------------------------------------------------------------------------------
 
 
-def refusal(ask: Ask, seats: Sequence[Seat], machine: Machine = BARE) -> str | None:
+def refusal(ask: Ask, seats: Sequence[Seat], machine: Machine = BARE, chosen_by: str = "duckrow up ") -> str | None:
     """Why these seats could never hold such a job, in words, or None when they could.
 
-    What others use today may be gone tomorrow: only the sizes count.
+    What others use today may be gone tomorrow: only the sizes count. `chosen_by`: the command whose `--devices` these
+    are; empty for the one that was typed.
     """
     too_much = over_the_machine(ask, machine)
     if too_much:
@@ -158,7 +159,7 @@ def refusal(ask: Ask, seats: Sequence[Seat], machine: Machine = BARE) -> str | N
     if names and place(ask, seats, Ledger(), empty.without_politeness()) is not None:
         return _too_polite(machine.policy, names)
     if ask.mb is not None or ask.total_mb is not None or ask.larger_than_mb:
-        return _too_little_memory(ask, names, empty)
+        return _too_little_memory(ask, names, empty, chosen_by)
     return _too_few(ask.gpus, seats, names)
 
 
@@ -177,13 +178,13 @@ def over_the_machine(ask: Ask, machine: Machine) -> str | None:
     return None
 
 
-def _too_little_memory(ask: Ask, names: Sequence[str], machine: Machine) -> str:
+def _too_little_memory(ask: Ask, names: Sequence[str], machine: Machine, chosen_by: str) -> str:
     if not names:
-        return "It asks for GPU memory, and there is no GPU here. Leave --gpu-mem away."
+        return "It asks for GPU memory, and there is no GPU here. Omit --gpu-mem."
     sizes = {name: machine.total_mb[name] for name in names if name in machine.total_mb}
     if not sizes:
         return (
-            f"How much memory GPU {names[0]} has is not known here. Say it: --devices "
+            f"How much memory GPU {names[0]} has is not known here. Say it: {chosen_by}--devices "
             f"{','.join(f'{name}:24G' for name in names)}."
         )
     if ask.total_mb is not None:

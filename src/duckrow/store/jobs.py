@@ -55,7 +55,7 @@ class JobStore:
                 of_variables[key] = self.keep_environment({**environment, **spec.variables})
             return of_variables[key]
 
-        first = first or int(self.database.execute(_SQL["last_job_id"]).fetchone()[0]) + 1
+        first = first or self.next_id()
         rows = []
         for job_id, spec in enumerate(specs, start=first):
             array_id = None if spec.array_index is None else first
@@ -66,6 +66,10 @@ class JobStore:
         points = [(job_id, *spec.point) for job_id, spec in enumerate(specs, start=first) if spec.point is not None]
         self.database.execute_many(_SQL["insert_point"], points)
         return range(first, first + len(rows))
+
+    def next_id(self) -> int:
+        """The id of the job that is added next, within the caller's transaction."""
+        return int(self.database.execute(_SQL["last_job_id"]).fetchone()[0]) + 1
 
     def asked_for(self, ids: Iterable[int]) -> list[EarlierJob]:
         """Jobs as they were asked for, in the order of their ids."""

@@ -138,7 +138,7 @@ def check_devices(values: dict[str, Any], options: JobOptions) -> Offer:
     )
     needs = replace(options, memory_params=None).needs(os.getcwd(), "job")._replace(recipe="")
     check_needs(needs, values["gpu_count"])
-    why_not = refusal(ask_of(values["gpu_count"], needs.as_text()), offer.seats, offer.machine)
+    why_not = refusal(ask_of(values["gpu_count"], needs.as_text()), offer.seats, offer.machine, chosen_by="")
     if why_not:
         raise UsageError(f"No job could ever start. {why_not}")
     for note in offer.notes:

@@ -89,6 +89,7 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
         "folder": clean(story["cwd"]),
         "sweep": story["sweep"] or "",
         "parameters": clean(" ".join(f"{name}={cell_text(value)}" for name, value in parameters.items())),
+        "output": clean(story["outfile"] or ""),
         "run folder": clean(story["folder"] or ""),
         "submitted": f"{_clock(story['created_at'])}, to {story['host']}",
         "needs": "any device" if story["gpus"] is None else plural(story["gpus"], "GPU"),

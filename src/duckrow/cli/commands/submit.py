@@ -17,25 +17,29 @@ from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say, tell
 from duckrow.cli.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.job_options import job_options, take_job_options
+from duckrow.cli.sbatch_command import SpeaksSbatch, say_not_read, say_unused, take_either, variables_for_sbatch
+from duckrow.cli.script_lines import sbatch_options, words_in
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
+from duckrow.cli.submit_output import output_of, refuse_shared_files
 from duckrow.core.array import Array, parse_array
 from duckrow.core.commands import CommandReader, has_code, script_options
 from duckrow.core.dependency import parse_after
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
-from duckrow.core.job import JobSpec
+from duckrow.core.job import JobSpec, name_of_command
 from duckrow.core.lifecycle import Outcome
+from duckrow.core.sbatch_values import after as after_in_sbatch
 
 
-class SubmitCommand(click.Command):
-    """Options stand before the command; those of a script's `#DUCKROW` lines before the ones typed, which win."""
+class SubmitCommand(SpeaksSbatch):
+    """Options stand before the command; those of a script's lines before the ones typed, which win."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         typed = list(args)
         rest = super().parse_args(ctx, args)
         words = list(ctx.params["words"])
-        script = _script_text(words, ctx.params["file"])
+        script = _script_text(words, ctx.params["file"] or ctx.params["wrap"])
         ctx.meta["duckrow.script"] = script
-        options = _options_of(script)
+        options = words_in(script, "#DUCKROW")
         if options:
             ctx.params.clear()
             super().parse_args(ctx, list(options))
@@ -43,17 +47,7 @@ class SubmitCommand(click.Command):
                 raise UsageError(f"'{shlex.join(ctx.params['words'])}' in a #DUCKROW line is no option.")
             ctx.params.clear()
             rest = super().parse_args(ctx, options + typed)
-        return rest
-
-
-def _options_of(script: str) -> list[str]:
-    words: list[str] = []
-    for line in script_options(script).splitlines():
-        try:
-            words += shlex.split(line, comments=True)
-        except ValueError as error:
-            raise UsageError(f"The line '#DUCKROW {line}' cannot be read: {error}.") from None
-    return words
+        return self.add_sbatch_lines(ctx, script, options + typed) or rest
 
 
 def _script_text(words: list[str], file: str | None) -> str:
@@ -63,7 +57,7 @@ def _script_text(words: list[str], file: str | None) -> str:
     if words and os.path.isfile(words[0]) and os.path.getsize(words[0]) < 1 << 20:
         with open(words[0], "rb") as script:
             text = os.fsdecode(script.read())
-        return text if text.startswith("#!") or script_options(text) else ""
+        return text if text.startswith("#!") or script_options(text) or sbatch_options(text) else ""
     return ""
 
 
@@ -72,7 +66,12 @@ def _script_text(words: list[str], file: str | None) -> str:
 @click.option("--file", "-F", help="Add each line of this file as a job (- for standard input).")
 @click.option("--delimiter", help="With --file: a line that is just this ends a job of several lines.")
 @gpu_count_options()
-@click.option("--outfile", "-o", type=click.Path(), help="Write the output there instead of the job's own log.")
+@click.option("--wrap", metavar="COMMAND", help="Shell text to run, as in sbatch.")
+@click.option(
+    "--outfile", "-o", type=click.Path(), help="Write the output there instead of the job's own log; %j is its id."
+)
+@click.option("--error", type=click.Path(), help="Write what it prints as errors there.")
+@click.option("-e", "either", multiple=True, metavar="NAME=VALUE|FILE", help="As --env; or, as in sbatch, as --error.")
 @click.option(
     "--after",
     "after",
@@ -80,6 +79,7 @@ def _script_text(words: list[str], file: str | None) -> str:
     metavar="[ok|any|failed:]IDS",
     help="Wait for these jobs to succeed, end or fail.",
 )
+@click.option("-d", "--dependency", multiple=True, metavar="afterok:IDS", help="The same in sbatch's words.")
 @click.option(
     "--if-broken",
     type=click.Choice(["skip", "wait"]),
@@ -106,22 +106,25 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     duckrow submit --file commands.txt                thousands of jobs, a line each
     duckrow submit --after 12 -- python eval.py       when job 12 has succeeded
     duckrow submit --array 0-9%4 'train $DUCKROW_ARRAY_INDEX'
-    duckrow submit train.sh                           with #DUCKROW --gpus 2 lines in it
+    duckrow submit train.sh                           with #DUCKROW --gpus 2 lines in it, or #SBATCH lines
     duckrow submit <<END                              a script of several lines as one job
     duckrow submit --on slurm --file commands.txt     as runs of SLURM jobs
 
     The job runs in this folder and with these environment variables. The daemon is started if none runs.
     """
-    if values["if_broken"] is not None and not values["after"]:
+    if values["if_broken"] is not None and not (values["after"] or values["dependency"]):
         raise UsageError("--if-broken says what happens if a job before this one ends in the wrong way: --after 12.")
     if values["delimiter"] is not None and file is None:
         raise UsageError("--delimiter is for a file of several jobs: duckrow submit --file jobs.txt --delimiter %%")
     gpus = gpu_count(values)
+    take_either(values)
     options = take_job_options(values)
     on, asked = take_slurm_options(values)
-    specs = [
-        options.spec(text, gpus, values["outfile"]) for text in _commands(ctx, list(words), file, values["delimiter"])
-    ]
+    texts = _commands(ctx, list(words), file, values["wrap"], values["delimiter"])
+    output = output_of(values["outfile"], values["error"])
+    if not words and ctx.meta["duckrow.script"]:
+        options.name = options.name or name_of_command(ctx.meta["duckrow.script"])
+    specs = [options.spec(text, gpus, None if output else values["outfile"]) for text in texts]
     for spec in specs:
         spec.held = values["hold"]
         spec.if_broken = values["if_broken"] or "skip"
@@ -131,23 +134,30 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     array = None if values["array"] is None else parse_array(values["array"])
     if array is not None:
         specs = _arrayed(specs, array)
-    if len(specs) > 1 and values["outfile"]:
-        raise UsageError("--outfile is for one job: several would write over each other.")
+    refuse_shared_files(specs, values["outfile"], output)
     client = Client()
     if on is not None:
-        return _submit_on(client, on, asked, specs, values, dict(options.variables), options.name)
+        return _submit_on(ctx, client, on, asked, specs, values, dict(options.variables), options.name)
     if values["root"] or values["snapshot"]:
         from duckrow.api.run_folders import give_folders
 
         give_folders(specs, values["root"] or client.folder.runs, values["snapshot"])
-    after = [dependency for text in values["after"] for dependency in parse_after(text)]
+    after = [dependency for text in _after(values) for dependency in parse_after(text)]
     limit = array.max_running if array else None
-    ids = client.submit(specs, dict(options.variables), after, limit)
+    variables = {**variables_for_sbatch(ctx, specs[0], array, values["wrap"]), **dict(options.variables)}
+    ids = client.submit(specs, variables, after, limit, output)
+    say_unused(ctx)
     _print_ids(ids, specs, values["as_json"])
     return _wait(client, ids) if values["waits"] else EXIT_OK
 
 
+def _after(values: dict[str, Any]) -> list[str]:
+    """What it waits for, in the words of `--after`."""
+    return [*values["after"], *(after_in_sbatch(text) for text in values["dependency"])]
+
+
 def _submit_on(
+    ctx: click.Context,
     client: Client,
     on: str,
     asked: dict[str, Any],
@@ -161,7 +171,12 @@ def _submit_on(
     from duckrow.cli.slurm_options import refuse_with_cluster
 
     in_slurm = "SLURM has it itself: --sbatch="
-    refuse_with_cluster(values, after=f"{in_slurm}--dependency=...", begin=f"{in_slurm}--begin=...")
+    depends = f"{in_slurm}--dependency=..."
+    own_log = "Each run has a log of its own: duckrow logs."
+    refuse_with_cluster(values, after=depends, dependency=depends, begin=f"{in_slurm}--begin=...", error=own_log)
+    if values["outfile"] and "%" in values["outfile"]:
+        raise UsageError(f"--outfile {values['outfile']}: a % does not go with --on. {own_log}")
+    say_not_read(ctx)
     if values["root"] or values["snapshot"]:
         from duckrow.api.run_folders import give_folders
 
@@ -195,7 +210,13 @@ def _wait(client: Client, ids: Sequence[int]) -> int:
     return EXIT_FAILED if views[0].exit_code is None else views[0].exit_code
 
 
-def _commands(ctx: click.Context, words: list[str], file: str | None, delimiter: str | None) -> list[str]:
+def _commands(
+    ctx: click.Context, words: list[str], file: str | None, wrap: str | None, delimiter: str | None
+) -> list[str]:
+    if wrap is not None:
+        if words or file is not None:
+            raise UsageError("Either --wrap or a command, not both.")
+        return [wrap]
     if file is not None:
         if words:
             raise UsageError("Either --file or a command, not both.")
@@ -210,7 +231,7 @@ def _commands(ctx: click.Context, words: list[str], file: str | None, delimiter:
             _refuse_no_script(words)
         return [command_of(words)]
     if has_code(script):
-        return [script.rstrip("\n")]
+        return [_by_its_interpreter(script.rstrip("\n"))]
     raise UsageError("There is nothing to submit. Write: duckrow submit -- python train.py")
 
 
@@ -231,6 +252,14 @@ def _refuse_no_script(words: list[str]) -> None:
 
 
 _PROGRAMS = {".sh": "sh", ".bash": "bash", ".py": "python", ".sbatch": "bash", ".slurm": "bash"}
+
+
+def _by_its_interpreter(script: str) -> str:
+    """A script that was read from standard input: what its `#!` line names runs it, not the shell of all jobs."""
+    program = _interpreter(script)
+    if program in (["/bin/sh"], ["/usr/bin/sh"], ["/usr/bin/env", "sh"]):
+        return script
+    return f"exec {shlex.join([*program, '-c', script])}"
 
 
 def _interpreter(script: str) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from duckrow.core.needs import needs_from
 from duckrow.core.ports import StartOrder
+from duckrow.core.sbatch_variables import FILLED_IN, JOB_ID
 from duckrow.engines.local.attempt_groups import AttemptGroups
 from duckrow.engines.local.keeper_link import KeeperLink
 from duckrow.engines.local.processes import TAG, tag_of
@@ -28,6 +29,7 @@ _DEFAULT_SIGNALS = (
 
 
 _TAG = TAG.encode()
+_SLURM_JOB_ID, _FILLED_IN = JOB_ID.encode(), FILLED_IN.encode()
 
 
 class Spawner:
@@ -120,8 +122,10 @@ class Spawner:
 
     def _own_variables(self, order: StartOrder) -> dict[bytes, bytes]:
         own = {**order.extra_environment, _TAG: tag_of(order.attempt.keeper, order.attempt.id).encode()}
+        shared = self._shared_variables(order.attempt.job.environment_id)
+        if shared.get(_SLURM_JOB_ID) == _FILLED_IN:
+            own[_SLURM_JOB_ID] = b"%d" % order.attempt.job.id
         if order.gentle_environment:
-            shared = self._shared_variables(order.attempt.job.environment_id)
             own |= {name: value for name, value in order.gentle_environment.items() if name not in shared}
         return own
 
