@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 from collections.abc import Sequence
 from typing import Any
 
 from duckrow.api.interpreter import module_command
+from duckrow.api.program_words import without_shell
 from duckrow.dropin.quackpack.apply_calls import ApplyFunction
 from duckrow.dropin.quackpack.command_words import join_words, split_words
 
@@ -51,10 +51,9 @@ def launch_cmd(
 
 def command_in_attempt(folder: str, cmd: str) -> str:
     """What asks the apply functions for the command, and then becomes it."""
-    return f"exec {shlex.join(module_command(_ATTEMPT, folder, cmd))}"
+    return without_shell(module_command(_ATTEMPT, folder, cmd))
 
 
 def command_without_shell(cmd: str) -> str:
     """What becomes the program itself, with its words as they were written."""
-    words = split_words(cmd)
-    return f"exec {shlex.join(words)}" if words else ""
+    return without_shell(split_words(cmd))
