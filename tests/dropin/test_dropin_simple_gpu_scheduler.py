@@ -270,6 +270,14 @@ def test_the_slot_listed_last_is_taken_first_and_then_the_one_freed_last(duckrow
     assert session.end() == 0
 
 
+def test_slots_that_share_a_gpu_are_taken_in_their_order_too(duckrow: Duckrow) -> None:
+    session = Session(duckrow, "0", "0", "1", "1")
+    session.add(*[waits_for("gate")] * 4)
+    assert [session.printed()[-5:] for _ in range(4)] == ["gpu 1", "gpu 1", "gpu 0", "gpu 0"]
+    (duckrow.work / "gate").touch()
+    assert session.end() == 0
+
+
 def test_white_space_behind_a_command_is_cut_off(duckrow: Duckrow) -> None:
     done = schedule(duckrow, "0", "true \t \n  true\r\n")
     assert done.stdout == "Processing command `true` on gpu 0\nProcessing command `  true` on gpu 0\n"

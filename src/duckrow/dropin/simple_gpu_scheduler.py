@@ -13,8 +13,8 @@ from duckrow.core.errors import UsageError
 _ANNOUNCEMENT = "Processing command `{command}` on gpu {gpus}"
 # Whatever the settings say of other runs: here the devices are those that are named, and the output is the old one.
 _AS_IT_WAS = ["--jobs-per-gpu=1", "--no-follow", "--no-table", "--passthrough", "--lifo", "--share-gpus"]
-# Commands of several lines, and GPUs as CUDA reads them here.
-_BESIDES = ["--blocks", "--as-written"]
+# Commands of several lines, GPUs as CUDA reads them here, and slots in their order, also those that share a GPU.
+_BESIDES = ["--blocks", "--as-written", "--fill"]
 _GPU = r"(?:[0-9]+|(?:GPU|MIG)-[\w./-]+)"
 _SLOT = re.compile(rf"{_GPU}(?:\s*[,+]\s*{_GPU})*")
 _NO_GPU = ("", "-1")  # as CUDA has it

@@ -80,6 +80,7 @@ class RunCommand(DeviceCommand):
 @click.option("--once", is_flag=True, help="Keep nothing for --resume: what was not started is skipped.")
 @click.option("--blocks", is_flag=True, hidden=True)  # an if, a loop or a case over several lines is one job
 @click.option("--as-written", is_flag=True, hidden=True)  # jobs see the names of GPUs, and their order, as given
+@click.option("--fill", is_flag=True, hidden=True)  # of several free devices take the one listed first
 @click.option("--lifo", is_flag=True, help="Of several free devices take the one listed last, or freed last.")
 @click.option("--dry-run", is_flag=True, help="Show what would run where.")
 @click.option("--table/--no-table", default=None, help="Print a table of all jobs at the end.")
@@ -134,7 +135,7 @@ def check_devices(values: dict[str, Any], options: JobOptions) -> Offer:
         values["slots"],
         typed if options.by_memory else values["jobs_per_gpu"],
         with_cpu_slots=False,
-        policy=policy_of(values),
+        policy=policy_of(values)._replace(fill=values.get("fill", False)),
         by_memory=options.by_memory,
         ask_sizes=values.get("form") == "json",  # a line may ask for memory
     )
