@@ -63,9 +63,7 @@ class RunView(Observer):
                 self.tell("more failures are summed up at the end.")
         elif attempt.left_behind and self._left_behind < _TOLD_AT_ONCE:
             self._left_behind += 1
-            self.tell(
-                f"job {attempt.job.id}: {attempt.left_behind}. To keep a job until all of it is done: COMMAND & wait"
-            )
+            self.tell(f"job {attempt.job.id}: {attempt.left_behind}. End the command with `wait` to let it finish.")
 
     def back(self, job_id: int) -> None:
         self.report.take_back(job_id)
