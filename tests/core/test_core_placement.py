@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from duckrow.core.decide import Start, choose_starts
 from duckrow.core.inventory import WHOLE, Ledger, Seat, book, cpu_seats, has_room, load, parse_gpus, unbook
 from duckrow.core.job import QueuedJob
+from duckrow.core.machine import Machine, Policy
 from duckrow.core.needs import Ask
 from duckrow.core.placement import place, refusal
 from tests.core.language import WAITS, cpus, expect, gpus, groups, job, side_cpus, taken
@@ -21,6 +22,17 @@ HALF = WHOLE // 2
 
 def test_jobs_start_on_the_gpus_in_their_order() -> None:
     expect(job(), job(), job()).on(gpus(2)).to_get("0", "1", WAITS)
+
+
+def test_jobs_spread_over_gpus_that_several_may_share_unless_one_is_to_be_filled_first() -> None:
+    for policy, where in ((Policy(), "0101"), (Policy(fill=True), "0011")):
+        seats, booked, got = parse_gpus(["0", "0", "1", "1"]), Ledger(), ""
+        for _ in range(4):
+            holds = place(Ask(), seats, booked, Machine(policy=policy))
+            assert holds
+            book(holds, booked)
+            got += holds[0][0]
+        assert got == where
 
 
 def test_a_job_of_two_gpus_gets_two() -> None:

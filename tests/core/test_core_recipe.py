@@ -15,6 +15,7 @@ from duckrow.core.recipe import recipe_of
         ("python train.py", "python train.py"),
         ("  python   train.py\tmodel=big", "python train.py"),
         ("OMP_NUM_THREADS=1 X= python train.py", "python train.py"),
+        ("exec python train.py --lr 1", "python train.py"),
         ("python -u train.py --lr 1", "python train.py"),
         ("python -m pkg.train --lr 1", "python -m pkg.train"),
         ("python -u -m pkg.train", "python -m pkg.train"),

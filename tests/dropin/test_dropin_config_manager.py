@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -38,12 +40,12 @@ def of_gpus(*gpus: Any) -> ConfigManager:
 def test_every_setting_has_the_default_of_the_document() -> None:
     assert ConfigManager(CONFIG).get_all_scheduler_config() == {
         "gpu": ["0", "1", "2"],
-        "result_root_folder": "results/",
+        "result_root_folder": os.path.abspath("results"),
         "force_rerun": False,
         "test_config_string_indicator": "-",
         "test_config_string_separator": ",",
         "test_config_string_inst_separator": "+",
-        "temp_folder": "temp/",
+        "temp_folder": os.path.abspath("temp"),
         "log_file": "worker.log",
         "scheduler_log_file_path": "scheduler.log",
         "config_string_value_maxlen": 30,
@@ -74,7 +76,7 @@ def test_the_next_combination_comes_with_its_name_and_folder_until_there_is_none
     assert manager.get_next_config() == {
         "config": {"num_run": 5, "num_epoch": 200, "method": "GAN", "num_packing": 1, "num_zmode": 1},
         "test_config_string": "method-GAN,num_packing-1,num_zmode-1,",
-        "work_dir": "results/method-GAN,num_packing-1,num_zmode-1,",
+        "work_dir": os.path.abspath("results/method-GAN,num_packing-1,num_zmode-1,"),
     }
     assert [manager.get_next_config()["config"]["method"] for _ in range(3)] == ["ALI", "WGAN", "WGAN"]
     assert manager.get_num_left_config() == 0
@@ -84,7 +86,11 @@ def test_the_next_combination_comes_with_its_name_and_folder_until_there_is_none
 def test_without_test_config_there_is_one_empty_combination_and_an_empty_list_has_none() -> None:
     manager = ConfigManager({"scheduler_config": GPU})
     assert manager.get_all_test_config() == [{}]
-    assert manager.get_next_config() == {"config": {}, "test_config_string": "", "work_dir": "results/"}
+    assert manager.get_next_config() == {
+        "config": {},
+        "test_config_string": "",
+        "work_dir": os.path.abspath("results") + "/",
+    }
     assert ConfigManager({"scheduler_config": GPU, "test_config": []}).get_num_left_config() == 0
     assert names_of({"x": []}) == []
 
@@ -103,7 +109,8 @@ def test_without_test_config_there_is_one_empty_combination_and_an_empty_list_ha
 )
 def test_each_gpu_or_list_of_gpus_is_a_slot(gpus: list[Any], slots: list[str]) -> None:
     manager = of_gpus(*gpus)
-    assert manager.get_gpu_envs() == [{"CUDA_VISIBLE_DEVICES": slot} for slot in slots]
+    assert manager.get_gpu_envs() == [{"name": f"gpu{slot}", "env": {"CUDA_VISIBLE_DEVICES": slot}} for slot in slots]
+    assert manager.get_all_scheduler_config()["gpu"] == slots
     assert manager.get_num_gpu() == len(slots)
 
 
@@ -134,10 +141,33 @@ def test_values_that_cannot_be_copied_are_no_trouble_to_whoever_only_looks() -> 
 
 
 def test_a_combination_that_is_changed_changes_no_other() -> None:
-    manager = ConfigManager(CONFIG)
-    manager.get_next_config()["config"]["num_run"] = 6
-    assert manager.get_next_config()["config"]["num_run"] == 5
-    assert CONFIG["global_config"]["num_run"] == 5
+    layers = [1]
+    manager = ConfigManager(
+        {"scheduler_config": GPU, "global_config": {"run": 5, "sizes": [8]}, "test_config": [{"layers": [layers] * 2}]}
+    )
+    changed = manager.get_next_config()["config"]
+    changed["run"] = 6
+    changed["sizes"].append(9)
+    changed["layers"].append(9)
+    assert manager.get_next_config()["config"] == {"run": 5, "sizes": [8], "layers": [1]}
+    assert layers == [1]
+
+
+def test_a_folder_that_was_named_stays_as_it_was_named_and_is_made_when_asked_for(tmp_path: Path) -> None:
+    config = {"scheduler_config": {**GPU, "result_root_folder": f"{tmp_path}/out"}, "test_config": [{"x": [1, 2]}]}
+    manager = ConfigManager(config)
+    assert manager.get_next_config() == {
+        "config": {"x": 1},
+        "test_config_string": "x-1,",
+        "work_dir": f"{tmp_path}/out/x-1,",
+    }
+    assert not (tmp_path / "out").exists()
+    assert os.path.isdir(manager.get_next_config(create_dir=True)["work_dir"])
+    assert manager.get_next_config(create_dir=True) == {"config": None}
+    assert (
+        ConfigManager({"scheduler_config": {**GPU, "result_root_folder": "out"}}).get_next_config()["work_dir"]
+        == "out/"
+    )
 
 
 # -- the names of folders -------------------------------------------------------------------------------------------
@@ -197,7 +227,21 @@ def test_a_name_is_always_that_of_one_folder(value: str) -> None:
     (name,) = names_of(grid)
     assert "/" not in name
     assert "\0" not in name
-    assert len(name.encode()) < 240
+    assert len(name.encode()) <= 255
+
+
+@pytest.mark.parametrize("length", [199, 200, 201, 216, 255])
+def test_a_name_that_a_folder_can_have_is_the_originals_to_the_last_byte(length: int) -> None:
+    key = "k" * (length - len("-vvv,"))
+    assert names_of({key: ["vvv"]}) == [f"{key}-vvv,"]
+
+
+def test_a_name_that_is_too_long_for_a_folder_ends_in_a_mark_and_so_do_those_that_look_like_it(tmp_path: Path) -> None:
+    names = names_of(*({"k" * length: ["v" * 30 + end for end in "abc"]} for length in (222, 223, 240)))
+    assert names[0] == "k" * 222 + "-" + "v" * 30 + ","
+    assert len(set(names)) == 9
+    for name in names:
+        (tmp_path / name).mkdir()
 
 
 def test_dots_alone_are_no_name() -> None:

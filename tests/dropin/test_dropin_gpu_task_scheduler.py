@@ -236,7 +236,8 @@ def test_every_setting_is_heeded(project: Project) -> None:
         config_string_value_maxlen=3, everywhere={"do": "print(self._work_dir)"},
     )  # fmt: skip
     project.run()
-    assert (project.folder / "out/runs/long_name=abc;x=1;/logs/l").read_text() == "out/runs/long_name=abc;x=1;\n"
+    folder = project.folder / "out/runs/long_name=abc;x=1;"
+    assert (folder / "logs/l").read_text() == f"{folder}\n"
     assert project.scheduler_log("own/s.log")[0] == "gpu0 receives task long_name=abc;x=1;"
     assert list((project.folder / "own/temp").iterdir()) == []
     assert not (project.folder / "temp").exists()
@@ -330,6 +331,37 @@ def test_without_parameters_there_is_one_task_in_the_folder_of_all_results(proje
     assert project.log("") == "here\n"
 
 
+def test_starts_and_ends_are_on_the_console_too(project: Project) -> None:
+    project.plan({"x": [1, 2]})
+    said = project.run().split("\n")
+    assert [line for line in said if " INFO " in line] == lines_of(project.folder / "scheduler.log")
+    assert len(project.scheduler_log()) == 4
+
+
+def test_without_files_for_them_starts_are_on_the_console_and_only_failures_leave_a_log(project: Project) -> None:
+    nowhere: dict[str, Any] = {"log_file": None, "scheduler_log_file_path": None}
+    project.plan({"x": [1, 2]}, **nowhere, everywhere={"do": "print('hello'); assert self._config['x'] == 1"})
+    said = project.run(code=1)
+    told = re.findall(r"INFO (gpu0 .*)$", said, re.MULTILINE)
+    assert told == [f"gpu0 {verb} task x-{number}," for number in (1, 2) for verb in ("receives", "finishes")]
+    assert not (project.folder / "scheduler.log").exists()
+    assert [path.name for path in project.folder.glob("results/*/*")] == [".duckrow-succeeded"]
+    log = re.search(r"x-2, failed: see (.*)$", said, re.MULTILINE)
+    assert log
+    assert "AssertionError" in (project.folder / log[1]).read_text()
+    project.plan({"x": [1, 2]}, **nowhere)
+    project.run()
+    assert project.leftovers() == []
+
+
+def test_the_module_of_a_task_is_imported_where_the_task_runs(project: Project) -> None:
+    look = "import os\nSEEN = os.environ.get('CUDA_VISIBLE_DEVICES'), os.environ.get('OWN')\n"
+    task = look + with_env("return {'OWN': 'own'}")
+    project.plan({"x": [1, 2, 3]}, task=task, gpu=["7"], everywhere={"do": "print(*SEEN)"})
+    project.run()
+    assert [project.log(f"x-{number},") for number in (1, 2, 3)] == ["7 own\n"] * 3  # the first starts cold
+
+
 @pytest.mark.parametrize("settings", [None, {}, {"gpu": []}, {"gpu": [0]}])
 def test_a_wrong_configuration_is_a_value_error_at_once(settings: dict[str, Any] | None) -> None:
     with pytest.raises(ValueError):
@@ -363,6 +395,22 @@ def test_a_folder_alone_is_no_success_and_an_empty_note_is_one(project: Project)
     project.plan({"x": [1, 2]})
     assert "1 task skipped, having succeeded before. " in project.run()
     assert project.values() == ["1"]
+
+
+def test_a_script_that_fails_takes_away_no_success_of_another_in_the_same_folder(project: Project) -> None:
+    project.plan({"x": [1]})
+    project.run()
+    project.write("evaluation.py", TASK.replace("class Task", "class Evaluation"))
+    project.plan({"x": [1]}, force_rerun=True, everywhere={"do": "sys.exit(os.path.exists('broken'))"})
+    script = (
+        (project.folder / "script.py").read_text().replace("tasks import Task", "evaluation import Evaluation as Task")
+    )
+    project.write("evaluate.py", script)
+    (project.folder / "broken").touch()
+    project.run("evaluate.py", code=1)
+    project.plan({"x": [1]})
+    assert "1 task skipped" in project.run()
+    assert project.values() == ["1", "1"]
 
 
 def test_that_global_settings_have_changed_is_said_and_force_rerun_runs_all(project: Project) -> None:
@@ -478,11 +526,11 @@ def test_a_task_that_exits_with_code_zero_has_succeeded(project: Project, do: st
     assert "1 task skipped" in project.run()
 
 
-def test_a_task_without_main_says_so(project: Project) -> None:
+def test_a_task_without_main_does_nothing_and_has_succeeded(project: Project) -> None:
     task = "from duckrow.dropin.gpu_task_scheduler.gpu_task import GPUTask\n\nclass Task(GPUTask): pass"
     project.plan({"x": [1]}, task=task)
-    project.run(code=1)
-    assert "NotImplementedError: Task has no main()" in project.log("x-1,")
+    project.run()
+    assert project.log("x-1,") == ""
 
 
 def test_a_task_that_is_killed_behind_its_last_line_runs_again(project: Project) -> None:
@@ -618,9 +666,11 @@ def test_a_task_whose_module_cannot_be_imported_twice_says_so_in_each_log(projec
     assert all("FileExistsError" in log for log in logs)
 
 
-def test_a_task_may_go_elsewhere(project: Project) -> None:
-    project.plan({"x": [1]}, everywhere={"do": "os.chdir('/'); print('elsewhere')"})
+def test_a_task_may_go_elsewhere_and_find_its_folder_from_there(project: Project) -> None:
+    elsewhere = "os.chdir('/'); print('elsewhere'); open(f'{self._work_dir}/result', 'w')"
+    project.plan({"x": [1]}, everywhere={"do": elsewhere}, result_root_folder="results")
     project.run()
+    assert (project.folder / "results/x-1,/result").exists()
     assert project.log("x-1,") == "elsewhere\n"
     assert "1 task skipped" in project.run()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -151,6 +152,22 @@ def test_a_job_that_failed_tells_its_return_code_and_both_streams_are_in_its_fil
     assert out.read_text() == "one\ntwo\n"
 
 
+def test_a_program_runs_without_a_shell_around_it(shared_door: Door, tmp_path: Path) -> None:
+    door, ways = shared_door, {"killed": ["sh", "-c", "kill -9 $$"], "missing": ["no-such-program", "x"]}
+    ways |= {"not-a-program": ["/etc/passwd"], "own-127": ["sh", "-c", "exit 127"], "日本語": ["echo", "$HOME * #", ""]}
+    ids = {name: door.add(name, tmp_path / name, *words) for name, words in ways.items()}
+    for job_id in ids.values():
+        until(lambda job_id=job_id: door.duckrow.job(job_id)["outcome"], f"the end of {job_id}")  # type: ignore[misc]
+    infos = {name: door.get(f"/jobinfo/{job_id}")["value"] for name, job_id in ids.items()}
+    codes = {name: info["returnCode"] for name, info in infos.items()}
+    assert codes == {"killed": -9, "missing": -1, "not-a-program": -1, "own-127": 127, "日本語": 0}
+    assert (tmp_path / "killed").read_text() == ""
+    assert (tmp_path / "日本語").read_text() == "$HOME * # \n"
+    assert {name: (info["jobName"], info["jobCommand"]) for name, info in infos.items()} == {
+        name: (name if name.isascii() else "echo", shlex.join(words)) for name, words in ways.items()
+    }
+
+
 @pytest.mark.parametrize("job_id", ["99", "x", "-1", "1e3", "%2e%2e%2fetc", "<script>alert(1)</script>", "9" * 30])
 def test_a_job_that_nobody_knows_is_told_as_before(shared_door: Door, job_id: str) -> None:
     answer = shared_door.script.get(f"/jobinfo/{job_id}")
@@ -237,6 +254,7 @@ def test_jobs_outlive_the_server_and_are_there_again(door: Door, duckrow: Duckro
     pid = duckrow.job(job_id)["pid"]
     door.end()
     assert is_running(pid)
+    assert Path(f"/proc/{pid}/cmdline").read_bytes() == b"sleep\x00600\x00"
     again = Door(duckrow, free_port)
     assert [job["jobID"] for job in again.get("/deviceutilization")["value"]] == [job_id]
     again.end()

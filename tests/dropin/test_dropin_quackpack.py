@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 import duckrow.dropin.quackpack as qp
+from duckrow.dropin.quackpack.command_words import join_words, split_words
 from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.dropin.shell import environment, has_ended_of, lines_of
 from tests.fake_nvml import FakeGpus
@@ -105,9 +106,12 @@ class Machine:
     def outcomes(self) -> dict[str, str]:
         return dict(self.duckrow.sql("SELECT name, coalesce(outcome, state) FROM jobs"))
 
-    def log(self, name: str) -> str:
-        query = "SELECT a.log FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE j.name = ?"
-        return Path(os.fsdecode(self.duckrow.sql(query, name)[0][0])).read_text()
+    def log(self, name: str, number: int = 0) -> str:
+        """That of so-named jobs' first attempt, or of a further one."""
+        query = (
+            "SELECT a.log FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE j.name = ? ORDER BY a.job_id, a.number"
+        )
+        return Path(os.fsdecode(self.duckrow.sql(query, name)[number][0])).read_text()
 
 
 @pytest.fixture
@@ -233,21 +237,28 @@ def test_each_job_gets_a_free_port_of_its_own_and_a_process_for_each_gpu(machine
     assert len({each[3] for each in found if each}) == 4
 
 
-def test_apply_functions_are_called_in_order_in_the_attempt_and_may_change_its_environment(machine: Machine) -> None:
+def test_apply_functions_keep_what_they_count_and_may_change_the_environment(machine: Machine) -> None:
     machine.add(10_000)
     before = """
-import os
-mine = os.getpid()
+import itertools, os, threading
+numbers, seen, lock, mine = itertools.count(), [], threading.Lock(), os.getpid()
 def first(cmd, env):
-    env["GREETING"] = f"{env['CUDA_VISIBLE_DEVICES']} {os.getpid() != mine} {os.getcwd()}"
-    return cmd + " 1"
+    with lock:  # which cannot be pickled
+        seen.append(cmd)
+    env["SEEN"] = f"{env['CUDA_VISIBLE_DEVICES']} {os.getpid() == mine} {len(seen)}"
+    del env["TOGETHER"]
+    return cmd + " $SEEN 'two  words'"
 """
-    functions = "[first, lambda cmd, env: cmd + ' \"two  words\"']"
-    machine.schedule(
-        ("printf '%s|' $GREETING > out; printf '%s|'", 1), before=before, command_apply_functions=functions
+    machine.env["TOGETHER"] = "removed"
+    machine.write(
+        "say.py", "import os, sys; print(*sys.argv[1:], os.environ['SEEN'], os.environ.get('TOGETHER'), sep='|')"
     )
-    assert (machine.folder / "out").read_text() == f"0|True|{machine.folder}|"
-    assert machine.log("printf") == "1|two  words|"
+    functions = "[first, lambda cmd, env: f'{cmd} --run_id={next(numbers)}']"
+    jobs = [(f"python say.py {name}", 9_000) for name in "abcd"]
+    machine.schedule(*jobs, before=before, command_apply_functions=functions)
+    logs = [machine.log("say", number) for number in range(4)]
+    assert logs == [f"{name}|$SEEN|two  words|--run_id={at}|0 True {at + 1}|None\n" for at, name in enumerate("abcd")]
+    assert list(machine.temporary.iterdir()) == []
 
 
 def test_a_job_whose_apply_function_fails_has_failed_and_says_so_and_the_others_go_on(machine: Machine) -> None:
@@ -270,61 +281,71 @@ def fickle(cmd, env):
     assert "returns the command, not None" in machine.log("forgetful")
 
 
-def test_functions_that_cannot_be_pickled_are_told_before_anything_starts(machine: Machine) -> None:
-    machine.add(10_000)
-    before = "import threading\nlock = threading.Lock()\ndef locked(cmd, env):\n    with lock:\n        return cmd"
-    done = machine.schedule(("touch started", 1), code=1, before=before, command_apply_functions="[locked]")
-    assert "The apply functions cannot be pickled" in done.said
-    assert not (machine.folder / "started").exists()
-
-
 # -- what the original did wrong ------------------------------------------------------------------------------------
 
 
 def test_much_output_quotes_and_missing_programs_harm_nobody(machine: Machine) -> None:
     machine.add(10_000)
     machine.schedule(
-        ("head -c 300000 /dev/zero | tr '\\0' x", 5),
+        ("head -c 300000 /dev/zero", 5),
         ("no-such-program --at all", 4),
-        ("""printf '%s\n' "two  words" 'and "more"' > quoted""", 3),
+        ("""printf %s| "two  words" 'and "more"' [1,2] #tag $HOME * {"a":1} range(2) a>b a;b x&y a|b `ls` ~ !x""", 3),
         code=1,
     )
     assert machine.outcomes() == {"head": "succeeded", "no-such-program": "failed", "printf": "succeeded"}
     assert len(machine.log("head")) == 300_000
-    assert machine.lines("quoted") == ["two  words", 'and "more"']
+    assert (
+        machine.log("printf") == 'two  words|and "more"|[1,2]|#tag|$HOME|*|{"a":1}|range(2)|a>b|a;b|x&y|a|b|`ls`|~|!x|'
+    )
 
 
 def test_when_the_time_is_over_nothing_is_left_behind_and_nothing_more_starts(machine: Machine) -> None:
     machine.add(10_000)
-    jobs = [("echo running; sleep 600; true", 9_000), ("touch started", 8_000)]
+    jobs = [("sleep 600", 9_000), ("touch started", 8_000)]
     done = machine.schedule(*jobs, code=1, timeout_s="4", debug_on_crash="True")
     assert len(done.scheduled) == 1
     assert "Pdb" not in done.out
     assert not (machine.folder / "started").exists()
-    assert machine.outcomes() == {"echo": "killed", "touch": "killed"}
+    assert machine.outcomes() == {"sleep": "killed", "touch": "killed"}
     assert until(lambda: not machine.duckrow.processes(), "the end of all processes")
     assert "over before it begins" in machine.schedule(("touch started", 1), code=1, timeout_s="0").said
 
 
-def test_two_interrupts_end_the_schedule_and_its_jobs(machine: Machine) -> None:
+def begin(machine: Machine) -> subprocess.Popen[str]:
+    """A schedule of two jobs, of which one runs for long."""
     machine.add(10_000)
-    process = machine.spawn(
-        "import duckrow.dropin.quackpack as qp\nqp.schedule_cmd_gpus([('touch begun; sleep 600; true', 1)])\n"
-    )
+    machine.write("begin.py", "import time; open('begun', 'w'); time.sleep(600)")
+    jobs = "[('python begin.py', 9000), ('touch started', 8000)]"
+    process = machine.spawn(f"import duckrow.dropin.quackpack as qp\nqp.schedule_cmd_gpus({jobs})\nprint('after')\n")
     assert process.stdout
-    assert process.stdout.readline() == "Scheduled touch begun; sleep 600; true into CUDA_VISIBLE_DEVICES=0\n"
+    assert process.stdout.readline() == "Scheduled python begin.py into CUDA_VISIBLE_DEVICES=0\n"
     until(lambda: (machine.folder / "begun").exists(), "the job")
+    return process
+
+
+def test_two_interrupts_end_the_schedule_and_its_jobs(machine: Machine) -> None:
+    process = begin(machine)
     assert until(lambda: has_ended_of(process, 2), "the end")  # type: ignore[arg-type]
     assert "KeyboardInterrupt" in process.communicate()[1]
     assert until(lambda: not machine.duckrow.processes(), "the end of all processes")
 
 
+def test_sigterm_stops_all_jobs_and_ends_the_program_at_once_as_the_original_did(machine: Machine) -> None:
+    process = begin(machine)
+    process.terminate()
+    out, said = process.communicate(timeout=DEADLINE_S)
+    assert (process.returncode, out) == (0, "")
+    assert "Exiting: SIGTERM. What ran was stopped." in said
+    assert machine.outcomes() == {"begin": "killed", "touch": "killed"}
+    assert until(lambda: not machine.duckrow.processes(), "the end of all processes")
+
+
 def test_the_debugger_opens_in_the_caller_after_a_failure(machine: Machine) -> None:
     machine.add(10_000)
-    jobs = [("echo the reason; exit 3", 2), ("true", 1)]
+    jobs = [("sh -c 'echo the reason; exit 3'", 2), ("true", 1)]
     typed = "p [job.exit_code for job in failed]\nc\n"
     done = machine.schedule(*jobs, code=1, typed=typed, debug_on_crash="True")
-    assert "echo the reason; exit 3 failed (exit code 3): the end of " in done.out
+    assert "sh -c 'echo the reason; exit 3' failed (exit code 3): the end of " in done.out
     assert "\nthe reason\n" in done.out
     assert "(Pdb) [3]\n" in done.out
     assert "Pdb" not in machine.schedule(("true", 1), debug_on_crash="True").out
@@ -359,14 +380,38 @@ def test_no_two_launches_get_the_same_port(monkeypatch: pytest.MonkeyPatch) -> N
     assert launched == [f"python -m torch.distributed.launch --master_port={port} x.py" for port in ports]
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("t.py  --a\tb\n c ", ["t.py", "--a", "b", "c"]),
+        ("[1,2] #tag $HOME * a\\ b", ["[1,2]", "#tag", "$HOME", "*", "a\\", "b"]),
+        ("""{"a":1} x="1" it's a dog's""", ['{"a":1}', 'x="1"', "it's", "a", "dog's"]),
+        ("""'two words' "and  'more'" ''""", ["two words", "and  'more'", ""]),
+        ("""'{"a": 1}' "print(1)" """, ['{"a": 1}', "print(1)"]),
+        ("""'open "open too""", ["'open", '"open', "too"]),
+        ("", []),
+    ],
+)
+def test_a_command_is_taken_apart_at_blanks_and_nothing_else_is_changed(command: str, words: list[str]) -> None:
+    assert split_words(command) == words
+    assert split_words(join_words(words)) == words
+
+
 def test_a_command_is_launched_here_and_now(capsys: pytest.CaptureFixture[str]) -> None:
-    done = qp.launch_cmd("echo $A; echo 'b  c' >&2", env_command="A=x=y")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "x=y\n", "b  c\n")
+    done = qp.launch_cmd("sh -c 'echo $A; echo b >&2; exit 3'", env_command="A=x=y")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "x=y\n", "b\n")
+    assert qp.launch_cmd("echo $A * >x").stdout == "$A * >x\n"
+    assert qp.launch_cmd(["echo", "a  b", "*"]).stdout == "a  b *\n"
+    assert qp.launch_cmd(["echo", "a  b"], command_apply_functions=[lambda cmd, env: cmd + " c"]).stdout == "a  b c\n"
     assert qp.launch_cmd("echo a", capture_output=False).stdout is None
     with qp.launch_cmd("echo", use_async=True, command_apply_functions=[lambda cmd, env: cmd + " later"]) as process:
         assert process.communicate()[0] == "later\n"
+    assert capsys.readouterr().out == ""
     assert qp.launch_cmd("echo", command_apply_functions=[lambda cmd, env: cmd[99]]) is None
     assert capsys.readouterr().out == "Command echo failed with: string index out of range\n"
+    for missing in ("no-such-program x", ["no-such-program"], ""):
+        assert qp.launch_cmd(missing) is None
+        assert qp.launch_cmd(missing, use_async=True) is None
 
 
 def test_the_tuples_and_defaults_are_those_of_the_original() -> None:

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from duckrow.core.errors import UsageError
+from duckrow.dropin.simple_gpu_scheduler import slots_of
 from tests.conftest import DEADLINE_S, Duckrow, has_open, until
 from tests.dropin.shell import DOORS, PYTHON_DOOR, environment, has_ended_of, lines_of, program, shell
 
@@ -199,11 +201,47 @@ def test_gpus_must_be_given(duckrow: Duckrow, door: str) -> None:
         ("GPU-aaaa 1", ["1", "GPU-aaaa"]),
     ],
 )
-def test_the_words_of_gpus_are_slots(duckrow: Duckrow, gpus: str, slots: list[str]) -> None:
+def test_the_words_of_gpus_are_slots_that_run_at_a_time(duckrow: Duckrow, gpus: str, slots: list[str]) -> None:
     together = f"{WHERE}; until [ $(wc -l < out) -ge {len(slots)} ]; do sleep 0.05; done"
     done = schedule(duckrow, gpus, f"{together}\n" * len(slots))
     assert sorted(lines_of(duckrow.work / "out")) == slots
     assert sorted(line.rpartition(" on gpu ")[2] for line in done.stdout.splitlines()) == slots
+
+
+@pytest.mark.parametrize(
+    ("words", "slots"),
+    [
+        (["0,"], ["0", ""]),
+        (["0,1,"], ["0", "1", ""]),
+        ([","], ["", ""]),
+        (["-1"], [""]),
+        (["0, 1"], ["0", "1"]),
+        ([" 0"], ["0"]),
+        (["0, 1", "2 ,3"], ["0,1", "2,3"]),
+        (["0", ""], ["0", ""]),
+        (["0 + 1"], ["0+1"]),
+        (["MIG-GPU-1/2/3,GPU-aa"], ["MIG-GPU-1/2/3", "GPU-aa"]),
+    ],
+)
+def test_odd_words_are_what_they_were(words: list[str], slots: list[str]) -> None:
+    assert slots_of(words) == slots
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["0 1"], r"'0 1' is one word, .* Write --gpus 0 1 \(without quotes\)"),
+        (["0 1 2", "3"], "Write --gpus 0 1 2"),
+        (["a", "b"], "'a' does not name GPUs"),
+        (["0:1"], "'0:1' does not name GPUs"),
+        (["0-3"], "'0-3' does not name GPUs"),
+        (["all"], "'all' does not name GPUs"),
+        (["0", "1,"], "'1,' does not name GPUs"),
+    ],
+)
+def test_words_that_cuda_would_not_read_as_they_are_meant_are_refused(words: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        slots_of(words)
 
 
 @pytest.mark.parametrize("gpus", [["0", "0"], ["0,1", "2,3"], ["0+1,2+3"]])
@@ -232,6 +270,14 @@ def test_the_slot_listed_last_is_taken_first_and_then_the_one_freed_last(duckrow
     assert session.end() == 0
 
 
+def test_slots_that_share_a_gpu_are_taken_in_their_order_too(duckrow: Duckrow) -> None:
+    session = Session(duckrow, "0", "0", "1", "1")
+    session.add(*[waits_for("gate")] * 4)
+    assert [session.printed()[-5:] for _ in range(4)] == ["gpu 1", "gpu 1", "gpu 0", "gpu 0"]
+    (duckrow.work / "gate").touch()
+    assert session.end() == 0
+
+
 def test_white_space_behind_a_command_is_cut_off(duckrow: Duckrow) -> None:
     done = schedule(duckrow, "0", "true \t \n  true\r\n")
     assert done.stdout == "Processing command `true` on gpu 0\nProcessing command `  true` on gpu 0\n"
@@ -247,6 +293,17 @@ def test_the_gpus_of_whoever_starts_it_are_not_those_of_the_commands(duckrow: Du
     duckrow.env["CUDA_VISIBLE_DEVICES"] = "9"
     schedule(duckrow, "'' 1", f"{WHERE}\n{WHERE}\n")
     assert sorted(lines_of(duckrow.work / "out")) == ["", "1"]
+
+
+@pytest.mark.parametrize("order", [None, "FASTEST_FIRST"])
+def test_numbers_and_their_order_reach_the_commands_as_they_are(duckrow: Duckrow, order: str | None) -> None:
+    duckrow.env.pop("CUDA_DEVICE_ORDER", None)
+    duckrow.env.update({} if order is None else {"CUDA_DEVICE_ORDER": order})
+    done = schedule(duckrow, "'0, 01'", 'echo "$CUDA_VISIBLE_DEVICES ${CUDA_DEVICE_ORDER-unset}"\n')
+    assert done.stdout.splitlines() == [
+        'Processing command `echo "$CUDA_VISIBLE_DEVICES ${CUDA_DEVICE_ORDER-unset}"` on gpu 01',
+        f"01 {order or 'unset'}",
+    ]
 
 
 def test_the_end_of_the_input_waits_for_every_job(duckrow: Duckrow) -> None:
@@ -331,8 +388,16 @@ def test_blank_lines_and_comments_take_no_slot(duckrow: Duckrow) -> None:
 
 
 def test_a_job_can_have_several_lines(duckrow: Duckrow) -> None:
-    schedule(duckrow, "0", "echo one \\\n  two > out\n")
-    assert lines_of(duckrow.work / "out") == ["one two"]
+    block = "for i in 3 4; do\n  if true; then\n    echo $i >> out\n  fi\ndone"
+    done = schedule(duckrow, "0", f"echo one \\\n  two > out\n{block}\n")
+    assert lines_of(duckrow.work / "out") == ["one two", "3", "4"]
+    assert done.stdout.endswith(f"Processing command `{block}` on gpu 0\n")
+
+
+def test_what_a_command_leaves_in_the_background_ends_with_it_and_that_is_said(duckrow: Duckrow) -> None:
+    done = schedule(duckrow, "0", "sleep 600 &\n(echo waited > out) & wait\n")
+    assert "was still running and was ended: sleep 600" in done.stderr
+    assert lines_of(duckrow.work / "out") == ["waited"]
 
 
 # -- whatever is around it ------------------------------------------------------------------------------------------

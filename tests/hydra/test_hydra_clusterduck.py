@@ -57,11 +57,32 @@ def test_gpus_that_are_not_named_are_those_that_are_visible(app: Application, vi
     assert sorted(app.said()) == seen
 
 
-@pytest.mark.parametrize(("visible", "seen"), [("4,5", "4+5"), (None, "all")])
-def test_gpus_that_are_not_to_be_divided_are_seen_by_all_runs(app: Application, visible: str | None, seen: str) -> None:
+@pytest.mark.parametrize(
+    ("number", "visible", "seen"), [("null", "4,5", "none"), ("2", None, "0+1"), ("2", "4,5,6", "4+5")]
+)
+def test_gpus_that_are_not_to_be_divided_are_seen_by_all_runs_as_many_as_they_name(
+    app: Application, number: str, visible: str | None, seen: str
+) -> None:
     app.write(f"{SEES}\nnote(cfg.x)")
-    multirun(app, "x=1,2", WAIT, env={} if visible is None else {"CUDA_VISIBLE_DEVICES": visible})
+    words = [f"hydra.launcher.gpus_per_node={number}", "hydra.launcher.parallel_runs_per_node=2"]
+    multirun(app, "x=1,2", WAIT, *words, env={} if visible is None else {"CUDA_VISIBLE_DEVICES": visible})
     assert app.said() == [seen, seen]
+
+
+def test_four_runs_over_two_gpus_fill_one_after_the_other_and_say_so_in_their_own_logs(app: Application) -> None:
+    app.write("note(cfg.x)\nawait_go()")
+    words = ["hydra.launcher.parallel_runs_per_node=4", "+hydra.launcher.resources_config.cuda.gpus=[0,1]"]
+    core = max(os.sched_getaffinity(0))
+    words += ["hydra.launcher.verbose=true", f"+hydra.launcher.resources_config.cpu.cpus=[{core}]"]
+    process = subprocess.Popen(
+        app.command("x=range(4)", WAIT, *words, launcher="clusterduck_local"), cwd=app.folder, env=app.duckrow.env
+    )
+    until(lambda: len(app.said()) == 4, "four runs at the same time")
+    app.go()
+    assert process.wait(DEADLINE_S) == 0
+    logs = [app.out(str(run), "app.log").read_text() for run in range(4)]
+    assert [log.rpartition("CUDA_VISIBLE_DEVICES=")[2] for log in logs] == ["0\n", "0\n", "1\n", "1\n"]
+    assert all("[duckrow][INFO] - slot " in log and f"of 4, cores {core}\n" in log for log in logs)
 
 
 def test_cores_are_divided_and_told_of(app: Application) -> None:

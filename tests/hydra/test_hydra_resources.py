@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hydra_plugins.duckrow_launcher._errors import LauncherError
+from hydra_plugins.duckrow_launcher._keys import ClusterduckLocalConf, ClusterduckSlurmConf
 from hydra_plugins.duckrow_launcher._local import seats_of
 from hydra_plugins.duckrow_launcher._resources import Resources, share_of
 from hydra_plugins.duckrow_launcher._wanted import Divided, divided_of
+from hydra_plugins.duckrow_launcher.launcher import ClusterduckLocal, ClusterduckSlurm
 from tests.conftest import DEADLINE_S
 
 UUID = "GPU-8d3b9a9c-1111-2222-3333-444455556666"
@@ -30,6 +34,15 @@ UUID = "GPU-8d3b9a9c-1111-2222-3333-444455556666"
 )
 def test_gpus_are_divided_among_slots_as_evenly_as_can_be(gpus: list[str], slots: int, seats: list[str]) -> None:
     assert seats_of(gpus, slots) == [f"--devices={seat}" for seat in seats]
+
+
+@pytest.mark.parametrize("conf", [ClusterduckLocalConf, ClusterduckSlurmConf])
+@pytest.mark.parametrize("key", ["nodes", "tasks_per_node"])
+def test_a_run_that_wants_several_nodes_or_tasks_is_refused_wherever_it_goes(conf: Any, key: str) -> None:
+    values = {**asdict(conf()), key: 2}
+    launcher = ClusterduckLocal() if conf is ClusterduckLocalConf else ClusterduckSlurm()
+    with pytest.raises(LauncherError, match=f"hydra.launcher.{key}=2: a run is one process on one node"):
+        launcher.wanted(values)
 
 
 def test_without_gpus_there_are_slots_all_the_same() -> None:

@@ -112,10 +112,20 @@ def test_a_preview_says_what_would_be_added_and_where_and_adds_nothing(queue: Se
 def test_jobs_in_the_form_of_gpupeasy_have_a_name_and_an_output_file(queue: Server, duckrow: Duckrow) -> None:
     text = f"one;;{duckrow.work}/one.txt;;echo 1;;;\ntwo words;;{duckrow.work}/two.txt;;echo 2;;;"
     assert [job["name"] for job in queue.post("/jobs/preview", {"text": text})["jobs"]] == ["one", "two-words"]
+    text += f"three;;\n{duckrow.work}/three.txt;;\nprintf %s,\n    --lr 0.1\n    '$HOME *' #;;;"
+    assert queue.post("/jobs/preview", {"text": text})["jobs"][2]["words"] == [
+        "printf",
+        "%s,",
+        "--lr",
+        "0.1",
+        "$HOME *",
+        "#",
+    ]
     ids = queue.add(text)
     for job_id in ids:
         duckrow.wait_for(job_id, "succeeded")
     assert (duckrow.work / "two.txt").read_text() == "2\n"
+    assert (duckrow.work / "three.txt").read_text() == "--lr,0.1,$HOME *,#,"
 
 
 @pytest.mark.parametrize(
@@ -132,6 +142,8 @@ def test_jobs_in_the_form_of_gpupeasy_have_a_name_and_an_output_file(queue: Serv
         ("true", {"project": "a/b"}, "project"),
         ("true", {"env": {"A=B": "1"}}, "env"),
         ("a;;b;;;c;;d;;e;;;", {}, "is not NAME;;OUTFILE;;COMMAND"),
+        ("only;;two", {}, "'only;;two' is not NAME;;OUTFILE;;COMMAND;;;"),
+        ("a;;x.txt;;echo 'open;;;", {}, "cannot be taken apart: no closing quotation"),
         ("a;;/no/such/x;;true;;;", {}, "cannot be opened"),
         ("a;;x.txt;;true;;;b;;x.txt;;true;;;", {}, "Another of these jobs"),
     ],

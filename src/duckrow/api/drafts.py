@@ -10,12 +10,13 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.options import Request, read_options, with_recipe
+from duckrow.api.program_words import without_shell
 from duckrow.api.run_folders import give_folders
 from duckrow.api.would_place import WouldPlace
 from duckrow.core.array import Array, parse_array
 from duckrow.core.batch import Entry, read_batch
 from duckrow.core.errors import UsageError
-from duckrow.core.job import JobSpec
+from duckrow.core.job import JobSpec, shorten
 from duckrow.core.units import plural
 
 MOST_JOBS = 10_000
@@ -73,7 +74,8 @@ def _draft(entry: Entry, request: Request) -> Draft:
         return Draft(entry, None, [entry.problem])
     draft = Draft(entry)
     try:
-        spec = with_recipe(request.spec(command=entry.command, name=entry.name or request.name), None)
+        command = _program(entry.command) if entry.is_program else entry.command
+        spec = with_recipe(request.spec(command=command, name=entry.name or request.name), None)
     except UsageError as error:
         draft.problems.append(str(error))
         return draft
@@ -82,6 +84,15 @@ def _draft(entry: Entry, request: Request) -> Draft:
         draft.problems += outfile_problems(spec.outfile)
     draft.spec = spec
     return draft
+
+
+def _program(command: str) -> str:
+    """A command that is taken apart as a shell would do it, and run without one."""
+    try:
+        return without_shell(shlex.split(command))
+    except ValueError as error:
+        written = shorten(command)
+        raise UsageError(f"The command '{written}' cannot be taken apart: {str(error).lower()}.") from None
 
 
 def outfile_problems(path: str) -> list[str]:

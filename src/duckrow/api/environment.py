@@ -6,10 +6,14 @@ import os
 from collections.abc import Mapping
 
 # What belongs to the process that submits, not to the job.
-_LEFT_BEHIND = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "DUCKROW_TAG", "DUCKROW_JOB_ID", "DUCKROW_ATTEMPT")
+_LEFT_BEHIND = ("CUDA_VISIBLE_DEVICES", "DUCKROW_TAG", "DUCKROW_JOB_ID", "DUCKROW_ATTEMPT")
+_DEVICE_ORDER = "CUDA_DEVICE_ORDER"  # jobs have ours, by which devices are booked
 
 
-def inherited_environment(changes: Mapping[str, str | None] | None = None) -> dict[str, str]:
+def inherited_environment(
+    changes: Mapping[str, str | None] | None = None, *, with_device_order: bool = False
+) -> dict[str, str]:
     """The variables here, with changes; one that is None is left behind."""
-    inherited = {name: value for name, value in os.environ.items() if name not in _LEFT_BEHIND}
+    left_behind = _LEFT_BEHIND if with_device_order else (*_LEFT_BEHIND, _DEVICE_ORDER)
+    inherited = {name: value for name, value in os.environ.items() if name not in left_behind}
     return {name: value for name, value in {**inherited, **(changes or {})}.items() if value is not None}

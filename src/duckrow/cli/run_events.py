@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from duckrow.core.errors import UsageError
@@ -49,13 +49,14 @@ class Watchers(Observer):
 class Announcer(Observer):
     """Prints a line before each job starts, at once, whoever reads."""
 
-    def __init__(self, template: str) -> None:
+    def __init__(self, template: str, written: Mapping[str, str] = {}) -> None:
         self._template = template
+        self._written = written  # how GPUs are to be called, where not by their names
 
     def starting(self, attempt: LiveAttempt) -> None:
         if sys.stdout is None:  # closed
             return
-        line = self._template.replace("{gpus}", visible_devices(attempt.holds)).replace(
+        line = self._template.replace("{gpus}", visible_devices(attempt.holds, self._written)).replace(
             "{command}", attempt.job.command
         )
         rest = line.encode("utf-8", "surrogateescape") + b"\n"

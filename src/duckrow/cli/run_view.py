@@ -30,6 +30,7 @@ class RunView(Observer):
         self.report = Report()
         self.began_mono = time.monotonic()
         self.run: Progress | None = None
+        self._left_behind = 0  # jobs that succeeded, but for processes that had to be ended
         self.last_code: int | None = None  # how the last job ended, as a shell would say it
 
     def attach(self, run: Progress) -> None:
@@ -60,6 +61,9 @@ class RunView(Observer):
                 self.tell(f"job {attempt.job.id}: {ending.reason()}{why}: {shorten(clean(attempt.job.command))}")
             elif self.report.failed == _TOLD_AT_ONCE + 1:
                 self.tell("more failures are summed up at the end.")
+        elif attempt.left_behind and self._left_behind < _TOLD_AT_ONCE:
+            self._left_behind += 1
+            self.tell(f"job {attempt.job.id}: {attempt.left_behind}. End the command with `wait` to let it finish.")
 
     def back(self, job_id: int) -> None:
         self.report.take_back(job_id)

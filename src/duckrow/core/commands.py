@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from duckrow.core.shell_blocks import ShellBlocks
+
 
 class CommandReader:
     """Takes text as it arrives, gives commands as soon as they are complete.
 
-    A line that ends in a backslash goes on in the next, as in a shell. With a delimiter, a command is all the
-    lines up to a line that is just the delimiter.
+    A line that ends in a backslash goes on in the next, as in a shell; with `blocks`, so do an `if`, a loop and a
+    `case`, up to their end. With a delimiter, a command is all the lines up to a line that is just the delimiter.
     """
 
-    def __init__(self, delimiter: str | None = None) -> None:
+    def __init__(self, delimiter: str | None = None, blocks: bool = False) -> None:
         self._delimiter = delimiter
+        self._blocks = ShellBlocks() if blocks else None
         self._partial = ""  # text after the last newline
         self._lines: list[str] = []  # lines of a command that is not complete
 
@@ -36,7 +39,8 @@ class CommandReader:
         if not self._lines and (not line.strip() or line.lstrip().startswith("#")):
             return None
         self._lines.append(line)
-        if _continues(line):
+        is_open = self._blocks is not None and self._blocks.is_open_after(line)
+        if is_open or _continues(line):
             return None
         return self._complete()
 

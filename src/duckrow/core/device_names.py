@@ -52,6 +52,11 @@ def name_of(written: str, devices: Sequence[Device]) -> str:
     raise UsageError(f"{written} {what}: {there}.")
 
 
+def written_names(text: str, devices: Sequence[Device]) -> dict[str, str]:
+    """The name of each GPU, and how it was written."""
+    return {name_of(match[0], devices): match[0] for match in _NAME.finditer(text)}
+
+
 def with_names(text: str, devices: Sequence[Device]) -> str:
     """`GPU-8f2a+01,2`: the same with the names of the GPUs."""
     return _NAME.sub(lambda match: name_of(match[0], devices), text)

@@ -173,9 +173,9 @@ def unbook(holds: Iterable[tuple[str, int]], booked: Ledger) -> None:
     book(holds, booked, -1)
 
 
-def visible_devices(holds: Iterable[tuple[str, int]]) -> str:
-    """The value of CUDA_VISIBLE_DEVICES: the GPUs by number, nothing for a CPU slot."""
-    return ",".join(device for device, _ in holds if not device.startswith(CPU))
+def visible_devices(holds: Iterable[tuple[str, int]], written: Mapping[str, str] = {}) -> str:
+    """The value of CUDA_VISIBLE_DEVICES: the GPUs by number, nothing for a CPU slot. `written`: other names."""
+    return ",".join(written.get(device, device) for device, _ in holds if not device.startswith(CPU))
 
 
 def describe_devices(holds: Iterable[tuple[str, int]]) -> str:

@@ -30,6 +30,7 @@ class Policy(NamedTuple):
     mps: str = "auto"  # NVIDIA's MPS: off, auto (for jobs that are packed), on
     ignore: tuple[str, ...] = DISPLAYS  # programs of others that make a GPU no less idle; their memory is not free
     share: bool = False  # a job that wants a whole GPU does not wait for the processes of other users
+    fill: bool = False  # of several free seats the first that is listed is taken, however busy its devices are
 
     def margin_of(self, total_mb: int) -> int:
         """What is never given out of a GPU of this size: contexts and fragments take more than anybody asks for."""

@@ -16,7 +16,7 @@ def place(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine = BA
     """What a job that asks for this gets to hold now, or None when it has to wait.
 
     Without a number of GPUs it is one seat as it is. Of several free seats it is the one whose devices have least to
-    do, so that jobs spread over the GPUs before they share one.
+    do, so that jobs spread over the GPUs before they share one; unless the policy is to fill one after the other.
     """
     if ask.gpus == 0:
         return _least_loaded([seat for seat in seats if seat.is_cpu], seats, booked, machine)
@@ -37,7 +37,7 @@ def _least_loaded(choice: Sequence[Seat], seats: Sequence[Seat], booked: Ledger,
         if best is not None and _is_crowded(seat, machine) and not _is_crowded(best, machine):
             break
         load_now = load(seat, booked)
-        if load_now == 0:
+        if load_now == 0 or machine.policy.fill:
             return seat.holds
         if best is None or load_now < best_load:
             best, best_load = seat, load_now

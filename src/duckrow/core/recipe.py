@@ -26,12 +26,12 @@ def recipe_of(
 
 
 def _script_of(command: str) -> str:
-    """The program and its script, without variables in front, without options and without arguments."""
+    """The program and its script, without variables or `exec` in front, without options and without arguments."""
     words: list[str] = []
     skipped = False  # an option has come: of what follows, only the script counts
     all_words = command.split()
     for word, after in zip(all_words, [*all_words[1:], ""], strict=True):
-        if not words and re.match(r"[A-Za-z_]\w*=", word):
+        if not words and (word == "exec" or re.match(r"[A-Za-z_]\w*=", word)):
             continue
         if _SCRIPT.search(word):
             return " ".join([*words, word])

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from duckrow.core.device_names import any_uuid, called, name_of, with_names
+from duckrow.core.device_names import any_uuid, called, name_of, with_names, written_names
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import Seat, cpu_seats, looks_like_devices, parse_gpus, split_sizes
 from duckrow.core.machine import NO_POLICY, Machine, Policy
@@ -60,6 +60,7 @@ class Offer(NamedTuple):
     machine: Machine
     is_limited: bool = False  # to the GPUs in the user's CUDA_VISIBLE_DEVICES
     notes: tuple[str, ...] = ()  # what else the user should know of it, in sentences
+    written: Mapping[str, str] = {}  # how those that were named were written
 
 
 def offer_of(
@@ -82,7 +83,9 @@ def offer_of(
     look = slots is None if gpus is None else "all" in gpus or by_memory or ask_sizes
     wants_order = os.environ.get(cuda_order.VARIABLE, cuda_order.BY_BUS) != cuda_order.BY_BUS
     there = NvmlSource().devices() if look or wants_order or any_uuid([*tokens, *policy.prefer]) else []
-    tokens = [with_names(token, there) if looks_like_devices(token) else token for token in tokens]
+    named = [token for token in tokens if looks_like_devices(token)]
+    written = {name: word for token in named for name, word in written_names(token, there).items()}
+    tokens = [with_names(token, there) if token in named else token for token in tokens]
     policy = policy._replace(prefer=tuple(name_of(written, there) for written in policy.prefer))
     machine = Machine(policy=policy, cpus=cores(), mem_mb=memory_mb())
     if gpus is None and slots is not None:
@@ -104,7 +107,7 @@ def offer_of(
         seats += cpu_seats(slots or cores(), first=sum(seat.is_cpu for seat in seats), side=with_cpu_slots)
     known = {device.name: device.memory_mb for device in found if device.memory_mb is not None}
     machine = machine._replace(total_mb={**known, **_by_name(sizes, there)})
-    return Offer(seats, machine, finds and VISIBLE in os.environ, tuple(notes))
+    return Offer(seats, machine, finds and VISIBLE in os.environ, tuple(notes), written)
 
 
 def _by_name(sizes: Mapping[str, int], there: Sequence[Device]) -> dict[str, int]:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 from collections.abc import Sequence
 
 from duckrow.api.interpreter import become, module_command
+from duckrow.core.errors import UsageError
 
 _ANNOUNCEMENT = "Processing command `{command}` on gpu {gpus}"
 # Whatever the settings say of other runs: here the devices are those that are named, and the output is the old one.
 _AS_IT_WAS = ["--jobs-per-gpu=1", "--no-follow", "--no-table", "--passthrough", "--lifo", "--share-gpus"]
+# Commands of several lines, GPUs as CUDA reads them here, and slots in their order, also those that share a GPU.
+_BESIDES = ["--blocks", "--as-written", "--fill"]
+_GPU = r"(?:[0-9]+|(?:GPU|MIG)-[\w./-]+)"
+_SLOT = re.compile(rf"{_GPU}(?:\s*[,+]\s*{_GPU})*")
+_NO_GPU = ("", "-1")  # as CUDA has it
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,10 +31,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         required=True,
         help="One word is split at commas: 0,1,2. Of several each is a slot: 0,1 2,3 are two pairs; '' is a CPU slot.",
     )
-    tokens = [token.replace(" ", "") for token in parser.parse_args(arguments).gpus]
-    devices = [f"--devices={token}" for token in tokens]
-    return become(module_command("duckrow", "run", *_AS_IT_WAS, "--announce", _ANNOUNCEMENT, *devices))
+    try:
+        slots = slots_of(parser.parse_args(arguments).gpus)
+    except UsageError as error:
+        print(f"simple_gpu_scheduler: {error}", file=sys.stderr)
+        return error.exit_code
+    devices = [f"--devices={slot}" for slot in slots]
+    return become(module_command("duckrow", "run", *_AS_IT_WAS, *_BESIDES, "--announce", _ANNOUNCEMENT, *devices))
+
+
+def slots_of(words: Sequence[str]) -> list[str]:
+    """The GPUs of each slot. One word is split at commas, so that `0,` is GPU 0 and a slot without a GPU."""
+    parts = words[0].split(",") if len(words) == 1 else words
+    return [_slot_of(part.strip()) for part in parts]
+
+
+def _slot_of(written: str) -> str:
+    if written in _NO_GPU:
+        return ""
+    if _SLOT.fullmatch(written):
+        return re.sub(r"\s", "", written)
+    listed = written.split()
+    if len(listed) > 1 and all(_SLOT.fullmatch(word) for word in listed):
+        meant = f"--gpus {' '.join(listed)} (without quotes)"
+        raise UsageError(f"--gpus '{written}' is one word, of which CUDA would read only the beginning. Write {meant}.")
+    raise UsageError(
+        f"--gpus: '{written}' does not name GPUs. Write their numbers or UUIDs: 0,1,2 (a command each), 0,1 2,3 "
+        "(pairs), '' (no GPU)."
+    )
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from duckrow.core.commands import CommandReader
 from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec, LiveAttempt
 from duckrow.core.lifecycle import Outcome, State
@@ -107,8 +108,8 @@ class Run:
         """Look no further ahead than is written down: whoever hears of a start can be sure that it happens now."""
         self.loop.lines.allowed = False
 
-    def read(self, fd: int, delimiter: str | None) -> None:
-        self.source = CommandSource(fd, delimiter, self.take)
+    def read(self, fd: int, reader: CommandReader) -> None:
+        self.source = CommandSource(fd, reader, self.take)
 
     def take(self, commands: list[str]) -> None:
         for command in commands:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from duckrow.core.clock import Now
@@ -84,6 +84,7 @@ class Loop:
         self.dispatching = True
         self.on_end: Callable[[LiveAttempt, Verdict], None] = lambda *_: None
         self.on_back: Callable[[int], None] = lambda _: None  # a job that had failed waits again
+        self.written_devices: Mapping[str, str] | None = None  # how jobs are to see devices, where not by their names
         self.last_freed_first = False  # which of several free seats is taken; else the first that is listed
         self.stop_all = 0  # 1: end all that we started, 2: at once
         self.inbox: list[JobSpec] = []  # jobs of a run that have come since the last tick
@@ -381,7 +382,7 @@ class Loop:
         if attempt.job.needs is not None:
             gentle |= gentle_environment(attempt, len(self.seats))
         gentle |= self.sharing.variables(attempt)
-        return StartOrder(attempt, folder, extra_environment(attempt, folder), gentle)
+        return StartOrder(attempt, folder, extra_environment(attempt, folder, self.written_devices), gentle)
 
     def _tell(self, starts: Sequence[LiveAttempt]) -> None:
         for ended, verdict, at in self.endings.told:

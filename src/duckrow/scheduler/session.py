@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from duckrow.core.commands import CommandReader
 from duckrow.core.errors import StateError, UsageError
 from duckrow.core.job import JobSpec
 from duckrow.core.machine import Machine
@@ -38,6 +39,7 @@ def open_run(
     name: str = "",
     file: str | None = None,
     delimiter: str | None = None,
+    blocks: bool = False,
     resume: str | None = None,
     environment: Mapping[str, str],
     output: str = "log",
@@ -65,7 +67,7 @@ def open_run(
     loop.environment = dict(environment)
     run = Run(loop, make_spec, max_failures, on_event, in_terminal=output == "terminal")
     if fd is not None:
-        run.read(fd, delimiter)
+        run.read(fd, CommandReader(delimiter, blocks))
     if earlier is not None:
         run.resume(HostStore(loop.database), rerun_all=fd is None)
     return run

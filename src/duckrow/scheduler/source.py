@@ -15,9 +15,9 @@ _CHUNK_BYTES = 1 << 16
 class CommandSource:
     """Reads without ever waiting; hands on each batch of complete commands."""
 
-    def __init__(self, fd: int, delimiter: str | None, take: Callable[[list[str]], None]) -> None:
+    def __init__(self, fd: int, reader: CommandReader, take: Callable[[list[str]], None]) -> None:
         self._fd = fd
-        self._reader = CommandReader(delimiter)
+        self._reader = reader
         self._take = take
         self._bytes = b""
         self.is_file = stat.S_ISREG(os.fstat(fd).st_mode)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Mapping
 
 from duckrow.core.inventory import WHOLE, visible_devices
 from duckrow.core.job import LiveAttempt
@@ -11,17 +12,21 @@ from duckrow.core.job import LiveAttempt
 _ports: deque[int] = deque(maxlen=256)  # handed out of late
 
 
-def extra_environment(attempt: LiveAttempt, folder: str) -> dict[bytes, bytes]:
+def extra_environment(
+    attempt: LiveAttempt, folder: str, written: Mapping[str, str] | None = None
+) -> dict[bytes, bytes]:
+    """`written`: how a user calls the GPUs, in an order that is not ours; so it is the user's for the job, too."""
     job = attempt.job
     extra = {
-        b"CUDA_VISIBLE_DEVICES": visible_devices(attempt.holds).encode(),
-        b"CUDA_DEVICE_ORDER": b"PCI_BUS_ID",
+        b"CUDA_VISIBLE_DEVICES": visible_devices(attempt.holds, written or {}).encode(),
         b"DUCKROW_JOB_ID": b"%d" % job.id,
         b"DUCKROW_ATTEMPT": b"%d" % attempt.number,
         b"DUCKROW_PROJECT": job.project.encode(),
         b"DUCKROW_RUN_DIR": os.fsencode(folder),
         b"DUCKROW_METRICS": os.fsencode(folder) + b"/metrics.jsonl",
     }
+    if written is None:
+        extra[b"CUDA_DEVICE_ORDER"] = b"PCI_BUS_ID"
     if job.array_index is not None:
         index, array = b"%d" % job.array_index, b"%d" % (job.array_id or job.id)
         extra |= {b"DUCKROW_ARRAY_INDEX": index, b"DUCKROW_ARRAY_ID": array}

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from duckrow.api.client import Client
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
+# It waits for nobody, and its slots have an order: of four over two GPUs, the first two are on the first.
+_AS_CLUSTERDUCK = ("--share-gpus", "--fill")
 
 
 def place_locally(wanted: Wanted, folder: str, client: Client) -> tuple[Place, Resources]:
@@ -27,13 +29,15 @@ def place_locally(wanted: Wanted, folder: str, client: Client) -> tuple[Place, R
 
 
 def ask_own_run(wanted: Wanted, folder: str, client: Client) -> tuple[Place, Resources]:
-    """clusterduck's slots. GPUs that are not to be divided are all to be seen by each run."""
+    """clusterduck's slots. GPUs that are not to be divided are all seen by each run: as many as it names, else none."""
     if wanted.divided.gpus is not None:
-        return _over_named_gpus(wanted, folder, client, "--share-gpus")  # clusterduck waits for nobody
+        return _over_named_gpus(wanted, folder, client, *_AS_CLUSTERDUCK)
     slots = wanted.parallel or 1
-    visible = {_VISIBLE: os.environ[_VISIBLE]} if _VISIBLE in os.environ else {}
-    resources = Resources(folder, slots, wanted.divided.cores, wanted.divided.delay_s, visible=visible)
-    return OwnRun(folder, [f"--slots={slots}"], wanted.options, wanted.max_failures), resources
+    resources = Resources(folder, slots, wanted.divided.cores, wanted.divided.delay_s)
+    asked = wanted.others.get("gpus_per_node", 0)
+    gpus = _gpus_named_by(asked, client) if asked else []
+    seats = [f"--devices={'+'.join(gpus)}"] * slots if gpus else [f"--slots={slots}"]
+    return OwnRun(folder, [*_AS_CLUSTERDUCK, *seats], wanted.options, wanted.max_failures), resources
 
 
 def _over_named_gpus(wanted: Wanted, folder: str, client: Client, *words: str) -> tuple[Place, Resources]:
@@ -48,6 +52,13 @@ def seats_of(gpus: list[str], slots: int) -> list[str]:
     if not gpus:
         return [f"--slots={slots}"]
     return [f"--devices={'+'.join(share_of(gpus, slot, slots))}" for slot in range(slots)]
+
+
+def _gpus_named_by(number: int, client: Client) -> list[str]:
+    """The first so many. Where nobody knows of any they are 0, 1 and so on, as the original had them everywhere."""
+    if _VISIBLE in os.environ:
+        return _gpus_here(client)[:number]
+    return (_gpus_here(client) or [str(gpu) for gpu in range(number)])[:number]
 
 
 def _gpus_here(client: Client) -> list[str]:

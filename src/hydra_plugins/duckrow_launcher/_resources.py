@@ -22,14 +22,10 @@ class Resources:
     cores: list[int] | None = None  # to be divided; empty: all that the run may use; None: not divided
     delay_s: float = 0.0  # between the beginnings of the first runs, one for each slot
     beginnings: int | None = None  # how many those are, if there are slots on several machines
-    visible: dict[str, str] | None = None  # CUDA_VISIBLE_DEVICES as the script had it, where GPUs are not divided
 
     def take(self) -> list[str]:
         """Take a share and wait for one's turn; what was done, in words."""
         notes = []
-        if self.visible is not None:
-            os.environ.pop("CUDA_VISIBLE_DEVICES", None)
-            os.environ.update(self.visible)
         if self.cores is not None:
             notes.append(self._pin())
         if self.delay_s > 0:

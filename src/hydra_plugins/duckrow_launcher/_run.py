@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import os
-import sys
-from typing import cast
+from typing import Any, cast
 
 from hydra.core.utils import JobReturn, JobStatus, run_job
+from hydra.types import TaskFunction
 from omegaconf import open_dict
 
 from hydra_plugins.duckrow_launcher._launch import load_launch
 from hydra_plugins.duckrow_launcher._tracebacks import keep_traceback
+
+log = logging.getLogger("duckrow")
 
 
 def run_one(launch_file: str, number: int, overrides: list[str], subdir: str) -> JobReturn:
@@ -20,7 +24,7 @@ def run_one(launch_file: str, number: int, overrides: list[str], subdir: str) ->
         launch.failures.check()
     notes = launch.resources.take()
     if launch.verbose:
-        _tell([*notes, f"CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES')}"])
+        function = _telling([*notes, f"CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES')}"], function)
     config = launch.hydra_context.config_loader.load_sweep_config(launch.config, overrides)
     with open_dict(config):
         config.hydra.job.num = number
@@ -47,6 +51,13 @@ def job_id(name: str, number: int) -> str:
     return f"{name}_{number}"
 
 
-def _tell(notes: list[str]) -> None:
-    for note in notes:
-        print(f"duckrow: {note}", file=sys.stderr)
+def _telling(notes: list[str], function: TaskFunction) -> TaskFunction:
+    """The function, which first writes these into the log of its run: until it is called there is none."""
+
+    @functools.wraps(function)
+    def told(config: Any) -> Any:
+        for note in notes:
+            log.info(note)
+        return function(config)
+
+    return told

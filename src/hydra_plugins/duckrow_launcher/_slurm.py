@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hydra_plugins.duckrow_launcher._errors import LauncherError
 from hydra_plugins.duckrow_launcher._resources import Resources
 from hydra_plugins.duckrow_launcher._wanted import Wanted
 
@@ -65,9 +64,6 @@ def place_on_slurm(wanted: Wanted, folder: str, name: str, runs: int) -> tuple[S
 
 def from_submitit(values: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of hydra-submitit-launcher and clusterduck in ours."""
-    for key in ("nodes", "tasks_per_node"):
-        if values[key] != 1:
-            raise LauncherError(f"hydra.launcher.{key}={values[key]}: a run is one process on one node. Leave it at 1.")
     same = ("partition", "account", "qos", "gres", "cpus_per_task", "constraint", "exclude", "comment", "setup")
     of_sbatch = ("cpus_per_gpu", "gpus_per_task", "mem_per_gpu", "mem_per_cpu")
     further = {key: values[key] for key in of_sbatch if values[key] is not None} | dict(values["additional_parameters"])

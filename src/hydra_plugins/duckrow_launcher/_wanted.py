@@ -95,6 +95,9 @@ def _delay(config: Mapping[str, Any]) -> float:
 
 def from_clusterduck(values: Mapping[str, Any]) -> dict[str, Any]:
     """The same in our keys, for those that mean the same wherever the runs go."""
+    for key in ("nodes", "tasks_per_node"):
+        if values[key] != 1:
+            raise LauncherError(f"hydra.launcher.{key}={values[key]}: a run is one process on one node. Leave it at 1.")
     kept = ("name", "wait_for_completion", "resume", "max_failures", "preload", "warm", "project", "retries", "verbose")
     return {
         **{key: values[key] for key in kept},

@@ -78,6 +78,9 @@ class RunCommand(DeviceCommand):
 @click.option("--announce", metavar="TEXT", help="Print this as each job starts, with its {command} and {gpus}.")
 @click.option("--events", type=click.Path(), help="Write starts and ends to this file, as lines of JSON.")
 @click.option("--once", is_flag=True, help="Keep nothing for --resume: what was not started is skipped.")
+@click.option("--blocks", is_flag=True, hidden=True)  # an if, a loop or a case over several lines is one job
+@click.option("--as-written", is_flag=True, hidden=True)  # jobs see the names of GPUs, and their order, as given
+@click.option("--fill", is_flag=True, hidden=True)  # of several free devices take the one listed first
 @click.option("--lifo", is_flag=True, help="Of several free devices take the one listed last, or freed last.")
 @click.option("--dry-run", is_flag=True, help="Show what would run where.")
 @click.option("--table/--no-table", default=None, help="Print a table of all jobs at the end.")
@@ -132,7 +135,7 @@ def check_devices(values: dict[str, Any], options: JobOptions) -> Offer:
         values["slots"],
         typed if options.by_memory else values["jobs_per_gpu"],
         with_cpu_slots=False,
-        policy=policy_of(values),
+        policy=policy_of(values)._replace(fill=values.get("fill", False)),
         by_memory=options.by_memory,
         ask_sizes=values.get("form") == "json",  # a line may ask for memory
     )
@@ -141,7 +144,7 @@ def check_devices(values: dict[str, Any], options: JobOptions) -> Offer:
     why_not = refusal(ask_of(values["gpu_count"], needs.as_text()), offer.seats, offer.machine, chosen_by="")
     if why_not:
         raise UsageError(f"No job could ever start. {why_not}")
-    for note in offer.notes:
+    for note in () if values.get("as_written") else offer.notes:
         say(f"duckrow: {note}")
     return offer
 
@@ -175,7 +178,7 @@ def _run_list(file: str | None, offer: Offer, values: dict[str, Any], options: J
     view = make_view(values)
     watchers: list[Observer] = [view]
     if values["announce"]:
-        watchers.append(Announcer(values["announce"]))
+        watchers.append(Announcer(values["announce"], offer.written if values["as_written"] else {}))
     events = EventWriter(open_events(values["events"])) if values["events"] else None
     watchers += [events] if events is not None else []
     run = open_run(
@@ -186,14 +189,17 @@ def _run_list(file: str | None, offer: Offer, values: dict[str, Any], options: J
         name=options.name,
         file=file,
         delimiter=values["delimiter"],
+        blocks=values["blocks"],
         resume=values["resumed"],
-        environment=inherited_environment(dict(options.variables)),
+        environment=inherited_environment(dict(options.variables), with_device_order=values["as_written"]),
         output="inherit" if values["passthrough"] else "log",
         max_failures=values["max_failures"],
         on_event=view.event,
     )
     view.attach(run)
     run.by_memory = options.by_memory
+    if values["as_written"]:
+        run.loop.written_devices = offer.written
     if events is not None:
         events.host_id = run.host_id
     if values["lifo"]:

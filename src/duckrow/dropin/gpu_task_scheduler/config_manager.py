@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-import hashlib
+import copy
 import itertools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from duckrow.dropin.gpu_task_scheduler.gpu_task import note_of
+from duckrow.dropin.gpu_task_scheduler.folder_names import FolderNames
 
 DEFAULTS: dict[str, Any] = {
-    "result_root_folder": "results/",
     "force_rerun": False,
     "test_config_string_indicator": "-",
     "test_config_string_separator": ",",
     "test_config_string_inst_separator": "+",
-    "temp_folder": "temp/",
     "log_file": "worker.log",
     "scheduler_log_file_path": "scheduler.log",
     "config_string_value_maxlen": 30,
 }
-_LONGEST_NAME_BYTES = 200  # file systems have room for 255
+_FOLDERS = {"result_root_folder": "results", "temp_folder": "temp"}
 
 
 class ConfigManager:
     def __init__(self, config: Mapping[str, Any]) -> None:
         if "scheduler_config" not in config:
             raise ValueError("The configuration has no scheduler_config.")
-        self._scheduler_config = {**DEFAULTS, **config["scheduler_config"]}
-        self._slots = _slots_of(self._scheduler_config)
+        self._slots = _slots_of(config["scheduler_config"])
+        self._scheduler_config = _settings_of(config["scheduler_config"], self._slots)
         self._global_config = dict(config.get("global_config", {}))
         self._test_config = [point for grid in config.get("test_config", [{}]) for point in _product(grid)]
-        self._strings = self._names()
+        names = FolderNames(
+            self._scheduler_config["test_config_string_indicator"],
+            self._scheduler_config["test_config_string_separator"],
+            self._scheduler_config["config_string_value_maxlen"],
+        )
+        self._strings = names.of_all(self._test_config)
         self._next = 0
 
     def get_all_scheduler_config(self) -> dict[str, Any]:
@@ -48,11 +51,24 @@ class ConfigManager:
         separator: str = self._scheduler_config["test_config_string_inst_separator"]
         return separator.join(self._strings)
 
-    def get_next_config(self) -> dict[str, Any]:
-        """The next combination with its name and its folder; `{"config": None}` when there is none left."""
+    def get_next_config(self, create_dir: bool = False) -> dict[str, Any]:
+        """A copy of the next combination, its name and its folder; `{"config": None}` when there is none left.
+
+        `create_dir`: make the folder.
+        """
         if self._next == len(self._test_config):
             return {"config": None}
         at, self._next = self._next, self._next + 1
+        item = self._item(at)
+        if create_dir:
+            os.makedirs(item["work_dir"], exist_ok=True)
+        return {**item, "config": _copy_of(item["config"])}
+
+    def all_configs(self) -> Iterator[dict[str, Any]]:
+        """What `get_next_config` would give from the beginning, without a copy of each."""
+        return map(self._item, range(len(self._test_config)))
+
+    def _item(self, at: int) -> dict[str, Any]:
         return {
             "config": {**self._global_config, **self._test_config[at]},
             "test_config_string": self._strings[at],
@@ -62,56 +78,30 @@ class ConfigManager:
     def get_num_left_config(self) -> int:
         return len(self._test_config) - self._next
 
-    def get_gpu_envs(self) -> list[dict[str, str]]:
-        return [{"CUDA_VISIBLE_DEVICES": ",".join(slot)} for slot in self._slots]
+    def get_gpu_envs(self) -> list[dict[str, Any]]:
+        slots = self._scheduler_config["gpu"]
+        return [{"name": f"gpu{slot}", "env": {"CUDA_VISIBLE_DEVICES": slot}} for slot in slots]
 
     def get_num_gpu(self) -> int:
         return len(self._slots)
 
-    # -- names ------------------------------------------------------------------------------------------------
 
-    def _names(self) -> list[str]:
-        """Each combination's own: where two would have the same, all but the first get a mark behind it."""
-        owners: dict[str, dict[str, Any]] = {}
-        return [self._name(point, owners) for point in self._test_config]
-
-    def _name(self, point: dict[str, Any], owners: dict[str, dict[str, Any]]) -> str:
-        plain = self._plain_name(point)
-        if _same(owners.setdefault(plain, point), point):
-            return plain
-        marked = plain + _mark(point)
-        further = (f"{marked}-{number}" for number in itertools.count(2))  # such as of objects that all look alike
-        return next(name for name in itertools.chain([marked], further) if _same(owners.setdefault(name, point), point))
-
-    def _plain_name(self, point: Mapping[str, Any]) -> str:
-        settings = self._scheduler_config
-        indicator, separator = settings["test_config_string_indicator"], settings["test_config_string_separator"]
-        longest = settings["config_string_value_maxlen"]
-        parts = [f"{key}{indicator}{str(point[key])[:longest]}{separator}" for key in sorted(point)]
-        name = "".join(parts).replace(" ", "")
-        folder = _as_folder(name)
-        return name if folder == name else f"{folder}{_mark(point)}"
+def _settings_of(given: Mapping[str, Any], slots: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """All of them. Folders that the user has not named are absolute, as a task may go elsewhere."""
+    here = {name: os.path.abspath(folder) for name, folder in _FOLDERS.items()}
+    return {**DEFAULTS, **here, **given, "gpu": [",".join(slot) for slot in slots]}
 
 
-def _as_folder(name: str) -> str:
-    """One folder, never one within another, and with a name that can be had."""
-    name = name.replace("/", "_").replace("\0", "_")
-    if name in (".", ".."):
-        return "_"
-    return name.encode("utf-8", "replace")[:_LONGEST_NAME_BYTES].decode("utf-8", "ignore")
+def _copy_of(config: dict[str, Any]) -> dict[str, Any]:
+    """What cannot be copied, such as a lock, is shared."""
+    return {name: _copy_of_value(value) for name, value in config.items()}
 
 
-def _mark(point: Mapping[str, Any]) -> str:
-    whole = repr(sorted(note_of(point).items()))
-    return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-
-
-def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two combinations are one. Those that cannot be compared, such as of arrays, are two."""
+def _copy_of_value(value: Any) -> Any:
     try:
-        return one is other or (bool(one == other) and repr(one) == repr(other))
-    except Exception:  # of a foreign __eq__ or __repr__
-        return False
+        return copy.deepcopy(value)
+    except Exception:  # whatever a foreign object does while it is copied
+        return value
 
 
 def _product(grid: Any) -> list[dict[str, Any]]:

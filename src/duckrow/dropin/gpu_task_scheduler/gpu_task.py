@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import pickle
-import re
 import sys
 
 from duckrow.api.call import code_of, print_lines_at_once
+from duckrow.dropin.gpu_task_scheduler.success_notes import add_success, note_of, successes_in
 
 TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import IO, Any
-
-SUCCESS = ".duckrow-succeeded"
-"""The file in a task's folder that says it has succeeded, and with which configuration."""
-
-
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # made once, and not in each of a thousand forked tasks
 
 
 class GPUTask:
@@ -35,7 +28,7 @@ class GPUTask:
         return {}
 
     def main(self) -> None:
-        raise NotImplementedError(f"{type(self).__name__} has no main(). Write the test there.")
+        """Nothing, for a class that has none of its own."""
 
 
 def imported_by_runs(arguments: list[str]) -> list[str]:
@@ -60,8 +53,8 @@ def forked_main(arguments: list[str]) -> int:
         with open(path, "rb", buffering=0) as file:
             task_class = _read_class(file)
             file.seek(int(place))
-            config, work_dir = pickle.load(file)
-        run_task(task_class, config, work_dir)
+            config, work_dir, who = pickle.load(file)
+        run_task(task_class, config, work_dir, who)
     except BaseException as error:  # of the task, whatever it is
         code = code_of(error) if isinstance(error, SystemExit) else 1
         if code:
@@ -85,12 +78,11 @@ def _read_class(file: IO[bytes]) -> type[GPUTask]:
     return task_class
 
 
-def run_task(task_class: type[GPUTask], config: Mapping[str, Any], work_dir: str) -> None:
-    """The task, alone in its folder, and a note there if it has succeeded."""
-    folder = os.path.abspath(work_dir)  # the task may go elsewhere
+def run_task(task_class: type[GPUTask], config: Mapping[str, Any], work_dir: str, who: str) -> None:
+    """The task, alone in its folder, and a note there if it has succeeded. `work_dir` is absolute."""
     noted = note_of(config)  # the task may change it
-    _have_alone(folder)
-    if success_of(folder) == noted:
+    _have_alone(work_dir)
+    if successes_in(work_dir).get(who) == noted:
         print("This task has succeeded meanwhile, in another run of it. It is not run again.")
         return
     _draw_into_files()
@@ -102,7 +94,7 @@ def run_task(task_class: type[GPUTask], config: Mapping[str, Any], work_dir: str
     except SystemExit as exit:
         if exit.code:
             raise
-    _write(f"{folder}/{SUCCESS}", json.dumps(noted))
+    add_success(work_dir, who, noted)
 
 
 def _have_alone(folder: str) -> None:
@@ -118,41 +110,6 @@ def _have_alone(folder: str) -> None:
         fcntl.flock(fd, fcntl.LOCK_EX)
     except OSError:
         pass  # a file system without locks
-
-
-def note_of(config: Mapping[str, Any]) -> dict[str, str]:
-    """What tells one configuration from another; where an object lies in memory does not."""
-    return {str(name): _without_address(repr(config[name])) for name in config}
-
-
-def _without_address(text: str) -> str:
-    return _ADDRESS.sub("", text) if " at 0x" in text else text
-
-
-def success_of(folder: str) -> dict[str, str] | None:
-    """The configuration with which the task of this folder has succeeded, if it has; empty if nobody knows it."""
-    path = f"{folder}/{SUCCESS}"
-    if not os.access(path, os.F_OK):  # of a thousand tasks none, for most
-        return None
-    try:
-        with open(path) as file:
-            text = file.read()
-    except OSError:
-        return None
-    try:
-        noted = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return noted if isinstance(noted, dict) else {}
-
-
-def _write(path: str, text: str) -> None:
-    """As `open` would, without the three objects that it makes."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-    left = text.encode()
-    while left:
-        left = left[os.write(fd, left) :]
-    os.close(fd)
 
 
 def _draw_into_files() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import sys
 import time
@@ -14,8 +13,9 @@ from duckrow.api.script_again import executes_script, stop_if_there
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError
 from duckrow.core.units import plural
 from duckrow.dropin.gpu_task_scheduler.config_manager import ConfigManager
-from duckrow.dropin.gpu_task_scheduler.gpu_task import SUCCESS, GPUTask, note_of, success_of
-from duckrow.dropin.gpu_task_scheduler.task_jobs import Task, jobs_of
+from duckrow.dropin.gpu_task_scheduler.gpu_task import GPUTask
+from duckrow.dropin.gpu_task_scheduler.success_notes import SUCCESS, Note, forget_success, note_of, successes_in
+from duckrow.dropin.gpu_task_scheduler.task_jobs import Task, jobs_of, name_of_class
 from duckrow.dropin.gpu_task_scheduler.temporary import TaskCalls
 
 _NAMED = 20  # failed tasks that are listed
@@ -31,10 +31,10 @@ class GPUTaskScheduler:
         self._config_manager = ConfigManager(config)
         self._gpu_task_class = gpu_task_class
         self._settings = self._config_manager.get_all_scheduler_config()
-        self._gpus = [env["CUDA_VISIBLE_DEVICES"] for env in self._config_manager.get_gpu_envs()]
+        self._gpus: list[str] = self._settings["gpu"]
         self._by_folder: dict[str, Task] = {}  # what runs, by the folder of its job
         self._outcomes: dict[str, str] = {}  # of those that have ended
-        self._log_file = -1  # while it is started
+        self._log_file: int | None = None  # while it is started, if there is one
 
     def start(self, check: bool = True) -> None:
         """Run all tasks that have not succeeded. With `check`, failures end the program with exit code 1."""
@@ -42,11 +42,13 @@ class GPUTaskScheduler:
         if executes_script():
             return
         self._log_file = _open_log(self._settings["scheduler_log_file_path"])
+        calls = TaskCalls(self._settings["temp_folder"])
         try:
-            tasks = self._tasks()
-            code = self._run(tasks) if tasks else EXIT_OK
+            tasks = self._tasks(calls)
+            code = self._run(tasks, calls) if tasks else EXIT_OK
         finally:
-            os.close(self._log_file)
+            if self._log_file is not None:
+                os.close(self._log_file)
         failed = [task for task in tasks if self._outcomes.get(task.name) != "succeeded"]
         if code == EXIT_INTERRUPTED:
             raise KeyboardInterrupt(f"{len(failed)} of {plural(len(tasks), 'task')} did not succeed")
@@ -57,26 +59,32 @@ class GPUTaskScheduler:
         if failed:
             print(self._report(failed, len(tasks)), file=sys.stderr)
 
-    def _tasks(self) -> list[Task]:
+    def _tasks(self, calls: TaskCalls) -> list[Task]:
         """Those that are to be run; the others are told."""
         found: dict[str, Task] = {}  # by name: the very same combination may be listed twice
         skipped: dict[str, bool] = {}  # whether its global settings were others
-        manager = copy.copy(self._config_manager)  # from the first one, however often this is started
-        for point in manager.get_all_test_config():
-            item = manager.get_next_config()
-            name, config, work_dir = item["test_config_string"], item["config"], item["work_dir"]
-            noted = None if self._settings["force_rerun"] else success_of(work_dir)
-            if noted is None or _is_of_another(noted, point):
-                found[name] = Task(name, config, work_dir, os.path.join(work_dir, self._settings["log_file"]))
+        who = name_of_class(self._gpu_task_class)
+        items = self._config_manager.all_configs()
+        for point, item in zip(self._config_manager.get_all_test_config(), items, strict=True):
+            name, config, work_dir = item["test_config_string"], item["config"], os.path.abspath(item["work_dir"])
+            noted = None if self._settings["force_rerun"] else _success_of(work_dir, who, point)
+            if noted is None:
+                found[name] = Task(name, config, work_dir, self._log_of(work_dir, calls, len(found)), who)
             else:
                 skipped[name] = bool(noted) and noted != note_of(config)
         self._tell_skipped(skipped)
         return list(found.values())
 
-    def _run(self, tasks: Sequence[Task]) -> int:
+    def _log_of(self, work_dir: str, calls: TaskCalls, number: int) -> str:
+        """Without a log_file, what tasks print lies with their calls, which are removed if all have succeeded."""
+        if self._settings["log_file"] is None:
+            return os.path.join(calls.folder, f"{number}.log")
+        return os.path.join(work_dir, self._settings["log_file"])
+
+    def _run(self, tasks: Sequence[Task], calls: TaskCalls) -> int:
         """The exit code of `duckrow run`."""
         self._outcomes = {}
-        with TaskCalls(self._settings["temp_folder"]) as calls:
+        with calls:
             jobs = jobs_of(tasks, self._gpu_task_class, calls.folder, len(self._gpus))
             self._by_folder = {job["folder"]: task for job, task in zip(jobs, tasks, strict=True)}
             for task in tasks:
@@ -101,12 +109,14 @@ class GPUTaskScheduler:
             self._outcomes[task.name] = event["outcome"]
             self._log("finishes", task.name, gpus, event["at"])
             if event["outcome"] != "succeeded":
-                _forget_success(task)  # it may have been killed behind its last line
+                forget_success(task.work_dir, task.who)  # it may have been killed behind its last line
 
     def _log(self, verb: str, name: str, gpus: str, at: float) -> None:
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at)) + f",{int(at % 1 * 1000):03}"
-        line = f"{moment} INFO gpu{gpus} {verb} task {name}\n"
-        os.write(self._log_file, line.encode("utf-8", "replace"))
+        line = f"{moment} INFO gpu{gpus} {verb} task {name}\n".encode("utf-8", "replace")
+        if self._log_file is not None:
+            os.write(self._log_file, line)
+        _tell(line)
 
     def _tell_skipped(self, skipped: Mapping[str, bool]) -> None:
         for name in skipped:
@@ -123,19 +133,37 @@ class GPUTaskScheduler:
     def _report(self, failed: Sequence[Task], total: int) -> str:
         lines = [f"{len(failed)} of {plural(total, 'task')} did not succeed:"]
         lines += [
-            f"  {task.name} {self._outcomes.get(task.name, 'was not run')}: see {task.log}" for task in failed[:_NAMED]
+            f"  {task.name} {self._outcomes.get(task.name, 'was not run')}: see {os.path.relpath(task.log)}"
+            for task in failed[:_NAMED]
         ]
         if len(failed) > _NAMED:
             lines.append(f"  and {len(failed) - _NAMED} more.")
         return "\n".join([*lines, "They run again when this is started again."])
 
 
-def _open_log(path: str) -> int:
+def _open_log(path: str | None) -> int | None:
+    if path is None:
+        return None
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
 
 
-def _is_of_another(noted: Mapping[str, str], point: Mapping[str, Any]) -> bool:
+def _tell(line: bytes) -> None:
+    """On the console, as the original did."""
+    try:
+        print(line.decode().rstrip("\n"), file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        pass  # nobody listens any more; the tasks go on
+
+
+def _success_of(work_dir: str, who: str, point: Mapping[str, Any]) -> Note | None:
+    """The configuration with which this combination has succeeded in its folder: by this script, or else by another."""
+    noted = successes_in(work_dir)
+    ours_first = [noted[name] for name in sorted(noted, key=lambda name: name != who)]
+    return next((note for note in ours_first if not _is_of_another(note, point)), None)
+
+
+def _is_of_another(noted: Note, point: Mapping[str, Any]) -> bool:
     """Whether the note of a success tells of another combination, which once had the same name."""
     return bool(noted) and any(noted.get(name) != value for name, value in note_of(point).items())
 
@@ -149,11 +177,4 @@ def _make_ready(task: Task) -> None:
         while os.path.exists(f"{task.log}.{number}"):
             number += 1
         os.rename(task.log, f"{task.log}.{number}")
-    _forget_success(task)
-
-
-def _forget_success(task: Task) -> None:
-    try:
-        os.unlink(os.path.join(task.work_dir, SUCCESS))
-    except FileNotFoundError:
-        pass
+    forget_success(task.work_dir, task.who)

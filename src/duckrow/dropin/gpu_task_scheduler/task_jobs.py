@@ -26,15 +26,25 @@ class Task(NamedTuple):
 
     name: str
     config: dict[str, Any]
-    work_dir: str
+    work_dir: str  # absolute: a task may go elsewhere
     log: str
+    who: str  # what runs there, apart from other scripts that work in the same folder
+
+
+def name_of_class(task_class: type[GPUTask]) -> str:
+    """The same each time that the same script is started, and in every process."""
+    module = task_class.__module__
+    if module == "__main__":
+        script = script_of(task_class)
+        module = os.path.basename(script[0]) if script else module
+    return f"{module}.{task_class.__qualname__}"
 
 
 def jobs_of(tasks: Sequence[Task], task_class: type[GPUTask], calls: str, slots: int) -> list[dict[str, Any]]:
     """A line of `duckrow run --format json` for each; what they call lies in one file of the folder `calls`."""
     path = os.path.join(calls, _FILE)
     places, carries_code = _store(tasks, task_class, path)
-    jobs = [_job(task, task_class, f"{path} {place}") for task, place in zip(tasks, places, strict=True)]
+    jobs = [_job(task, task_class, path, place) for task, place in zip(tasks, places, strict=True)]
     warm = f"{_MODULE},cloudpickle" if carries_code else _MODULE
     alike = Counter(repr(job["env"]) for job in jobs)
     for job in jobs:
@@ -60,19 +70,18 @@ def _store(tasks: Sequence[Task], task_class: type[GPUTask], path: str) -> tuple
         for task in tasks:
             places.append(file.tell())
             try:
-                (ByName if script else cloudpickle.Pickler)(file).dump((task.config, task.work_dir))
+                (ByName if script else cloudpickle.Pickler)(file).dump((task.config, task.work_dir, task.who))
             except Exception as error:  # whatever a foreign object does while it is pickled
                 what = f"The configuration of task {task.name} cannot be pickled: {error}."
                 raise UsageError(f"{what}{_culprits(task.config)} Nothing was run.") from error
     return places, b"cloudpickle" in carried
 
 
-def _job(task: Task, task_class: type[GPUTask], place: str) -> dict[str, Any]:
-    path, _, offset = place.rpartition(" ")
+def _job(task: Task, task_class: type[GPUTask], path: str, place: int) -> dict[str, Any]:
     return {
-        "command": f"exec {shlex.quote(sys.executable)} -m {_MODULE} {shlex.quote(path)} {offset}",
+        "command": f"exec {shlex.quote(sys.executable)} -m {_MODULE} {shlex.quote(path)} {place}",
         "name": _job_name(task.name),
-        "folder": os.path.abspath(task.work_dir),
+        "folder": task.work_dir,
         "outfile": task.log,
         "env": _variables(task, task_class),
     }

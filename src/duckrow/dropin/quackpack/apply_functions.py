@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 _LAUNCHER = "torch.distributed.launch"
 _TRIES = 100  # ports that other jobs have been given
+_claims: list[int] = []  # files that have the names of the ports which were given out
 
 
 def insert_string(total_str: str, previous_str: str, insert_str: str) -> str:
@@ -60,5 +61,11 @@ def _claim(port: int) -> bool:
         name.close()
         return False
     name.set_inheritable(True)
-    name.detach()
+    _claims.append(name.detach())
     return True
+
+
+def take_claims() -> list[int]:
+    """The files that came with the ports given out since this was last asked: whoever takes them closes them."""
+    taken, _claims[:] = list(_claims), []
+    return taken

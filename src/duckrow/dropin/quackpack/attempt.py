@@ -1,45 +1,47 @@
-"""What runs first in the attempt of a job that has apply functions: they change its command, then it becomes that."""
+"""What runs first in the attempt of a job that has apply functions: it gets the command from them, and becomes it."""
 
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import sys
-import traceback
-from collections.abc import Callable
+
+from duckrow.dropin.quackpack.apply_calls import Answer, call_stored
+from duckrow.dropin.quackpack.apply_server import ask
+from duckrow.dropin.quackpack.command_words import split_words
+
+NOT_FOUND = 127  # as shells have it
 
 
-def main(path: str, shell: str, cmd: str) -> int:
-    env = dict(os.environ)
-    name = "reading them"
-    try:
-        with open(path, "rb") as file:
-            sys.path[:] = pickle.load(file)  # first: what follows may name modules that only the caller could find
-            functions: list[Callable[[str, dict[str, str]], str]] = pickle.load(file)
-        for function in functions:
-            name = getattr(function, "__name__", repr(function))
-            cmd = _checked(function(cmd, env))
-    except BaseException as error:  # an exit, too, is no command
-        # Without our own frame.
-        traceback.print_exception(type(error), error, error.__traceback__ and error.__traceback__.tb_next)
-        print(f"The apply functions failed ({name}), so this job's command was not run.", file=sys.stderr, flush=True)
+def main(folder: str, cmd: str) -> int:
+    attempt = f"{os.environ['DUCKROW_JOB_ID']}.{os.environ['DUCKROW_ATTEMPT']}"
+    answer = ask(folder, attempt) or call_stored(folder, cmd, dict(os.environ))
+    if answer.failure:
+        print(answer.failure, file=sys.stderr, flush=True)
         return 1
-    return _become(shell, cmd, env)
+    return _become(answer)
 
 
-def _checked(cmd: object) -> str:
-    if not isinstance(cmd, str):
-        raise TypeError(f"an apply function returns the command, not {cmd!r}")
-    return cmd
-
-
-def _become(shell: str, cmd: str, env: dict[str, str]) -> int:
+def _become(answer: Answer) -> int:
+    words = split_words(answer.command)
+    if not words:
+        print("The apply functions have left no command.", file=sys.stderr)
+        return 1
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
+    for name, value in answer.changes.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
+    for file in answer.claims:
+        os.set_inheritable(file, True)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores, and no command expects to be
         signal.signal(number, signal.SIG_DFL)
-    return os.execve(shell, [shell, "-c", cmd], env)
+    try:
+        return os.execvp(words[0], words)
+    except OSError as error:
+        print(f"{words[0]} cannot be run: {error.strerror}.", file=sys.stderr)
+        return NOT_FOUND
 
 
 if __name__ == "__main__":

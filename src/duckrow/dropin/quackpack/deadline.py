@@ -18,6 +18,7 @@ class Deadline:
         self._list_file = list_file
         self._seconds = min(max(seconds, 0.0), threading.TIMEOUT_MAX)
         self._ended = threading.Event()
+        self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._told: set[int] = set()  # those that have been killed
         self.passed = False
@@ -28,12 +29,14 @@ class Deadline:
 
     def __exit__(self, *error: object) -> None:
         self._ended.set()
+        self._over.set()
         self._thread.join()
 
+    def end_now(self) -> None:
+        self._over.set()
+
     def _watch(self) -> None:
-        if self._ended.wait(self._seconds):
-            return
-        self.passed = True
+        self.passed = not self._over.wait(self._seconds)
         while not self._ended.wait(_AGAIN_S if self._told else 0.02):
             try:
                 self._kill()

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import os
-import pickle
-import shlex
 import subprocess
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from duckrow.api.call import PROTOCOL, private
 from duckrow.api.interpreter import module_command
-from duckrow.core.errors import UsageError
-
-ApplyFunction = Callable[[str, dict[str, str]], str]
+from duckrow.api.program_words import without_shell
+from duckrow.dropin.quackpack.apply_calls import ApplyFunction
+from duckrow.dropin.quackpack.command_words import join_words, split_words
 
 _ATTEMPT = "duckrow.dropin.quackpack.attempt"
 
 
 def launch_cmd(
-    command: str,
+    command: str | Sequence[str],
     env_command: str | None = None,
     capture_output: bool = True,
     capture_errors: bool = True,
     use_async: bool = False,
     command_apply_functions: Sequence[ApplyFunction] | None = None,
 ) -> Any:
-    """Run a command through the shell, with `env_command` (NAME=value) in its environment.
+    """Run a command, or a list of its words, with `env_command` (NAME=value) in its environment.
 
     A CompletedProcess, with `use_async` a Popen; None, with a line that says why, if it could not be launched.
     """
@@ -37,34 +33,27 @@ def launch_cmd(
         if env_command:
             name, _, value = env_command.strip().partition("=")
             env[name] = value
-        for function in command_apply_functions or ():
-            command = function(command, env)
+        if command_apply_functions:
+            command = command if isinstance(command, str) else join_words(command)
+            for function in command_apply_functions:
+                command = function(command, env)
         return start(
-            command,
-            shell=True,
+            split_words(command) if isinstance(command, str) else list(command),
             stdout=subprocess.PIPE if capture_output else subprocess.DEVNULL,
             stderr=subprocess.PIPE if capture_errors else subprocess.DEVNULL,
             text=True,
             env=env,
         )
-    except Exception as error:  # of somebody's apply function; callers of old look for None
+    except Exception as error:  # no such program, or of somebody's apply function; callers of old look for None
         print(f"Command {command} failed with: {error}")
         return None
 
 
-def store_functions(functions: Sequence[ApplyFunction], path: str) -> None:
-    import cloudpickle
-
-    with open(path, "wb", opener=private) as file:
-        pickle.dump([os.path.abspath(place) for place in sys.path], file, protocol=PROTOCOL)
-        try:
-            cloudpickle.dump(list(functions), file, protocol=PROTOCOL)
-        except Exception as error:  # whatever a foreign object does while it is pickled
-            raise UsageError(
-                f"The apply functions cannot be pickled, so no job could call them: {error}. Nothing was started."
-            ) from error
+def command_in_attempt(folder: str, cmd: str) -> str:
+    """What asks the apply functions for the command, and then becomes it."""
+    return without_shell(module_command(_ATTEMPT, folder, cmd))
 
 
-def command_in_attempt(path: str, shell: str, cmd: str) -> str:
-    """What lets the stored functions change the command, and then becomes it."""
-    return f"exec {shlex.join(module_command(_ATTEMPT, path, shell, cmd))}"
+def command_without_shell(cmd: str) -> str:
+    """What becomes the program itself, with its words as they were written."""
+    return without_shell(split_words(cmd))

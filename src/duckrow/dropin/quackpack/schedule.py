@@ -6,16 +6,17 @@ import math
 import os
 import pdb
 import shutil
+import signal
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from duckrow.api.client import Client
 from duckrow.api.foreground import Event, run_jobs
-from duckrow.api.job_values import find_shell
 from duckrow.api.log_ends import last_lines
-from duckrow.api.settings import Settings
 from duckrow.api.views import JobView
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError, UsageError
 from duckrow.core.inventory import parse_gpus
@@ -24,9 +25,11 @@ from duckrow.core.machine import Machine, Policy
 from duckrow.core.needs import Ask
 from duckrow.core.placement import refusal
 from duckrow.core.units import plural
+from duckrow.dropin.quackpack.apply_calls import ApplyFunction, store_functions
+from duckrow.dropin.quackpack.apply_server import ApplyServer
 from duckrow.dropin.quackpack.deadline import Deadline
 from duckrow.dropin.quackpack.gpus import GpuInfo, get_memory_gpus
-from duckrow.dropin.quackpack.launching import ApplyFunction, command_in_attempt, store_functions
+from duckrow.dropin.quackpack.launching import command_in_attempt, command_without_shell
 
 # Memory is given out to the last MB, as the original did. The need that stands here for all jobs only says that there
 # are such needs; each has its own. What has not been run is run when the script is started again.
@@ -99,9 +102,12 @@ def _run(
     list_file = os.path.join(folder, "jobs.jsonl")
     needed = False
     try:
-        lines = _lines(jobs, functions, os.path.join(folder, "functions.pkl"))
+        lines = _lines(jobs, folder if functions else None)
         progress.commands = {line["command"]: job.cmd for line, job in zip(lines, jobs, strict=True)}
-        with Deadline(list_file, timeout_s) as deadline:
+        if functions:
+            store_functions(functions, folder)
+            progress.calls = ApplyServer(functions, folder)
+        with Deadline(list_file, timeout_s) as deadline, _on_sigterm(deadline.end_now):
             needed = True  # if this program is killed, the run goes on
             code = run_jobs(lines, list_file, [",".join(gpus)], progress.note, _OPTIONS)
             needed = bool(functions) and code != EXIT_OK  # for `duckrow rerun`
@@ -109,18 +115,40 @@ def _run(
             print(f"The {timeout_s:g} s of the schedule are over: what ran was stopped.", file=sys.stderr)
         return code
     finally:
+        if progress.calls is not None:
+            progress.calls.close()
         if not needed:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _lines(jobs: Sequence[GpuJobInfo], functions: Sequence[ApplyFunction], path: str) -> list[dict[str, Any]]:
-    """A line of `duckrow run --format json` for each."""
-    if functions:
-        store_functions(functions, path)
-        shell = shutil.which(find_shell(Settings()["job.shell"])) or "/bin/sh"
+@contextmanager
+def _on_sigterm(stop: Callable[[], None]) -> Iterator[None]:
+    """Stop all jobs, then end this program, unless it has said itself what SIGTERM means."""
+    ours = threading.current_thread() is threading.main_thread()  # no other can listen
+    if not ours or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, frame: object) -> None:
+        came.append(number)
+        stop()
+
+    signal.signal(signal.SIGTERM, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if came:
+        print("Exiting: SIGTERM. What ran was stopped.", file=sys.stderr)
+        raise SystemExit(0)  # as the original did
+
+
+def _lines(jobs: Sequence[GpuJobInfo], asks: str | None) -> list[dict[str, Any]]:
+    """A line of `duckrow run --format json` for each. `asks`: the folder in which it asks for its command."""
     return [
         {
-            "command": command_in_attempt(path, shell, job.cmd) if functions else job.cmd,
+            "command": command_without_shell(job.cmd) if asks is None else command_in_attempt(asks, job.cmd),
             "name": name_of_command(job.cmd),
             "total_gpu_mem": job.need_mb,
         }
@@ -134,16 +162,22 @@ class _Progress:
     def __init__(self) -> None:
         self.commands: Mapping[str, str] = {}  # what an attempt runs -> what the caller has asked for
         self.failed: list[JobView] = []
+        self.calls: ApplyServer | None = None
         self._client: Client | None = None
 
     def note(self, event: Event) -> None:
         self._client = self._client or Client()  # the state folder is there now
         if event["event"] == "starting":
             self.failed = [job for job in self.failed if job.id != event["id"]]  # its GPU was broken
-            command = self._client.job(event["id"]).command
-            self._tell(f"Scheduled {self.commands.get(command, command)} into", event["devices"])
+            self._launch(self._client.job(event["id"]).command, event)
         elif event["outcome"] not in ("succeeded", "killed") and not event["again"]:
             self.failed.append(self._client.job(event["id"]))
+
+    def _launch(self, line: str, event: Event) -> None:
+        command, gpus = self.commands.get(line, line), event["devices"]
+        self._tell(f"Scheduled {command} into", gpus)
+        if self.calls is not None:
+            self.calls.launch(f"{event['id']}.{event['attempt']}", command, ",".join(gpus))
 
     @staticmethod
     def _tell(what: str, devices: Sequence[str]) -> None:

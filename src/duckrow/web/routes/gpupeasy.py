@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -15,6 +16,7 @@ from duckrow.api.job_details import outfile_of
 from duckrow.api.job_pages import jobs_of_page
 from duckrow.api.listing import Filter
 from duckrow.api.options import read_options, with_recipe
+from duckrow.api.program_words import without_shell, words_without_shell
 from duckrow.api.views import JobView
 from duckrow.core.batch import tidy_name
 from duckrow.core.errors import DuckrowError, UsageError
@@ -27,6 +29,7 @@ router = APIRouter(include_in_schema=False)
 _MOST = 10_000
 _FAILED = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.SUCCEEDED)
 _LIVE = ("starting", "running", "stopping")
+_NOT_RUN = (126, 127)  # exit codes of a shell that could not become the program
 _KEYS = {"jobCommand": "command", "jobName": "name", "outFile": "output file"}
 
 
@@ -82,16 +85,32 @@ def _jobs(client: Client, statuses: tuple[str, ...]) -> list[JobView]:
 
 
 def _job(view: JobView) -> dict[str, Any]:
-    return {"jobCommand": view.command, "jobID": view.id, "jobName": view.name}
+    return {"jobCommand": _command(view), "jobID": view.id, "jobName": view.name}
 
 
 def _ended(view: JobView) -> dict[str, Any]:
     return {**_job(view), "returnCode": _return_code(view)}
 
 
+def _command(view: JobView) -> str:
+    """As it was given; not that it runs without a shell."""
+    words = words_without_shell(view.command)
+    return view.command if words is None else shlex.join(words)
+
+
 def _return_code(view: JobView) -> int | None:
-    """As Python's subprocess tells it: a signal as a negative number."""
+    """As Python's subprocess tells it: a signal as a negative number. -1: there was no such program."""
+    if view.exit_code in _NOT_RUN and _is_missing(view):
+        return -1
     return -view.signal if view.signal is not None else view.exit_code
+
+
+def _is_missing(view: JobView) -> bool:
+    words = words_without_shell(view.command)
+    if not words:
+        return False
+    program = os.path.join(view.cwd, words[0]) if "/" in words[0] else words[0]
+    return shutil.which(program) is None
 
 
 def _info(client: Client, word: str) -> dict[str, Any]:
@@ -104,7 +123,7 @@ def _info(client: Client, word: str) -> dict[str, Any]:
         {
             "jobid": view.id,
             "jobName": view.name,
-            "jobCommand": view.command,
+            "jobCommand": _command(view),
             "outFile": view.log or outfile_of(client, view.id),
             "status": done or ("Scheduled" if view.state == State.QUEUED else "Running"),
             "returnCode": _return_code(view) if view.outcome else None,
@@ -134,5 +153,5 @@ def _added(client: Client, body: Any) -> int:
     for problem in outfile_problems(path):
         raise UsageError(problem)
     request = read_options({"name": tidy_name(name), "outfile": path})
-    spec = with_recipe(request.spec(command=shlex.join(words), name=request.name), None)
+    spec = with_recipe(request.spec(command=without_shell(words), name=request.name), None)
     return client.submit([spec], request.environment)[0]

@@ -1,0 +1,45 @@
+"""Whether lines of shell are a whole: an `if`, a loop, a `case` or `{` that has begun goes on to its end."""
+
+from __future__ import annotations
+
+import re
+
+_TOKEN = re.compile(
+    r"""(?P<comment>(?<!\S)\#.*)
+    | (?P<operator>;;|&&|\|\||[;&|()])
+    | (?P<word>(?:\\.|'[^']*'?|"(?:\\.|[^"\\])*"?|[^\s;&|()'"\\]|\\$)+)""",
+    re.VERBOSE,
+)
+_OPENING = frozenset({"if", "for", "while", "until", "case", "select", "{"})
+_CLOSING = frozenset({"fi", "done", "esac", "}"})
+_COMMAND_FOLLOWS = frozenset({"if", "while", "until", "then", "do", "else", "elif", "{", "!", "time"})
+_GOES_ON = frozenset({"&&", "||", "|"})
+
+
+class ShellBlocks:
+    """Looks at one line after the other. A quote that is left open ends with its line, as it does for a typo."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def is_open_after(self, line: str) -> bool:
+        """Whether the next line belongs to the same command."""
+        is_command = True  # whether the next word would be one, and not an argument
+        last = ""
+        for match in _TOKEN.finditer(line):
+            if match["comment"]:
+                break
+            last = match[0]
+            if match["operator"]:
+                is_command = True
+            else:
+                if is_command:
+                    self._count(last)
+                is_command = is_command and last in _COMMAND_FOLLOWS
+        return self._depth > 0 or last in _GOES_ON
+
+    def _count(self, word: str) -> None:
+        if word in _OPENING:
+            self._depth += 1
+        elif word in _CLOSING:
+            self._depth = max(self._depth - 1, 0)
