@@ -8,6 +8,7 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.control import Control
+from duckrow.api.pausing import Paused, pause_jobs, resume_jobs
 from duckrow.api.views import JobView
 from duckrow.core.errors import ConflictError, JobGone, UsageError
 from duckrow.core.lifecycle import State
@@ -114,6 +115,24 @@ def _remove(client: Client, jobs: Sequence[JobView], deed: Deed) -> None:
                 deed.refuse(job.id, str(error))
 
 
+def _pause(client: Client, jobs: Sequence[JobView], deed: Deed) -> None:
+    _note(deed, pause_jobs(client, [job.id for job in jobs]))
+    if deed.done:
+        deed.undo = {"action": "resume", "ids": list(deed.done)}
+
+
+def _resume(client: Client, jobs: Sequence[JobView], deed: Deed) -> None:
+    _note(deed, resume_jobs(client, [job.id for job in jobs]))
+    if deed.done:
+        deed.undo = {"action": "pause", "ids": list(deed.done)}
+
+
+def _note(deed: Deed, paused: Paused) -> None:
+    deed.done = paused.done
+    for job_id, why in paused.refused.items():
+        deed.refuse(job_id, why)
+
+
 # -- what waits ---------------------------------------------------------------------------------------------------
 
 
@@ -200,6 +219,8 @@ def _refuse_rest(
 _PLAIN: dict[str, Callable[[Client, Sequence[JobView], Deed], None]] = {
     "hold": _hold,
     "release": _release,
+    "pause": _pause,
+    "resume": _resume,
     "remove": _remove,
     "first": _first,
     "last": _last,

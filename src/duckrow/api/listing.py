@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -203,6 +203,21 @@ def tally(client: Client, filter: Filter) -> dict[str, int]:
     where, values = filter.where(time.time())
     counts = AnswerStore(client.database).tally(where, values)
     return {status: counts[status] for status in [*STATES, *OUTCOMES] if status in counts}
+
+
+def tally_in_words(client: Client, filter: Filter, counts: Mapping[str, int]) -> str:
+    """`3 running (1 suspended), 2 queued`."""
+    suspended = _suspended(client, filter)
+    notes = {State.RUNNING.value: f" ({suspended} suspended)"} if suspended else {}
+    return ", ".join(f"{count} {status}{notes.get(status, '')}" for status, count in counts.items())
+
+
+def _suspended(client: Client, filter: Filter) -> int:
+    """How many of those that match are suspended."""
+    ids = list(client.jobs.suspended())
+    where, values = filter.where(time.time())
+    condition = f"{where} AND j.state = 'running' AND j.id IN (SELECT value FROM json_each(:suspended))"
+    return AnswerStore(client.database).count(condition, {**values, "suspended": json.dumps(ids)}) if ids else 0
 
 
 def matching_ids(client: Client, filter: Filter, limit: int) -> list[int]:

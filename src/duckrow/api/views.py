@@ -46,6 +46,9 @@ class JobView:
     utilization: float | None = None  # mean share of the time in which its GPUs were busy, in percent
     gpu_seconds: float | None = None  # of the latest attempt: how many GPUs it has had, times how long
     parameters: dict[str, Any] | None = None  # of its point of the sweep
+    suspended: bool = False  # it was paused while it ran: its processes are there, and do nothing
+    array: int | None = None  # the first job of its array
+    array_index: int | None = None  # which of the array it is
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -87,6 +90,9 @@ def job_view(row: Any, now: float) -> JobView:
         utilization=row["utilization"],
         gpu_seconds=None if started is None or is_queued else gpu_seconds(row["holds"], started, ended or now),
         parameters=None if row["parameters"] is None else json.loads(row["parameters"]),
+        suspended=bool(row["suspended"]) and row["state"] in ("starting", "running"),
+        array=row["array_id"],
+        array_index=row["array_index"],
     )
 
 

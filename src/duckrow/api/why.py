@@ -15,7 +15,7 @@ from duckrow.api.out_of_use import drained, set_aside
 from duckrow.core.decide import CORES, MEMORY
 from duckrow.core.explain import Holder, Waiting, explain
 from duckrow.core.inventory import CPU, Ledger, book
-from duckrow.core.lifecycle import State
+from duckrow.core.lifecycle import State, in_words
 from duckrow.core.needs import Ask, ask_of, needs_from, with_margin
 from duckrow.core.overtaking import Turn
 from duckrow.store.control import ControlStore
@@ -28,8 +28,10 @@ def why(client: Client, job_id: int) -> list[str]:
     store = ControlStore(client.database)
     facts = store.waiting_facts(job_id)
     if facts["state"] != State.QUEUED:
-        what = facts["outcome"] or facts["state"]
-        return [f"it does not wait: it is {what}" + (f" ({facts['detail']})" if facts["detail"] else "")]
+        if facts["suspended"]:
+            return [f"it has begun and is suspended, since it was paused: duckrow resume {job_id}"]
+        what = in_words(facts["state"], facts["outcome"])
+        return [f"it does not wait: it {what}" + (f" ({facts['detail']})" if facts["detail"] else "")]
     now = time.time()
     host = client.hosts.get(facts["host_id"])
     if host.kind == "slurm":

@@ -45,7 +45,8 @@ def device_lines(devices: list[Device]) -> list[str]:
             device["device"],
             device["host"],
             (f"{round(job['share'] * 100)}%" if job else "" if _out_of_use(device) else "free")
-            + (f" {_out_of_use(device)}" if _out_of_use(device) else ""),
+            + (f" {_out_of_use(device)}" if _out_of_use(device) else "")
+            + (" suspended" if job and job["suspended"] else ""),
             str(job["id"]) if job else "",
             format_duration(job["for_s"]) if job else "",
             shorten(job["command"], 200) if job else "",
@@ -165,9 +166,10 @@ def _tenants(device: Device) -> list[list[Span]]:
 def _job(job: dict[str, Any]) -> list[Span]:
     memory = f"{_mb(job['used_mb'])} of {_mb(job['reserved_mb'])}"
     pid = "" if job["pid"] is None else f", pid {job['pid']}"
+    suspended = ", suspended" if job["suspended"] else ""
     return [
         Span(f"job {job['id']}", "cyan"),
-        Span(f": {memory}, {format_duration(job['for_s'])}{pid}: {clean(shorten(job['command'], 200))}"),
+        Span(f": {memory}, {format_duration(job['for_s'])}{pid}{suspended}: {clean(shorten(job['command'], 200))}"),
     ]
 
 

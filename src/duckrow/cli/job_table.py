@@ -29,6 +29,8 @@ def state_text(view: JobView) -> str:
         return f"{view.state} (run ended)"
     if view.held:
         return f"{view.state} (held)"
+    if view.suspended:
+        return f"{view.state} (suspended)"
     return status_of(view) + (f" (try {view.attempts})" if view.attempts > 1 else "")
 
 

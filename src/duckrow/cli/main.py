@@ -37,7 +37,7 @@ VERBS = {
     "edit": "Change a job that waits.",
     "rm": "Forget jobs that wait or are done.",
     "clean": "Forget jobs that have been done for long.",
-    "pause": "Start nothing more, of all or of a project.",
+    "pause": "Start nothing more, of all or of a project; or pause jobs.",
     "resume": "Go on after a pause.",
     "batches": "Show the batches of runs on clusters.",
     "limit": "Limit how many jobs of a project run at a time.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from duckrow.api.client import Client
 from duckrow.api.gpus import GpuView
-from duckrow.api.listing import Filter, tally
+from duckrow.api.listing import Filter, tally, tally_in_words
 from duckrow.cli.console import terminal_height
 from duckrow.cli.gpu_table import gpu_lines
 from duckrow.cli.obstacles import obstacles
@@ -21,8 +21,7 @@ def overview() -> list[str]:
 def _queue(client: Client, counts: dict[str, int]) -> str:
     if not counts:
         return "No jobs yet."
-    listed = ", ".join(f"{count} {status}" for status, count in counts.items())
-    return f"Jobs: {listed}{obstacles(client, 'queued' in counts)}."
+    return f"Jobs: {tally_in_words(client, Filter(), counts)}{obstacles(client, 'queued' in counts)}."
 
 
 def _devices(client: Client) -> list[str]:

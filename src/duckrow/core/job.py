@@ -145,6 +145,7 @@ class LiveAttempt:
     pid: int | None = None
     process: str = ""  # names that process for good; empty until it was seen running
     noticed: bool = False  # the signal ahead of the time limit was sent
+    suspended_mono: float | None = None  # since when it is suspended, because a person has paused it
     stopped_for: Outcome | None = None  # why it is being stopped, if it is
     lost_because: str = ""  # nobody saw how its first process ended
     left_behind: str = ""  # what was still running when that had ended, in words
@@ -168,7 +169,10 @@ class LiveAttempt:
 
     @property
     def deadline_mono(self) -> float | None:
-        return None if self.job.timeout_s is None else self.started.mono + self.job.timeout_s
+        """When its time limit is over. While it is suspended there is no such time: the limit stands still."""
+        if self.job.timeout_s is None or self.suspended_mono is not None:
+            return None
+        return self.started.mono + self.job.timeout_s
 
 
 def name_of_command(command: str) -> str:

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from duckrow.api.client import Client
-from duckrow.api.listing import COLUMNS, OUTCOMES, SHOWN, STATES, Filter, listing, parse_words, tally
+from duckrow.api.listing import COLUMNS, OUTCOMES, SHOWN, STATES, Filter, listing, parse_words, tally, tally_in_words
 from duckrow.api.sweep_list import find_sweep
 from duckrow.api.views import JobView
 from duckrow.cli.completing import complete_jobs
@@ -122,7 +122,7 @@ class _Request:
             if not everything:
                 return "No jobs yet. Add one: duckrow submit -- python train.py"
             return f"No such job, among {everything}. `duckrow ls --all` shows them."
-        listed = ", ".join(f"{count} {status}" for status, count in counts.items())
+        listed = tally_in_words(self._client, self._filter, counts)
         sentence = f"{listed}{obstacles(self._client, 'queued' in counts)}."
         if not shown and self._page > 1:
             sentence += f" There is no page {self._page}; the last is {math.ceil(total / self._limit)}."

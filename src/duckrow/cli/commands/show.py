@@ -97,6 +97,7 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
         "retries": str(retries) if retries else "",
         "if lost": "back into the queue" if story["requeue_lost"] else "",
         "held": f"yes (duckrow release {story['id']})" if story["held"] else "",
+        "suspended": f"yes, since it was paused (duckrow resume {story['id']})" if story["suspended"] else "",
         "not before": "" if not_before is None else _clock(not_before),
         "waits for": _lost_run(story),
         "after": ", ".join(

@@ -96,7 +96,10 @@ SELECT device, wish FROM device_wishes
 
 -- name: waiting_facts
 SELECT id, host_id, project, gpus, needs, held, not_before, blockers, priority, position, array_id, timeout_s,
-       state, outcome, detail, created_at
+       state, outcome, detail, created_at, array_index,
+       state IN ('starting', 'running') AND EXISTS (
+           SELECT 1 FROM wishes w WHERE w.job_id = jobs.id AND w.wish GLOB 'suspended:*'
+       ) AS suspended
 FROM jobs WHERE id = :id
 
 -- name: first_ahead

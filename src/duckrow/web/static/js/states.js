@@ -25,6 +25,7 @@ export function colour(word) {
 /** What is said of a job beside its state. */
 export function remark(job) {
   if (job.held) return "held";
+  if (job.suspended) return "suspended";
   if (job.run_ended) return "its run has ended";
   return "";
 }
