@@ -47,7 +47,8 @@ def test_a_running_job_is_suspended_with_all_its_processes_and_resumed(duckrow: 
     assert said(duckrow, "resume", str(job)) == ("", "duckrow: 1 job running again.\n", 0)
     until(lambda: "T" not in kernel_states(duckrow), "all of it to go on")
     duckrow("kill", "--signal", "STOP", str(job))  # is the same
-    assert duckrow.job(job)["suspended"] and kernel_states(duckrow) == {"T"}
+    assert duckrow.job(job)["suspended"]
+    assert kernel_states(duckrow) == {"T"}
     duckrow("kill", "--signal", "CONT", str(job))
     assert not duckrow.job(job)["suspended"]
 
@@ -58,7 +59,8 @@ def test_a_suspended_job_says_so_everywhere(duckrow: Duckrow) -> None:
     running(duckrow, "sleep 600")
     duckrow("pause", "1")
     listed = duckrow("ls")
-    assert "running (suspended)" in listed.stdout and "2 running (1 suspended)." in listed.stderr
+    assert "running (suspended)" in listed.stdout
+    assert "2 running (1 suspended)." in listed.stderr
     assert "suspended  yes, since it was paused (duckrow resume 1)" in duckrow("show", "1").stdout
     assert "note: suspended" in duckrow("show", "1").stdout
     assert said(duckrow, "why", "1")[0] == (
@@ -101,7 +103,8 @@ def test_a_suspended_job_stays_so_when_the_daemon_dies_and_can_be_killed(duckrow
     duckrow("pause", str(job))
     duckrow.kill_daemon()
     duckrow.up()
-    assert duckrow.job(job)["suspended"] and kernel_states(duckrow) == {"T"}
+    assert duckrow.job(job)["suspended"]
+    assert kernel_states(duckrow) == {"T"}
     processes = duckrow.job_processes()
     duckrow("kill", str(job))
     duckrow.wait_for(job, "killed")
@@ -120,7 +123,8 @@ def test_the_time_limit_stands_still_while_a_job_is_suspended(duckrow: Duckrow) 
     duckrow.sql("UPDATE wishes SET wish = ?", f"suspended:{since - 3600}:by-itself")
     duckrow.sql("UPDATE attempts SET started_mono = ? WHERE job_id = ?", since - 3690, job)
     duckrow.up()
-    assert duckrow.state(job) == "running" and duckrow.job(job)["suspended"]
+    assert duckrow.state(job) == "running"
+    assert duckrow.job(job)["suspended"]
     duckrow("resume", str(job))
     (started,) = duckrow.sql("SELECT started_mono FROM attempts WHERE job_id = ?", job)[0]
     assert -91 < started - since < 30  # it has its last seconds yet, and not all of its time anew

@@ -83,7 +83,7 @@ def edit_words(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _kill(client: Client, jobs: Sequence[JobView], deed: Deed, at_once: bool) -> None:
     alive = [job for job in jobs if job.state != State.DONE]
-    _refuse_rest(jobs, alive, deed, lambda job: f"job {job.id} is {job.outcome} already")
+    _refuse_rest(jobs, alive, deed, lambda job: f"{job.words} is {job.outcome} already")
     deed.done = [job.id for job in alive]
     if not alive:
         return
@@ -95,7 +95,7 @@ def _kill(client: Client, jobs: Sequence[JobView], deed: Deed, at_once: bool) ->
 
 def _rerun(client: Client, jobs: Sequence[JobView], deed: Deed, changes: Mapping[str, Any]) -> None:
     ended = [job for job in jobs if job.state == State.DONE]
-    _refuse_rest(jobs, ended, deed, lambda job: f"job {job.id} is {job.state}, not done")
+    _refuse_rest(jobs, ended, deed, lambda job: f"{job.words} is {job.state}, not done")
     deed.done = [job.id for job in ended]
     if deed.done and changes:
         Control(client).rerun_changed(deed.done, changes)

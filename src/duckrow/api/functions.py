@@ -16,12 +16,13 @@ from typing import IO, Any, NamedTuple
 import cloudpickle
 
 from duckrow.api.call import CALL, NOT_STORED, PROTOCOL, RAISED, RESULT, RETURNED, name_of_type, private
+from duckrow.api.call_words import call_words
 from duckrow.api.copied_generators import warn_of_copied_generators
 from duckrow.api.views import JobView
 from duckrow.core.errors import DuckrowError, UsageError
+from duckrow.core.title import CALL_MODULE, with_call
 
-_MODULE = "duckrow.api.call"
-_RUNNER = f"-m {_MODULE}"
+_RUNNER = f"-m {CALL_MODULE}"
 
 
 class JobFailed(DuckrowError):
@@ -50,6 +51,7 @@ class Call(NamedTuple):
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     name: str  # what the job is called
+    words: str = ""  # how it is shown; empty: as the call that it is
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -85,12 +87,13 @@ def store_call(call: Call, folder: str) -> str:
         if is_new:  # else there are results of earlier tries in it
             forget_call(folder)
         raise
-    return f"exec {shlex.quote(sys.executable)} {_RUNNER} {shlex.quote(folder)}"
+    command = f"exec {shlex.quote(sys.executable)} {_RUNNER} {shlex.quote(folder)}"
+    return with_call(command, call.words or call_words(call.function, call.args, call.kwargs))
 
 
 def warm_modules(preload: str | None) -> str | None:
     """What a call that is to start warm has imported: the modules that were named, and what makes the call."""
-    return None if preload is None else ",".join(filter(None, [preload, _MODULE]))
+    return None if preload is None else ",".join(filter(None, [preload, CALL_MODULE]))
 
 
 def forget_call(folder: str) -> None:

@@ -40,7 +40,7 @@ def pause_jobs(client: Client, ids: Sequence[int]) -> Paused:
         elif view.held:  # it waits for its next attempt
             waiting.append(view.id)
         else:
-            refused[view.id] = f"job {view.id} {in_words(view.state, view.outcome)} meanwhile"
+            refused[view.id] = f"{view.words} {in_words(view.state, view.outcome)} meanwhile"
     return Paused(waiting, running, refused)
 
 
@@ -62,18 +62,18 @@ def _cannot_be_suspended(client: Client, views: Sequence[JobView]) -> dict[int, 
     refused = {}
     for view in views:
         if view.state in (State.DONE, State.STOPPING):
-            refused[view.id] = f"job {view.id} {in_words(view.state, view.outcome)}"
+            refused[view.id] = f"{view.words} {in_words(view.state, view.outcome)}"
         elif view.id in away:
-            refused[view.id] = f"job {view.id} runs on a cluster, where it cannot be suspended"
+            refused[view.id] = f"{view.words} runs on a cluster, where it cannot be suspended"
     return refused
 
 
 def _why_not_resumed(client: Client, view: JobView) -> str:
     if view.state != State.QUEUED:
-        return f"job {view.id} {in_words(view.state, view.outcome)}: it is not paused"
+        return f"{view.words} {in_words(view.state, view.outcome)}: it is not paused"
     pauses = client.jobs.pauses()
     if "" in pauses:
-        return f"job {view.id} is not paused by itself, but everything is: duckrow resume"
+        return f"{view.words} is not paused by itself, but everything is: duckrow resume"
     if view.project in pauses:
-        return f"job {view.id} is not paused by itself, but {view.project} is: duckrow resume --project {view.project}"
-    return f"job {view.id} is not paused: duckrow why {view.id} says what it waits for"
+        return f"{view.words} is not paused by itself, but {view.project} is: duckrow resume --project {view.project}"
+    return f"{view.words} is not paused: duckrow why {view.id} says what it waits for"

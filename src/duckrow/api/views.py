@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from duckrow.core.inventory import CPU, describe_devices
+from duckrow.core.title import job_words, label_of, title_of
 
 
 @dataclass(slots=True)
@@ -49,6 +50,16 @@ class JobView:
     suspended: bool = False  # it was paused while it ran: its processes are there, and do nothing
     array: int | None = None  # the first job of its array
     array_index: int | None = None  # which of the array it is
+    title: str = ""  # the command as people read it: of a Python function the call
+
+    @property
+    def words(self) -> str:
+        """How it is named to people."""
+        return job_words(self.id, self.array_index)
+
+    @property
+    def label(self) -> str:
+        return label_of(self.name, self.array_index)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -93,6 +104,7 @@ def job_view(row: Any, now: float) -> JobView:
         suspended=bool(row["suspended"]) and row["state"] in ("starting", "running"),
         array=row["array_id"],
         array_index=row["array_index"],
+        title=title_of(text(row["command"])),
     )
 
 

@@ -11,6 +11,7 @@ from duckrow.core.clock import Now
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.needs import NO_NEEDS, Needs, check_needs
+from duckrow.core.title import job_words, label_of, title_of
 
 DEFAULT_PROJECT = "default"
 DEFAULT_PRIORITY = 30
@@ -121,6 +122,19 @@ class QueuedJob(NamedTuple):
     created_at: float = 0.0
     requeue_lost: int = 0  # whether
     losses: int = 0  # attempts in a row that were lost
+
+    @property
+    def words(self) -> str:
+        """How it is named to people."""
+        return job_words(self.id, self.array_index)
+
+    @property
+    def label(self) -> str:
+        return label_of(self.name, self.array_index)
+
+    @property
+    def title(self) -> str:
+        return title_of(self.command)
 
     @property
     def scopes(self) -> tuple[str, ...]:

@@ -121,7 +121,9 @@ class Endings:
     def _not_started(self, attempt: LiveAttempt, reason: str, try_later: bool, now: Now) -> None:
         if try_later:
             self._unstart(attempt, _RETRY_START_S, now, f"not started: {reason}")
-            self._loop.observer.trouble(f"Job {attempt.job.id} could not be started: {reason}. It is tried again.")
+            self._loop.observer.trouble(
+                f"{attempt.job.words.capitalize()} could not be started: {reason}. It is tried again."
+            )
         else:
             self._finish(attempt, now, Outcome.FAILED, f"could not be started: {reason}")
 

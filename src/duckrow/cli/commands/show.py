@@ -19,6 +19,7 @@ from duckrow.cli.sparkline import sparkline
 from duckrow.core.dependency import in_words
 from duckrow.core.errors import EXIT_OK
 from duckrow.core.results import cell_text
+from duckrow.core.title import label_of, without_call
 from duckrow.core.units import format_duration, format_mb, plural
 
 
@@ -61,7 +62,8 @@ def _story(client: Client, job_id: int, with_names: bool) -> dict[str, Any]:
 def _print_story(story: dict[str, Any]) -> None:
     status = story["outcome"] or story["state"]
     painted = paint(status, OUTCOME_COLOURS.get(status, ""), sys.stdout)
-    print(f"job {story['id']}  {story['project']}/{story['name']}  {painted}")
+    label = label_of(story["name"], story["array_index"])
+    print(f"job {story['id']}  {story['project']}/{label}  {painted}")
     for name, value in _facts(story).items():
         if value:
             print(f"  {name:<10} {value}")
@@ -85,7 +87,9 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
     variables = story.get("variables")
     parameters = story["parameters"] or {}
     return {
-        "command": clean(story["command"]),
+        "call": clean(story["title"]) if story["title"] != story["command"] else "",
+        "command": clean(without_call(story["command"])),
+        "array": _array(story),
         "folder": clean(story["cwd"]),
         "sweep": story["sweep"] or "",
         "parameters": clean(" ".join(f"{name}={cell_text(value)}" for name, value in parameters.items())),
@@ -108,6 +112,11 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
         "variables": "" if variables is None else clean(" ".join(variables)) or "none",
         "note": clean(story["detail"]),
     }
+
+
+def _array(story: dict[str, Any]) -> str:
+    index = story["array_index"]
+    return "" if index is None else f"index {index} of the array that begins with job {story['array']}"
 
 
 def _lost_run(story: dict[str, Any]) -> str:

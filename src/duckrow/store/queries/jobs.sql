@@ -54,7 +54,7 @@ FROM attempts WHERE job_id = :job_id ORDER BY number
 SELECT at, before, after, outcome, attempt, detail FROM events WHERE job_id = :job_id ORDER BY number
 
 -- name: live
-SELECT a.job_id, a.holds, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.state, j.needs,
+SELECT a.job_id, a.holds, a.started_at, a.pid, a.host_id, j.name, j.array_index, j.project, j.command, j.state, j.needs,
        j.host_id AS job_host_id
 FROM attempts a JOIN jobs j ON j.id = a.job_id JOIN hosts h ON h.id = a.host_id
 WHERE a.ended_at IS NULL AND h.kind <> 'slurm' ORDER BY a.job_id
