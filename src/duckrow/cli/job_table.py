@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 
 from duckrow.api.views import JobView, devices_text, exit_text
 from duckrow.cli.console import OUTCOME_COLOURS, print_table, table_lines
-from duckrow.core.job import shorten
 from duckrow.core.units import format_duration, format_mb
 
 DEFAULT_COLUMNS = ("id", "name", "state", "where", "time", "exit", "command")
-_COMMAND_SHOWN = 200
 
 
 def status_of(view: JobView) -> str:
@@ -63,7 +61,7 @@ CELLS: dict[str, Callable[[JobView], str]] = {
     "project": lambda view: view.project,
     "sweep": lambda view: view.sweep or "",
     "host": lambda view: view.host,
-    "command": lambda view: shorten(view.title, _COMMAND_SHOWN),
+    "command": lambda view: " ".join(view.title.split()),
     "log": lambda view: view.log or "",
     "detail": lambda view: view.detail,
 }

@@ -72,6 +72,9 @@ SELECT state, outcome FROM jobs WHERE id = :id
 -- name: old_jobs
 SELECT id FROM jobs WHERE state = 'done' AND changed_at < :before
 
+-- name: waiting_of_host
+SELECT id FROM jobs WHERE host_id = :host_id AND state = 'queued' AND changed_at <= :before ORDER BY id
+
 -- name: set_limit
 INSERT OR REPLACE INTO limits (scope, max_running) VALUES (:scope, :max_running)
 
