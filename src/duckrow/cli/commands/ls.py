@@ -155,7 +155,7 @@ class _Request:
         more = total - limit * (self._page - 1) - shown
         if limit < 0 or more <= 0:
             return []
-        return [f"{more} more (of {total}): add --page {self._page + 1} or --all"]
+        return [f"{more} more: add --page {self._page + 1} or --all"]
 
     def _totals(self, counts: dict[str, int]) -> list[str]:
         """How many there are, and what keeps them from running, if something does."""
