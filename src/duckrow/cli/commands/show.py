@@ -23,12 +23,12 @@ from duckrow.core.title import label_of, without_call
 from duckrow.core.units import format_duration, format_mb, plural
 
 
-@click.command(short_help="Show all that is known of a job.")
+@click.command(short_help="Show everything about a job.")
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
 @click.option("--env", "with_names", is_flag=True, help="The names of its variables too; never their values.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
 def command(words: tuple[str, ...], with_names: bool, as_json: bool) -> int:
-    """Show all that is known of jobs: what they are, each attempt, and their story. Without an ID: the last one.
+    """Show everything about jobs: what they are, each attempt, and their story. Without an ID: the last one.
 
     \b
     duckrow show

@@ -17,6 +17,7 @@ from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say, tell
 from duckrow.cli.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.job_options import job_options, take_job_options
+from duckrow.cli.option_groups import GroupedCommand
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
 from duckrow.core.array import Array, parse_array
 from duckrow.core.commands import CommandReader, has_code, script_options
@@ -26,7 +27,7 @@ from duckrow.core.job import JobSpec
 from duckrow.core.lifecycle import Outcome
 
 
-class SubmitCommand(click.Command):
+class SubmitCommand(GroupedCommand):
     """Options stand before the command; those of a script's `#DUCKROW` lines before the ones typed, which win."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
