@@ -18,6 +18,7 @@ WAITING = JobView(
     id=7, name="fit", project="default", command="python fit.py", cwd="/", state="queued", outcome=None, exit_code=None,
     signal=None, gpus=None, devices=[], pid=None, attempts=0, priority=30, created_at=0.0, started_at=None,
     ended_at=None, duration_s=None, peak_memory_mb=None, log=None, host="daemon", detail="",
+    title="python fit.py",
 )  # fmt: skip
 
 

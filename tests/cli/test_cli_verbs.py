@@ -14,6 +14,7 @@ import pytest
 from duckrow import __version__
 from duckrow.cli import main as main_module
 from duckrow.cli.main import ELSEWHERE, VERBS, run_cli
+from duckrow.cli.option_groups import GROUPS
 from duckrow.core.errors import StateError, UsageError
 
 
@@ -54,6 +55,24 @@ def test_every_option_of_a_verb_says_what_it_is_for(verb: str) -> None:
     options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
     silent = [option.opts[0] for option in options if not option.help]
     assert not silent
+
+
+def test_the_many_options_of_a_verb_come_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    def groups(verb: str) -> list[str]:
+        return re.findall(r"^(\w.*):$", help_of(verb, capsys), re.MULTILINE)
+
+    job, where, sharing, cluster = GROUPS
+    assert groups("run") == groups("sweep") == [job, where, sharing, cluster, "Options"]
+    assert groups("submit") == [job, cluster, "Options"]
+    assert groups("up") == [where, sharing, "Options"]
+
+
+@pytest.mark.parametrize("verb", ["run", "sweep", "submit", "up"])
+def test_every_option_is_in_the_help_once(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_of(verb, capsys)
+    command = import_module(f"duckrow.cli.commands.{verb}").command
+    for option in [param for param in command.params if isinstance(param, click.Option) and not param.hidden]:
+        assert len(re.findall(rf"^  (-\w, )?{option.opts[-1]}[ ,\n]", text, re.MULTILINE)) == 1, option.opts
 
 
 @pytest.mark.parametrize("verb", ["ls", "queue"])

@@ -52,24 +52,25 @@ def test_ls_lists_what_is_asked_for(worked: Duckrow) -> None:
     assert worked("ls", "--project", "thesis", "-c", "project,command,since,pid,eta").stdout.count("\n") == 2
     by_exit = worked("ls", "--sort", "-exit", "--limit", "2", "--columns", "id,exit")
     assert by_exit.stdout.splitlines() == ["ID  EXIT", "6   7", "3   1"]
-    assert by_exit.stderr == "2 succeeded, 4 failed. 2 of 6 shown; more: --page 2, or --all.\n"
+    assert by_exit.stderr == "2 succeeded, 4 failed.\n4 more: add --page 2 or --all\n"
     assert worked("ls", "-c", "id", "-l", "4", "--page", "2").stdout.split() == ["ID", "1", "2"]
     assert worked("ls", "-s", "succeeded", "--outcome", "failed", "-n", "[fo]*", "-c", "id").stdout.split()[1:] == list(
         "3456"
     )
     assert worked("ls", "3,6", "--name", "odd", "--columns", "id").stdout.split() == ["ID", "6"]
-    assert "No such job, among 6." in worked("ls", "--older-than", "1h").stderr
+    assert "None of the 6 jobs match." in worked("ls", "--older-than", "1h").stderr
     assert len(json.loads(worked("ls", "--since", "1h", "--json").stdout)) == 6
     assert json.loads(worked("ls", "--name", "nothing", "--json").stdout) == []
 
 
 def test_ls_says_what_it_cannot_show(worked: Duckrow) -> None:
-    assert (
-        worked("ls", "-l", "4", "--page", "9").stderr == "2 succeeded, 4 failed. There is no page 9; the last is 2.\n"
-    )
+    no_page = "2 succeeded, 4 failed.\nThere is no page 9; the last is 2.\n"
+    assert worked("ls", "-l", "4", "--page", "9").stderr == no_page
     assert worked("ls", "--page", "9" * 20).stderr.endswith(f"There is no page {'9' * 20}; the last is 1.\n")
     assert worked("ls", "--limit", "9" * 20, "-c", "id").stdout.split() == ["ID", *"123456"]
-    assert worked("ls", "1-3", "--name", "odd").stderr == "No such job, among 6. `duckrow ls --all` shows them.\n"
+    assert (
+        worked("ls", "1-3", "--name", "odd").stderr == "None of the 6 jobs match. `duckrow ls --all` lists them all.\n"
+    )
     assert worked("ls", "3-6", "--limit", "2", "--page", "2", "-c", "id").stdout.split() == ["ID", "5", "6"]
 
 
@@ -82,16 +83,25 @@ def test_ls_sorts_by_one_column_that_there_is(worked: Duckrow, sort: str) -> Non
 
 def test_a_paused_project_does_not_hide_that_no_daemon_runs(duckrow: Duckrow) -> None:
     duckrow.up("--slots", "1")
-    duckrow("submit", "--hold", "--", "true")
+    duckrow("submit", "--begin", "+1h", "--", "true")
     duckrow("pause", "--project", "other")
     duckrow("down")
     paused = "; other is paused (duckrow resume)"
     assert duckrow("ls").stderr == f"1 queued{paused}; the daemon is not running (duckrow up).\n"
 
 
+def test_that_no_daemon_runs_is_not_told_when_nothing_needs_it(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    duckrow("submit", "--hold", "--", "true")
+    duckrow("down")
+    assert duckrow("ls").stderr == "1 queued.\n"  # it starts when somebody releases it, daemon or not
+    duckrow("release", "1")
+    assert duckrow("ls").stderr == "1 queued; the daemon is not running (duckrow up).\n"
+
+
 def test_jobs_of_an_ended_run_do_not_hide_that_others_wait_for_the_daemon(duckrow: Duckrow) -> None:
     duckrow.up("--slots", "1")
-    duckrow("submit", "--hold", "--project", "mine", "--", "true")
+    duckrow("submit", "--begin", "+1h", "--project", "mine", "--", "true")
     duckrow("pause")
     run = duckrow.spawn("run", "--slots", "1", "--", "true", stderr=subprocess.DEVNULL)
     until(lambda: duckrow.sql("SELECT count(*) FROM jobs") == [(2,)], "the job of the run")
@@ -157,23 +167,39 @@ def test_a_tree_can_be_watched(duckrow: Duckrow) -> None:
     assert "└ second" in seen.decode()
 
 
-def test_jobs_of_a_run_that_has_ended_are_marked_with_the_way_on(duckrow: Duckrow) -> None:
+def test_what_an_interrupted_run_leaves_is_one_line_with_the_way_on_and_the_way_out(duckrow: Duckrow) -> None:
     duckrow("ls")
     run = duckrow.spawn("run", "--slots", "1", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert run.stdin
-    run.stdin.write(b"sleep 600\nsleep 61\n")
+    run.stdin.write(b"sleep 600\n" + b"sleep 61\n" * 50)
     run.stdin.flush()
     duckrow.wait_for(1, "running")
-    until(lambda: duckrow.state(2) == "queued", "job 2")
+    until(lambda: duckrow.state(51) == "queued", "job 51")
+    assert duckrow("clean", "--run", "run-2", ok=False).stderr == (
+        "duckrow: run-2 is still running. Press Ctrl-C there, or kill its jobs.\n"
+    )
     run.kill()
     run.wait()
     run.stdin.close()
+    left = "run-2 has ended, and 50 jobs of it wait. Go on: duckrow run --resume=run-2. Drop: duckrow clean --run run-2"
     done = duckrow("ls")
-    host = duckrow.job(2)["host"]
-    assert "queued (run ended)" in done.stdout
-    assert f"1 waits for a run that has ended (duckrow run --resume={host})" in done.stderr
-    assert f"a run that has ended (duckrow run --resume={host})" in duckrow("show", "2").stdout
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["ID", "1"]
+    assert done.stderr == f"1 running.\n{left}\n"
+    assert left in duckrow().stdout
+    assert duckrow("ls", "--all").stdout.count("queued (run ended)") == 50
+    assert duckrow("ls", "-s", "queued", "-c", "id").stdout.count("\n") == 51
+    assert "a run that has ended (duckrow run --resume=run-2)" in duckrow("show", "2").stdout
     assert duckrow.job(2)["run_ended"]
+    assert duckrow("clean", "--older-than", "1h").stderr == ("duckrow: 0 jobs done for longer than 1h 00m removed.\n")
+    duckrow.sql("UPDATE jobs SET changed_at = changed_at - 7200 WHERE id > 49")
+    assert duckrow("clean", "--older-than", "1h", "--dry-run").stderr == (
+        "duckrow: 0 jobs done for longer than 1h 00m, and 2 jobs left by runs that have ended, would be removed.\n"
+    )
+    duckrow("clean", "--older-than", "1h")
+    assert duckrow("clean", "--run", "run-2").stderr == "duckrow: 48 jobs left by run-2 removed.\n"
+    assert duckrow("ls").stderr == "1 running.\n"
+    assert duckrow("clean", "--run", "runs", ok=False).returncode == 2
+    assert duckrow("clean", ok=False).returncode == 2
 
 
 def test_an_eta_is_known_from_earlier_jobs_of_the_name(duckrow: Duckrow) -> None:

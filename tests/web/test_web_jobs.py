@@ -270,6 +270,16 @@ def test_the_queue_is_paused_and_goes_on_as_a_whole_and_by_project(queue: Server
     assert queue.post("/queue/resume", {"project": "z"}, 400)["error"]["sentence"] == "'z' is not paused."
 
 
+def test_one_job_is_paused_and_goes_on(queue: Server, duckrow: Duckrow) -> None:
+    [job] = queue.add("sleep 600")
+    duckrow.wait_for(job, "running")
+    paused = queue.post("/jobs/actions", {"action": "pause", "ids": [job]})
+    assert (paused["done"], paused["undo"]) == ([job], {"action": "resume", "ids": [job]})
+    assert queue.get("/jobs")["items"][0]["suspended"]
+    queue.post("/jobs/actions", {"action": "resume", "ids": [job]})
+    assert not queue.get("/jobs")["items"][0]["suspended"]
+
+
 def test_an_action_on_nothing_or_on_everything_at_once_says_what_is_missing(queue: Server) -> None:
     for body in ({"action": "kill"}, {"action": "kill", "ids": [1], "select": ""}):
         assert "either 'ids' or 'select'" in queue.post("/jobs/actions", body, 400)["error"]["sentence"]

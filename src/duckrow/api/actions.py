@@ -8,6 +8,7 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.control import Control
+from duckrow.api.pausing import Paused, pause_jobs, resume_jobs
 from duckrow.api.views import JobView
 from duckrow.core.errors import ConflictError, JobGone, UsageError
 from duckrow.core.lifecycle import State
@@ -82,7 +83,7 @@ def edit_words(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _kill(client: Client, jobs: Sequence[JobView], deed: Deed, at_once: bool) -> None:
     alive = [job for job in jobs if job.state != State.DONE]
-    _refuse_rest(jobs, alive, deed, lambda job: f"job {job.id} is {job.outcome} already")
+    _refuse_rest(jobs, alive, deed, lambda job: f"{job.words} is {job.outcome} already")
     deed.done = [job.id for job in alive]
     if not alive:
         return
@@ -94,7 +95,7 @@ def _kill(client: Client, jobs: Sequence[JobView], deed: Deed, at_once: bool) ->
 
 def _rerun(client: Client, jobs: Sequence[JobView], deed: Deed, changes: Mapping[str, Any]) -> None:
     ended = [job for job in jobs if job.state == State.DONE]
-    _refuse_rest(jobs, ended, deed, lambda job: f"job {job.id} is {job.state}, not done")
+    _refuse_rest(jobs, ended, deed, lambda job: f"{job.words} is {job.state}, not done")
     deed.done = [job.id for job in ended]
     if deed.done and changes:
         Control(client).rerun_changed(deed.done, changes)
@@ -112,6 +113,24 @@ def _remove(client: Client, jobs: Sequence[JobView], deed: Deed) -> None:
                 deed.refuse(job.id, control.why_not_removed(job.id))
             except JobGone as error:
                 deed.refuse(job.id, str(error))
+
+
+def _pause(client: Client, jobs: Sequence[JobView], deed: Deed) -> None:
+    _note(deed, pause_jobs(client, [job.id for job in jobs]))
+    if deed.done:
+        deed.undo = {"action": "resume", "ids": list(deed.done)}
+
+
+def _resume(client: Client, jobs: Sequence[JobView], deed: Deed) -> None:
+    _note(deed, resume_jobs(client, [job.id for job in jobs]))
+    if deed.done:
+        deed.undo = {"action": "pause", "ids": list(deed.done)}
+
+
+def _note(deed: Deed, paused: Paused) -> None:
+    deed.done = paused.done
+    for job_id, why in paused.refused.items():
+        deed.refuse(job_id, why)
 
 
 # -- what waits ---------------------------------------------------------------------------------------------------
@@ -200,6 +219,8 @@ def _refuse_rest(
 _PLAIN: dict[str, Callable[[Client, Sequence[JobView], Deed], None]] = {
     "hold": _hold,
     "release": _release,
+    "pause": _pause,
+    "resume": _resume,
     "remove": _remove,
     "first": _first,
     "last": _last,

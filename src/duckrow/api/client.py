@@ -23,6 +23,7 @@ from duckrow.core.needs import Needs, ask_of
 from duckrow.core.output_names import OutputNames
 from duckrow.core.placement import refusal
 from duckrow.core.selection import parse_selection
+from duckrow.core.title import label_of
 from duckrow.store.answers import AnswerStore
 from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
@@ -212,15 +213,17 @@ class Client:
         now = time.time()
         held: dict[tuple[str, str], list[dict[str, Any]]] = {}
         names = {row.id: row.name for row in self.hosts.all()}
+        suspended = self.jobs.suspended()
         for row in self.jobs.live():
             for device, share in json.loads(row["holds"]):
                 job = {
                     "id": row["job_id"],
-                    "name": row["name"],
+                    "name": label_of(row["name"], row["array_index"]),
                     "command": text(row["command"]),
                     "pid": row["pid"],
                     "share": share / WHOLE,
                     "for_s": now - row["started_at"],
+                    "suspended": row["job_id"] in suspended,
                 }
                 held.setdefault(_place_of(device, names[row["job_host_id"]]), []).append(job)
         offered = {
@@ -303,15 +306,20 @@ class Client:
         self.ring_all()
 
     def suspend(self, project: str | None) -> int:
-        """Suspend what runs; how many jobs that are."""
-        running = [row["job_id"] for row in self.jobs.live() if project in (None, row["project"])]
+        """Suspend what runs, but for what is suspended already; how many jobs that are."""
+        before = self.jobs.suspended()
+        running = [
+            row["job_id"]
+            for row in self.jobs.live()
+            if project in (None, row["project"]) and row["job_id"] not in before
+        ]
         if running:
             self.wish(running, "suspend")
             self.await_wishes(running)
         return len(running)
 
     def unpause(self, project: str | None) -> None:
-        """Of a project; without one, of everything: a project that was paused by itself stays so."""
+        """Of a project; without one, of everything: a project or a job that was paused by itself stays so."""
         paused = self.jobs.pauses()
         if project is not None and project not in paused:
             raise UsageError(f"'{project}' is not paused.")
@@ -320,11 +328,11 @@ class Client:
                 f"Not everything is paused, only {', '.join(paused)}: duckrow resume --project {paused[0]}"
             )
         self.jobs.unpause(project or "")
-        left = self.jobs.pauses()
+        left, alone = self.jobs.pauses(), self.jobs.suspended()
         running = [
             row["job_id"]
             for row in self.jobs.live()
-            if project in (None, row["project"]) and row["project"] not in left
+            if project in (None, row["project"]) and row["project"] not in left and not alone.get(row["job_id"])
         ]
         if running:
             self.wish(running, "continue")  # no harm to those that were not suspended

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -9,9 +10,10 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.gpus import GpuView
+from duckrow.api.listing import ended_runs
 from duckrow.core.device_names import any_uuid, called, plain_name
 from duckrow.core.editing import checked_change
-from duckrow.core.errors import ConflictError, UsageError
+from duckrow.core.errors import ConflictError, NotFoundError, UsageError
 from duckrow.core.inventory import CPU
 from duckrow.core.lifecycle import State
 from duckrow.core.needs import Ask
@@ -20,9 +22,11 @@ from duckrow.core.ports import Device
 from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
 from duckrow.store.forgetting import Forgetting, rest_a_little
-from duckrow.store.hosts import DAEMON, seats_from
+from duckrow.store.hosts import DAEMON, is_alive, seats_from
 from duckrow.store.set_aside import SetAsideStore
 from duckrow.store.space import give_back_space
+
+_EVER = 1e18  # a time that is never over
 
 
 class Control:
@@ -108,13 +112,31 @@ class Control:
         return f"job {job_id} is {self.client.job(job_id).state}; kill it first"
 
     def old(self, older_than_s: float) -> list[int]:
-        """Jobs that have been done for longer than this."""
-        return self.store.older_than(time.time() - older_than_s)
+        """Jobs that have been done for longer than this, and what runs that have ended have left for as long."""
+        before = time.time() - older_than_s
+        return sorted([*self.store.older_than(before), *self.left_by_runs(before=before)])
+
+    def left_by_runs(self, name: str | None = None, before: float = math.inf) -> list[int]:
+        """Jobs that wait for runs that have ended. `name`: only of this run."""
+        if name is not None:
+            self._must_have_ended(name)
+        runs = [run for run in ended_runs(self.client) if name in (None, run.name)]
+        return [job_id for run in runs for job_id in self.store.waiting_of(run.host_id, min(before, _EVER))]
+
+    def _must_have_ended(self, name: str) -> None:
+        run = self.client.hosts.run_named(name)
+        if run is None:
+            raise NotFoundError(f"There is no run {name}. `duckrow ls` names those that have ended and left jobs.")
+        if is_alive(self.client.folder, run.id):
+            raise ConflictError(f"{name} is still running. Press Ctrl-C there, or kill its jobs.")
 
     def clean(self, older_than_s: float) -> list[int]:
-        """Forget them, and give back the space that they took; those that were removed."""
+        """Forget what is old, and give back the space that it took; those that were removed."""
+        return self.forget(self.old(older_than_s))
+
+    def forget(self, ids: Sequence[int]) -> list[int]:
         forgetting = Forgetting(self.client.database)
-        removed = forgetting.forget(self.old(older_than_s))
+        removed = forgetting.forget(ids)
         if removed:
             forgetting.forget_environments()
             alone = not self.client.living_hosts()

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 
 from duckrow.api.finding import OK, PROBLEM, WARN, Finding
+from duckrow.api.installation import install_command
 from duckrow.api.service import lingers, unit_path
 from duckrow.api.settings import Settings
 from duckrow.api.settings_files import user_file
@@ -20,6 +21,7 @@ from duckrow.kernel.shared_folder import VARIABLE, shared_folder
 from duckrow.store.before_opening import has_remains
 from duckrow.store.database_files import size_of
 from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, existing_folder, file_system_of, is_read_only
+from duckrow.store.folder_owner import owned_by_another
 from duckrow.store.hosts import DAEMON, is_alive
 from duckrow.store.looking import NEWEST_FORM, Look, Trouble
 
@@ -59,7 +61,7 @@ def _versions() -> Iterator[Finding]:
     yield Finding("duckrow", OK, f"{known['duckrow']}, on Python {known['python']}, {known['platform']}")
     missing = [name for name in ("click", "rich", "nvidia-ml-py") if known[name] == "not installed"]
     if missing:
-        advice = "Install duckrow anew: uv tool install --force duckrow."
+        advice = f"Install duckrow anew: {install_command()}"
         yield Finding("packages", PROBLEM, f"{', '.join(missing)} cannot be found", advice)
 
 
@@ -72,8 +74,9 @@ def _state(folder: Folder) -> Iterator[Finding]:
         yield _state_to_be(root)
         return
     mode = stat.S_IMODE(os.stat(root).st_mode)
-    if os.stat(root).st_uid != os.getuid():
-        yield Finding("state", PROBLEM, f"{root} belongs to somebody else", "Set DUCKROW_HOME to a folder of yours.")
+    owned = owned_by_another(root)
+    if owned is not None:
+        yield Finding("state", PROBLEM, owned.what, owned.advice)
     elif is_read_only(root):
         advice = "Nothing is lost; duckrow goes on when it is writable again. dmesg may say why; or set DUCKROW_HOME."
         yield Finding("state", PROBLEM, f"{root} is on a file system that is read-only now", advice)

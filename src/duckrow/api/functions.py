@@ -30,13 +30,14 @@ from duckrow.api.call import (
 )
 from duckrow.api.call_data import CallWriter, forget_data
 from duckrow.api.call_pickler import CallPickler
+from duckrow.api.call_words import call_words
 from duckrow.api.copied_generators import warn_of_copied_generators
 from duckrow.api.views import JobView
 from duckrow.core.errors import DuckrowError, UsageError
+from duckrow.core.title import CALL_MODULE, with_call
 
-_MODULE = "duckrow.api.call"
-_RUNNER = f"-m {_MODULE}"
 _MUCH_DATA = 100_000_000  # bytes
+_RUNNER = f"-m {CALL_MODULE}"
 
 
 class JobFailed(DuckrowError):
@@ -66,6 +67,7 @@ class Call(NamedTuple):
     kwargs: Mapping[str, Any]
     name: str  # what the job is called
     code: Mapping[str, str] | None = None  # which function it is, for sweeps, which skip what has succeeded
+    words: str = ""  # how it is shown; empty: as the call that it is
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -105,12 +107,13 @@ def store_call(call: Call, folder: str) -> str:
         if is_new:  # else there are results of earlier tries in it
             forget_call(folder)
         raise
-    return f"exec {shlex.quote(sys.executable)} {_RUNNER} {shlex.quote(folder)}"
+    command = f"exec {shlex.quote(sys.executable)} {_RUNNER} {shlex.quote(folder)}"
+    return with_call(command, call.words or call_words(call.function, call.args, call.kwargs))
 
 
 def warm_modules(preload: str | None) -> str | None:
     """What a call that is to start warm has imported: the modules that were named, and what makes the call."""
-    return None if preload is None else ",".join(filter(None, [preload, _MODULE]))
+    return None if preload is None else ",".join(filter(None, [preload, CALL_MODULE]))
 
 
 def forget_call(folder: str) -> None:

@@ -6,7 +6,7 @@ import heapq
 import json
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from duckrow.api.out_of_use import out_of_use
@@ -73,7 +73,7 @@ def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int
         return
     for view in active:
         expected = history.expected_s(view.project, view.name)
-        if view.state in ("starting", "running") and expected is not None:
+        if view.state in ("starting", "running") and expected is not None and not view.suspended:
             view.eta_s = max(expected - (view.duration_s or 0.0), 0.0)
     waiting = {view.id: view for view in active if view.state == "queued" and view.id in owners}
     if not waiting or "" in client.jobs.pauses():
@@ -98,14 +98,20 @@ def _ends_on_host(client: Client, history: History, host_id: int, wanted: Sequen
         queue = (row for row in all_waiting if (has_side and row["gpus"] == 0) == side)
         # GPUs are common to all hosts; CPU slots are each host's own, though they have the same names.
         live = [row for row in client.jobs.live() if row["job_host_id"] == host_id or f'"{CPU}' not in row["holds"]]
-        ends.update(_ends_on_seats(history, [seat for seat in seats if seat.side == side], live, queue, ids))
+        of_side = [seat for seat in seats if seat.side == side]
+        ends.update(_ends_on_seats(history, of_side, live, client.jobs.suspended(), queue, ids))
     return ends
 
 
 def _ends_on_seats(
-    history: History, seats: Sequence[Seat], live: Iterable[Any], queue: Iterable[Any], wanted: set[int]
+    history: History,
+    seats: Sequence[Seat],
+    live: Iterable[Any],
+    suspended: Collection[int],
+    queue: Iterable[Any],
+    wanted: set[int],
 ) -> dict[int, float]:
-    """`live` and `queue`: rows of attempts and jobs."""
+    """`live` and `queue`: rows of attempts and jobs. When one that is suspended will end, nobody knows."""
     if not seats:
         return {}
     now = time.time()
@@ -119,7 +125,7 @@ def _ends_on_seats(
     busy: list[float] = []
     for row in live:
         held = devices.intersection(device for device, _ in json.loads(row["holds"]))
-        left_s = max(expected_s(row) - (now - row["started_at"]), 0.0)
+        left_s = math.inf if row["job_id"] in suspended else max(expected_s(row) - (now - row["started_at"]), 0.0)
         busy += [left_s] * math.ceil(len(held) / devices_per_seat)
     waiting = (Waiting(row["id"], expected_s(row), math.ceil((row["gpus"] or 1) / devices_per_seat)) for row in queue)
     return expected_ends(len(seats), busy, waiting, wanted)

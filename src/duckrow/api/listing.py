@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import Outcome, State
@@ -79,6 +79,7 @@ class Filter:
     ids: Sequence[int] | None = None
     sweep_id: int | None = None
     text: str | None = None  # stands in its name, project or command; or its id
+    not_of_hosts: Sequence[int] = ()  # without what waits for these
 
     def where(self, now: float) -> tuple[str, dict[str, Any]]:
         """As SQL over `jobs j`, and its values."""
@@ -114,6 +115,9 @@ class Filter:
             pattern = f"%{_LIKE_SIGN.sub(_escaped, self.text)}%"
             want(_HAS_TEXT_OR_ID if is_id else _HAS_TEXT, text=to_sql(pattern))
             values |= {"id_of_text": int(self.text)} if is_id else {}
+        if self.not_of_hosts:
+            hosts = json.dumps(list(self.not_of_hosts))
+            want("NOT (j.state = 'queued' AND j.host_id IN (SELECT value FROM json_each(:hosts)))", hosts=hosts)
         return " AND ".join(wanted), values
 
 
@@ -205,16 +209,39 @@ def tally(client: Client, filter: Filter) -> dict[str, int]:
     return {status: counts[status] for status in [*STATES, *OUTCOMES] if status in counts}
 
 
+def tally_in_words(client: Client, filter: Filter, counts: Mapping[str, int]) -> str:
+    """`3 running (1 suspended), 2 queued`."""
+    suspended = _suspended(client, filter)
+    notes = {State.RUNNING.value: f" ({suspended} suspended)"} if suspended else {}
+    return ", ".join(f"{count} {status}{notes.get(status, '')}" for status, count in counts.items())
+
+
+def _suspended(client: Client, filter: Filter) -> int:
+    """How many of those that match are suspended."""
+    ids = list(client.jobs.suspended())
+    where, values = filter.where(time.time())
+    condition = f"{where} AND j.state = 'running' AND j.id IN (SELECT value FROM json_each(:suspended))"
+    return AnswerStore(client.database).count(condition, {**values, "suspended": json.dumps(ids)}) if ids else 0
+
+
 def matching_ids(client: Client, filter: Filter, limit: int) -> list[int]:
     """The first of those that match, by id."""
     where, values = filter.where(time.time())
     return AnswerStore(client.database).ids(where, values, "j.id", limit)
 
 
-def ended_runs(client: Client) -> dict[str, int]:
-    """The runs that have ended with jobs still waiting for them, and how many."""
+class EndedRun(NamedTuple):
+    """A `duckrow run` that has ended with jobs still waiting for it."""
+
+    host_id: int
+    name: str
+    jobs: int
+
+
+def ended_runs(client: Client) -> list[EndedRun]:
+    """Oldest first."""
     rows = AnswerStore(client.database).waiting_for_runs()
-    return {row["name"]: row["jobs"] for row in rows if not is_alive(client.folder, row["host_id"])}
+    return [EndedRun(*row) for row in rows if not is_alive(client.folder, row["host_id"])]
 
 
 def waits_for_daemon(client: Client) -> bool:

@@ -134,7 +134,7 @@ class Results(list[Row]):
             pandas = import_module("pandas")
         except ImportError:
             raise DuckrowError(
-                "pandas is not installed here, so there is no frame. `pip install pandas`, or use the results as they "
+                "pandas is not installed in this Python, so there is no frame. Install it, or use the results as they "
                 "are: a list of dicts."
             ) from None
         return pandas.DataFrame(list(self), columns=self.columns)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from duckrow.core.inventory import CPU, describe_devices
+from duckrow.core.title import job_words, label_of, title_of
 
 
 @dataclass(slots=True)
@@ -47,6 +48,19 @@ class JobView:
     gpu_seconds: float | None = None  # of the latest attempt: how many GPUs it has had, times how long
     parameters: dict[str, Any] | None = None  # of its point of the sweep
     outfile: str | None = None  # where its output goes, if somebody has said so
+    suspended: bool = False  # it was paused while it ran: its processes are there, and do nothing
+    array: int | None = None  # the first job of its array
+    array_index: int | None = None  # which of the array it is
+    title: str = ""  # the command as people read it: of a Python function the call
+
+    @property
+    def words(self) -> str:
+        """How it is named to people."""
+        return job_words(self.id, self.array_index)
+
+    @property
+    def label(self) -> str:
+        return label_of(self.name, self.array_index)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -89,6 +103,10 @@ def job_view(row: Any, now: float) -> JobView:
         gpu_seconds=None if started is None or is_queued else gpu_seconds(row["holds"], started, ended or now),
         parameters=None if row["parameters"] is None else json.loads(row["parameters"]),
         outfile=None if row["outfile"] is None else text(row["outfile"]),
+        suspended=bool(row["suspended"]) and row["state"] in ("starting", "running"),
+        array=row["array_id"],
+        array_index=row["array_index"],
+        title=title_of(text(row["command"])),
     )
 
 

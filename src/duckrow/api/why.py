@@ -15,9 +15,10 @@ from duckrow.api.out_of_use import drained, set_aside
 from duckrow.core.decide import CORES, MEMORY
 from duckrow.core.explain import Holder, Waiting, explain
 from duckrow.core.inventory import CPU, Ledger, book
-from duckrow.core.lifecycle import State
+from duckrow.core.lifecycle import State, in_words
 from duckrow.core.needs import Ask, ask_of, needs_from, with_margin
 from duckrow.core.overtaking import Turn
+from duckrow.core.title import label_of
 from duckrow.store.control import ControlStore
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
 from duckrow.store.readings import ReadingStore
@@ -28,8 +29,10 @@ def why(client: Client, job_id: int) -> list[str]:
     store = ControlStore(client.database)
     facts = store.waiting_facts(job_id)
     if facts["state"] != State.QUEUED:
-        what = facts["outcome"] or facts["state"]
-        return [f"it does not wait: it is {what}" + (f" ({facts['detail']})" if facts["detail"] else "")]
+        if facts["suspended"]:
+            return [f"it has begun and is suspended, since it was paused: duckrow resume {job_id}"]
+        what = in_words(facts["state"], facts["outcome"])
+        return [f"it does not wait: it {what}" + (f" ({facts['detail']})" if facts["detail"] else "")]
     now = time.time()
     host = client.hosts.get(facts["host_id"])
     if host.kind == "slurm":
@@ -57,7 +60,9 @@ def why(client: Client, job_id: int) -> list[str]:
         room[MEMORY] -= promised.mem_mb or 0
         expected_s = history.expected_s(row["project"], row["name"])
         left_s = None if expected_s is None else expected_s - (now - row["started_at"])
-        holders += [Holder(device, row["job_id"], row["name"], left_s) for device, _ in holds]
+        holders += [
+            Holder(device, row["job_id"], label_of(row["name"], row["array_index"]), left_s) for device, _ in holds
+        ]
     ahead, count = store.ahead(host.id, facts["priority"], facts["position"])
     pauses = client.jobs.pauses()
     limits = store.limits()

@@ -124,6 +124,15 @@ def fit(text: str, width: int) -> str:
     return text + "…"
 
 
+def wrapped(sentence: str) -> list[str]:
+    """The sentence for a terminal, broken between words so that no line is longer than it is wide."""
+    if not sys.stderr.isatty():
+        return [sentence]
+    import textwrap
+
+    return textwrap.wrap(sentence, max(terminal_width(), 20), break_long_words=False, break_on_hyphens=False)
+
+
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str] | None = None) -> None:
     for line in table_lines(header, rows, colours):
         print(line)
@@ -133,7 +142,7 @@ def table_lines(
     header: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str] | None = None
 ) -> list[str]:
     """Columns as wide as they need to be; the last one takes what is left and is cut at the end of the line."""
-    width = terminal_width() if sys.stdout.isatty() else 10_000
+    width = terminal_width() if sys.stdout.isatty() else _ENDLESS
     cells = [[clean(cell) for cell in row] for row in rows]
     widths = [max(display_width(line[column]) for line in [list(header), *cells]) for column in range(len(header))]
     _shrink(widths, width)
@@ -141,7 +150,7 @@ def table_lines(
     def line_of(line: Sequence[str]) -> str:
         cut = [fit(cell, size) for cell, size in zip(line, widths, strict=True)]
         padded = [cell + " " * (size - display_width(cell)) for cell, size in zip(cut, widths, strict=True)]
-        return "  ".join(padded).rstrip()
+        return fit("  ".join(padded).rstrip(), width)
 
     lines = [paint(line_of(header), "bold", sys.stdout)]
     return lines + [
@@ -150,7 +159,9 @@ def table_lines(
 
 
 _NARROWEST = 10
-"""No column is cut below this, however narrow the terminal."""
+"""No column is cut below this: in a terminal that is too narrow even so, the end of the line is cut."""
+
+_ENDLESS = 1 << 40  # what is not a terminal gets all of it
 
 
 def _shrink(widths: list[int], width: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from duckrow.cli.option_groups import GroupedCommand
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import looks_like_devices
 
@@ -55,7 +56,7 @@ def gpu_count(values: dict[str, Any]) -> int | None:
     return 0
 
 
-class DeviceCommand(click.Command):
+class DeviceCommand(GroupedCommand):
     """A verb whose `--devices` takes all the following words that look like devices: `--devices 0 1 2 file`.
 
     What follows `--` is kept apart as `ctx.meta["duckrow.command"]`.

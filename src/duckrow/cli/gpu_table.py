@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from duckrow.cli.console import clean, display_width, fit, paint, table_lines, terminal_width
 from duckrow.core.inventory import CPU
 from duckrow.core.job import shorten
+from duckrow.core.title import title_of
 from duckrow.core.units import format_duration, format_mb, plural
 
 Device = dict[str, Any]
@@ -45,10 +46,11 @@ def device_lines(devices: list[Device]) -> list[str]:
             device["device"],
             device["host"],
             (f"{round(job['share'] * 100)}%" if job else "" if _out_of_use(device) else "free")
-            + (f" {_out_of_use(device)}" if _out_of_use(device) else ""),
+            + (f" {_out_of_use(device)}" if _out_of_use(device) else "")
+            + (" suspended" if job and job["suspended"] else ""),
             str(job["id"]) if job else "",
             format_duration(job["for_s"]) if job else "",
-            shorten(job["command"], 200) if job else "",
+            shorten(title_of(job["command"]), 200) if job else "",
         )
         for device in devices
         for job in (device["jobs"] or [None])
@@ -165,9 +167,11 @@ def _tenants(device: Device) -> list[list[Span]]:
 def _job(job: dict[str, Any]) -> list[Span]:
     memory = f"{_mb(job['used_mb'])} of {_mb(job['reserved_mb'])}"
     pid = "" if job["pid"] is None else f", pid {job['pid']}"
+    suspended = ", suspended" if job["suspended"] else ""
+    what = clean(shorten(title_of(job["command"]), 200))
     return [
         Span(f"job {job['id']}", "cyan"),
-        Span(f": {memory}, {format_duration(job['for_s'])}{pid}: {clean(shorten(job['command'], 200))}"),
+        Span(f": {memory}, {format_duration(job['for_s'])}{pid}{suspended}: {what}"),
     ]
 
 

@@ -88,7 +88,9 @@ _PROJECT_HELP = "The project it belongs to.  [default: default]"
 
 
 _JOB_OPTIONS = [
-    click.option("--retries", type=click.IntRange(0), help="How often to try again after a failure.  [default: 0]"),
+    click.option(
+        "--retries", type=click.IntRange(0), metavar="N", help="How often to try again after a failure.  [default: 0]"
+    ),
     click.option(
         "--requeue-lost/--no-requeue-lost",
         default=None,
@@ -100,7 +102,7 @@ _JOB_OPTIONS = [
         "--signal",
         "notice",
         type=NOTICE,
-        help="Warn the job so long before its time limit; 'none' for no warning.  [default: USR2@30s]",
+        help="Signal the job this long before its time limit; 'none': do not.  [default: USR2@30s]",
     ),
     click.option("--grace", type=TIME, help="Time between SIGTERM and SIGKILL.  [default: 10s]"),
     click.option("-e", "--env", "variables", type=VARIABLE, multiple=True, help="Set NAME=VALUE, or take NAME along."),
@@ -113,7 +115,7 @@ _JOB_OPTIONS = [
     click.option("--total-gpu-mem", type=MEGABYTES, help="GPU memory in all, over as few GPUs as possible."),
     click.option("--pack", is_flag=True, help="Let jobs share GPUs by the memory they really use: --gpu-mem auto."),
     click.option("--memory-params", help="With auto: parameters that decide the memory (batch_size,model)."),
-    click.option("--cpus", type=click.IntRange(1), help="Cores that it needs."),
+    click.option("--cpus", type=click.IntRange(1), metavar="N", help="Cores that it needs."),
     click.option("--mem", type=MEGABYTES, help="Memory of the machine that it needs (16G)."),
     click.option("--mem-limit", is_flag=True, help="Have the kernel end it if it takes more than --mem."),
     click.option(
@@ -267,8 +269,8 @@ def policy_of(values: dict[str, Any]) -> Policy:
 
 
 _DEVICE_OPTIONS = [
-    click.option("--min-free-gpus", type=click.IntRange(0), help="Leave so many GPUs unused, for others."),
-    click.option("--max-gpus", type=click.IntRange(1), help="Use at most so many GPUs at a time."),
+    click.option("--min-free-gpus", type=click.IntRange(0), metavar="N", help="Leave N GPUs unused, for others."),
+    click.option("--max-gpus", type=click.IntRange(1), metavar="N", help="Use at most N GPUs at a time."),
     click.option("--prefer", metavar="GPUS", help="Take these first: 0,1,2,3,7,6."),
     click.option("--mem-margin", type=MEGABYTES, help="GPU memory that is never given out.  [default: 1 %]"),
     click.option(
@@ -289,6 +291,10 @@ _DEVICE_OPTIONS = [
         help="Programs that do not count as somebody: Xorg,gnome-shell.  [default: those of desktops]",
     ),
     click.option("--devices", multiple=True, help=DEVICES_HELP),
-    click.option("--slots", type=click.IntRange(1), help="So many CPU slots, for machines without a GPU."),
-    click.option("--jobs-per-gpu", type=click.IntRange(1), help="How many jobs may share a GPU.  [default: 1]"),
+    click.option(
+        "--slots", type=click.IntRange(1), metavar="N", help="Run N jobs at a time on CPU slots, without GPUs."
+    ),
+    click.option(
+        "--jobs-per-gpu", type=click.IntRange(1), metavar="N", help="How many jobs may share a GPU.  [default: 1]"
+    ),
 ]

@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 
 from duckrow.api.views import JobView, devices_text, exit_text
 from duckrow.cli.console import OUTCOME_COLOURS, print_table, table_lines
-from duckrow.core.job import shorten
 from duckrow.core.units import format_duration, format_mb
 
 DEFAULT_COLUMNS = ("id", "name", "state", "where", "time", "exit", "command")
-_COMMAND_SHOWN = 200
 
 
 def status_of(view: JobView) -> str:
@@ -29,6 +27,8 @@ def state_text(view: JobView) -> str:
         return f"{view.state} (run ended)"
     if view.held:
         return f"{view.state} (held)"
+    if view.suspended:
+        return f"{view.state} (suspended)"
     return status_of(view) + (f" (try {view.attempts})" if view.attempts > 1 else "")
 
 
@@ -45,7 +45,7 @@ def _since(view: JobView) -> str:
 
 CELLS: dict[str, Callable[[JobView], str]] = {
     "id": lambda view: str(view.id),
-    "name": lambda view: view.name,
+    "name": lambda view: view.label,
     "state": state_text,
     "where": lambda view: devices_text(view.devices),
     "pid": lambda view: "" if view.pid is None else str(view.pid),
@@ -61,7 +61,7 @@ CELLS: dict[str, Callable[[JobView], str]] = {
     "project": lambda view: view.project,
     "sweep": lambda view: view.sweep or "",
     "host": lambda view: view.host,
-    "command": lambda view: shorten(view.command, _COMMAND_SHOWN),
+    "command": lambda view: " ".join(view.title.split()),
     "log": lambda view: view.log or "",
     "detail": lambda view: view.detail,
 }
@@ -89,6 +89,6 @@ def default_columns(views: Sequence[JobView]) -> list[str]:
 def _table(
     views: Sequence[JobView], columns: Sequence[str], show_project: bool
 ) -> tuple[list[str], list[list[str]], list[str]]:
-    cells = {**CELLS, "name": lambda view: f"{view.project}/{view.name}"} if show_project else CELLS
+    cells = {**CELLS, "name": lambda view: f"{view.project}/{view.label}"} if show_project else CELLS
     rows = [[cells[column](view) for column in columns] for view in views]
     return [column.upper() for column in columns], rows, [OUTCOME_COLOURS[status_of(view)] for view in views]

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 from duckrow.api.client import Client
 from duckrow.api.gpus import GpuView
-from duckrow.api.listing import Filter, tally
+from duckrow.api.listing import Filter, ended_runs, tally, tally_in_words
 from duckrow.cli.console import terminal_height
 from duckrow.cli.gpu_table import gpu_lines
-from duckrow.cli.obstacles import obstacles
+from duckrow.cli.obstacles import left_by_runs, obstacles
 
 _OWN_LINES = 8  # of the screen: all but the devices
 
 
 def overview() -> list[str]:
     client = Client()
-    counts = tally(client, Filter())
-    return [_queue(client, counts), "", *_devices(client), "", *_next_steps(counts)]
+    ended = ended_runs(client)
+    filter = Filter(not_of_hosts=[run.host_id for run in ended])
+    counts = tally(client, filter)
+    left = left_by_runs(ended)
+    return [*_queue(client, filter, counts), *left, "", *_devices(client, len(left)), "", *_next_steps(counts)]
 
 
-def _queue(client: Client, counts: dict[str, int]) -> str:
+def _queue(client: Client, filter: Filter, counts: dict[str, int]) -> list[str]:
     if not counts:
-        return "No jobs yet."
-    listed = ", ".join(f"{count} {status}" for status, count in counts.items())
-    return f"Jobs: {listed}{obstacles(client, 'queued' in counts)}."
+        return [] if filter.not_of_hosts else ["No jobs yet."]
+    return [f"Jobs: {tally_in_words(client, filter, counts)}{obstacles(client, 'queued' in counts)}."]
 
 
-def _devices(client: Client) -> list[str]:
+def _devices(client: Client, lines_above: int) -> list[str]:
     lines = gpu_lines(GpuView(client, patient=False).all_of_this_machine())
     if not lines:
         return ["No device is given out now: the daemon is not running, and no `duckrow run`."]
-    most = max(terminal_height() - _OWN_LINES, 3)
+    most = max(terminal_height() - _OWN_LINES - lines_above, 3)
     return lines if len(lines) <= most else [*lines[: most - 1], "... (duckrow gpus)"]
 
 

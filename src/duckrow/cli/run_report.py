@@ -106,13 +106,13 @@ class Report:
 def _group_lines(reason: str, endings: list[Ending]) -> list[str]:
     first = endings[0]
     if len(endings) == 1:
-        lines = [f"  job {first.attempt.job.id}, {reason}: {clean(shorten(first.attempt.job.command, 100))}"]
+        lines = [f"  {first.attempt.job.words}, {reason}: {clean(shorten(first.attempt.job.title, 100))}"]
     else:
         listed = ", ".join(str(ending.attempt.job.id) for ending in endings[:_COMMANDS_LISTED])
         more = ", ..." if len(endings) > _COMMANDS_LISTED else ""
         lines = [
             f"  {len(endings)} jobs ({listed}{more}), {reason}; the first: "
-            f"{clean(shorten(first.attempt.job.command, 100))}"
+            f"{clean(shorten(first.attempt.job.title, 100))}"
         ]
     if first.detail:
         lines.append(f"    | {clean(first.detail)}")

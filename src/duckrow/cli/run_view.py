@@ -52,13 +52,13 @@ class RunView(Observer):
         ending = self.report.add(attempt, verdict, at)
         self.last_code = attempt.exit_code if attempt.signal is None else 128 + attempt.signal
         if verdict.again:
-            self.tell(f"job {attempt.job.id}: {verdict.detail}.")
+            self.tell(f"{attempt.job.words}: {verdict.detail}.")
         elif not self._tells_exit_codes and not verdict.detail:
             return  # it is returned
         elif verdict.outcome is not Outcome.SUCCEEDED and not self.run.interrupts:
             if self.report.failed <= _TOLD_AT_ONCE:
                 why = f" ({verdict.detail})" if verdict.detail else ""
-                self.tell(f"job {attempt.job.id}: {ending.reason()}{why}: {shorten(clean(attempt.job.command))}")
+                self.tell(f"{attempt.job.words}: {ending.reason()}{why}: {shorten(clean(attempt.job.title))}")
             elif self.report.failed == _TOLD_AT_ONCE + 1:
                 self.tell("more failures are summed up at the end.")
         elif attempt.left_behind and self._left_behind < _TOLD_AT_ONCE:
@@ -106,7 +106,7 @@ class FollowView(RunView):
     def started(self, attempt: LiveAttempt) -> None:
         job = attempt.job
         colour = PREFIX_COLOURS[job.id % len(PREFIX_COLOURS)]
-        prefix = paint(f"[{job.id} {clean(job.name)}] ", colour, sys.stdout)
+        prefix = paint(f"[{job.id} {clean(job.label)}] ", colour, sys.stdout)
         self._logs[attempt.id] = (prefix, GrowingLines(attempt.log))
 
     def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None:
@@ -187,9 +187,9 @@ class LiveView(RunView):
         for attempt in self.run.running[: max(self._console.height - 4, 3)]:
             rows.add_row(
                 Text(describe_devices(attempt.holds), style="cyan"),
-                Text(f"job {attempt.job.id}"),
+                Text(attempt.job.words),
                 Text(format_duration(now - attempt.started_at), style="dim"),
-                Text(clean(shorten(attempt.job.command, max(self._console.width - 36, 20))), no_wrap=True),
+                Text(clean(shorten(attempt.job.title, max(self._console.width - 36, 20))), no_wrap=True),
             )
         waits_for = [Text(f"waiting: {clean(reason)}", style="yellow") for reason in self.run.waits_for]
         return Group(head, rows, *waits_for)

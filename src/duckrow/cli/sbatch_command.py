@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from duckrow.cli.console import say
 from duckrow.cli.job_options import parse_variable
+from duckrow.cli.option_groups import GroupedCommand
 from duckrow.cli.sbatch_script import in_one_line, meaning_of
 from duckrow.cli.script_lines import sbatch_options
 from duckrow.core.array import Array
@@ -45,7 +46,7 @@ class Lines(NamedTuple):
     unused: list[str]
 
 
-class SpeaksSbatch(click.Command):
+class SpeaksSbatch(GroupedCommand):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for option in self.params:

@@ -14,26 +14,26 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS = [
     click.option(
-        "--on", metavar="CLUSTER", help="Run on a cluster: slurm, or one of the settings ([engines.slurm.NAME])."
+        "--on",
+        metavar="CLUSTER",
+        help="Run on this cluster: slurm, or one of the settings ([engines.slurm.NAME]). The others go with it.",
     ),
-    click.option("--partition", help="With --on: SLURM's partition."),
-    click.option("--account", help="With --on: whom the time is charged to."),
-    click.option("--qos", help="With --on: SLURM's quality of service."),
-    click.option("--gres", help="With --on: what each SLURM job gets (gpu:4)."),
-    click.option("--time", metavar="TIME", help="With --on: the time limit of a SLURM job (2h, 30m, 1-12:00:00)."),
-    click.option("--cpus-per-task", type=click.IntRange(1), help="With --on: cores of a SLURM job."),
-    click.option("--runs-per-job", type=click.IntRange(1), help="With --on: so many runs a SLURM job takes at most."),
-    click.option("--parallel-runs", type=click.IntRange(1), help="With --on: so many run at a time in a SLURM job."),
+    click.option("--partition", help="SLURM's partition."),
+    click.option("--account", help="Whom the time is charged to."),
+    click.option("--qos", help="SLURM's quality of service."),
+    click.option("--gres", help="What each SLURM job gets (gpu:4)."),
+    click.option("--time", metavar="TIME", help="The time limit of a SLURM job (2h, 30m, 1-12:00:00)."),
+    click.option("--cpus-per-task", type=click.IntRange(1), metavar="N", help="Cores of a SLURM job."),
+    click.option("--runs-per-job", type=click.IntRange(1), metavar="N", help="A SLURM job takes at most N runs."),
+    click.option("--parallel-runs", type=click.IntRange(1), metavar="N", help="N runs at a time in a SLURM job."),
     click.option(
         "--fixed-chunks",
         is_flag=True,
         default=None,
-        help="With --on: deal runs out beforehand, not as places become free.",
+        help="Deal runs out beforehand, not as places become free.",
     ),
-    click.option("--max-jobs", type=click.IntRange(1), help="With --on: at most so many SLURM jobs at a time."),
-    click.option(
-        "--sbatch", multiple=True, metavar="OPTION", help="With --on: a further option of sbatch (--sbatch=--mem=8G)."
-    ),
+    click.option("--max-jobs", type=click.IntRange(1), metavar="N", help="At most N SLURM jobs at a time."),
+    click.option("--sbatch", multiple=True, metavar="OPTION", help="A further option of sbatch (--sbatch=--mem=8G)."),
 ]
 NAMES = tuple(
     "partition account qos gres time cpus_per_task runs_per_job parallel_runs fixed_chunks max_jobs sbatch".split()

@@ -11,6 +11,7 @@ from duckrow.core.clock import Now
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.needs import NO_NEEDS, Needs, check_needs
+from duckrow.core.title import job_words, label_of, title_of
 
 DEFAULT_PROJECT = "default"
 DEFAULT_PRIORITY = 30
@@ -123,6 +124,19 @@ class QueuedJob(NamedTuple):
     losses: int = 0  # attempts in a row that were lost
 
     @property
+    def words(self) -> str:
+        """How it is named to people."""
+        return job_words(self.id, self.array_index)
+
+    @property
+    def label(self) -> str:
+        return label_of(self.name, self.array_index)
+
+    @property
+    def title(self) -> str:
+        return title_of(self.command)
+
+    @property
     def scopes(self) -> tuple[str, ...]:
         """The groups of jobs whose number at a time may be limited."""
         of_project = f"project:{self.project}"
@@ -145,6 +159,7 @@ class LiveAttempt:
     pid: int | None = None
     process: str = ""  # names that process for good; empty until it was seen running
     noticed: bool = False  # the signal ahead of the time limit was sent
+    suspended_mono: float | None = None  # since when it is suspended, because a person has paused it
     stopped_for: Outcome | None = None  # why it is being stopped, if it is
     lost_because: str = ""  # nobody saw how its first process ended
     left_behind: str = ""  # what was still running when that had ended, in words
@@ -168,7 +183,10 @@ class LiveAttempt:
 
     @property
     def deadline_mono(self) -> float | None:
-        return None if self.job.timeout_s is None else self.started.mono + self.job.timeout_s
+        """When its time limit is over. While it is suspended there is no such time: the limit stands still."""
+        if self.job.timeout_s is None or self.suspended_mono is not None:
+            return None
+        return self.started.mono + self.job.timeout_s
 
 
 def name_of_command(command: str) -> str:

@@ -34,6 +34,22 @@ class Outcome(str, Enum):
     __str__ = str.__str__
 
 
+_IN_WORDS = {
+    Outcome.SUCCEEDED: "succeeded",
+    Outcome.FAILED: "failed",
+    Outcome.OUT_OF_MEMORY: "ran out of memory",
+    Outcome.TIMED_OUT: "timed out",
+    Outcome.KILLED: "was killed",
+    Outcome.LOST: "was lost",
+    Outcome.SKIPPED: "was skipped",
+}
+
+
+def in_words(state: str, outcome: str | None) -> str:
+    """What goes behind "job 12": `is running`, `failed`, `was killed`."""
+    return f"is {state}" if outcome is None else _IN_WORDS[Outcome(outcome)]
+
+
 # The only moves there are, each with what causes it. The architecture page draws this table.
 TRANSITIONS: dict[tuple[State, State], str] = {
     (State.QUEUED, State.STARTING): "its devices are free: they are booked and the start is recorded",

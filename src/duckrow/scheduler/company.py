@@ -64,4 +64,4 @@ def _note(loop: Loop, attempt: LiveAttempt, gpu: str, own: list[Neighbour], at: 
         return
     sentence = f"it shares GPU {gpu} with {', '.join(map(str, own))}: no other GPU was free"
     loop.store.note(attempt, sentence, at)
-    loop.observer.trouble(f"Job {attempt.job.id}: {sentence}.")
+    loop.observer.trouble(f"{attempt.job.words.capitalize()}: {sentence}.")

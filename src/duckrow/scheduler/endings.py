@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,8 @@ class Endings:
     def _saw_start(self, attempt: LiveAttempt, now: Now, ended: set[int]) -> None:
         if attempt.id not in ended and attempt.state is State.STARTING:
             self._store.running(attempt, now.wall)
+            if attempt.suspended_mono is not None:
+                self._loop.engine.signal_all(attempt, signal.SIGSTOP)  # it was paused before it was there to hear it
         elif attempt.stop_step == 1:
             attempt.stop_step = 0  # it was asked to end before it was there to hear it: ask again
 
@@ -118,7 +121,9 @@ class Endings:
     def _not_started(self, attempt: LiveAttempt, reason: str, try_later: bool, now: Now) -> None:
         if try_later:
             self._unstart(attempt, _RETRY_START_S, now, f"not started: {reason}")
-            self._loop.observer.trouble(f"Job {attempt.job.id} could not be started: {reason}. It is tried again.")
+            self._loop.observer.trouble(
+                f"{attempt.job.words.capitalize()} could not be started: {reason}. It is tried again."
+            )
         else:
             self._finish(attempt, now, Outcome.FAILED, f"could not be started: {reason}")
 
@@ -131,6 +136,8 @@ class Endings:
         self._release(attempt)
 
     def _release(self, attempt: LiveAttempt) -> None:
+        if attempt.suspended_mono is not None:
+            self._store.end_suspension(attempt)
         del self._loop.live[attempt.id]
         self._loop.unbook(attempt)
         successor = self._loop.lines.step_up(attempt)

@@ -34,6 +34,7 @@ from duckrow.scheduler.recover import Recovery
 from duckrow.scheduler.sharing import Sharing
 from duckrow.scheduler.signals import HostSignals
 from duckrow.scheduler.surroundings import extra_environment, gentle_environment, launcher_environment
+from duckrow.scheduler.suspending import resume
 from duckrow.scheduler.watch import Watch
 from duckrow.scheduler.wishes import fulfil_wishes, kill_live
 from duckrow.store.checkpoint import Checkpointer
@@ -351,6 +352,8 @@ class Loop:
             notice.attempt.noticed = True
 
     def begin_stop(self, attempt: LiveAttempt, reason: Outcome | None, now: Now, detail: str) -> None:
+        if attempt.suspended_mono is not None:
+            resume(self, attempt, now)  # or it could not hear that it must end
         self.store.stopping(attempt, reason, now, detail)
         attempt.stopped_for = reason
         attempt.stop_began_mono = now.mono

@@ -95,3 +95,4 @@ def _go_back(ours: LiveAttempt, theirs: LiveAttempt) -> None:
     ours.state = State(theirs.state)
     ours.stopped_for = theirs.stopped_for
     ours.stop_began_mono = theirs.stop_began_mono
+    ours.suspended_mono, ours.started = theirs.suspended_mono, theirs.started

@@ -39,7 +39,7 @@ class Strays:
         sentence = warning(stray, [device for device, _ in attempt.holds if not device.startswith(CPU)])
         # A host that died may have told of it before.
         if self._loop.store.note(attempt, sentence, at):
-            self._loop.observer.trouble(f"Job {attempt.job.id}: {sentence}")
+            self._loop.observer.trouble(f"{attempt.job.words.capitalize()}: {sentence}")
 
 
 def warning(stray: Stray, given: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Fulfilling what people want of jobs: kill, rerun; and what a job that waits for others wants itself."""
+"""Fulfilling what people want of jobs: kill, rerun, pause; and what a job that waits for others wants itself."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from duckrow.core.clock import Now
 from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.job import LiveAttempt
 from duckrow.core.lifecycle import LIVE, Outcome, State
+from duckrow.scheduler.suspending import resume, suspend
 from duckrow.store.hosts import DAEMON
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
 
 KILL, KILL_NOW, RERUN = "kill", "kill-now", "rerun"
-SUSPEND, CONTINUE = "suspend", "continue"
+SUSPEND, PAUSE, CONTINUE = "suspend", "pause", "continue"  # with the queue or project; this job by itself; go on
 LEND, TAKE_BACK = "lend", "take-back"  # its CPU slot
 SIGNAL = "signal:"  # and its number
-_FOR_EVERYBODY = (
-    *(signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL),
-    *(signal.SIGSTOP, signal.SIGTSTP, signal.SIGCONT),
-)
+_FOR_EVERYBODY = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
 
 
 def fulfil_wishes(loop: Loop, now: Now) -> None:
@@ -36,12 +34,17 @@ def fulfil_wishes(loop: Loop, now: Now) -> None:
         elif wish == RERUN and attempt is None and state is State.DONE:
             loop.store.rerun(job_id, now.wall, host_id if loop.host.is_alive(host_id) else DAEMON)
             loop.look_again()
-        elif wish in (SUSPEND, CONTINUE) and attempt is not None:
-            loop.engine.signal_all(attempt, signal.SIGSTOP if wish == SUSPEND else signal.SIGCONT)
         elif wish in (LEND, TAKE_BACK) and attempt is not None:
             _hold_slot(loop, attempt, 0 if wish == LEND else WHOLE)
+        elif wish == PAUSE and attempt is None and state is State.QUEUED:
+            loop.store.hold(job_id)  # it ran when somebody looked, and waits for its next attempt
+            loop.look_again()
+        elif wish in (SUSPEND, PAUSE) and attempt is not None:
+            suspend(loop, attempt, now, by_itself=wish == PAUSE)
+        elif wish == CONTINUE and attempt is not None:
+            resume(loop, attempt, now)
         elif wish.startswith(SIGNAL) and attempt is not None:
-            _signal(loop, attempt, int(wish.removeprefix(SIGNAL)))
+            _signal(loop, attempt, int(wish.removeprefix(SIGNAL)), now)
         loop.store.forget_wish(wish_id)
 
 
@@ -52,9 +55,13 @@ def _hold_slot(loop: Loop, attempt: LiveAttempt, share: int) -> None:
         loop.rehold(attempt, ((device, share),))
 
 
-def _signal(loop: Loop, attempt: LiveAttempt, number: int) -> None:
+def _signal(loop: Loop, attempt: LiveAttempt, number: int, now: Now) -> None:
     """One such as USR1 only to those that listen: the shell around a program would die of it, and the job with it."""
-    if number in _FOR_EVERYBODY:
+    if number in (signal.SIGSTOP, signal.SIGTSTP):
+        suspend(loop, attempt, now, by_itself=True)
+    elif number == signal.SIGCONT:
+        resume(loop, attempt, now)
+    elif number in _FOR_EVERYBODY:
         loop.engine.signal_all(attempt, number)
     else:
         loop.engine.notice(attempt, number)

@@ -129,6 +129,10 @@ class ControlStore:
         """Jobs that have been done since before then."""
         return [row[0] for row in self.database.all(_SQL["old_jobs"], {"before": before})]
 
+    def waiting_of(self, host_id: int, before: float) -> list[int]:
+        """Jobs that have waited for this host since before then."""
+        return [row[0] for row in self.database.all(_SQL["waiting_of_host"], {"host_id": host_id, "before": before})]
+
     # -- dependencies -----------------------------------------------------------------------------------------
 
     def end_of(self, job_id: int) -> tuple[str, str | None]:

@@ -8,6 +8,7 @@ import re
 import stat
 
 from duckrow.core.errors import StateError
+from duckrow.store.folder_owner import owned_by_another
 
 NETWORK_FILE_SYSTEMS = frozenset(
     "nfs nfs4 cifs smb3 smbfs lustre gpfs beegfs ceph glusterfs afs 9p fuse.sshfs fuse.glusterfs fuse.ceph "
@@ -32,8 +33,11 @@ class Folder:
             for folder in (self.root, self.runs, self.keepers, self.hosts):
                 os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError as error:
+            owned = owned_by_another(self.root) if error.errno in (errno.EACCES, errno.EPERM) else None
             raise StateError(
-                f"The state folder {self.root} cannot be made: {error.strerror}. "
+                owned.in_words()
+                if owned
+                else f"The state folder {self.root} cannot be made: {error.strerror}. "
                 "Choose another one with DUCKROW_HOME=/some/folder."
             ) from None
         return self
@@ -135,6 +139,9 @@ def is_read_only(path: str) -> bool:
 
 def permission_hint(folder: Folder) -> str:
     """What to do about a folder that cannot be written."""
+    owned = owned_by_another(folder.root)
+    if owned is not None:
+        return owned.in_words()
     if is_read_only(folder.root):
         return (
             f"The file system of {folder.root} is read-only now; duckrow goes on by itself once it is writable again."

@@ -15,6 +15,7 @@ from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
 from duckrow.store.delays import delayed
 from duckrow.store.job_columns import LISTS, as_asked
+from duckrow.store.suspension import is_by_itself
 
 _SQL = load_queries("jobs", LISTS)
 
@@ -166,6 +167,10 @@ class JobStore:
     def wished(self) -> set[int]:
         """The jobs for which a wish still waits to be fulfilled."""
         return {row[0] for row in self.database.all(_SQL["wished"])}
+
+    def suspended(self) -> dict[int, bool]:
+        """The jobs that are suspended, and whether each was paused by itself."""
+        return {row["job_id"]: is_by_itself(row["wish"]) for row in self.database.all(_SQL["suspended"])}
 
     def pauses(self) -> list[str]:
         return [row[0] for row in self.database.all(_SQL["pauses"])]

@@ -19,6 +19,7 @@ from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
 from duckrow.store.delays import NotBefore, delayed
 from duckrow.store.job_columns import LISTS
+from duckrow.store.suspension import standing_wish, suspended_since
 
 _SQL = load_queries("scheduler", LISTS)
 Holds = tuple[tuple[str, int], ...]
@@ -179,6 +180,31 @@ class TickStore:
         if noted:
             self.database.execute(_SQL["set_detail"], values)
         return noted
+
+    def suspend(self, attempt: LiveAttempt, by_itself: bool, at: float) -> None:
+        """It stays suspended, also when this host ends. `by_itself`: it was paused alone, not with the queue."""
+        assert attempt.suspended_mono is not None
+        if not self.database.execute(_SQL["end_suspension"], {"job_id": attempt.job.id}).rowcount:
+            self._note_suspension(attempt, "suspended", at)
+        wish = standing_wish(attempt.suspended_mono, by_itself)
+        self.database.execute(_SQL["stay_suspended"], {"job_id": attempt.job.id, "wish": wish, "at": at})
+
+    def resume(self, attempt: LiveAttempt, at: float) -> None:
+        """It goes on, and its time limit with it: the time of its start was moved on by as long as it was suspended."""
+        self.end_suspension(attempt)
+        self.database.execute(_SQL["restart_limit"], {**_key(attempt), "started_mono": attempt.started.mono})
+        self._note_suspension(attempt, "resumed", at)
+
+    def end_suspension(self, attempt: LiveAttempt) -> None:
+        self.database.execute(_SQL["end_suspension"], {"job_id": attempt.job.id})
+
+    def _note_suspension(self, attempt: LiveAttempt, detail: str, at: float) -> None:
+        values = {**_key(attempt), "state": attempt.state, "detail": detail, "at": at}
+        self.database.execute(_SQL["note_suspension"], values)
+
+    def hold(self, job_id: int) -> None:
+        """One that waits: it does not start until it is released."""
+        self.database.execute(_SQL["hold"], {"job_id": job_id})
 
     def note_exit(self, attempt: LiveAttempt) -> None:
         """Keep what the kernel said while leftovers of the attempt are still there."""
@@ -380,6 +406,7 @@ def _live_attempt(row: Any) -> LiveAttempt:
         process=row["process"],
         stopped_for=None if stopped_for is None else Outcome(stopped_for),
         stop_began_mono=row["stop_began_mono"],
+        suspended_mono=None if row["suspended"] is None else suspended_since(row["suspended"]),
         exit_code=row["exit_code"],
         signal=row["signal"],
     )

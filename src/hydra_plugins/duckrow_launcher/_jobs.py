@@ -26,6 +26,7 @@ def with_warm_start(options: Mapping[str, Any], modules: Sequence[str], warm: bo
 def jobs_of(
     runs: Sequence[Run], request: Request, launch_file: str, sweep_id: int, function: Callable[..., Any]
 ) -> list[JobSpec]:
+    from duckrow.api.call_words import call_words
     from duckrow.api.functions import Call, pattern_of, store_call, warm_modules
     from duckrow.api.options import with_recipe
     from duckrow.core.job import PointOfSweep
@@ -34,7 +35,8 @@ def jobs_of(
     specs = []
     for run in runs:
         point = parameters_of(run.overrides)
-        call = Call(run_one, (launch_file, run.number, run.overrides, run.subdir), {}, f"run {run.number}")
+        words = call_words(function, (), point)
+        call = Call(run_one, (launch_file, run.number, run.overrides, run.subdir), {}, f"run {run.number}", words=words)
         spec = request.spec(command=store_call(call, run.folder), name=point_name(point), folder=run.folder)
         spec.preload = warm_modules(spec.preload)
         spec.point = PointOfSweep(sweep_id, run.key, json.dumps({**point}))

@@ -1,4 +1,4 @@
-"""`duckrow clean`: forget what has been done for long."""
+"""`duckrow clean`: forget what has been done for long, and what ended runs have left."""
 
 from __future__ import annotations
 
@@ -7,22 +7,41 @@ import click
 from duckrow.api.control import Control
 from duckrow.cli.console import say
 from duckrow.cli.job_options import TIME
-from duckrow.core.errors import EXIT_OK
+from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.units import format_duration, plural
 
 
 @click.command(short_help="Forget jobs that have been done for long.")
-@click.option("--older-than", type=TIME, required=True, help="Done for longer than this: 12h, 7d, 4w.")
+@click.option("--older-than", type=TIME, metavar="AGE", help="Done for longer than this: 12h, 7d, 4w.")
+@click.option("--run", "run_name", metavar="NAME", help="What still waits for this run, which has ended.")
 @click.option("--dry-run", is_flag=True, help="Only say how many.")
-def command(older_than: float, dry_run: bool) -> int:
+def command(older_than: float | None, run_name: str | None, dry_run: bool) -> int:
     """Forget jobs that have been done for long, with their logs and folders.
+
+    Also jobs that still wait for a `duckrow run` that has ended: with --older-than those that have waited for so long,
+    with --run those of one run. What that run has done stays.
 
     \b
     duckrow clean --older-than 7d
     duckrow clean --older-than 0s --dry-run
+    duckrow clean --run run-3
     """
+    if (older_than is None) == (run_name is None):
+        raise UsageError(
+            "Say what to forget: --older-than 7d, or --run NAME. (`duckrow ls` names runs that left jobs.)"
+        )
     control = Control()
-    found = control.old(older_than) if dry_run else control.clean(older_than)
     what = "would be removed" if dry_run else "removed"
-    say(f"duckrow: {plural(len(found), 'job')} done for longer than {format_duration(older_than)} {what}.")
+    if run_name is not None:
+        waiting = control.left_by_runs(run_name)
+        found = waiting if dry_run else control.forget(waiting)
+        say(f"duckrow: {plural(len(found), 'job')} left by {run_name} {what}.")
+        return EXIT_OK
+    assert older_than is not None
+    left = set(control.left_by_runs())
+    found = control.old(older_than) if dry_run else control.clean(older_than)
+    waited = len(left.intersection(found))
+    note = f", and {plural(waited, 'job')} left by runs that have ended," if waited else ""
+    done = plural(len(found) - waited, "job")
+    say(f"duckrow: {done} done for longer than {format_duration(older_than)}{note} {what}.")
     return EXIT_OK

@@ -23,7 +23,7 @@ _NO_DAEMON = "duckrow: the daemon is not running; `duckrow up` starts it."
 @click.group(invoke_without_command=True, short_help="Show the devices, add, drain and remove them.")
 @click.option(
     "--watch", "-w", type=TIME, is_flag=False, flag_value=_WATCH_S, metavar="[SECONDS]",
-    help=f"Draw it anew every so many seconds ({_WATCH_S}).",
+    help=f"Refresh every N seconds (default {_WATCH_S}).",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
 @click.pass_context

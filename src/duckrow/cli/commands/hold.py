@@ -10,10 +10,12 @@ from duckrow.cli.console import say_changed
 from duckrow.core.errors import EXIT_OK
 
 
-@click.command(short_help="Keep waiting jobs from starting.")
+@click.command(short_help="Hold waiting jobs back.")
 @click.argument("words", nargs=-1, required=True, metavar="IDS...", shell_complete=complete_jobs)
 def command(words: tuple[str, ...]) -> int:
-    """Keep jobs that wait from starting, until `duckrow release`. A job that has started is left alone.
+    """Hold waiting jobs back, until `duckrow release`. A job that has started is left alone.
+
+    To suspend a job that runs: `duckrow pause`.
 
     \b
     duckrow hold 12

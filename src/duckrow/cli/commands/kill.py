@@ -39,10 +39,11 @@ def command(words: tuple[str, ...], kill_all: bool, now: bool, signal_name: str 
         raise UsageError("Either --now or --signal, not both.")
     client = Client()
     ids = client.select(words) if words else client.unfinished()[0]
-    alive = [view.id for view in client.views(ids) if view.state != State.DONE]
-    for job_id in ids:
-        if words and job_id not in alive and len(ids) < 10:
-            say(f"duckrow: job {job_id} is done already.")
+    views = client.views(ids)
+    alive = [view.id for view in views if view.state != State.DONE]
+    for view in views:
+        if words and view.state == State.DONE and len(ids) < 10:
+            say(f"duckrow: {view.words} is done already.")
     if signal_name is not None:
         return _signal(client, alive, signal_name)
     if alive:
@@ -55,9 +56,10 @@ def command(words: tuple[str, ...], kill_all: bool, now: bool, signal_name: str 
 def _signal(client: Client, ids: Sequence[int], name: str) -> int:
     """To all processes of those that run; one that waits has none."""
     number = parse_signal(name, "USR1, INT, HUP or a number")
-    running = [view.id for view in client.views(ids) if view.state != State.QUEUED]
-    for job_id in [job_id for job_id in ids if job_id not in running][:10]:
-        say(f"duckrow: job {job_id} waits: it has no process to signal.")
+    views = client.views(ids)
+    running = [view.id for view in views if view.state != State.QUEUED]
+    for view in [view for view in views if view.state == State.QUEUED][:10]:
+        say(f"duckrow: {view.words} waits: it has no process to signal.")
     on_clusters = client.on_clusters(running)
     if on_clusters:
         raise UsageError(f"Job {on_clusters[0]} runs on a cluster: scancel --signal={name} sends a signal there.")

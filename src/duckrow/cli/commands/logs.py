@@ -97,14 +97,14 @@ def _turn_to_attempt(client: Client, views: Iterable[JobView], number: int) -> N
 
 def prefix_of(view: JobView) -> bytes:
     colour = _PREFIX_COLOURS[view.id % len(_PREFIX_COLOURS)]
-    return paint(f"[{view.id} {clean(view.name)}] ", colour, sys.stdout).encode()
+    return paint(f"[{view.id} {clean(view.label)}] ", colour, sys.stdout).encode()
 
 
 def _print_log(view: JobView, tail: int | None, raw: bool, prefix: bytes) -> None:
     if view.log is None:
-        say(f"duckrow: job {view.id} has not begun, so it has printed nothing.")
+        say(f"duckrow: {view.words} has not begun, so it has printed nothing.")
     elif view.log and not os.path.exists(view.log):
-        say(f"duckrow: job {view.id} has no log: its output went to the terminal, or {view.log} was removed.")
+        say(f"duckrow: {view.words} has no log: its output went to the terminal, or {view.log} was removed.")
     elif view.log and raw:
         _write(GrowingLog(view.log, 0 if tail is None else offset_of_last_lines(view.log, tail)).more())
     elif view.log:
@@ -152,7 +152,7 @@ class _Follower:
             for earlier in made[max(followed - 1, 0) : -1]:
                 self._print(view, earlier["log"], final=True)
             if followed:
-                say(f"duckrow: job {view.id} is tried again (attempt {view.attempts}).")
+                say(f"duckrow: {view.words} is tried again (attempt {view.attempts}).")
             self._attempts[view.id] = view.attempts
         if view.log:
             self._print(view, view.log, final=view.state in (State.DONE, State.QUEUED))

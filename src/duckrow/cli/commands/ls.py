@@ -8,21 +8,33 @@ import time
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from duckrow.api.client import Client
-from duckrow.api.listing import COLUMNS, OUTCOMES, SHOWN, STATES, Filter, listing, parse_words, tally
+from duckrow.api.listing import (
+    COLUMNS,
+    OUTCOMES,
+    SHOWN,
+    STATES,
+    Filter,
+    ended_runs,
+    listing,
+    parse_words,
+    tally,
+    tally_in_words,
+)
 from duckrow.api.sweep_list import find_sweep
 from duckrow.api.views import JobView
 from duckrow.cli.completing import complete_jobs
-from duckrow.cli.console import print_json, say, terminal_height
+from duckrow.cli.console import print_json, say, terminal_height, wrapped
 from duckrow.cli.job_options import TIME
 from duckrow.cli.job_table import job_lines
-from duckrow.cli.obstacles import obstacles
+from duckrow.cli.obstacles import left_by_runs, obstacles
 from duckrow.core.errors import EXIT_OK, UsageError
 
 _WATCH_S = "2"
-_TOTALS_LINES = 4  # what a watched table leaves free below it
+_BELOW_WATCHED = 4  # lines that a watched table leaves free below it
+_HEADER_AND_PROMPT = 2  # lines
+_ASKS_FOR = ("states", "outcomes", "failed", "project", "name", "sweep", "since", "older_than", "show_all")
 
 
 @click.command(short_help="List jobs.")
@@ -35,19 +47,21 @@ _TOTALS_LINES = 4  # what a watched table leaves free below it
 @click.option("--sweep", metavar="NAME", help="Only the runs of this sweep.")
 @click.option("--since", type=TIME, metavar="AGE", help="Only those added within this time (90s, 2h, 7d).")
 @click.option("--older-than", type=TIME, metavar="AGE", help="Only those added longer ago.")
-@click.option("--limit", "-l", type=click.IntRange(1), default=SHOWN, show_default=True, help="How many to show.")
-@click.option("--page", type=click.IntRange(1), default=1, help="Show the second so many, the third, ...")
+@click.option("--limit", "-l", type=click.IntRange(1), metavar="N", help="Show N jobs, not as many as fit the screen.")
+@click.option("--page", type=click.IntRange(1), default=1, metavar="N", help="Show page N.")
 @click.option("--all", "-a", "show_all", is_flag=True, help="Show all of them.")
 @click.option("--columns", "-c", metavar="NAMES", help=f"What to show: {', '.join(COLUMNS)}.")
 @click.option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN downwards.")
 @click.option(
-    "--watch", "-w", type=TIME, is_flag=False, flag_value=_WATCH_S, metavar="[SECONDS]",
-    help=f"Draw it anew every so many seconds ({_WATCH_S}).",
+    "--watch", "-w", type=TIME, is_flag=False, flag_value=_WATCH_S, metavar="[N]",
+    help=f"Refresh every N seconds (default {_WATCH_S}).",
 )  # fmt: skip
 @click.option("--tree", is_flag=True, help="Each job below the one that it waits for (--after).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
 def command(words: tuple[str, ...], watch: float | None, tree: bool, as_json: bool, **options: Any) -> int:
-    """List jobs: those that run or wait, and the last that are done.
+    """List jobs: those that run or wait, and the last that are done. In a terminal as many as fit the screen, else all.
+
+    Jobs that still wait for a `duckrow run` that has ended are summed up in one line. --all and filters list them.
 
     \b
     duckrow ls                                the newest
@@ -58,34 +72,38 @@ def command(words: tuple[str, ...], watch: float | None, tree: bool, as_json: bo
     duckrow ls --watch                        until Ctrl-C
     duckrow ls --json | jq                    for programs
     """
-    limit_is_typed = click.get_current_context().get_parameter_source("limit") != ParameterSource.DEFAULT
-    if options["show_all"] or (words and not limit_is_typed):
-        options["limit"] = -1
-    request = _Request(Client(), words, options, tree)
+    if options["show_all"] or (options["limit"] is None and (words or as_json or not sys.stdout.isatty())):
+        options["limit"] = -1 if options["show_all"] or options["page"] == 1 else SHOWN
+    request = _Request(Client(), words, options, tree, folds=not (words or as_json))
     if watch is not None:
         if as_json:
             raise UsageError("--watch draws a table again and again, --json prints once. Leave one of them out.")
         if not sys.stdout.isatty():
             raise UsageError("--watch draws in a terminal, and this is none. Leave it out, or use `duckrow wait`.")
         request.watch(max(watch, 0.1))
-    views = request.views()
     if as_json:
-        print_json([view.as_json() for view in views])
+        print_json([view.as_json() for view in request.views()])
         return EXIT_OK
-    lines = request.lines(views)
+    lines, below = request.screen()
     if lines:
-        print("\n".join(lines))
-    if not (words and views):
-        say(request.totals(len(views)))
+        print("\n".join(lines), flush=True)
+    if not (words and lines):
+        for line in below:
+            say(line)
     return EXIT_OK
 
 
 class _Request:
     """What was asked for, to be answered once or again and again."""
 
-    def __init__(self, client: Client, words: tuple[str, ...], options: dict[str, Any], tree: bool) -> None:
+    def __init__(
+        self, client: Client, words: tuple[str, ...], options: dict[str, Any], tree: bool, folds: bool
+    ) -> None:
+        """`folds`: what runs that have ended have left is summed up, unless it is asked for."""
         self._client = client
         self._tree = tree
+        folds = folds and not any(options[name] for name in _ASKS_FOR)
+        self._ended = ended_runs(client) if folds else []
         statuses = parse_words("state", options["states"], [*STATES, *OUTCOMES])
         self._filter = Filter(
             statuses=statuses + parse_words("outcome", options["outcomes"], OUTCOMES),
@@ -96,14 +114,15 @@ class _Request:
             failed=options["failed"],
             ids=client.select(words) if words else None,
             sweep_id=None if options["sweep"] is None else find_sweep(client, options["sweep"]).id,
+            not_of_hosts=[run.host_id for run in self._ended],
         )
         self.columns = parse_words("column", [options["columns"] or ""], list(COLUMNS))
         self._sort = _checked_sort(options["sort"]) if options["sort"] is not None else "id" if words else None
-        self._limit = options["limit"]  # -1: all
+        self._limit = options["limit"]  # -1: all; None: as many as fit the screen
         self._page = options["page"]
 
-    def views(self) -> list[JobView]:
-        return listing(self._client, self._filter, self._limit, self._page, self._sort)
+    def views(self, limit: int | None = None) -> list[JobView]:
+        return listing(self._client, self._filter, limit or self._limit or -1, self._page, self._sort)
 
     def lines(self, views: list[JobView]) -> list[str]:
         if self._tree:
@@ -113,33 +132,50 @@ class _Request:
             views = as_tree(views, Control().dependencies())
         return job_lines(views, self.columns) if views else []
 
-    def totals(self, shown: int) -> str:
-        """How many there are, and what keeps them from running, if something does."""
+    def screen(self, at_most: int | None = None) -> tuple[list[str], list[str]]:
+        """The table, and what is said below it. `at_most`: how many jobs are shown, whatever was typed."""
         counts = tally(self._client, self._filter)
+        below = [line for sentence in self._totals(counts) for line in wrapped(sentence)]
         total = sum(counts.values())
-        if not counts:
-            everything = sum(tally(self._client, Filter()).values())
-            if not everything:
-                return "No jobs yet. Add one: duckrow submit -- python train.py"
-            return f"No such job, among {everything}. `duckrow ls --all` shows them."
-        listed = ", ".join(f"{count} {status}" for status, count in counts.items())
-        sentence = f"{listed}{obstacles(self._client, 'queued' in counts)}."
+        limit = self._limit or self._room(len(below), total)
+        if at_most is not None:
+            limit = at_most if limit < 0 else min(limit, at_most)
+        views = self.views(limit)
+        return self.lines(views), [*below, *self._rest(len(views), total, limit)]
+
+    def _room(self, lines_below: int, total: int) -> int:
+        """How many jobs fit between the header and what is said below them, with the prompt."""
+        room = max(terminal_height() - _HEADER_AND_PROMPT - lines_below, 1)
+        return room if total <= room and self._page == 1 else max(room - 1, 1)  # a line says how many more there are
+
+    def _rest(self, shown: int, total: int, limit: int) -> list[str]:
+        """The line that says how to see the others."""
         if not shown and self._page > 1:
-            sentence += f" There is no page {self._page}; the last is {math.ceil(total / self._limit)}."
-        elif 0 < self._limit * self._page < total:
-            sentence += f" {shown} of {total} shown; more: --page {self._page + 1}, or --all."
-        return sentence
+            return [f"There is no page {self._page}; the last is {max(math.ceil(total / limit), 1)}."]
+        more = total - limit * (self._page - 1) - shown
+        if limit < 0 or more <= 0:
+            return []
+        return [f"{more} more: add --page {self._page + 1} or --all"]
+
+    def _totals(self, counts: dict[str, int]) -> list[str]:
+        """How many there are, and what keeps them from running, if something does."""
+        left = left_by_runs(self._ended)
+        if counts:
+            listed = tally_in_words(self._client, self._filter, counts)
+            return [f"{listed}{obstacles(self._client, 'queued' in counts)}.", *left]
+        everything = sum(tally(self._client, Filter()).values())
+        if not everything:
+            return ["No jobs yet. Add one: duckrow submit -- python train.py"]
+        return left or [f"None of the {everything} jobs match. `duckrow ls --all` lists them all."]
 
     def watch(self, every_s: float) -> None:
         """Draw over what was drawn, until somebody ends it by Ctrl-C."""
-        asked = self._limit
         sys.stdout.write("\x1b[2J")
         while True:
-            most = max(terminal_height() - _TOTALS_LINES, 1)  # each time: somebody may have made it smaller
-            self._limit = most if asked < 0 else min(asked, most)
-            views = self.views()
-            lines = [*self.lines(views), self.totals(len(views))]
-            sys.stdout.write("\x1b[H" + "".join(f"{line}\x1b[K\n" for line in lines) + "\x1b[J")
+            most = max(terminal_height() - _BELOW_WATCHED, 1)  # each time: somebody may have made it smaller
+            lines, below = self.screen(most)
+            drawn = [*lines, *below]
+            sys.stdout.write("\x1b[H" + "".join(f"{line}\x1b[K\n" for line in drawn) + "\x1b[J")
             sys.stdout.flush()
             time.sleep(every_s)
 

@@ -1,30 +1,66 @@
-"""`duckrow pause`: nothing more is started; what runs goes on."""
+"""`duckrow pause`: nothing more is started, or these jobs do not go on."""
 
 from __future__ import annotations
 
 import click
 
 from duckrow.api.client import Client
+from duckrow.api.pausing import Paused, pause_jobs
+from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
-from duckrow.core.errors import EXIT_OK
+from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
+from duckrow.core.failure import compact_ids
 from duckrow.core.units import plural
 
 
-@click.command(short_help="Start nothing more.")
+@click.command(short_help="Start nothing more, or pause jobs.")
+@click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
 @click.option("--project", "-p", help="Only of this project.")
 @click.option("--stop-running", is_flag=True, help="Suspend running jobs too; their GPU memory stays taken.")
-def command(project: str | None, stop_running: bool) -> int:
-    """Start nothing more, until `duckrow resume`. Running jobs go on, or are suspended if asked.
+def command(words: tuple[str, ...], project: str | None, stop_running: bool) -> int:
+    """Start nothing more, until `duckrow resume`. Running jobs go on, unless you suspend them with --stop-running.
+
+    With IDS: pause these jobs. A running job is suspended with all its processes, and its time limit stands still; a
+    waiting job is held.
 
     \b
-    duckrow pause
-    duckrow pause --project thesis
-    duckrow pause --stop-running
+    duckrow pause                      start nothing more
+    duckrow pause --project thesis     of this project
+    duckrow pause --stop-running       and suspend what runs
+    duckrow pause 12                   pause this job, whether it runs or waits
     """
     client = Client()
+    if words:
+        if project is not None or stop_running:
+            raise UsageError("Say either which jobs to pause, or --project and --stop-running: not both.")
+        return _pause_jobs(client, words)
     client.pause(project)
     if stop_running:
         suspended = client.suspend(project)
-        say(f"duckrow: {plural(suspended, 'running job')} suspended; what they hold of GPU memory stays taken.")
+        what_they = "what it holds" if suspended == 1 else "what they hold"
+        say(f"duckrow: {plural(suspended, 'running job')} suspended; {what_they} of GPU memory stays taken.")
     say(f"duckrow: {project or 'everything'} is paused. `duckrow resume` goes on.")
     return EXIT_OK
+
+
+def _pause_jobs(client: Client, words: tuple[str, ...]) -> int:
+    paused = pause_jobs(client, client.select(words))
+    say_refused(paused)
+    if paused.running:
+        say(f"duckrow: {plural(len(paused.running), 'job')} suspended; the devices and GPU memory stay taken.")
+    if paused.waiting:
+        say(f"duckrow: {plural(len(paused.waiting), 'waiting job')} held.")
+    if paused.done:
+        say(f"duckrow: to go on: duckrow resume {compact_ids(paused.done)}")
+    return EXIT_OK if paused.done or not paused.refused else EXIT_FAILED
+
+
+def say_refused(paused: Paused) -> None:
+    """The first of those that were left as they are."""
+    for why in list(paused.refused.values())[:_NAMED]:
+        say(f"duckrow: {why}.")
+    if len(paused.refused) > _NAMED:
+        say(f"duckrow: and {plural(len(paused.refused) - _NAMED, 'job')} more were left as they are.")
+
+
+_NAMED = 10

@@ -59,9 +59,9 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
     client = Client()
     views = client.views(client.select(words) if words else _failed(client, **among))
     for view in [view for view in views if view.state != State.DONE][:10]:
-        say(f"duckrow: job {view.id} is {view.state}, not done: nothing to run again.")
+        say(f"duckrow: {view.words} is {view.state}, not done: nothing to run again.")
     done = [view.id for view in views if view.state == State.DONE]
-    named = [f"{view.id} ({clean(view.name)}, {view.outcome})" for view in views if view.state == State.DONE]
+    named = [f"{view.id} ({clean(view.label)}, {view.outcome})" for view in views if view.state == State.DONE]
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     which = f": {', '.join(named[:_NAMED])}{more}" if named else ""
     if dry_run:

@@ -5,22 +5,48 @@ from __future__ import annotations
 import click
 
 from duckrow.api.client import Client
+from duckrow.api.pausing import resume_jobs
+from duckrow.cli.commands.pause import say_refused
+from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
-from duckrow.core.errors import EXIT_OK
+from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
+from duckrow.core.failure import compact_ids
+from duckrow.core.units import plural
 
 
 @click.command(short_help="Go on after a pause.")
+@click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
 @click.option("--project", "-p", help="Only this project.")
-def command(project: str | None) -> int:
-    """Start jobs again after `duckrow pause`. A project that was paused by itself stays paused.
+def command(words: tuple[str, ...], project: str | None) -> int:
+    """Start jobs again after `duckrow pause`. A project or a job that was paused by itself stays paused.
+
+    With IDS: let these jobs go on that were paused or held.
 
     \b
     duckrow resume
     duckrow resume --project thesis
+    duckrow resume 12
     """
     client = Client()
+    if words:
+        if project is not None:
+            raise UsageError("Say either which jobs to resume, or --project: not both.")
+        return _resume_jobs(client, words)
     client.unpause(project)
     left = client.jobs.pauses()
     note = f"; still paused: {', '.join(name or 'everything' for name in left)}" if left else ""
     say(f"duckrow: {project or 'everything'} goes on{note}.")
+    alone = [job_id for job_id, by_itself in client.jobs.suspended().items() if by_itself]
+    if alone:
+        say(f"duckrow: {plural(len(alone), 'job')} paused before stays so: duckrow resume {compact_ids(alone)}")
     return EXIT_OK
+
+
+def _resume_jobs(client: Client, words: tuple[str, ...]) -> int:
+    resumed = resume_jobs(client, client.select(words))
+    say_refused(resumed)
+    if resumed.running:
+        say(f"duckrow: {plural(len(resumed.running), 'job')} running again.")
+    if resumed.waiting:
+        say(f"duckrow: {plural(len(resumed.waiting), 'waiting job')} released.")
+    return EXIT_OK if resumed.done or not resumed.refused else EXIT_FAILED

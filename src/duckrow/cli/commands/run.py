@@ -66,7 +66,7 @@ class RunCommand(DeviceCommand):
     default="commands",
     help="What the lines are: commands, or JSON with a job's own name, folder, env ...",
 )
-@click.option("--follow/--no-follow", "-f", default=None, help="Print all output, each line behind its job.")
+@click.option("--follow/--no-follow", "-f", default=None, help="Print all output, each line prefixed with its job.")
 @click.option("--passthrough", is_flag=True, help="Leave the output of the jobs as it comes; no logs.")
 @click.option(
     "--resume",
@@ -74,7 +74,7 @@ class RunCommand(DeviceCommand):
     metavar="[RUN]",
     help="Continue an interrupted run: the last one of this file and folder, or a named one.",
 )
-@click.option("--max-failures", type=click.IntRange(1), help="Start nothing more after so many failures.")
+@click.option("--max-failures", type=click.IntRange(1), metavar="N", help="Start nothing more after N failures.")
 @click.option("--announce", metavar="TEXT", help="Print this as each job starts, with its {command} and {gpus}.")
 @click.option("--events", type=click.Path(), help="Write starts and ends to this file, as lines of JSON.")
 @click.option("--once", is_flag=True, help="Keep nothing for --resume: what was not started is skipped.")
@@ -101,7 +101,7 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     duckrow run --resume commands.txt               go on where an interrupted run stopped
     duckrow run --on slurm --gres gpu:4 --time 2h commands.txt    in SLURM jobs that take runs as they can
 
-    Blank lines and lines that begin with # are no jobs; a backslash at the end continues a line. Each job's
+    Blank lines and lines that begin with # are skipped; a backslash at the end continues a line. Each job's
     output goes to its own log (`duckrow logs ID`).
 
     Ctrl-C once: start nothing more, let running jobs finish. Twice: stop them. The exit code is 0 if all

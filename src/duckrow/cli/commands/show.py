@@ -19,15 +19,16 @@ from duckrow.cli.sparkline import sparkline
 from duckrow.core.dependency import in_words
 from duckrow.core.errors import EXIT_OK
 from duckrow.core.results import cell_text
+from duckrow.core.title import label_of, without_call
 from duckrow.core.units import format_duration, format_mb, plural
 
 
-@click.command(short_help="Show all that is known of a job.")
+@click.command(short_help="Show everything about a job.")
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
 @click.option("--env", "with_names", is_flag=True, help="The names of its variables too; never their values.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
 def command(words: tuple[str, ...], with_names: bool, as_json: bool) -> int:
-    """Show all that is known of jobs: what they are, each attempt, and their story. Without an ID: the last one.
+    """Show everything about jobs: what they are, each attempt, and their story. Without an ID: the last one.
 
     \b
     duckrow show
@@ -61,7 +62,8 @@ def _story(client: Client, job_id: int, with_names: bool) -> dict[str, Any]:
 def _print_story(story: dict[str, Any]) -> None:
     status = story["outcome"] or story["state"]
     painted = paint(status, OUTCOME_COLOURS.get(status, ""), sys.stdout)
-    print(f"job {story['id']}  {story['project']}/{story['name']}  {painted}")
+    label = label_of(story["name"], story["array_index"])
+    print(f"job {story['id']}  {story['project']}/{label}  {painted}")
     for name, value in _facts(story).items():
         if value:
             print(f"  {name:<10} {value}")
@@ -85,7 +87,9 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
     variables = story.get("variables")
     parameters = story["parameters"] or {}
     return {
-        "command": clean(story["command"]),
+        "call": clean(story["title"]) if story["title"] != story["command"] else "",
+        "command": clean(without_call(story["command"])),
+        "array": _array(story),
         "folder": clean(story["cwd"]),
         "sweep": story["sweep"] or "",
         "parameters": clean(" ".join(f"{name}={cell_text(value)}" for name, value in parameters.items())),
@@ -98,6 +102,7 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
         "retries": str(retries) if retries else "",
         "if lost": "back into the queue" if story["requeue_lost"] else "",
         "held": f"yes (duckrow release {story['id']})" if story["held"] else "",
+        "suspended": f"yes, since it was paused (duckrow resume {story['id']})" if story["suspended"] else "",
         "not before": "" if not_before is None else _clock(not_before),
         "waits for": _lost_run(story),
         "after": ", ".join(
@@ -108,6 +113,11 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
         "variables": "" if variables is None else clean(" ".join(variables)) or "none",
         "note": clean(story["detail"]),
     }
+
+
+def _array(story: dict[str, Any]) -> str:
+    index = story["array_index"]
+    return "" if index is None else f"index {index} of the array that begins with job {story['array']}"
 
 
 def _lost_run(story: dict[str, Any]) -> str:

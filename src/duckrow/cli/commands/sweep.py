@@ -82,7 +82,7 @@ def _is_option(word: str) -> bool:
 @click.option("--or", "_or", is_flag=True, help="The -p behind it are another grid; all its points are added.")
 @click.option("--from", "file", help="Read the sweep from a .yaml, .toml or .csv file.")
 @click.option("--mode", type=click.Choice(MODES), help="All points in order, all shuffled, or drawn.  [default: grid]")
-@click.option("--n-samples", type=click.IntRange(1), help="Only so many points, drawn at random.")
+@click.option("--n-samples", type=click.IntRange(1), metavar="N", help="Only N points, drawn at random.")
 @click.option("--seed", type=int, help="Same seed, same points in the same order.  [default: 0]")
 @click.option("--run", "here", is_flag=True, help="Run them here and now, like `duckrow run`.")
 @click.option("--submit", "queue", is_flag=True, help="Add them to the daemon's queue.")
@@ -93,7 +93,9 @@ def _is_option(word: str) -> bool:
 @slurm_options
 @gpu_count_options("each run gets")
 @click.option("--follow/--no-follow", "-f", default=None, help="With --run: print all output.")
-@click.option("--max-failures", type=click.IntRange(1), help="With --run: start nothing more after so many failures.")
+@click.option(
+    "--max-failures", type=click.IntRange(1), metavar="N", help="With --run: start nothing more after N failures."
+)
 @click.option("--table/--no-table", default=None, help="With --run: a table of all jobs at the end.")
 @click.option("--json", "as_json", is_flag=True, help="Print the points, or what was queued, as JSON.")
 @run_options

@@ -35,7 +35,7 @@ def command(words: tuple[str, ...], wait_all: bool, timeout: float | None) -> in
     ids = client.select(words) if words else _all(client)
     failed = [view for view in client.wait(ids, timeout, tell=tell) if view.outcome != Outcome.SUCCEEDED]
     for view in failed[:_NAMED]:
-        say(f"duckrow: job {view.id} {view.outcome}: {clean(shorten(view.command))}")
+        say(f"duckrow: {view.words} {view.outcome}: {clean(shorten(view.title))}")
     if len(failed) > _NAMED:
         say(f"duckrow: and {len(failed) - _NAMED} more (duckrow ls --state failed).")
     return EXIT_FAILED if failed else EXIT_OK

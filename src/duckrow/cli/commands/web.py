@@ -60,7 +60,9 @@ def _need_extra() -> None:
 
     missing = [name for name in ("fastapi", "uvicorn", "jinja2") if find_spec(name) is None]
     if missing:
-        raise DuckrowError(f"The page needs {', '.join(missing)}. Install it: pip install 'duckrow[web]'")
+        from duckrow.api.installation import install_command
+
+        raise DuckrowError(f"The page needs {', '.join(missing)}. Install: {install_command('web')}")
 
 
 def _link_to_running(home: str, port: int | None, read_only: bool) -> str:

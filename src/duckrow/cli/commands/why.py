@@ -26,8 +26,9 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
     if as_json:
         print_json([{"id": job_id, "reasons": sentences} for job_id, sentences in reasons.items()])
         return EXIT_OK
+    names = {view.id: view.words for view in client.views(list(reasons))}
     for job_id, sentences in reasons.items():
-        print(f"job {job_id}: {clean(sentences[0])}")
+        print(f"{names[job_id]}: {clean(sentences[0])}")
         for sentence in sentences[1:]:
             print(f"  {clean(sentence)}")
     return EXIT_OK

@@ -88,8 +88,14 @@ class AttemptProcesses:
     # -- signals ----------------------------------------------------------------------------------------------
 
     def signal_all(self, attempt: LiveAttempt, number: int) -> None:
-        for process in self.of(attempt):
-            send(process, number)
+        """Until nobody new is found: what is being suspended may have forked another one meanwhile."""
+        told: set[int] = set()
+        while new := [process for process in self.of(attempt) if process.pid not in told]:
+            for process in new:
+                send(process, number)
+            told.update(process.pid for process in new)
+            if number != signal.SIGSTOP:
+                break
 
     def notice(self, attempt: LiveAttempt, number: int) -> None:
         """Only those who listen are told: the signal would kill a process that has no handler for it."""

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from duckrow.core.job import QueuedJob
 from duckrow.core.ports import Reactor
+from duckrow.core.title import without_call
 from duckrow.engines.local.nest import READY
 from duckrow.engines.local.processes import TAG
 
@@ -46,7 +47,7 @@ class PythonCommand(NamedTuple):
 
 def python_command(command: str, path: str | None) -> PythonCommand | None:
     """What Python is to do, if the command is just that: `python train.py --lr 0.1`, without any work for a shell."""
-    words = _plain_words(command.removeprefix("exec "))
+    words = _plain_words(without_call(command).removeprefix("exec "))
     if not words or not os.path.basename(words[0]).startswith("python"):
         return None
     python = words[0] if "/" in words[0] else _found(words[0], path)

@@ -30,14 +30,14 @@ LIMIT :limit
 
 -- name: waiting_for_runs
 SELECT j.host_id, h.name, count(*) AS jobs FROM jobs j JOIN hosts h ON h.id = j.host_id
-WHERE j.state = 'queued' AND j.held = 0 AND j.not_before IS NULL AND j.blockers = 0 AND h.kind = 'run'
-GROUP BY j.host_id
+WHERE j.state = 'queued' AND h.kind = 'run'
+GROUP BY j.host_id ORDER BY j.host_id
 
 -- name: unfinished
 SELECT j.id, j.state, j.host_id, h.kind FROM jobs j JOIN hosts h ON h.id = j.host_id WHERE j.state <> 'done' ORDER BY j.id
 
 -- name: waits_for_daemon
-SELECT EXISTS (SELECT 1 FROM jobs WHERE host_id = 1 AND state = 'queued')
+SELECT EXISTS (SELECT 1 FROM jobs WHERE host_id = 1 AND state = 'queued' AND held = 0)
 
 -- name: variables_of_job
 SELECT e.variables FROM jobs j JOIN environments e ON e.id = j.environment_id WHERE j.id = :job_id

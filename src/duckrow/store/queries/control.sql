@@ -71,6 +71,9 @@ SELECT state, outcome FROM jobs WHERE id = :id
 -- name: old_jobs
 SELECT id FROM jobs WHERE state = 'done' AND changed_at < :before
 
+-- name: waiting_of_host
+SELECT id FROM jobs WHERE host_id = :host_id AND state = 'queued' AND changed_at <= :before ORDER BY id
+
 -- name: set_limit
 INSERT OR REPLACE INTO limits (scope, max_running) VALUES (:scope, :max_running)
 
@@ -95,7 +98,10 @@ SELECT device, wish FROM device_wishes
 
 -- name: waiting_facts
 SELECT id, host_id, project, gpus, needs, held, not_before, blockers, priority, position, array_id, timeout_s,
-       state, outcome, detail, created_at
+       state, outcome, detail, created_at, array_index,
+       state IN ('starting', 'running') AND EXISTS (
+           SELECT 1 FROM wishes w WHERE w.job_id = jobs.id AND w.wish GLOB 'suspended:*'
+       ) AS suspended
 FROM jobs WHERE id = :id
 
 -- name: first_ahead

@@ -89,7 +89,10 @@ WHERE job_id = :job_id AND number = :number
 INSERT INTO events (job_id, number, at, before, after, outcome, attempt, detail)
 SELECT :job_id, (SELECT coalesce(max(number), 0) + 1 FROM events WHERE job_id = :job_id),
        :at, :state, :state, NULL, :number, :detail
-WHERE NOT EXISTS (SELECT 1 FROM events WHERE job_id = :job_id AND attempt = :number AND before = after)
+WHERE NOT EXISTS (
+    SELECT 1 FROM events WHERE job_id = :job_id AND attempt = :number AND before = after
+      AND detail NOT IN ('suspended', 'resumed')
+)
 
 -- name: set_detail
 UPDATE jobs SET detail = :detail WHERE id = :job_id AND state = :state
@@ -137,6 +140,7 @@ SELECT a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.pid, a.pro
        coalesce(a.started_boot, a.started_at - :wall + :boot) AS started_boot,
        coalesce(a.stop_began_mono, a.stop_began_at - :wall + :mono) AS stop_began_mono,
        a.stopped_for, a.exit_code, a.signal, j.host_id AS job_host_id, j.state,
+       (SELECT w.wish FROM wishes w WHERE w.job_id = j.id AND w.wish GLOB 'suspended:*') AS suspended,
        {queued_job}
 FROM attempts a JOIN jobs j ON j.id = a.job_id JOIN hosts h ON h.id = a.host_id
 WHERE a.ended_at IS NULL AND h.kind <> 'slurm' -- those are on other machines
@@ -149,7 +153,26 @@ UPDATE attempts SET host_id = :host_id WHERE job_id = :job_id AND number = :numb
 SELECT DISTINCT keeper FROM attempts WHERE ended_at IS NULL
 
 -- name: wishes
-SELECT w.id, w.job_id, w.wish, j.host_id, j.state FROM wishes w JOIN jobs j ON j.id = w.job_id ORDER BY w.id
+SELECT w.id, w.job_id, w.wish, j.host_id, j.state FROM wishes w JOIN jobs j ON j.id = w.job_id
+WHERE w.wish NOT GLOB 'suspended:*' ORDER BY w.id
+
+-- name: stay_suspended
+-- A standing wish: it stays until the job goes on or ends.
+INSERT INTO wishes (job_id, wish, at) VALUES (:job_id, :wish, :at)
+
+-- name: end_suspension
+DELETE FROM wishes WHERE job_id = :job_id AND wish GLOB 'suspended:*'
+
+-- name: restart_limit
+UPDATE attempts SET started_mono = :started_mono WHERE job_id = :job_id AND number = :number
+
+-- name: note_suspension
+INSERT INTO events (job_id, number, at, before, after, outcome, attempt, detail)
+SELECT :job_id, (SELECT coalesce(max(number), 0) + 1 FROM events WHERE job_id = :job_id),
+       :at, :state, :state, NULL, :number, :detail
+
+-- name: hold
+UPDATE jobs SET held = 1 WHERE id = :job_id AND state = 'queued'
 
 -- name: forget_wish
 DELETE FROM wishes WHERE id = :id

@@ -34,7 +34,9 @@ Priority = Annotated[int, Field(ge=-(2**31), le=2**31)]
 class Action(BaseModel):
     """What to do to which jobs: `ids`, or all that match `select`, written as the query of GET /jobs."""
 
-    action: Literal["kill", "rerun", "hold", "release", "remove", "priority", "first", "last", "before", "place"]
+    action: Literal[
+        "kill", "rerun", "hold", "release", "pause", "resume", "remove", "priority", "first", "last", "before", "place"
+    ]
     ids: list[Id] | None = Field(None, max_length=MOST_JOBS)
     select: str | None = Field(None, max_length=1000, examples=["status=failed&project=thesis"])
     priority: Priority | None = None

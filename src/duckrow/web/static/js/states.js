@@ -17,6 +17,11 @@ export function status(job) {
   return job.outcome ?? job.state;
 }
 
+/** @param {{name: string, array_index: number | null}} job @returns {string} its name; of an array with its index */
+export function label(job) {
+  return job.array_index == null ? job.name : `${job.name}[${job.array_index}]`;
+}
+
 /** @param {string} word a state or an outcome @returns {string} the class that colours it */
 export function colour(word) {
   return LIVE.includes(word) ? "is-active" : `is-${word}`;
@@ -25,6 +30,7 @@ export function colour(word) {
 /** What is said of a job beside its state. */
 export function remark(job) {
   if (job.held) return "held";
+  if (job.suspended) return "suspended";
   if (job.run_ended) return "its run has ended";
   return "";
 }

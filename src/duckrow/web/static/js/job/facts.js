@@ -78,7 +78,7 @@ function command(job) {
   return h(
     "span",
     { class: "fact-command" },
-    h("code", {}, job.command),
+    h("code", { title: job.command }, job.title),
     button("Copy", copy, { class: "button is-link" }),
   );
 }

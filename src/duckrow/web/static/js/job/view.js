@@ -4,6 +4,7 @@ import { get } from "../api.js";
 import { h, refill, say, show } from "../dom.js";
 import { showState } from "../queue/columns.js";
 import { READ_ONLY, address } from "../site.js";
+import { label } from "../states.js";
 import { Attempts } from "./attempts.js";
 import { actionButtons } from "./buttons.js";
 import { Curves } from "./curves.js";
@@ -70,8 +71,8 @@ class JobPage {
 
   draw(job, reasons) {
     this.job = job;
-    this.title = `${job.id} ${job.name}`;
-    say(this.name, job.name);
+    this.title = `${job.id} ${label(job)}`;
+    say(this.name, label(job));
     showState(this.state, job);
     this.showOrigin(job);
     if (!READ_ONLY) actionButtons(this.buttons, job);
