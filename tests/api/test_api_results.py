@@ -290,7 +290,7 @@ def test_no_failure_is_no_words(bench: Bench) -> None:
 
 def test_without_pandas_a_frame_is_a_sentence(worked: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(DuckrowError, match="pandas is not installed here"):
+    with pytest.raises(DuckrowError, match="pandas is not installed in this Python"):
         worked.results().frame()
 
 
