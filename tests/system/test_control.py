@@ -297,7 +297,7 @@ def test_pause_may_suspend_what_runs(duckrow: Duckrow) -> None:
     job = duckrow.submit("while :; do echo x >> ticks; sleep 0.02; done")
     until((duckrow.work / "ticks").exists, "the job")
     said = duckrow("pause", "--stop-running").stderr
-    assert "1 running job suspended; what they hold of GPU memory stays taken." in said
+    assert "1 running job suspended; what it holds of GPU memory stays taken." in said
     leader = duckrow.job(job)["pid"]
     until(lambda: Path(f"/proc/{leader}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T", "the suspension")
     duckrow("resume")
