@@ -378,10 +378,8 @@ def test_why_tells_how_long_a_device_will_be_held(busy: Duckrow) -> None:
 def test_why_says_what_a_job_does_that_does_not_wait(duckrow: Duckrow) -> None:
     duckrow.submit("exit 3")
     duckrow("wait", "1", ok=False)
-    assert duckrow("why").stdout == "job 1: it does not wait: it is failed\n"
-    assert json.loads(duckrow("why", "1", "--json").stdout) == [
-        {"id": 1, "reasons": ["it does not wait: it is failed"]}
-    ]
+    assert duckrow("why").stdout == "job 1: it does not wait: it failed\n"
+    assert json.loads(duckrow("why", "1", "--json").stdout) == [{"id": 1, "reasons": ["it does not wait: it failed"]}]
     duckrow("pause")
     job = duckrow.submit("true")
     assert "everything is paused: duckrow resume" in duckrow("why", str(job)).stdout
