@@ -297,7 +297,7 @@ def test_pause_may_suspend_what_runs(duckrow: Duckrow) -> None:
     job = duckrow.submit("while :; do echo x >> ticks; sleep 0.02; done")
     until((duckrow.work / "ticks").exists, "the job")
     said = duckrow("pause", "--stop-running").stderr
-    assert "1 running job suspended; what they hold of GPU memory stays taken." in said
+    assert "1 running job suspended; what it holds of GPU memory stays taken." in said
     leader = duckrow.job(job)["pid"]
     until(lambda: Path(f"/proc/{leader}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T", "the suspension")
     duckrow("resume")
@@ -378,10 +378,8 @@ def test_why_tells_how_long_a_device_will_be_held(busy: Duckrow) -> None:
 def test_why_says_what_a_job_does_that_does_not_wait(duckrow: Duckrow) -> None:
     duckrow.submit("exit 3")
     duckrow("wait", "1", ok=False)
-    assert duckrow("why").stdout == "job 1: it does not wait: it is failed\n"
-    assert json.loads(duckrow("why", "1", "--json").stdout) == [
-        {"id": 1, "reasons": ["it does not wait: it is failed"]}
-    ]
+    assert duckrow("why").stdout == "job 1: it does not wait: it failed\n"
+    assert json.loads(duckrow("why", "1", "--json").stdout) == [{"id": 1, "reasons": ["it does not wait: it failed"]}]
     duckrow("pause")
     job = duckrow.submit("true")
     assert "everything is paused: duckrow resume" in duckrow("why", str(job)).stdout

@@ -242,6 +242,7 @@ def test_an_open_gpu_keeps_a_nest_from_forking(monkeypatch: pytest.MonkeyPatch) 
     ("command", "argv"),
     [
         ("exec /usr/bin/python3 -m duckrow.api.call /a", ["-m", "duckrow.api.call", "/a"]),
+        ("exec /usr/bin/python3 -m duckrow.api.call /a # f('b $c')", ["-m", "duckrow.api.call", "/a"]),
         ("/usr/bin/python3 train.py --lr 0.1", ["train.py", "--lr", "0.1"]),
         ("/usr/bin/python3 train.py 'a b'", ["train.py", "a b"]),
         ("/usr/bin/python3 train.py", ["train.py"]),

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from duckrow.api.installation import install_command
 from duckrow.core.errors import DuckrowError
 from duckrow.web.server import listen
 from duckrow.web.serving import Serving, checked_base_path, host_name
@@ -69,7 +70,7 @@ def test_without_the_extra_it_says_how_to_install_it(duckrow: Duckrow) -> None:
         [sys.executable, "-c", program, "web"], env=duckrow.env, capture_output=True, text=True, timeout=DEADLINE_S
     )
     assert done.returncode == 1
-    assert done.stderr.strip() == "duckrow: The page needs uvicorn. Install it: pip install 'duckrow[web]'"
+    assert done.stderr.strip() == f"duckrow: The page needs uvicorn. Install: {install_command('web')}"
 
 
 def test_ctrl_c_ends_it_without_a_complaint(serve: Callable[..., Server]) -> None:
