@@ -72,6 +72,13 @@ def test_output_goes_to_the_files_that_slurm_writes(cluster: Cluster, duckrow: S
     assert taken_away(duckrow.work, by_duckrow(duckrow)) == theirs
 
 
+def test_a_script_runs_in_the_folder_in_which_slurm_runs_it(cluster: Cluster, duckrow: SlurmDuckrow) -> None:
+    (duckrow.work / "there").mkdir()
+    script(duckrow, "#SBATCH --chdir=there -o out", "pwd; echo $SLURM_SUBMIT_DIR")
+    theirs = taken_away(duckrow.work / "there", by_sbatch(cluster, duckrow))
+    assert taken_away(duckrow.work / "there", by_duckrow(duckrow)) == theirs
+
+
 def test_an_array_finds_what_slurm_tells_it(cluster: Cluster, duckrow: SlurmDuckrow) -> None:
     script(duckrow, "#SBATCH --array=0-2:2%1 -o /dev/null", "env | grep ^SLURM_ARRAY | sort > of-$SLURM_ARRAY_TASK_ID")
     theirs = taken_away(duckrow.work, by_sbatch(cluster, duckrow))

@@ -121,6 +121,13 @@ def test_the_files_of_a_command_are_named_in_the_same_way(duckrow: Duckrow) -> N
     assert [(duckrow.work / f"of-{job_id + n}").read_text() for n in (1, 2)] == ["a\n", "b\n"]
 
 
+def test_a_script_runs_in_the_folder_that_its_lines_name(duckrow: Duckrow) -> None:
+    (duckrow.work / "there").mkdir()
+    script(duckrow, "#SBATCH --chdir=there -o out", "pwd; echo $SLURM_SUBMIT_DIR")
+    done_by(duckrow, "sl.sh")
+    assert (duckrow.work / "there/out").read_text() == f"{duckrow.work}/there\n{duckrow.work}\n"
+
+
 def test_a_job_that_is_yet_to_start_shows_where_it_will_write(duckrow: Duckrow) -> None:
     job_id = duckrow.submit("--hold", "-o", "out-%j", "--", "true")
     assert f"output     {duckrow.work}/out-{job_id}\n" in duckrow("show", str(job_id)).stdout

@@ -223,6 +223,8 @@ def _commands(
         return _read_commands(file, delimiter)
     script: str = ctx.meta["duckrow.script"]
     if words:
+        if script and ctx.params["cwd"] is not None:
+            words = [os.path.abspath(words[0]), *words[1:]]  # it was found from here, and runs there
         if script and not os.access(words[0], os.X_OK):
             words = [*_interpreter(script), *words]
         elif script and "/" not in words[0]:
