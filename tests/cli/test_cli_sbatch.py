@@ -233,6 +233,7 @@ def test_e_is_a_variable_or_as_in_sbatch_a_file(counter: Counter, capsys: pytest
         (["--gres", "gpu:2"], "--gres is for runs on a cluster. Say which: --on slurm. For GPUs here: --gpus 2."),
         (["--cpus-per-task", "3"], "Say which: --on slurm. For cores here: --cpus 3."),
         (["--partition", "x"], "--partition is for runs on a cluster. Say which: --on slurm."),
+        (["--shell", "/usr/bin/fish", "--error", "a"], "--error does not go with --shell fish"),
         (["--on", "slurm", "-o", "a%j"], "--outfile a%j: a % does not go with --on. Each run has a log of its own"),
         (["--on", "slurm", "--error", "a"], "--error does not go with --on. Each run has a log of its own"),
         (["--on", "slurm", "-d", "afterok:1"], "--dependency does not go with --on. SLURM has it itself"),
