@@ -32,7 +32,11 @@ def test_the_usual_lines_are_understood(counter: Counter, tmp_path: Path, capsys
     )
     assert run_cli(["submit", "sl.sh"]) == 0
     (spec,) = counter.specs
-    assert (spec.command, spec.name, spec.cwd) == ("/bin/bash sl.sh", "my-fit", str(tmp_path / "there"))
+    assert (spec.command, spec.name, spec.cwd) == (
+        f"/bin/bash {tmp_path}/sl.sh",
+        "my-fit",
+        str(tmp_path / "there"),
+    )
     assert (spec.gpus, spec.needs.cpus, spec.needs.mem_mb) == (2, 4, 8192)
     assert (spec.timeout_s, spec.notice_signal, spec.notice_s) == (5400, 10, 120)
     assert (spec.held, spec.delay_s) == (True, 3600)
@@ -223,9 +227,13 @@ def test_e_is_a_variable_or_as_in_sbatch_a_file(counter: Counter, capsys: pytest
             ["--time", "2h"],
             "--time is for runs on a cluster. Say which: --on slurm. For a time limit here: --timeout 2h.",
         ),
+        (["--time", "90"], "For a time limit here: --timeout 90m."),
+        (["--time", "1:30"], "For a time limit here: --timeout 90s."),
+        (["--time", "1:30:00"], "For a time limit here: --timeout 1:30:00."),
         (["--gres", "gpu:2"], "--gres is for runs on a cluster. Say which: --on slurm. For GPUs here: --gpus 2."),
         (["--cpus-per-task", "3"], "Say which: --on slurm. For cores here: --cpus 3."),
         (["--partition", "x"], "--partition is for runs on a cluster. Say which: --on slurm."),
+        (["--shell", "/usr/bin/fish", "--error", "a"], "--error does not go with --shell fish"),
         (["--on", "slurm", "-o", "a%j"], "--outfile a%j: a % does not go with --on. Each run has a log of its own"),
         (["--on", "slurm", "--error", "a"], "--error does not go with --on. Each run has a log of its own"),
         (["--on", "slurm", "-d", "afterok:1"], "--dependency does not go with --on. SLURM has it itself"),

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from duckrow.core.errors import UsageError
+from duckrow.core.sbatch_values import time_limit_here
 from duckrow.core.slurm_request import gpus_in
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -60,7 +61,7 @@ def _here(asked: dict[str, Any]) -> str:
     """What is meant by it on this machine, where there is such a thing."""
     gpus = gpus_in(str(asked.get("gres", "")))
     said = [
-        f" For a time limit here: --timeout {asked['time']}." if "time" in asked else "",
+        f" For a time limit here: --timeout {time_limit_here(asked['time'])}." if "time" in asked else "",
         f" For GPUs here: --gpus {gpus}." if gpus else "",
         f" For cores here: --cpus {asked['cpus_per_task']}." if "cpus_per_task" in asked else "",
     ]

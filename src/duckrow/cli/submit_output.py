@@ -9,6 +9,8 @@ from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec
 from duckrow.core.output_names import OutputNames
 
+_OF_ANOTHER_FAMILY = ("fish", "csh", "tcsh", "nu", "xonsh")
+
 
 def output_of(outfile: str | None, error: str | None) -> OutputNames | None:
     """Names that are complete only when a job has its id; None if there is nothing to complete."""
@@ -24,9 +26,13 @@ def _pattern(path: str | None) -> str | None:
     return None if path is None else os.path.join(os.getcwd().replace("%", "%%"), path)
 
 
-def refuse_shared_files(specs: Sequence[JobSpec], outfile: str | None, output: OutputNames | None) -> None:
+def refuse_outputs(specs: Sequence[JobSpec], outfile: str | None, output: OutputNames | None) -> None:
+    """Refuse what could not be written as it is meant."""
     files = [outfile] * len(specs)
     if output is not None:
+        shell = os.path.basename(specs[0].shell)
+        if output.error is not None and shell in _OF_ANOTHER_FAMILY:
+            raise UsageError(f"--error does not go with --shell {shell}, which writes that in another way. Omit one.")
         named = [output.files(at, 1, spec.array_index, spec.name) for at, spec in enumerate(specs, start=1)]
         files = [path for pair in named for path in pair]
     written = [path for path in files if path not in (None, os.devnull)]

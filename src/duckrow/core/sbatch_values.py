@@ -34,6 +34,13 @@ def time_limit(text: str) -> str:
     return f"{seconds}s" if seconds else NO_LIMIT
 
 
+def time_limit_here(text: str) -> str:
+    """The same time for `--timeout`, to whom a number is seconds, and `1:30` hours and minutes."""
+    if text.isdecimal():
+        return f"{text}m"
+    return time_limit(text) if re.fullmatch(r"\d+[:-]\d+", text) else text
+
+
 def warning(text: str) -> str:
     """`B:USR1@300`: whom the signal reaches is as duckrow has it; SLURM's minute, where no time is given."""
     signal, at, ahead = re.sub(r"^[RB]+:", "", text.strip(), flags=re.IGNORECASE).partition("@")

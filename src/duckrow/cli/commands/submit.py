@@ -20,7 +20,7 @@ from duckrow.cli.job_options import job_options, take_job_options
 from duckrow.cli.sbatch_command import SpeaksSbatch, say_not_read, say_unused, take_either, variables_for_sbatch
 from duckrow.cli.script_lines import sbatch_options, words_in
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
-from duckrow.cli.submit_output import output_of, refuse_shared_files
+from duckrow.cli.submit_output import output_of, refuse_outputs
 from duckrow.core.array import Array, parse_array
 from duckrow.core.commands import CommandReader, has_code, script_options
 from duckrow.core.dependency import parse_after
@@ -134,7 +134,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     array = None if values["array"] is None else parse_array(values["array"])
     if array is not None:
         specs = _arrayed(specs, array)
-    refuse_shared_files(specs, values["outfile"], output)
+    refuse_outputs(specs, values["outfile"], output)
     client = Client()
     if on is not None:
         return _submit_on(ctx, client, on, asked, specs, values, dict(options.variables), options.name)
@@ -223,6 +223,8 @@ def _commands(
         return _read_commands(file, delimiter)
     script: str = ctx.meta["duckrow.script"]
     if words:
+        if script and ctx.params["cwd"] is not None:
+            words = [os.path.abspath(words[0]), *words[1:]]  # it was found from here, and runs there
         if script and not os.access(words[0], os.X_OK):
             words = [*_interpreter(script), *words]
         elif script and "/" not in words[0]:
