@@ -8,8 +8,6 @@ import pytest
 
 from duckrow.api.drafts import Wanted, read_drafts
 
-pytestmark = pytest.mark.usefixtures("no_real_home")
-
 
 def test_a_command_over_several_lines_is_one_program_without_a_shell(tmp_path: Path) -> None:
     text = f"multi;;\n{tmp_path}/out;;\npython3 args.py\n    --lr 0.1\n    --tag '#1 $HOME' *;;;"
