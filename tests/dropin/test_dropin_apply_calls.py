@@ -6,9 +6,10 @@ import itertools
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import duckrow.dropin.quackpack as qp
-from duckrow.dropin.quackpack.apply_calls import Answer, ApplyFunction, call_stored, store_functions
+from duckrow.dropin.quackpack.apply_calls import Answer, ApplyFunction, call_all, call_stored, store_functions
 from duckrow.dropin.quackpack.apply_server import ApplyServer, ask
 
 
@@ -39,6 +40,15 @@ def test_who_asks_a_program_that_has_ended_calls_copies_of_its_functions(tmp_pat
     ApplyServer(functions, str(tmp_path)).close()
     assert ask(str(tmp_path), "1.1") is None
     assert call_stored(str(tmp_path), "run", {"A": "b"}) == Answer("run 0")
+
+
+def test_what_functions_change_in_the_environment_is_told_as_text() -> None:
+    def change(cmd: str, env: dict[str, Any]) -> str:
+        env["NEW"] = 3
+        del env["OLD"]
+        return cmd
+
+    assert call_all([change], "run", {"KEPT": "1", "OLD": "2"}) == Answer("run", {"NEW": "3", "OLD": None})
 
 
 def test_functions_that_cannot_be_copied_can_not_be_called_without_their_program(tmp_path: Path) -> None:

@@ -142,8 +142,6 @@ def test_jobs_in_the_form_of_gpupeasy_have_a_name_and_an_output_file(queue: Serv
         ("true", {"project": "a/b"}, "project"),
         ("true", {"env": {"A=B": "1"}}, "env"),
         ("a;;b;;;c;;d;;e;;;", {}, "is not NAME;;OUTFILE;;COMMAND"),
-        ("only;;two", {}, "'only;;two' is not NAME;;OUTFILE;;COMMAND;;;"),
-        ("a;;x.txt;;echo 'open;;;", {}, "cannot be taken apart: no closing quotation"),
         ("a;;/no/such/x;;true;;;", {}, "cannot be opened"),
         ("a;;x.txt;;true;;;b;;x.txt;;true;;;", {}, "Another of these jobs"),
     ],

@@ -38,7 +38,7 @@ def call_all(functions: Sequence[ApplyFunction], command: str, env: dict[str, st
         told = traceback.format_exception(type(error), error, error.__traceback__ and error.__traceback__.tb_next)
         why = f"The apply functions failed ({name}), so this job's command was not run."
         return Answer(failure="".join([*told, why]), claims=take_claims())
-    changes: dict[str, str | None] = {key: value for key, value in env.items() if before.get(key) != value}
+    changes: dict[str, str | None] = {str(key): str(value) for key, value in env.items() if before.get(key) != value}
     return Answer(command, changes | dict.fromkeys(before.keys() - env.keys()), claims=take_claims())
 
 
