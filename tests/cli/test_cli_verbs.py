@@ -72,7 +72,9 @@ def test_every_option_is_in_the_help_once(verb: str, capsys: pytest.CaptureFixtu
     text = help_of(verb, capsys)
     command = import_module(f"duckrow.cli.commands.{verb}").command
     for option in [param for param in command.params if isinstance(param, click.Option) and not param.hidden]:
-        assert len(re.findall(rf"^  (?:-\w, |--[\w-]+, )*{option.opts[-1]}[ ,\n]", text, re.MULTILINE)) == 1, option.opts
+        assert len(re.findall(rf"^  (?:-\w, |--[\w-]+, )*{option.opts[-1]}[ ,\n]", text, re.MULTILINE)) == 1, (
+            option.opts
+        )
 
 
 @pytest.mark.parametrize("verb", ["ls", "queue"])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class _Parsed(click.ParamType[Any]):
+class Parsed(click.ParamType[Any]):
     """A value that a rule of core reads."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
@@ -39,14 +39,14 @@ class _Parsed(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
-TIME = _Parsed("time", parse_duration_s)
-SIZE = _Parsed("size", parse_size_bytes)
+TIME = Parsed("time", parse_duration_s)
+SIZE = Parsed("size", parse_size_bytes)
 # Where a setting may set a limit, `none` takes it away again.
-TIME_OR_NONE = _Parsed("time", lambda text: NO_LIMIT if text == NO_LIMIT else parse_duration_s(text))
-SIZE_OR_NONE = _Parsed("size", lambda text: NO_LIMIT if text == NO_LIMIT else parse_size_bytes(text))
+TIME_OR_NONE = Parsed("time", lambda text: NO_LIMIT if text == NO_LIMIT else parse_duration_s(text))
+SIZE_OR_NONE = Parsed("size", lambda text: NO_LIMIT if text == NO_LIMIT else parse_size_bytes(text))
 
 
-NOTICE = _Parsed("signal@time", parse_notice)
+NOTICE = Parsed("signal@time", parse_notice)
 
 
 def parse_variable(text: str) -> tuple[str, str]:
@@ -60,11 +60,11 @@ def parse_variable(text: str) -> tuple[str, str]:
     return name, value
 
 
-VARIABLE = _Parsed("name=value", parse_variable)
-MODULES = _Parsed("modules", parse_modules)
-MEGABYTES = _Parsed("size", parse_size_mb)
+VARIABLE = Parsed("name=value", parse_variable)
+MODULES = Parsed("modules", parse_modules)
+MEGABYTES = Parsed("size", parse_size_mb)
 AUTO = "auto"
-GPU_MEMORY = _Parsed("size", lambda text: AUTO if text == AUTO else parse_size_mb(text))
+GPU_MEMORY = Parsed("size", lambda text: AUTO if text == AUTO else parse_size_mb(text))
 
 
 def job_options(function: Function) -> Function:

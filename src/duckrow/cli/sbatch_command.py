@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from duckrow.cli.console import say
-from duckrow.cli.job_options import parse_variable
+from duckrow.cli.job_options import Parsed, parse_variable
 from duckrow.cli.option_groups import GroupedCommand
 from duckrow.cli.sbatch_script import in_one_line, meaning_of
 from duckrow.cli.script_lines import sbatch_options
@@ -36,6 +36,14 @@ _SPELLINGS = {
 """What sbatch calls options of ours: other spellings of them, and nothing more."""
 
 
+def _variable(text: str) -> tuple[str, str]:
+    """By `-e`, sbatch means a file."""
+    if "=" not in text and text not in os.environ:
+        raise UsageError(f"there is no variable {text}. Write NAME=VALUE; for a file of errors: --error {text}")
+    return parse_variable(text)
+
+
+_VARIABLE = Parsed("name=value", _variable)
 _SRUN = 'command -v srun >/dev/null || srun() { "$@"; }'
 
 
@@ -52,7 +60,7 @@ class SpeaksSbatch(GroupedCommand):
         for option in self.params:
             option.opts += _SPELLINGS.get(option.name or "", ())
             if option.name == "variables":
-                option.opts.remove("-e")  # which `either` takes: sbatch means a file by it
+                option.type = _VARIABLE
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -83,25 +91,7 @@ class SpeaksSbatch(GroupedCommand):
 
 
 def _given(ctx: click.Context) -> set[str]:
-    given = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    if any(not _is_variable(text) for text in ctx.params["either"]):
-        given.add("error")
-    return given
-
-
-def _is_variable(text: str) -> bool:
-    return "=" in text or text.isidentifier()
-
-
-def take_either(values: dict[str, Any]) -> None:
-    """Sort what was given by `-e`: NAME=VALUE and NAME are variables, anything else is the file for errors."""
-    for text in values.pop("either"):
-        if not _is_variable(text):
-            values["error"] = text
-        elif "=" not in text and text not in os.environ:
-            raise UsageError(f"-e {text}: that variable is not set here. For a file of errors: --error {text}.")
-        else:
-            values["variables"] = (*values["variables"], parse_variable(text))
+    return {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
 
 
 def variables_for_sbatch(

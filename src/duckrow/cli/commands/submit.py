@@ -17,7 +17,7 @@ from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say, tell
 from duckrow.cli.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.job_options import job_options, take_job_options
-from duckrow.cli.sbatch_command import SpeaksSbatch, say_not_read, say_unused, take_either, variables_for_sbatch
+from duckrow.cli.sbatch_command import SpeaksSbatch, say_not_read, say_unused, variables_for_sbatch
 from duckrow.cli.script_lines import sbatch_options, words_in
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
 from duckrow.cli.submit_output import output_of, refuse_outputs
@@ -71,7 +71,6 @@ def _script_text(words: list[str], file: str | None) -> str:
     "--outfile", "-o", type=click.Path(), help="Write the output there instead of the job's own log; %j is its id."
 )
 @click.option("--error", type=click.Path(), help="Write what it prints as errors there.")
-@click.option("-e", "either", multiple=True, metavar="NAME=VALUE|FILE", help="As --env; or, as in sbatch, as --error.")
 @click.option(
     "--after",
     "after",
@@ -117,7 +116,6 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     if values["delimiter"] is not None and file is None:
         raise UsageError("--delimiter is for a file of several jobs: duckrow submit --file jobs.txt --delimiter %%")
     gpus = gpu_count(values)
-    take_either(values)
     options = take_job_options(values)
     on, asked = take_slurm_options(values)
     texts = _commands(ctx, list(words), file, values["wrap"], values["delimiter"])
