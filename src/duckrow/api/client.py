@@ -366,8 +366,9 @@ class Client:
                 if deadline is not None and time.monotonic() >= deadline:
                     raise WaitedTooLong(f"Not all of them were done within {timeout_s:g} s.")
                 attendance.look(ids)
-                waiting = sum(view.state == State.QUEUED for view in views)
-                lending.look(waiting, begun=sum(view.state not in (State.QUEUED, State.DONE) for view in views))
+                if lending.is_in_job:
+                    waiting = sum(view.state == State.QUEUED for view in views)
+                    lending.look(waiting, begun=sum(view.state not in (State.QUEUED, State.DONE) for view in views))
             raise AssertionError("changes never end")
         finally:
             lending.end()

@@ -202,7 +202,8 @@ class Executor(concurrent.futures.Executor):
                     while True:
                         asked_s = self._look(client)
                         attendance.look(list(self._pending))
-                        lending.look(*self._waiting_and_begun())
+                        if lending.is_in_job:
+                            lending.look(*self._waiting_and_begun())
                         if not self._has_more():
                             return
                         _until_changed(client, max(_LOOK_S, _SHARE * asked_s))

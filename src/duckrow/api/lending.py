@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from duckrow.api.views import JobView
 
 _LOOK_S = 0.5  # a queue that goes on by itself needs no help
+_TELL_S = 2.0  # nor need anybody be told of it
 
 
 class Lending:
@@ -28,8 +29,13 @@ class Lending:
         self._client = client
         self._tell = tell
         self._own = _own_job(client)
-        self._looked_at = time.monotonic()
+        self._began = self._looked_at = time.monotonic()
         self._is_lent = self._is_told = False
+
+    @property
+    def is_in_job(self) -> bool:
+        """Else there is nothing to lend, and no need to look."""
+        return self._own is not None
 
     def look(self, waiting: int, begun: int) -> None:
         """`waiting`: how many of the jobs that it waits for are in the queue; `begun`: how many of them run."""
@@ -38,15 +44,15 @@ class Lending:
         self._looked_at = time.monotonic()
         if begun or not waiting or self._is_told:
             return
-        if any(not device.startswith(CPU) for device in self._own.devices):
+        if all(device.startswith(CPU) for device in self._own.devices):
+            self._is_lent = True  # said again each time: another thread may have taken it back meanwhile
+            self._client.wish([self._own.id], "lend")
+        elif time.monotonic() - self._began > _TELL_S:
             self._is_told = True
             self._tell(
                 f"Job {self._own.id} keeps its GPU while it waits for jobs that have not started. If all GPUs are kept "
                 "like this, it waits for ever. Let a job that only waits for others have no GPU: gpus=0, or --cpu."
             )
-        else:
-            self._is_lent = True  # said again each time: another thread may have taken it back meanwhile
-            self._client.wish([self._own.id], "lend")
 
     def end(self) -> None:
         """It waits no longer."""
