@@ -66,6 +66,11 @@ def test_an_attempt_within_its_limit_only_says_when_to_wake() -> None:
     assert decided(1050.0, limited) == Told(wake_mono=1100.0)
 
 
+def test_a_time_limit_stands_still_while_the_attempt_is_suspended() -> None:
+    suspended = attempt(job(timeout_s=100.0), started_mono=1000.0, suspended_mono=1090.0)
+    assert decided(5000.0, suspended) == Told()
+
+
 @pytest.mark.parametrize("now", [1100.0, 1100.1, 5000.0])
 def test_an_attempt_over_its_limit_is_asked_to_end(now: float) -> None:
     late = attempt(job(timeout_s=100.0, grace_s=7.0), started_mono=1000.0)

@@ -187,7 +187,7 @@ class LiveView(RunView):
         for attempt in self.run.running[: max(self._console.height - 4, 3)]:
             rows.add_row(
                 Text(describe_devices(attempt.holds), style="cyan"),
-                Text(attempt.job.words),
+                Text(attempt.job.words + ("" if attempt.suspended_mono is None else ", suspended")),
                 Text(format_duration(now - attempt.started_at), style="dim"),
                 Text(clean(shorten(attempt.job.title, max(self._console.width - 36, 20))), no_wrap=True),
             )

@@ -20,6 +20,8 @@ import { Progress, failed, toast } from "./toast.js";
 export const ACTIONS = {
   kill: { title: "Kill", key: "K", past: "Killed", destroys: true },
   rerun: { title: "Rerun", key: "r", past: "Back in the queue:" },
+  pause: { title: "Pause job", past: "Suspended" },
+  resume: { title: "Resume job", past: "Running again:" },
   hold: { title: "Hold", key: "h", past: "Held" },
   release: { title: "Release", key: "l", past: "Released" },
   priority: { title: "Priority", key: "c", past: "Changed the priority of" },

@@ -36,12 +36,15 @@ export function remark(job) {
 }
 
 const isWaiting = (job) => job.state === "queued";
+const isRunning = (job) => job.state === "starting" || job.state === "running";
 const isDone = (job) => job.state === "done";
 
 /** For each action: may it be done to this job? The server decides; this is what is offered. */
 export const MAY = {
   kill: (job) => !isDone(job),
   rerun: isDone,
+  pause: (job) => isRunning(job) && !job.suspended,
+  resume: (job) => isRunning(job) && job.suspended,
   hold: (job) => isWaiting(job) && !job.held,
   release: (job) => isWaiting(job) && job.held,
   priority: isWaiting,
