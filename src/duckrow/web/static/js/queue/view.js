@@ -15,6 +15,7 @@ import { Filters, filterFrom, queryFrom } from "./filters.js";
 import { Pager } from "./pager.js";
 
 const PER_PAGE = 50;
+const EVERY_JOB = "all=true"; // an action must say so: nothing at all means no job
 
 /** @param {import("../router.js").Place} place */
 export function open(place) {
@@ -85,7 +86,7 @@ class Queue {
     if (!this.answer) return;
     const { items, total, counts } = this.answer;
     this.filters.show(this.filter, counts);
-    this.chosen.show(items, total, queryFrom({ ...this.filter, sort: "", page: 1 }).toString());
+    this.chosen.show(items, total, queryFrom({ ...this.filter, sort: "", page: 1 }).toString() || EVERY_JOB);
     this.table.show(items, this.filter.sort);
     this.showPageBox(items);
     this.pager.show(this.filter.page, PER_PAGE, total);
