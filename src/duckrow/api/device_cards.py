@@ -50,6 +50,8 @@ def _state_of(device: dict[str, Any]) -> tuple[str, str | None]:
         return "set-aside", f"{device['set_aside']}. Reset it or restart the machine, then use it again"
     if device["problem"]:
         return "missing", device["problem"]
+    if device["is_asked"]:
+        return "asked", "it is being read"
     if device["drained"]:
         return "draining", "it gets no new job"
     if device["jobs"]:

@@ -27,6 +27,7 @@ _UNREAD: dict[str, Any] = {
     "temperature": None,
     "foreign_mb": None,
     "problem": None,
+    "is_asked": False,  # nobody had looked for a while: it is being read
     "processes": [],
 }
 
@@ -34,10 +35,15 @@ _UNREAD: dict[str, Any] = {
 class GpuView:
     """Looks once, or again and again."""
 
-    def __init__(self, client: Client, patient: bool = True) -> None:
-        """`patient`: wait a moment for a first answer."""
+    def __init__(self, client: Client, patient: bool = True, asked_since: float | None = None) -> None:
+        """`patient`: wait a moment for a first answer. `asked_since`: by the monotonic clock, for one who asks again.
+
+        Only those can fail to answer who were asked for some time: until then nothing is said against them.
+        """
         self._client = client
         self._store = ReadingStore(client.database)
+        self._asked_since = asked_since
+        self._time_to_answer_s = _PATIENCE_S if asked_since is None else LOOK_S
         self._patient = patient
 
     def devices(self) -> list[dict[str, Any]]:
@@ -47,7 +53,10 @@ class GpuView:
         sizes: dict[str, int] = {}
         for host in hosts:
             sizes.update(self._client.hosts.machine(host.id).total_mb)
-        return [_described(device, readings.get(device["device"]), sizes) for device in self._client.devices()]
+        is_asked = time.monotonic() - (self._asked_since or 0.0) < self._time_to_answer_s
+        return [
+            _described(device, readings.get(device["device"]), sizes, is_asked) for device in self._client.devices()
+        ]
 
     def readings(self, hosts: list[HostRow]) -> dict[str, KeptReading]:
         """Of each GPU that these give out, as far as they have told."""
@@ -58,6 +67,8 @@ class GpuView:
         """`gpus`: since when each is given out. What was told of them, as new as can be had without long waiting."""
         asked = time.monotonic()
         before = self._looked_at_until(asked)
+        if self._asked_since is None:
+            self._asked_since = min(before - LOOK_S, asked) if before > asked else asked
         patience = _LITTLE_PATIENCE_S if self._is_silent(gpus, before - LOOK_S) else _PATIENCE_S
         if before < asked + LOOK_S / 2:
             try:
@@ -102,14 +113,17 @@ def _gpus_of(hosts: list[HostRow]) -> dict[str, float]:
     return gpus
 
 
-def _described(device: dict[str, Any], reading: KeptReading | None, sizes: dict[str, int]) -> dict[str, Any]:
+def _described(
+    device: dict[str, Any], reading: KeptReading | None, sizes: dict[str, int], is_asked: bool
+) -> dict[str, Any]:
     told = {**_UNREAD, "total_mb": sizes.get(device["device"])}
     if reading is not None:
         told |= {key: reading.told[key] for key in _UNREAD if reading.told.get(key) not in (None, "")}
         age_s = time.monotonic() - reading.mono
         if not 0 <= age_s <= LOOK_S:
             told |= {key: _UNREAD[key] for key in _UNREAD if key not in ("model", "uuid", "total_mb")}
-            told["problem"] = f"it has not answered for {format_duration(max(age_s, 0.0))}"
+            told["is_asked"] = is_asked
+            told["problem"] = None if is_asked else f"it has not answered for {format_duration(max(age_s, 0.0))}"
         told["processes"] = [_process(process) for process in told["processes"]]
     return {**device, "jobs": [_with_memory(job, device["jobs"], told) for job in device["jobs"]], **told}
 

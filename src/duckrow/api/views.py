@@ -46,9 +46,20 @@ class JobView:
     utilization: float | None = None  # mean share of the time in which its GPUs were busy, in percent
     gpu_seconds: float | None = None  # of the latest attempt: how many GPUs it has had, times how long
     parameters: dict[str, Any] | None = None  # of its point of the sweep
+    array_id: int | None = None  # the first job of its array
+    array_index: int | None = None  # which one of the array it is: DUCKROW_ARRAY_INDEX
+
+    @property
+    def full_name(self) -> str:
+        """With its index, by which the jobs of an array are told apart."""
+        return full_name(self.name, self.array_index)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def full_name(name: str, array_index: int | None) -> str:
+    return name if array_index is None else f"{name}[{array_index}]"
 
 
 def job_view(row: Any, now: float) -> JobView:
@@ -87,6 +98,8 @@ def job_view(row: Any, now: float) -> JobView:
         utilization=row["utilization"],
         gpu_seconds=None if started is None or is_queued else gpu_seconds(row["holds"], started, ended or now),
         parameters=None if row["parameters"] is None else json.loads(row["parameters"]),
+        array_id=row["array_id"],
+        array_index=row["array_index"],
     )
 
 

@@ -11,7 +11,7 @@ import click
 
 from duckrow.api.client import Client
 from duckrow.api.listing import annotate, variable_names
-from duckrow.api.views import devices_text, exit_text
+from duckrow.api.views import devices_text, exit_text, full_name
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import OUTCOME_COLOURS, clean, paint, print_json
 from duckrow.cli.job_table import eta_text
@@ -61,7 +61,7 @@ def _story(client: Client, job_id: int, with_names: bool) -> dict[str, Any]:
 def _print_story(story: dict[str, Any]) -> None:
     status = story["outcome"] or story["state"]
     painted = paint(status, OUTCOME_COLOURS.get(status, ""), sys.stdout)
-    print(f"job {story['id']}  {story['project']}/{story['name']}  {painted}")
+    print(f"job {story['id']}  {story['project']}/{full_name(story['name'], story['array_index'])}  {painted}")
     for name, value in _facts(story).items():
         if value:
             print(f"  {name:<10} {value}")

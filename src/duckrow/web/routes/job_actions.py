@@ -28,7 +28,7 @@ Priority = Annotated[int, Field(ge=-(2**31), le=2**31)]
 
 
 class Action(BaseModel):
-    """What to do to which jobs: `ids`, or all that match `select`, written as the query of GET /jobs (`all=true`: all)."""
+    """What to do to which jobs: `ids`, or all that match `select`, the query of GET /jobs; `all=true` means all."""
 
     action: Literal["kill", "rerun", "hold", "release", "remove", "priority", "first", "last", "before", "place"]
     ids: list[Id] | None = Field(None, max_length=MOST_JOBS)
