@@ -7,10 +7,10 @@ from bisect import bisect
 from typing import Any
 
 from duckrow.api.client import Client
-from duckrow.store.device_history import moments_since
+from duckrow.store.device_history import SLOT_S, moments_since
 
 _MOST_POINTS = 300
-_NOTED_S = 10.0  # a host notes a point of the last hour in so many seconds
+_NEAR_S = SLOT_S / 2  # what was seen so near to a point that was noted tells the same
 
 
 def device_history(client: Client, minutes: float = 10, most_points: int = _MOST_POINTS) -> list[dict[str, Any]]:
@@ -43,6 +43,6 @@ def with_seen(noted: list[list[Any]], seen: list[list[Any]]) -> list[list[Any]]:
 
     def is_seen(at: float) -> bool:
         place = bisect(times, at)
-        return any(abs(near - at) < _NOTED_S for near in times[max(place - 1, 0) : place + 1])
+        return any(abs(near - at) < _NEAR_S for near in times[max(place - 1, 0) : place + 1])
 
     return sorted([*(point for point in noted if not is_seen(point[0])), *seen], key=lambda point: point[0])

@@ -11,14 +11,14 @@ from duckrow.core.inventory import CPU
 from duckrow.core.observation import LOOK_S
 from duckrow.core.units import format_duration
 from duckrow.kernel.process import program_of, user_of
-from duckrow.store.hosts import HostRow, seats_from
+from duckrow.store.hosts import DAEMON, HostRow, seats_from
 from duckrow.store.readings import KeptReading, ReadingStore
 
 _PATIENCE_S = 1.5  # for a first answer
 _LITTLE_PATIENCE_S = 0.2  # with a host that has been asked before and has never answered: it knows no library
 _POLL_S = 0.02
 
-_UNREAD: dict[str, Any] = {
+UNREAD: dict[str, Any] = {
     "model": None,
     "uuid": None,
     "total_mb": None,
@@ -50,7 +50,7 @@ class GpuView:
         """Each device with its jobs, as Client.devices, and what was read of it."""
         hosts = self._client.living_hosts()
         readings = self.readings(hosts)
-        sizes: dict[str, int] = {}
+        sizes = dict(self._client.hosts.machine(DAEMON).total_mb)  # of one that is down, too: its jobs may go on
         for host in hosts:
             sizes.update(self._client.hosts.machine(host.id).total_mb)
         is_asked = time.monotonic() - (self._asked_since or 0.0) < self._time_to_answer_s
@@ -116,12 +116,12 @@ def _gpus_of(hosts: list[HostRow]) -> dict[str, float]:
 def _described(
     device: dict[str, Any], reading: KeptReading | None, sizes: dict[str, int], is_asked: bool
 ) -> dict[str, Any]:
-    told = {**_UNREAD, "total_mb": sizes.get(device["device"])}
+    told = {**UNREAD, "total_mb": sizes.get(device["device"])}
     if reading is not None:
-        told |= {key: reading.told[key] for key in _UNREAD if reading.told.get(key) not in (None, "")}
+        told |= {key: reading.told[key] for key in UNREAD if reading.told.get(key) not in (None, "")}
         age_s = time.monotonic() - reading.mono
         if not 0 <= age_s <= LOOK_S:
-            told |= {key: _UNREAD[key] for key in _UNREAD if key not in ("model", "uuid", "total_mb")}
+            told |= {key: UNREAD[key] for key in UNREAD if key not in ("model", "uuid", "total_mb")}
             told["is_asked"] = is_asked
             told["problem"] = None if is_asked else f"it has not answered for {format_duration(max(age_s, 0.0))}"
         told["processes"] = [_process(process) for process in told["processes"]]

@@ -15,6 +15,12 @@ export function took(seconds) {
   return typeof seconds === "number" && seconds < 10 ? `${seconds.toFixed(1)}s` : duration(seconds);
 }
 
+/** @param {number | null | undefined} seconds until a job will be done; 0: it has taken longer already */
+export function eta(seconds) {
+  if (seconds === null || seconds === undefined) return "";
+  return seconds > 0 ? `~${duration(seconds)}` : "any moment";
+}
+
 const two = (number) => String(number).padStart(2, "0");
 
 /** @param {number | null | undefined} mb */
@@ -23,6 +29,11 @@ export function memory(mb) {
   if (mb < 1024) return `${Math.round(mb)} MB`;
   const gb = mb / 1024;
   return `${gb < 10 ? gb.toFixed(1).replace(/\.0$/, "") : Math.round(gb)} GB`;
+}
+
+/** With its index, by which the jobs of an array are told apart. @param {any} job */
+export function fullName(job) {
+  return job.array_index === null || job.array_index === undefined ? job.name : `${job.name}[${job.array_index}]`;
 }
 
 /** @param {number} bytes */

@@ -2,14 +2,18 @@
 
 import { get } from "../api.js";
 import { h, refill, say, show } from "../dom.js";
+import { fullName } from "../format.js";
 import { showState } from "../queue/columns.js";
 import { READ_ONLY, address } from "../site.js";
+import { noSuch } from "../missing.js";
 import { Attempts } from "./attempts.js";
 import { actionButtons } from "./buttons.js";
 import { Curves } from "./curves.js";
 import { Environment } from "./environment.js";
+import { showError } from "./error.js";
 import { showFacts } from "./facts.js";
 import { Log } from "./log.js";
+import { Metrics } from "./metrics.js";
 import { showStory } from "./story.js";
 import { showWhy } from "./why.js";
 
@@ -27,11 +31,13 @@ class JobPage {
     this.origin = h("p", { class: "soft origin" });
     this.buttons = h("div", { class: "job-buttons" });
     this.why = h("section", { class: "panel why", "aria-label": "Why it waits", hidden: true });
+    this.error = h("section", { class: "panel job-error", "aria-label": "Error", hidden: true });
     this.facts = h("dl", { class: "facts" });
     this.story = h("ol", { class: "story" });
     this.storyPanel = panel("What happened", this.story);
     this.log = new Log(id);
     this.curves = new Curves(id);
+    this.metrics = new Metrics(id);
     this.attempts = new Attempts((number) => this.choose(number));
     this.environment = new Environment(id);
     this.attempt = null; // null: the latest
@@ -57,7 +63,8 @@ class JobPage {
       this.storyPanel,
       this.environment.element,
     );
-    const main = h("div", { class: "job-main" }, this.why, this.log.element, this.curves.element);
+    const main = h("div", { class: "job-main" }, this.error, this.why, this.log.element);
+    main.append(this.metrics.element, this.curves.element);
     return h("div", { class: "job" }, head, main, side);
   }
 
@@ -65,13 +72,14 @@ class JobPage {
     const job = await get(`/jobs/${this.id}`);
     const reasons = job.state === "queued" ? (await get(`/jobs/${this.id}/why`)).reasons : [];
     this.draw(job, reasons);
-    await this.curves.refresh(this.attempt ?? job.attempts, job);
+    await Promise.all([this.curves.refresh(this.attempt ?? job.attempts, job), this.metrics.refresh(job)]);
   }
 
   draw(job, reasons) {
     this.job = job;
-    this.title = `${job.id} ${job.name}`;
-    say(this.name, job.name);
+    this.title = `${job.id} ${fullName(job)}`;
+    say(this.name, fullName(job));
+    showError(this.error, job);
     showState(this.state, job);
     this.showOrigin(job);
     if (!READ_ONLY) actionButtons(this.buttons, job);
@@ -93,6 +101,11 @@ class JobPage {
       job.sweep ? link(`/sweeps/${encodeURIComponent(job.sweep_id ?? job.sweep)}`, job.sweep) : "",
       job.detail ? ` · ${job.detail}` : "",
     ]);
+  }
+
+  /** Shown instead of the view. */
+  missing() {
+    return noSuch(`There is no job ${this.id}`, "It may have been removed.", "/", "To the queue");
   }
 
   choose(number) {

@@ -2,7 +2,7 @@
 
 import { countFrom } from "../clock.js";
 import { fill, h, say } from "../dom.js";
-import { duration, exactMoment, memory, moment, took } from "../format.js";
+import { eta, exactMoment, fullName, memory, moment, took } from "../format.js";
 import { READ_ONLY, address } from "../site.js";
 import { LIVE, colour, remark, status } from "../states.js";
 
@@ -74,7 +74,7 @@ function showName(cell, job) {
   if (!cell.firstChild)
     cell.append(h("a", { href: address(`/jobs/${job.id}`), class: "job-link" }), h("span", { class: "job-command" }));
   const [link, command] = cell.children;
-  say(link, job.name);
+  say(link, fullName(job));
   say(command, job.command);
   command.title = job.command;
 }
@@ -102,7 +102,7 @@ function showTime(cell, job) {
 }
 
 function showEta(cell, job) {
-  say(cell, job.eta_s === null || job.eta_s === undefined ? "" : `~${duration(job.eta_s)}`);
+  say(cell, eta(job.eta_s));
 }
 
 function showExit(cell, job) {

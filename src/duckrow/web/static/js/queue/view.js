@@ -59,6 +59,7 @@ class Queue {
     return new Table({
       label: "Jobs",
       keyOf: (job) => job.id,
+      pathOf: (job) => `/jobs/${job.id}`,
       columns: columns({
         isChosen: (job) => this.chosen.has(job),
         choose: (job, isChosen, event) => this.choose(job, isChosen, event),
@@ -86,7 +87,8 @@ class Queue {
     if (!this.answer) return;
     const { items, total, counts } = this.answer;
     this.filters.show(this.filter, counts);
-    this.chosen.show(items, total, queryFrom({ ...this.filter, sort: "", page: 1 }).toString() || EVERY_JOB);
+    const select = queryFrom({ ...this.filter, sort: "", page: 1 }).toString() || EVERY_JOB;
+    this.chosen.show(items, total, select, queryFrom(this.filter).toString());
     this.table.show(items, this.filter.sort);
     this.showPageBox(items);
     this.pager.show(this.filter.page, PER_PAGE, total);
