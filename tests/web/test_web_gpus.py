@@ -146,3 +146,17 @@ def test_a_gpu_that_nobody_has_looked_at_for_a_while_is_not_said_to_be_missing(
             duckrow.sql("UPDATE meta SET value = ? WHERE key = 'looked at until'", str(now - 44))
             assert states() <= {"free", "asked"}
         until(lambda: states() == {"free"}, "they are read again")
+
+
+def test_without_a_daemon_its_gpus_are_still_shown_with_what_runs_on_them(machine: Server, duckrow: Duckrow) -> None:
+    [job_id] = machine.add("sleep 600", gpus=1)
+    duckrow.wait_for(job_id, "running")
+    duckrow("down")
+    cards = {device["name"]: device for device in machine.get("/devices")["items"] if device["kind"] == "gpu"}
+    assert {name: (device["host"], device["state"]) for name, device in cards.items()} == {
+        "0": ("daemon", "unattended"),
+        "1": ("daemon", "unattended"),
+    }
+    [busy] = [device for device in cards.values() if device["jobs"]]
+    assert busy["why"] == "no daemon runs: nothing starts here; its jobs go on"
+    assert {device["total_mb"] for device in cards.values()} == {100_000}

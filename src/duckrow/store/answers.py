@@ -42,7 +42,7 @@ class AnswerStore:
         return self.database.all(_SQL["durations"], {"limit": limit})
 
     def queue_of_host(self, host_id: int, limit: int) -> Iterator[sqlite3.Row]:
-        """(id, project, name, gpus, priority, sweep) of its jobs that may start, in order; stop when you have enough."""
+        """(id, project, name, gpus, priority, sweep) of its jobs that may start, in order; stop when you like."""
         yield from self.database.execute(_SQL["queue_of_host"], {"host_id": host_id, "limit": limit})
 
     def unfinished(self) -> list[sqlite3.Row]:

@@ -34,10 +34,10 @@ class Timeline {
     this.span = SPANS.find(({ id }) => id === place.query.get("span")) ?? null; // null: one that fits what ran
     this.back_s = 0; // how far before now it ends
     this.spans = SPANS.map((span) => button(span.title, () => this.look(span, 0), { class: "tab" }));
-    this.earlier = button("← Earlier", () => this.look(this.span, this.back_s + this.span.seconds / 2), {
+    this.earlier = button("← Earlier", () => this.move(0.5), {
       class: "button is-quiet",
     });
-    this.later = button("Later →", () => this.look(this.span, Math.max(0, this.back_s - this.span.seconds / 2)), {
+    this.later = button("Later →", () => this.move(-0.5), {
       class: "button is-quiet",
     });
     this.told = h("span", { class: "soft" });
@@ -60,6 +60,12 @@ class Timeline {
       spans,
     );
     this.element = h("div", { class: "timeline" }, head, this.gantt.element, this.empty);
+  }
+
+  /** @param {number} share of what is seen, into the past */
+  move(share) {
+    const span = this.span ?? SPANS[0];
+    this.look(span, Math.max(0, this.back_s + share * span.seconds));
   }
 
   look(span, back_s) {
