@@ -55,6 +55,7 @@ def test_metrics_that_are_not_finite_are_kept_and_the_answer_is_json(queue: Serv
 def test_a_job_outside_a_sweep_has_metrics_too(queue: Server, duckrow: Duckrow) -> None:
     [job_id] = queue.add(f"{REPORT} 3 2 1")
     duckrow.wait_for(job_id, "succeeded")
+    assert "metrics    step=2 loss=1" in duckrow("show", str(job_id)).stdout.replace("loss=1 step=2", "step=2 loss=1")
     items = queue.get(f"/jobs/{job_id}/metrics", max_points=2)["items"]
     assert next(item["points"] for item in items if item["metric"] == "loss") == [[0, 3], [2, 1]]
     [silent] = queue.add("true")

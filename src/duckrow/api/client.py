@@ -12,7 +12,7 @@ from duckrow.api.attendance import Attendance, warn
 from duckrow.api.daemon import ensure_daemon, running_daemon
 from duckrow.api.environment import inherited_environment
 from duckrow.api.out_of_use import drained, set_aside
-from duckrow.api.views import JobView, device_names, gpu_seconds, job_view, text
+from duckrow.api.views import JobView, device_names, full_name, gpu_seconds, job_view, text
 from duckrow.core.dependency import Dependency, in_words, is_met
 from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, JobGone, NotFoundError, UsageError
 from duckrow.core.inventory import CPU, WHOLE, Seat
@@ -198,7 +198,7 @@ class Client:
             for device, share in json.loads(row["holds"]):
                 job = {
                     "id": row["job_id"],
-                    "name": row["name"],
+                    "name": full_name(row["name"], row["array_index"]),
                     "command": text(row["command"]),
                     "pid": row["pid"],
                     "share": share / WHOLE,

@@ -8,7 +8,7 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.job_details import check_job
-from duckrow.api.metrics import FILE_NAME, read_metrics
+from duckrow.api.metrics import FILE_NAME, last_metrics, read_metrics
 from duckrow.core.results import number_of
 
 _METRIC_BYTES = 8 << 20  # of a run's file: its end
@@ -22,11 +22,19 @@ def curve_of_metric(folder: str, metric: str, max_points: int) -> list[Point]:
     return _thinned(_points(_reported_in(folder), metric), max_points)
 
 
+def metrics_of(client: Client, job: Mapping[str, Any]) -> dict[str, Any]:
+    """The last value of each metric that this job has reported."""
+    return last_metrics(f"{_folder_of(client, job)}/{FILE_NAME}")
+
+
+def _folder_of(client: Client, job: Mapping[str, Any]) -> str:
+    return str(job["folder"] or client.folder.run_folder(job["project"], job["name"], job["id"]))
+
+
 def curves_of_job(client: Client, job_id: int, max_points: int) -> dict[str, Any]:
     """Each metric of this job, with its last value; a text has no curve."""
     check_job(client, job_id)
-    view = client.job(job_id)
-    reported = _reported_in(view.folder or client.folder.run_folder(view.project, view.name, view.id))
+    reported = _reported_in(_folder_of(client, client.job(job_id).as_json()))
     last: dict[str, Any] = {}
     for line in reported:
         last.update((name, value) for name, value in line.items() if value is not None and not name.startswith("_"))

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from duckrow.api.client import Client
+from duckrow.api.views import full_name
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import CPU, WHOLE
 from duckrow.store.answers import AnswerStore
@@ -41,7 +42,7 @@ def _bar(row: Any, share: int, total_mb: int | None) -> dict[str, Any]:
     return {
         "job": row["job_id"],
         "attempt": row["number"],
-        "name": row["name"],
+        "name": full_name(row["name"], row["array_index"]),
         "project": row["project"],
         "host": row["host"],
         "started_at": row["started_at"],

@@ -53,7 +53,7 @@ SELECT sweep_id FROM points WHERE job_id = :job_id
 SELECT started_at, holds, curve FROM attempts WHERE job_id = :job_id AND number = :number
 
 -- name: attempts_between
-SELECT a.job_id, a.number, a.holds, a.started_at, a.ended_at, a.outcome, j.name, j.project, h.name AS host
+SELECT a.job_id, a.number, a.holds, a.started_at, a.ended_at, a.outcome, j.name, j.array_index, j.project, h.name AS host
 FROM attempts a JOIN jobs j ON j.id = a.job_id JOIN hosts h ON h.id = j.host_id
 WHERE a.started_at <= :end AND coalesce(a.ended_at, :end) >= :begin
 ORDER BY a.started_at DESC LIMIT :limit
