@@ -5,6 +5,7 @@ import { h, refill, say, show } from "../dom.js";
 import { fullName } from "../format.js";
 import { showState } from "../queue/columns.js";
 import { READ_ONLY, address } from "../site.js";
+import { LIVE } from "../states.js";
 import { noSuch } from "../missing.js";
 import { Attempts } from "./attempts.js";
 import { actionButtons } from "./buttons.js";
@@ -16,6 +17,8 @@ import { Log } from "./log.js";
 import { Metrics } from "./metrics.js";
 import { showStory } from "./story.js";
 import { showWhy } from "./why.js";
+
+const LOOK_MS = 3000;
 
 /** @param {import("../router.js").Place} place */
 export function open(place) {
@@ -44,6 +47,8 @@ class JobPage {
     this.keys = { F: () => this.log.toggleFollow(), G: () => this.log.follow(), 0: () => this.log.toStart() };
     this.seen = () => this.log.seen();
     document.addEventListener("visibilitychange", this.seen);
+    // Of metrics and memory that grow nobody tells: a job that runs is looked at again and again.
+    this.timer = setInterval(() => LIVE.includes(this.job?.state) && this.refreshing.want(), LOOK_MS);
     this.element = this.layout();
   }
 
@@ -115,6 +120,7 @@ class JobPage {
   }
 
   close() {
+    clearInterval(this.timer);
     document.removeEventListener("visibilitychange", this.seen);
     this.log.close();
   }
