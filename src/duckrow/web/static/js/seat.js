@@ -48,6 +48,8 @@ export class Seat {
         seated();
       });
     };
-    return navigator.locks.request(this.name, options, held).catch(() => {}); // who gives up is told by an error
+    return navigator.locks.request(this.name, options, held).catch((error) => {
+      if (!isLeft && error.name !== "AbortError") seated(); // a browser that allows this site no locks
+    });
   }
 }
