@@ -4,13 +4,34 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 from tests.conftest import Duckrow
 from tests.web.conftest import API, Server
 
 _REPORT = "import duckrow, sys; [duckrow.report(loss=float(word), step=n) for n, word in enumerate(sys.argv[1:])]"
 REPORT = f'{sys.executable} -c "{_REPORT}"'
+
+
+@pytest.fixture(scope="module")
+def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server and a daemon with two slots, which these tests share: each looks at its own jobs."""
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "work").mkdir()
+    program = Duckrow(folder / "state", folder / "work")
+    program.up("--slots", "2")
+    server = Server(program)
+    yield server
+    server.end()
+    program.kill_everything()
+
+
+@pytest.fixture
+def duckrow(queue: Server) -> Duckrow:
+    return queue.duckrow
 
 
 def legal(server: Server, path: str) -> Any:
@@ -63,14 +84,14 @@ def test_a_job_outside_a_sweep_has_metrics_too(queue: Server, duckrow: Duckrow) 
     assert queue.get(f"/jobs/{silent}/metrics") == {"items": [], "truncated": False}
 
 
-def test_the_jobs_of_an_array_are_told_apart(server: Server, duckrow: Duckrow) -> None:
-    server.post("/queue/pause")
-    ids = server.post("/jobs", {"text": "true", "options": {"name": "seeds"}, "array": "3-5"}, 201)["ids"]
-    [other] = server.add("true")
-    jobs = {job["id"]: job for job in server.get("/jobs")["items"]}
+def test_the_jobs_of_an_array_are_told_apart(queue: Server, duckrow: Duckrow) -> None:
+    wanted = {"name": "seeds", "hold": True}
+    ids = queue.post("/jobs", {"text": "true", "options": wanted, "array": "3-5"}, 201)["ids"]
+    [other] = queue.add("true", hold=True)
+    jobs = {job["id"]: job for job in queue.get("/jobs")["items"]}
     assert [(jobs[each]["array_id"], jobs[each]["array_index"]) for each in ids] == [(ids[0], n) for n in (3, 4, 5)]
     assert jobs[other]["array_index"] is None
-    assert server.get(f"/jobs/{ids[1]}")["array_index"] == 4
+    assert queue.get(f"/jobs/{ids[1]}")["array_index"] == 4
     assert "seeds[4]" in duckrow("show", str(ids[1])).stdout
     listed = duckrow("ls").stdout
     assert all(f"seeds[{n}]" in listed for n in (3, 4, 5))

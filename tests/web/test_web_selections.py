@@ -22,9 +22,9 @@ def test_a_selection_that_names_nothing_or_half_of_it_is_refused(idle: Server, s
     assert "all=true" in refused["error"]["sentence"] or "is empty" in refused["error"]["sentence"]
 
 
-def test_a_text_that_no_job_can_have_matches_no_job(server: Server) -> None:
+def test_a_text_that_no_job_can_have_matches_none_and_all_are_meant_when_it_says_so(server: Server) -> None:
     server.post("/queue/pause")
-    server.add("true\ntrue", hold=True)
+    ids = server.add("true\ntrue")
     for text in ("\0", "a\0", "%\0", "\0true"):
         assert server.get("/jobs", q=text)["items"] == []
         assert server.get("/jobs", q=text)["counts"] == {}
@@ -33,11 +33,6 @@ def test_a_text_that_no_job_can_have_matches_no_job(server: Server) -> None:
             assert server.post("/jobs/actions", body)["done"] == []
     assert server.post("/jobs/actions", {"action": "kill", "select": "q=\0"})["done"] == []
     assert server.get("/jobs", name="*\0")["items"] == []
-
-
-def test_all_jobs_are_meant_when_it_says_so(server: Server) -> None:
-    server.post("/queue/pause")
-    ids = server.add("true\ntrue")
     assert server.post("/jobs/actions", {"action": "hold", "select": "all=true"})["done"] == ids
     both = {"action": "hold", "select": "all=true&status=queued"}
     assert "all=true stands alone" in server.post("/jobs/actions", both, 400)["error"]["sentence"]
