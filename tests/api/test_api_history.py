@@ -16,15 +16,24 @@ def test_the_median_is_what_stands_in_the_middle(values: list[float], middle: fl
 
 
 def test_a_job_is_expected_to_take_what_its_like_have_taken() -> None:
-    history = History([("p", "train", 10.0), ("p", "train", 30.0), ("p", "train", 20.0), ("q", "train", 99.0)])
+    took = [("p", "train", 10.0), ("p", "train", 30.0), ("p", "train", 20.0), ("q", "train", 99.0)]
+    history = History((project, name, None, duration_s) for project, name, duration_s in took)
     assert history.expected_s("p", "train") == 20.0
     assert history.expected_s("q", "train") == 99.0
     assert history.expected_s("p", "other") is None
 
 
 def test_only_the_latest_twenty_count() -> None:
-    history = History([*[("p", "x", 1.0)] * 20, *[("p", "x", 100.0)] * 50])
+    history = History([*[("p", "x", None, 1.0)] * 20, *[("p", "x", None, 100.0)] * 50])
     assert history.expected_s("p", "x") == 1.0
+
+
+def test_of_a_run_that_has_not_run_yet_the_others_of_its_sweep_tell() -> None:
+    history = History([("p", "rates-lr=0.1", "rates", 60.0), ("p", "rates-lr=0.2", "rates", 80.0)])
+    assert history.expected_s("p", "rates-lr=0.3", "rates") == 70.0
+    assert history.expected_s("p", "rates-lr=0.1", "rates") == 60.0  # its own name is nearer
+    assert history.expected_s("q", "rates-lr=0.3", "rates") is None
+    assert history.expected_s("p", "rates-lr=0.3") is None
 
 
 def waiting(*seconds: float, seats: int = 1) -> list[Waiting]:

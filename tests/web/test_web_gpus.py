@@ -7,10 +7,14 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 
+from duckrow.api.client import Client
+from duckrow.store.folder import Folder
+from duckrow.web.device_board import DeviceBoard
 from tests.conftest import Duckrow, until
 from tests.fake_nvml import FakeGpus
 from tests.web.conftest import Server
@@ -122,3 +126,37 @@ def test_a_preview_says_what_could_never_start(machine: Server) -> None:
         "it starts at once",
         "it waits for a device to be free",
     ]
+
+
+def test_a_gpu_that_nobody_has_looked_at_for_a_while_is_not_said_to_be_missing(
+    machine: Server, duckrow: Duckrow
+) -> None:
+    board = DeviceBoard()
+
+    def states() -> set[str]:
+        board._cards = None
+        return {str(device["state"]) for device in board.cards(client)["items"]}
+
+    with closing(Client(Folder(duckrow.home))) as client:
+        until(lambda: states() == {"free"}, "a first look")
+        for begun in (-100, -50):  # somebody looked until 49 s ago
+            now = time.monotonic()
+            board._asked_at = (now + begun, now - 49)
+            duckrow.sql("UPDATE readings SET reading = json_set(reading, '$.mono', ?)", now - 49)
+            duckrow.sql("UPDATE meta SET value = ? WHERE key = 'looked at until'", str(now - 44))
+            assert states() <= {"free", "asked"}
+        until(lambda: states() == {"free"}, "they are read again")
+
+
+def test_without_a_daemon_its_gpus_are_still_shown_with_what_runs_on_them(machine: Server, duckrow: Duckrow) -> None:
+    [job_id] = machine.add("sleep 600", gpus=1)
+    duckrow.wait_for(job_id, "running")
+    duckrow("down")
+    cards = {device["name"]: device for device in machine.get("/devices")["items"] if device["kind"] == "gpu"}
+    assert {name: (device["host"], device["state"]) for name, device in cards.items()} == {
+        "0": ("daemon", "unattended"),
+        "1": ("daemon", "unattended"),
+    }
+    [busy] = [device for device in cards.values() if device["jobs"]]
+    assert busy["why"] == "no daemon runs: nothing starts here; its jobs go on"
+    assert {device["total_mb"] for device in cards.values()} == {100_000}

@@ -118,7 +118,7 @@ def test_a_move_before_one_that_is_gone_is_refused(inside: Inside, monkeypatch: 
 def test_a_page_of_the_list_is_shown_all_the_same(
     inside: Inside, monkeypatch: pytest.MonkeyPatch, kind: type, step: str
 ) -> None:
-    monkeypatch.setattr("duckrow.api.history.history_of", lambda _client: History([("default", "b", 5.0)]))
+    monkeypatch.setattr("duckrow.api.history.history_of", lambda _client: History([("default", "b", None, 5.0)]))
     removed_after(inside, monkeypatch, kind, step)
     answer = inside.ask("GET", f"{API}/jobs")
     assert answer.status_code == 200, answer.text

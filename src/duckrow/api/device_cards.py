@@ -6,17 +6,41 @@ import time
 from typing import Any, NamedTuple
 
 from duckrow.api.client import Client
-from duckrow.api.gpus import GpuView
+from duckrow.api.gpus import UNREAD, GpuView
 from duckrow.core.inventory import CPU
+from duckrow.store.hosts import DAEMON, seats_from
 from duckrow.store.readings import ReadingStore
 
 
 def device_cards(client: Client, view: GpuView | None = None) -> dict[str, Any]:
     """`view`: one that has looked before, which need not be waited for."""
     devices = (view or GpuView(client)).devices()
+    if client.daemon() is None:
+        devices = _with_unattended(client, devices)
     live = {row["job_id"]: row for row in client.jobs.live()}
     policy = {host.name: client.hosts.machine(host.id).policy for host in client.living_hosts()}
     return {"items": [_card(device, live, policy) for device in devices], "read_at": time.time()}
+
+
+def _with_unattended(client: Client, devices: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With those that the daemon gives out when it is up: they are still there, and its jobs may go on."""
+    row = client.hosts.get(DAEMON)
+    sizes = client.hosts.machine(DAEMON).total_mb
+    own = [device for seat in seats_from(row.seats) for device in seat.devices]
+    known = {(device["device"], device["host"] or row.name): device for device in devices}
+    for name in own:
+        nothing = {
+            "device": name,
+            "drained": False,
+            "set_aside": None,
+            "jobs": [],
+            **UNREAD,
+            "total_mb": sizes.get(name),
+        }
+        if not any(device == name and not name.startswith(CPU) for device, _ in known):
+            known.setdefault((name, row.name), nothing)
+    found = [{**device, "host": host, "unattended": host == row.name} for (_, host), device in known.items()]
+    return sorted(found, key=lambda device: (device["host"], len(device["device"]), device["device"]))
 
 
 def _card(device: dict[str, Any], live: dict[int, Any], policies: dict[str, Any]) -> dict[str, Any]:
@@ -46,10 +70,14 @@ def _card(device: dict[str, Any], live: dict[int, Any], policies: dict[str, Any]
 
 
 def _state_of(device: dict[str, Any]) -> tuple[str, str | None]:
+    if device.get("unattended"):
+        return "unattended", "no daemon runs: nothing starts here" + ("; its jobs go on" if device["jobs"] else "")
     if device["set_aside"]:
         return "set-aside", f"{device['set_aside']}. Reset it or restart the machine, then use it again"
     if device["problem"]:
         return "missing", device["problem"]
+    if device["is_asked"]:
+        return "asked", "it is being read"
     if device["drained"]:
         return "draining", "it gets no new job"
     if device["jobs"]:

@@ -15,14 +15,14 @@ from duckrow.core.observation import LOOK_S
 from duckrow.core.ports import Device, Reading
 from duckrow.core.units import format_duration
 from duckrow.kernel.process import program_of, user_of
-from duckrow.store.hosts import HostRow, seats_from
+from duckrow.store.hosts import DAEMON, HostRow, seats_from
 from duckrow.store.readings import KeptReading, ReadingStore
 
 _PATIENCE_S = 1.5  # for a first answer
 _LITTLE_PATIENCE_S = 0.2  # with a host that has been asked before and has never answered: it knows no library
 _POLL_S = 0.02
 
-_UNREAD: dict[str, Any] = {
+UNREAD: dict[str, Any] = {
     "model": None,
     "uuid": None,
     "total_mb": None,
@@ -31,6 +31,7 @@ _UNREAD: dict[str, Any] = {
     "temperature": None,
     "foreign_mb": None,
     "problem": None,
+    "is_asked": False,  # nobody had looked for a while: it is being read
     "processes": [],
 }
 
@@ -38,20 +39,28 @@ _UNREAD: dict[str, Any] = {
 class GpuView:
     """Looks once, or again and again."""
 
-    def __init__(self, client: Client, patient: bool = True) -> None:
-        """`patient`: wait a moment for a first answer."""
+    def __init__(self, client: Client, patient: bool = True, asked_since: float | None = None) -> None:
+        """`patient`: wait a moment for a first answer. `asked_since`: by the monotonic clock, for one who asks again.
+
+        Only those can fail to answer who were asked for some time: until then nothing is said against them.
+        """
         self._client = client
         self._store = ReadingStore(client.database)
+        self._asked_since = asked_since
+        self._time_to_answer_s = _PATIENCE_S if asked_since is None else LOOK_S
         self._patient = patient
 
     def devices(self) -> list[dict[str, Any]]:
         """Each device with its jobs, as Client.devices, and what was read of it."""
         hosts = self._client.living_hosts()
         readings = self.readings(hosts)
-        sizes: dict[str, int] = {}
+        sizes = dict(self._client.hosts.machine(DAEMON).total_mb)  # of one that is down, too: its jobs may go on
         for host in hosts:
             sizes.update(self._client.hosts.machine(host.id).total_mb)
-        return [_described(device, readings.get(device["device"]), sizes) for device in self._client.devices()]
+        is_asked = time.monotonic() - (self._asked_since or 0.0) < self._time_to_answer_s
+        return [
+            _described(device, readings.get(device["device"]), sizes, is_asked) for device in self._client.devices()
+        ]
 
     def all_of_this_machine(self) -> list[dict[str, Any]]:
         """The same; without a daemon, also the GPUs that nobody gives out."""
@@ -73,6 +82,8 @@ class GpuView:
         """`gpus`: since when each is given out. What was told of them, as new as can be had without long waiting."""
         asked = time.monotonic()
         before = self._looked_at_until(asked)
+        if self._asked_since is None:
+            self._asked_since = min(before - LOOK_S, asked) if before > asked else asked
         patience = _LITTLE_PATIENCE_S if self._is_silent(gpus, before - LOOK_S) else _PATIENCE_S
         if before < asked + LOOK_S / 2:
             try:
@@ -138,14 +149,17 @@ def _gpus_of(hosts: list[HostRow]) -> dict[str, float]:
     return gpus
 
 
-def _described(device: dict[str, Any], reading: KeptReading | None, sizes: dict[str, int]) -> dict[str, Any]:
-    told = {**_UNREAD, "total_mb": sizes.get(device["device"])}
+def _described(
+    device: dict[str, Any], reading: KeptReading | None, sizes: dict[str, int], is_asked: bool = False
+) -> dict[str, Any]:
+    told = {**UNREAD, "total_mb": sizes.get(device["device"])}
     if reading is not None:
-        told |= {key: reading.told[key] for key in _UNREAD if reading.told.get(key) not in (None, "")}
+        told |= {key: reading.told[key] for key in UNREAD if reading.told.get(key) not in (None, "")}
         age_s = time.monotonic() - reading.mono
         if not 0 <= age_s <= LOOK_S:
-            told |= {key: _UNREAD[key] for key in _UNREAD if key not in ("model", "uuid", "total_mb")}
-            told["problem"] = f"it has not answered for {format_duration(max(age_s, 0.0))}"
+            told |= {key: UNREAD[key] for key in UNREAD if key not in ("model", "uuid", "total_mb")}
+            told["is_asked"] = is_asked
+            told["problem"] = None if is_asked else f"it has not answered for {format_duration(max(age_s, 0.0))}"
         told["processes"] = [_process(process) for process in told["processes"]]
     return {**device, "jobs": [_with_memory(job, device["jobs"], told) for job in device["jobs"]], **told}
 

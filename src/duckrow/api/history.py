@@ -29,23 +29,38 @@ class Waiting(NamedTuple):
     seats: int  # how many it takes
 
 
+_Kind = tuple[str, ...]
+
+
+def _kinds(project: str, name: str, sweep: str | None) -> list[_Kind]:
+    """What a job is like, the nearest first."""
+    return [(project, name), *([] if sweep is None else [("sweep", project, sweep)])]
+
+
 class History:
-    """What is expected of a job: the median of the latest attempts that succeeded under its project and name."""
+    """What is expected of a job: the median of the latest attempts that succeeded under its project and name.
 
-    def __init__(self, durations: Iterable[tuple[str, str, float]]) -> None:
-        """(project, name, seconds), newest first."""
-        self._taken: dict[tuple[str, str], list[float]] = {}
-        for project, name, duration_s in durations:
-            taken = self._taken.setdefault((project, name), [])
-            if len(taken) < _OF_A_KIND:
-                taken.append(duration_s)
-        self._expected: dict[tuple[str, str], float | None] = {}
+    The runs of a sweep each have a name of their own: of one that has not run yet, the others of the sweep tell.
+    """
 
-    def expected_s(self, project: str, name: str) -> float | None:
-        key = (project, name)
-        if key not in self._expected:
-            self._expected[key] = median(self._taken.get(key, ()))
-        return self._expected[key]
+    def __init__(self, durations: Iterable[tuple[str, str, str | None, float]]) -> None:
+        """(project, name, sweep, seconds), newest first."""
+        self._taken: dict[_Kind, list[float]] = {}
+        for project, name, sweep, duration_s in durations:
+            for kind in _kinds(project, name, sweep):
+                taken = self._taken.setdefault(kind, [])
+                if len(taken) < _OF_A_KIND:
+                    taken.append(duration_s)
+        self._expected: dict[_Kind, float | None] = {}
+
+    def expected_s(self, project: str, name: str, sweep: str | None = None) -> float | None:
+        of_kinds = (self._of_kind(kind) for kind in _kinds(project, name, sweep))
+        return next((expected for expected in of_kinds if expected is not None), None)
+
+    def _of_kind(self, kind: _Kind) -> float | None:
+        if kind not in self._expected:
+            self._expected[kind] = median(self._taken.get(kind, ()))
+        return self._expected[kind]
 
     def __bool__(self) -> bool:
         return bool(self._taken)
@@ -62,7 +77,7 @@ def median(values: Sequence[float]) -> float | None:
 
 def history_of(client: Client) -> History:
     rows = AnswerStore(client.database).durations(_LOOKED_AT)
-    return History((row["project"], row["name"], row["duration_s"]) for row in rows)
+    return History((row["project"], row["name"], row["sweep"], row["duration_s"]) for row in rows)
 
 
 def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int]) -> None:
@@ -72,7 +87,7 @@ def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int
     if not history:
         return
     for view in active:
-        expected = history.expected_s(view.project, view.name)
+        expected = history.expected_s(view.project, view.name, view.sweep)
         if view.state in ("starting", "running") and expected is not None and not view.suspended:
             view.eta_s = max(expected - (view.duration_s or 0.0), 0.0)
     waiting = {view.id: view for view in active if view.state == "queued" and view.id in owners}
@@ -119,7 +134,7 @@ def _ends_on_seats(
     devices = {device for seat in seats for device in seat.devices}
 
     def expected_s(row: Any) -> float:
-        known = history.expected_s(row["project"], row["name"])
+        known = history.expected_s(row["project"], row["name"], row["sweep"])
         return math.inf if known is None else known
 
     busy: list[float] = []

@@ -9,14 +9,19 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.listing import annotate, variable_names
-from duckrow.api.views import text
+from duckrow.api.log_ends import LINE_SHOWN, last_lines
+from duckrow.api.views import JobView, text
 from duckrow.core.errors import JobGone, NotFoundError
 from duckrow.core.inventory import CPU, WHOLE
+from duckrow.core.lifecycle import Outcome
 from duckrow.core.needs import needs_from
 from duckrow.store.answers import AnswerStore
 from duckrow.store.plain_files import open_plain
 
 _LARGEST_CODE_FILE = 1 << 20
+_ERROR_LINES = 60
+_LINES_WITHOUT_TRACEBACK = 8
+_TRACEBACK = "Traceback (most recent call last)"
 
 
 def check_job(client: Client, job_id: int) -> None:
@@ -42,7 +47,17 @@ def job_details(client: Client, job_id: int) -> dict[str, Any]:
         "code": _code(folder),
         "run_folder": folder,
         "sweep_id": AnswerStore(client.database).sweep_of(job_id),
+        "error": _error(view),
     }
+
+
+def _error(view: JobView) -> list[str]:
+    """What a job that did not succeed said last, from its traceback on if there is one; the error is the last line."""
+    if view.outcome in (None, Outcome.SUCCEEDED, Outcome.KILLED, Outcome.SKIPPED) or not view.log:
+        return []
+    lines = last_lines(view.log, _ERROR_LINES, longest=LINE_SHOWN)
+    begins = [place for place, line in enumerate(lines) if line.lstrip().startswith(_TRACEBACK)]
+    return lines[begins[-1] :] if begins else lines[-_LINES_WITHOUT_TRACEBACK:]
 
 
 def _row(client: Client, job_id: int) -> Any:

@@ -110,6 +110,8 @@ class Filter:
             want("j.id IN (SELECT value FROM json_each(:ids))", ids=json.dumps(list(self.ids)))
         if self.sweep_id is not None:
             want("j.id IN (SELECT job_id FROM points WHERE sweep_id = :sweep_id)", sweep_id=self.sweep_id)
+        if "\0" in f"{self.name or ''}{self.text or ''}":
+            want("0")  # no job has a NUL in its name or command, and SQLite would compare only what stands before it
         if self.text:
             is_id = re.fullmatch(r"[0-9]{1,18}", self.text) is not None
             pattern = f"%{_LIKE_SIGN.sub(_escaped, self.text)}%"

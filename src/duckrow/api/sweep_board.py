@@ -7,17 +7,14 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.listing import OUTCOMES
-from duckrow.api.metrics import FILE_NAME, read_metrics
+from duckrow.api.metric_curves import curve_of_metric
 from duckrow.api.result_rows import METRIC
 from duckrow.api.results import UNSUCCESSFUL, Results, results
 from duckrow.api.sweep_list import list_sweeps
 from duckrow.core.errors import UsageError
-from duckrow.core.results import number_of
 
 MOST_ROWS = 5000
 MOST_SERIES = 500
-_METRIC_BYTES = 8 << 20  # of a run's file: its end
-_STEPS = ("step", "global_step", "iteration", "epoch")
 
 
 def sweep_list(client: Client) -> dict[str, Any]:
@@ -80,27 +77,9 @@ def metric_series(client: Client, word: str, metric: str, max_points: int) -> di
     series = [
         {"job": row["id"], "name": row["name"], "points": points}
         for row in found[:MOST_SERIES]
-        if (points := _points_of(f"{row['folder']}/{FILE_NAME}", reported, max_points))
+        if (points := curve_of_metric(row["folder"], reported, max_points))
     ]
     return {"metric": metric, "series": series, "truncated": len(found) > MOST_SERIES}
-
-
-def _points_of(path: str, metric: str, max_points: int) -> list[tuple[float, float]]:
-    points: list[tuple[float, float]] = []
-    for reported in read_metrics(path, _METRIC_BYTES):
-        value = number_of(reported.get(metric))
-        if value is not None:
-            points.append((_step_of(reported, metric, len(points)), value))
-    step = -(-len(points) // max_points) or 1
-    return points if step == 1 else [*points[:-1:step], points[-1]]
-
-
-def _step_of(reported: Mapping[str, Any], metric: str, place: int) -> float:
-    for name in _STEPS:
-        step = number_of(reported.get(name)) if name != metric else None
-        if step is not None:
-            return step
-    return place
 
 
 def runs_to_repeat(client: Client, word: str, ids: Sequence[int] | None, failure: str | None) -> list[int]:

@@ -49,7 +49,7 @@ class JobView:
     parameters: dict[str, Any] | None = None  # of its point of the sweep
     outfile: str | None = None  # where its output goes, if somebody has said so
     suspended: bool = False  # it was paused while it ran: its processes are there, and do nothing
-    array: int | None = None  # the first job of its array
+    array_id: int | None = None  # the first job of its array
     array_index: int | None = None  # which of the array it is
     title: str = ""  # the command as people read it: of a Python function the call
 
@@ -104,7 +104,7 @@ def job_view(row: Any, now: float) -> JobView:
         parameters=None if row["parameters"] is None else json.loads(row["parameters"]),
         outfile=None if row["outfile"] is None else text(row["outfile"]),
         suspended=bool(row["suspended"]) and row["state"] in ("starting", "running"),
-        array=row["array_id"],
+        array_id=row["array_id"],
         array_index=row["array_index"],
         title=title_of(text(row["command"])),
     )

@@ -58,7 +58,7 @@ def why(client: Client, job_id: int) -> list[str]:
         promised = needs_from(row["needs"])
         room[CORES] -= promised.cpus or 0
         room[MEMORY] -= promised.mem_mb or 0
-        expected_s = history.expected_s(row["project"], row["name"])
+        expected_s = history.expected_s(row["project"], row["name"], row["sweep"])
         left_s = None if expected_s is None else expected_s - (now - row["started_at"])
         holders += [
             Holder(device, row["job_id"], label_of(row["name"], row["array_index"]), left_s) for device, _ in holds

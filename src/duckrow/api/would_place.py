@@ -6,7 +6,6 @@ import json
 
 from duckrow.api.client import Client
 from duckrow.api.gpus import GpuView
-from duckrow.api.listing import Filter, tally
 from duckrow.api.machine_now import machine_as_read
 from duckrow.api.out_of_use import out_of_use
 from duckrow.core.inventory import CPU, Ledger, book, describe_devices
@@ -14,7 +13,10 @@ from duckrow.core.job import JobSpec
 from duckrow.core.needs import ask_of
 from duckrow.core.placement import place, refusal
 from duckrow.core.units import plural
+from duckrow.store.answers import AnswerStore
 from duckrow.store.hosts import DAEMON
+
+_MOST_AHEAD = 10_000
 
 
 class WouldPlace:
@@ -29,12 +31,18 @@ class WouldPlace:
         self._seats = [seat for seat in client.seats() if unused.isdisjoint(seat.devices)]
         readings = GpuView(client, patient=False).readings([client.hosts.get(DAEMON)])
         self._machine = machine_as_read(client, DAEMON, readings)
-        self._ahead = tally(client, Filter(statuses=["queued"])).get("queued", 0)
+        # Those that may start: nobody waits behind a job that is held, paused, delayed or waits for another one.
+        queue = AnswerStore(client.database).queue_of_host(DAEMON, _MOST_AHEAD)
+        self._ahead = [(row["priority"], self._is_aside(row["gpus"])) for row in queue]
         pauses = client.jobs.pauses()
         self._all_paused, self._paused = "" in pauses, set(pauses)
         for row in client.jobs.live():
             holds = json.loads(row["holds"])
             book([h for h in holds if not h[0].startswith(CPU) or row["job_host_id"] == DAEMON], self._booked)
+
+    def _is_aside(self, gpus: int | None) -> bool:
+        """CPU slots beside GPUs are for jobs that need no GPU, and for them alone: these are a queue of their own."""
+        return gpus == 0 and any(seat.side for seat in self._seats)
 
     def place(self, spec: JobSpec) -> tuple[str, str | None]:
         """(where, in words; why it could never start)."""
@@ -48,10 +56,13 @@ class WouldPlace:
             return "it waits until it is released", None
         if self._all_paused or spec.project in self._paused:
             return f"it waits: {'everything' if self._all_paused else spec.project} is paused", None
-        holds = None if self._ahead else place(ask, self._seats, self._booked, self._machine)
+        is_aside = self._is_aside(spec.gpus)
+        ahead = sum(priority >= spec.priority and aside == is_aside for priority, aside in self._ahead)
+        holds = None if ahead else place(ask, self._seats, self._booked, self._machine)
         if holds is not None:
             book(holds, self._booked)
             return f"it starts at once, on {describe_devices(holds)}", None
-        self._ahead += 1
-        behind = f", behind {plural(self._ahead - 1, 'job')}" if self._ahead > 1 else ""
+        self._ahead.append((spec.priority, is_aside))
+        more = "more than " if ahead >= _MOST_AHEAD else ""
+        behind = f", behind {more}{plural(ahead, 'job')}" if ahead else ""
         return f"it waits for a device to be free{behind}", None

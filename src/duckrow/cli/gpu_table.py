@@ -104,7 +104,7 @@ class _Layout:
         if self._model:
             spans.append(Span(_padded(clean(device["model"] or ""), self._model) + "  "))
         if device["free_mb"] is None:
-            told = str(device["problem"]).removeprefix("it ")
+            told = str(device["problem"] or "is being read").removeprefix("it ")
             spans.append(Span(f"{told:{self._memory + self._busy + 8}}", "red"))
         else:
             spans += [*self._memory_of(device), *self._busy_of(device), Span(f"{_degrees(device):>4}  ")]

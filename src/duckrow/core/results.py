@@ -51,7 +51,7 @@ def json_ready(value: Any) -> Any:
         return cell_text(value)
     if isinstance(value, dict):
         return {key: json_ready(inner) for key, inner in value.items()}
-    return [json_ready(inner) for inner in value] if isinstance(value, list) else value
+    return [json_ready(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def _is_nan(value: Any) -> bool:

@@ -38,11 +38,11 @@ class AnswerStore:
         return [(row[0], row[1], row[2]) for row in self.database.all(_SQL["tally_by_project"])]
 
     def durations(self, limit: int) -> list[sqlite3.Row]:
-        """(project, name, duration_s) of the attempts that succeeded, newest first."""
+        """(project, name, sweep, duration_s) of the attempts that succeeded, newest first."""
         return self.database.all(_SQL["durations"], {"limit": limit})
 
     def queue_of_host(self, host_id: int, limit: int) -> Iterator[sqlite3.Row]:
-        """(id, project, name, gpus) of its jobs that may start, in their order; whoever has seen enough may stop."""
+        """(id, project, name, gpus, priority, sweep) of its jobs that may start, in order; stop when you like."""
         yield from self.database.execute(_SQL["queue_of_host"], {"host_id": host_id, "limit": limit})
 
     def unfinished(self) -> list[sqlite3.Row]:

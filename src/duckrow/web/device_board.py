@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -9,10 +10,11 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.device_cards import DeviceReading, device_cards, latest_readings
-from duckrow.api.device_history import device_history
+from duckrow.api.device_history import device_history, thinned, with_seen
 from duckrow.api.gpus import GpuView
 from duckrow.api.job_details import curve_of
 from duckrow.core.lifecycle import LIVE
+from duckrow.core.observation import LOOK_S
 
 _FRESH_S = 0.9
 _KEPT_S = 6 * 3600.0
@@ -26,18 +28,27 @@ class DeviceBoard:
         self._lock = threading.Lock()
         self._seen = threading.Lock()
         self._cards: tuple[float, dict[str, Any]] | None = None
-        self._asked_before = False
+        self._asked_at = (
+            -math.inf,
+            -math.inf,
+        )  # since when the hosts are asked without a pause, and when they last were
         self._history: dict[str, deque[DeviceReading]] = {}
 
     def cards(self, client: Client) -> dict[str, Any]:
         """As they are now; of those who ask at once, one looks."""
         with self._lock:
             if self._cards is None or time.monotonic() - self._cards[0] > _FRESH_S:
-                view = GpuView(client, patient=not self._asked_before)
-                self._asked_before = True
+                view = self._view(client)
                 self._cards = (time.monotonic(), device_cards(client, view))
         self.sample(client)
         return self._cards[1]
+
+    def _view(self, client: Client) -> GpuView:
+        """A host that nobody has asked for a while has not failed to answer: it is given the time to."""
+        now = time.monotonic()
+        begin, last = self._asked_at
+        self._asked_at = (begin if now - last < LOOK_S else now, now)
+        return GpuView(client, patient=self._asked_at[0] == now, asked_since=self._asked_at[0])
 
     def sample(self, client: Client) -> None:
         """Note what the hosts have read since."""
@@ -55,9 +66,9 @@ class DeviceBoard:
         with self._seen:
             for device, seen in self._history.items():
                 fine = [_point(reading) for reading in seen if reading.at >= since]
-                coarse = [point for point in points.get(device, []) if not fine or point[0] < fine[0][0]]
-                points[device] = coarse + fine
-        return {"items": [{"name": device, "points": _thinned(points[device])} for device in sorted(points)]}
+                points[device] = with_seen(points.get(device, []), fine)
+        items = [{"name": device, "points": thinned(points[device], MOST_POINTS)} for device in sorted(points)]
+        return {"items": items}
 
     def curve(self, client: Client, job_id: int, attempt: int | None) -> dict[str, Any]:
         """What an attempt has used: as recorded at its end, and until then as seen while somebody looked."""
@@ -86,8 +97,3 @@ class DeviceBoard:
 
 def _point(reading: DeviceReading) -> list[Any]:
     return [reading.at, reading.used_mb, reading.utilization, reading.temperature]
-
-
-def _thinned(points: list[list[Any]]) -> list[list[Any]]:
-    step = -(-len(points) // MOST_POINTS) or 1
-    return points[::step]

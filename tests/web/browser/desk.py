@@ -171,6 +171,8 @@ class Desk:
 
     def clear(self) -> None:
         """Nothing is left of what a test did."""
+        for project in self.api("/status")["paused_projects"]:
+            self.api("/queue/resume", {"project": project})
         self.api("/queue/resume", {})
         counts = self.api("/jobs?per_page=1")["counts"]
         if set(counts) & {"queued", *LIVE}:

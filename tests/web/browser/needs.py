@@ -19,8 +19,18 @@ def missing(what: str, how: str) -> NoReturn:
 
 
 try:
-    from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, expect, sync_playwright
 except ImportError:
     missing("Playwright", "pip install playwright")
 
-__all__ = ["CHROMIUM", "Browser", "BrowserContext", "Locator", "Page", "expect", "missing", "sync_playwright"]
+__all__ = [
+    "CHROMIUM",
+    "Browser",
+    "BrowserContext",
+    "Locator",
+    "Page",
+    "Request",
+    "expect",
+    "missing",
+    "sync_playwright",
+]

@@ -125,3 +125,22 @@ def test_without_sweeps_a_newcomer_is_told_what_one_is(desk: Desk, open_page: Op
     desk.duckrow.sql("DELETE FROM sweeps")  # those of other tests, whose jobs are removed
     page = open_page("/sweeps")
     expect(page.get_by_role("heading", name="No sweeps yet")).to_be_visible()
+
+
+def test_what_was_typed_is_there_again_until_it_is_added(desk: Desk, open_page: Open) -> None:
+    page = open_page("/add")
+    commands = page.get_by_role("textbox", name="Commands")
+    commands.fill("echo half typ")
+    page.get_by_role("spinbutton", name="GPUs").fill("0")
+    page.get_by_role("link", name="Machine").click()
+    expect(page.get_by_role("article")).to_have_count(2)
+    page.go_back()
+    expect(commands).to_have_value("echo half typ")
+    page.get_by_role("link", name="Queue").click()
+    page.get_by_role("link", name="Add jobs").click()
+    expect(commands).to_have_value("echo half typ")
+    expect(page.get_by_role("spinbutton", name="GPUs")).to_have_value("0")
+    page.get_by_role("button", name="Add 1 job").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="Add jobs").click()
+    expect(commands).to_have_value("")

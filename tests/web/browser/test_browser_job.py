@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 from tests.conftest import until
@@ -228,3 +229,54 @@ def test_keys_move_the_log(desk: Desk, open_page: Open) -> None:
     expect(log(page)).to_contain_text("line 000000001")
     page.keyboard.press("Shift+G")
     expect(log(page)).to_contain_text("line 000100000")
+
+
+def is_at_end(page: Page) -> bool:
+    return bool(log(page).evaluate("el => el.scrollHeight - el.clientHeight - el.scrollTop < 5 && el.scrollTop > 0"))
+
+
+def test_a_failed_job_begins_with_its_error_and_its_log_opens_at_the_end(desk: Desk, open_page: Open) -> None:
+    crash = r"import sys; print('\\x1b[32mgreen\\x1b[0m 10%\\rgreen 20%'); sys.exit('RuntimeError: it broke')"
+    job = desk.done(f'seq -f "line %g" 1 400; python -c "{crash}"', name="broken")
+    for page in (open_page(f"/jobs/{job}", width=width) for width in (1400, 400)):
+        expect(page.locator(".job-main > :visible").first.get_by_role("heading")).to_have_text("RuntimeError: it broke")
+        expect(log(page).locator(".line").last).to_have_text("RuntimeError: it broke")
+        until(partial(is_at_end, page), "the end of the log")
+        page.keyboard.press("0")
+        expect(log(page).locator(".line").first).to_be_in_viewport()
+        page.keyboard.press("Shift+G")
+        until(partial(is_at_end, page), "the end of the log, by its key")
+    page.set_viewport_size({"width": 500, "height": 500})
+    until(lambda: is_at_end(page), "the end of the log in a smaller window")
+    page.get_by_label("Search the log").fill("green")
+    expect(page.locator(".log-hit")).to_have_text("green 20%")
+    page.get_by_label("Search the log").fill("line 200")
+    page.locator(".log-hit").click()
+    expect(log(page).locator(".is-hit")).to_be_in_viewport()
+
+
+def test_the_metrics_of_a_job_are_shown_and_what_is_not_finite_is_a_gap(desk: Desk, open_page: Open) -> None:
+    values = ["1", "0.8", '"NaN"', '"Infinity"', "0.4", "0.3"]
+    lines = "".join(f'{{"step": {step}, "loss": {value}, "rate": 7}}\\n' for step, value in enumerate(values))
+    job = desk.done(f"printf '{lines}' > $DUCKROW_METRICS", gpus=0, mem="1G", cpus=1)
+    page = open_page(f"/jobs/{job}")
+    metrics = page.get_by_role("region", name="Metrics")
+    expect(metrics.get_by_role("button", name="loss 0.3")).to_have_attribute("aria-pressed", "true")
+    expect(metrics.locator(".chart-line")).to_have_attribute("d", re.compile(r"^M[^ML]+ [^ML]+L[^ML]+M[^ML]+L[^ML]+$"))
+    metrics.get_by_role("button", name="rate 7").click()
+    expect(metrics.get_by_role("button", name="rate 7")).to_have_attribute("aria-pressed", "true")
+    expect(fact(page, "Needs")).to_have_text("1 CPU, 1 GB of memory")
+
+
+def test_what_is_not_there_has_a_page_of_its_own(desk: Desk, open_page: Open, complaints: list[str]) -> None:
+    page = open_page("/jobs/987654")
+    expect(page.get_by_role("heading")).to_have_text(["There is no job 987654"])
+    page.get_by_role("link", name="To the queue").click()
+    expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
+    for word in ("0", "987654", "nobody"):
+        page.goto(f"{desk.url}/sweeps/{word}")
+        expect(page.get_by_role("heading")).to_have_text([f"There is no sweep {word}"])
+    page.get_by_role("link", name="All sweeps").click()
+    expect(page).to_have_url(f"{desk.url}/sweeps")
+    assert all("404" in complaint for complaint in complaints)
+    complaints.clear()

@@ -7,9 +7,11 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
+from tests.conftest import until
 from tests.web.browser.conftest import Open
 from tests.web.browser.desk import Desk
 from tests.web.browser.needs import Locator, Page, expect
@@ -100,3 +102,58 @@ def test_an_empty_time_says_so(desk: Desk, open_page: Open) -> None:
         page.get_by_role("button", name="← Earlier").click()
     expect(page.get_by_role("heading", name="Nothing ran in this time")).to_be_visible()
     page.get_by_role("button", name="Later →").click()
+
+
+COLOURS = """async (devices) => {
+  const { coloursOn } = await import("/static/js/machine/colours.js");
+  const colourOf = coloursOn(devices);
+  return devices.map(({ jobs }) => jobs.map(({ id }) => colourOf(id)));
+}"""
+ROWS = """() => {
+  const tops = [...document.querySelectorAll(".gpu-cards > *")].map((card) => card.getBoundingClientRect().top);
+  return Object.values(Object.groupBy(tops, (top) => top)).map((row) => row.length);
+}"""
+
+
+def test_jobs_on_one_gpu_have_colours_of_their_own(desk: Desk, open_page: Open) -> None:
+    page = open_page("/machine")
+    devices = [{"jobs": [{"id": job} for job in ids]} for ids in ([5, 13, 21], [13, 2], [9, 17, 1, 25])]
+    first, second, third = page.evaluate(COLOURS, devices)
+    assert [len(set(colours)) for colours in (first, second, third)] == [3, 2, 4]
+    assert first[1] == second[0]  # a job on two GPUs has one colour
+
+
+def test_four_gpus_are_laid_out_in_even_rows(desk: Desk, open_page: Open) -> None:
+    told = desk.api("/devices")
+    told["items"] = [{**told["items"][0], "name": str(n), "kind": "gpu"} for n in range(4)]
+    page = open_page("/")
+    page.route("**/api/v1/devices", lambda route: route.fulfill(json=told))
+    page.get_by_role("link", name="Machine").click()
+    expect(page.get_by_role("article")).to_have_count(4)
+    for width, rows in ((1400, [2, 2]), (1900, [4]), (860, [2, 2]), (390, [1, 1, 1, 1])):
+        page.set_viewport_size({"width": width, "height": 860})
+        until(partial(has_rows, page, rows), f"{rows} at {width}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def has_rows(page: Page, rows: list[int]) -> bool:
+    return bool(page.evaluate(ROWS) == rows)
+
+
+def test_a_job_that_takes_more_than_it_reserved_is_marked(desk: Desk, open_page: Open) -> None:
+    desk.pretraining(4300, 10, "2G", name="greedy")
+    page = open_page("/machine")
+    over = page.locator(".resident-memory.is-over")
+    expect(over).to_have_text("4.2 GB of 2 GB")
+    expect(over).to_have_attribute("title", "It takes more memory than it has reserved")
+
+
+def test_the_timeline_opens_with_a_span_that_fits_and_a_legend(desk: Desk, open_page: Open) -> None:
+    job = desk.done("exit 1", name="early")
+    desk.done("true")
+    page = open_page("/timeline")
+    expect(page.get_by_role("button", name="10 min")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("list", name="Colours").get_by_role("listitem")).to_have_text(["succeeded", "failed"])
+    desk.duckrow.sql("UPDATE attempts SET started_at = started_at - 4000 WHERE job_id = ?", job)
+    page.goto(f"{desk.url}/timeline")
+    expect(page.get_by_role("button", name="3 h")).to_have_attribute("aria-pressed", "true")

@@ -59,7 +59,7 @@ def test_the_best_run_is_seen_at_a_glance(scenery: Scenery, open_page: Open, sha
     page.get_by_role("button", name="10 min").click()
     expect(page.get_by_role("button", name="10 min")).to_have_attribute("aria-pressed", "true")
     expect(page.locator(".bar").first).to_be_visible()
-    album("timeline", height=330)
+    album("timeline", height=430)
     page.goto(f"{shared_desk.url}/sweeps/{scenery.sweep}?metric=loss")
     page.get_by_label("Coloured by").select_option("metric")
     expect(page.get_by_role("region", name="Best run")).to_contain_text("lr=0.5")

@@ -328,3 +328,65 @@ def test_what_was_being_typed_does_not_follow_to_another_view(desk: Desk, open_p
     expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
     page.clock.run_for(2000)
     expect(page).to_have_url(f"{desk.url}/timeline")
+
+
+def test_a_click_on_a_row_opens_its_job_and_back_keeps_the_place(desk: Desk, open_page: Open) -> None:
+    jobs = desk.waiting(45, project="many")
+    page = open_page(height=600)
+    expect(page.locator("tbody tr")).to_have_count(45)
+    far = row(page, jobs[40])
+    far.scroll_into_view_if_needed()
+    place = page.evaluate("scrollY")
+    assert place > 200
+    far.locator(".col-project").click()
+    expect(page).to_have_url(f"{desk.url}/jobs/{jobs[40]}")
+    expect(page.get_by_role("heading", name="patient")).to_be_visible()
+    assert page.evaluate("scrollY") == 0
+    page.go_back()
+    until(lambda: abs(page.evaluate("scrollY") - place) < 50, "the place that was left")
+    far.get_by_role("checkbox").check()  # which opens nothing
+    expect(page).to_have_url(f"{desk.url}/")
+
+
+def test_jobs_that_vanish_from_the_list_leave_the_selection(desk: Desk, open_page: Open) -> None:
+    first, second, third = desk.waiting(3)
+    page = open_page("/?status=queued")
+    choose(page, first, second)
+    bar(page, "Kill")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.get_by_role("toolbar")).to_be_hidden()
+    choose(page, third)
+    expect(page.get_by_role("toolbar")).to_contain_text("1 job selected")
+
+
+def test_arrays_and_paused_projects_are_told_apart_and_everything_must_be_meant(desk: Desk, open_page: Open) -> None:
+    desk.api("/queue/pause", {"project": "night"})
+    wanted = {"name": "seeds", "project": "night", "gpus": 0}
+    ids = desk.api("/jobs", {"text": "true", "array": "3-5", "options": wanted})["ids"]
+    page = open_page()
+    expect(page.locator("tbody .job-link")).to_have_text([f"seeds[{n}]" for n in (3, 4, 5)])
+    expect(state_of(page, ids[0])).to_have_text("queued, paused")
+    expect(page.locator(".top .is-paused")).to_have_text("paused: night")
+    expect(page.get_by_label("Project").locator("option")).to_have_text(["all projects", "night (paused)"])
+    desk.waiting(60)
+    expect(page.locator("tbody tr")).to_have_count(50)
+    page.get_by_label("Select all on this page").check()
+    page.get_by_role("button", name="Select all 63").click()
+    bar(page, "Hold")
+    expect(page.get_by_text("Held 63 jobs.")).to_be_visible()
+    desk.api("/queue/resume", {"project": "night"})
+    expect(state_of(page, ids[0])).to_have_text("queued, held")
+
+
+def test_without_a_daemon_the_page_starts_one(desk: Desk, open_page: Open) -> None:
+    page = open_page()
+    expect(page.get_by_role("button", name="Start it")).to_be_hidden()
+    status = desk.api("/status")
+    page.route("**/api/v1/status", lambda route: route.fulfill(json={**status, "daemon": {"running": False}}))
+    desk.waiting()
+    expect(page.get_by_role("status").filter(has_text="No daemon runs")).to_be_visible()
+    page.unroute("**/api/v1/status")
+    with page.expect_request("**/api/v1/daemon/up") as asked:
+        page.get_by_role("button", name="Start it").click()
+    assert asked.value.method == "POST"
+    expect(page.get_by_role("button", name="Start it")).to_be_hidden()

@@ -11,6 +11,7 @@ import click
 
 from duckrow.api.client import Client
 from duckrow.api.listing import annotate, variable_names
+from duckrow.api.metric_curves import metrics_of
 from duckrow.api.views import devices_text, exit_text
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import OUTCOME_COLOURS, clean, paint, print_json
@@ -18,7 +19,7 @@ from duckrow.cli.job_table import eta_text
 from duckrow.cli.sparkline import sparkline
 from duckrow.core.dependency import in_words
 from duckrow.core.errors import EXIT_OK
-from duckrow.core.results import cell_text
+from duckrow.core.results import cell_text, json_ready, short_text
 from duckrow.core.title import label_of, without_call
 from duckrow.core.units import format_duration, format_mb, plural
 
@@ -54,6 +55,7 @@ def _story(client: Client, job_id: int, with_names: bool) -> dict[str, Any]:
         view = client.job(job_id)
         annotate(client, [view])
         story.update(eta_s=view.eta_s, run_ended=view.run_ended)
+    story["metrics"] = json_ready(metrics_of(client, story))
     if with_names:
         story["variables"] = variable_names(client, job_id)
     return story
@@ -109,6 +111,7 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
             f"{in_words(on['condition'], on['id'])}{' (met)' if on['met'] else ''}" for on in story["after"]
         ),
         "done in": eta_text(story["eta_s"]),
+        "metrics": clean(" ".join(f"{name}={short_text(value)}" for name, value in story["metrics"].items())),
         "memory": "" if peak is None else f"{peak} MB at most",
         "variables": "" if variables is None else clean(" ".join(variables)) or "none",
         "note": clean(story["detail"]),
@@ -117,7 +120,7 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
 
 def _array(story: dict[str, Any]) -> str:
     index = story["array_index"]
-    return "" if index is None else f"index {index} of the array that begins with job {story['array']}"
+    return "" if index is None else f"index {index} of the array that begins with job {story['array_id']}"
 
 
 def _lost_run(story: dict[str, Any]) -> str:

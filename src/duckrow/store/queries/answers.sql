@@ -16,16 +16,17 @@ SELECT count(*) FROM jobs j WHERE {where}
 SELECT coalesce(j.outcome, j.state) AS status, count(*) AS jobs FROM jobs j WHERE {where} GROUP BY 1
 
 -- name: durations
-SELECT j.project, j.name, a.ended_at - a.started_at AS duration_s
+SELECT j.project, j.name, s.name AS sweep, a.ended_at - a.started_at AS duration_s
 FROM (
     SELECT job_id, started_at, ended_at FROM attempts WHERE outcome = 'succeeded' ORDER BY job_id DESC LIMIT :limit
-) a JOIN jobs j ON j.id = a.job_id
+) a JOIN jobs j ON j.id = a.job_id LEFT JOIN points p ON p.job_id = j.id LEFT JOIN sweeps s ON s.id = p.sweep_id
 
 -- name: queue_of_host
-SELECT id, project, name, gpus FROM jobs
-WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
-  AND project NOT IN (SELECT project FROM pauses)
-ORDER BY priority DESC, position
+SELECT j.id, j.project, j.name, j.gpus, j.priority, s.name AS sweep
+FROM jobs j LEFT JOIN points p ON p.job_id = j.id LEFT JOIN sweeps s ON s.id = p.sweep_id
+WHERE j.host_id = :host_id AND j.state = 'queued' AND j.held = 0 AND j.not_before IS NULL AND j.blockers = 0
+  AND j.project NOT IN (SELECT project FROM pauses)
+ORDER BY j.priority DESC, j.position
 LIMIT :limit
 
 -- name: waiting_for_runs
@@ -52,7 +53,7 @@ SELECT sweep_id FROM points WHERE job_id = :job_id
 SELECT started_at, holds, curve FROM attempts WHERE job_id = :job_id AND number = :number
 
 -- name: attempts_between
-SELECT a.job_id, a.number, a.holds, a.started_at, a.ended_at, a.outcome, j.name, j.project, h.name AS host
+SELECT a.job_id, a.number, a.holds, a.started_at, a.ended_at, a.outcome, j.name, j.array_index, j.project, h.name AS host
 FROM attempts a JOIN jobs j ON j.id = a.job_id JOIN hosts h ON h.id = j.host_id
 WHERE a.started_at <= :end AND coalesce(a.ended_at, :end) >= :begin
 ORDER BY a.started_at DESC LIMIT :limit

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
-from urllib.parse import parse_qs
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
@@ -13,18 +12,15 @@ from duckrow.api.actions import MOST_JOBS, act, edit_words
 from duckrow.api.client import Client
 from duckrow.api.control import Control
 from duckrow.api.job_details import check_job, job_details
-from duckrow.api.listing import matching_ids
 from duckrow.api.run_metrics import report_for
 from duckrow.core.errors import ConflictError, UsageError
 from duckrow.core.units import parse_duration_s
 from duckrow.web.answer import Json
 from duckrow.web.parts import JobId, Of
-from duckrow.web.routes.jobs import filter_of
 from duckrow.web.schemas.jobs import Cleaned, Deed, JobDetails, Noted
+from duckrow.web.selection import selected_ids
 
 router = APIRouter(tags=["jobs"])
-
-_SELECTED_BY = ("project", "sweep", "q", "name", "since", "older_than")
 
 Id = Annotated[int, Field(ge=1, le=2**62)]
 Position = Annotated[float, Field(allow_inf_nan=False)]
@@ -32,7 +28,7 @@ Priority = Annotated[int, Field(ge=-(2**31), le=2**31)]
 
 
 class Action(BaseModel):
-    """What to do to which jobs: `ids`, or all that match `select`, written as the query of GET /jobs."""
+    """What to do to which jobs: `ids`, or all that match `select`, the query of GET /jobs; `all=true` means all."""
 
     action: Literal[
         "kill", "rerun", "hold", "release", "pause", "resume", "remove", "priority", "first", "last", "before", "place"
@@ -63,7 +59,7 @@ async def do(of: Of, action: Action) -> Json:
 def _do(client: Client, wanted: Action) -> dict[str, Any]:
     if (wanted.ids is None) == (wanted.select is None):
         raise UsageError("Say which jobs: either 'ids' or 'select'.")
-    ids = wanted.ids if wanted.ids is not None else _selected(client, wanted.select or "")
+    ids = wanted.ids if wanted.ids is not None else selected_ids(client, wanted.select or "")
     deed = act(
         client,
         wanted.action,
@@ -75,22 +71,6 @@ def _do(client: Client, wanted: Action) -> dict[str, Any]:
         now=wanted.now,
     )
     return asdict(deed)
-
-
-def _selected(client: Client, query: str) -> list[int]:
-    words = parse_qs(query.removeprefix("?"))
-    statuses = words.pop("status", [])
-    failed = words.pop("failed", ["false"])[-1] in ("true", "1")
-    unknown = set(words) - set(_SELECTED_BY)
-    if unknown:
-        known = ", ".join(["status", *_SELECTED_BY, "failed"])
-        raise UsageError(f"Jobs cannot be selected by '{min(unknown)}'. There are: {known}.")
-    named: dict[str, Any] = {name: values[-1] for name, values in words.items()}
-    wanted = filter_of(client, statuses, failed=failed, **named)
-    ids = matching_ids(client, wanted, MOST_JOBS + 1)
-    if len(ids) > MOST_JOBS:
-        raise UsageError(f"More than {MOST_JOBS} jobs match. Select fewer at a time. Nothing was done.")
-    return ids
 
 
 @router.post(

@@ -12,12 +12,13 @@ from duckrow.api.job_details import check_job, job_details
 from duckrow.api.job_pages import MOST_PER_PAGE, PER_PAGE, STATUSES, count_of, jobs_of_page
 from duckrow.api.listing import Filter, parse_words
 from duckrow.api.masked_environment import masked_environment
+from duckrow.api.metric_curves import curves_of_job
 from duckrow.api.sweep_list import find_sweep
 from duckrow.api.why import why
 from duckrow.core.units import parse_duration_s
 from duckrow.web.answer import Json
 from duckrow.web.parts import JobId, Of, Parts
-from duckrow.web.schemas.jobs import Curve, ErrorGroups, JobDetails, JobPage, Reasons, Variables
+from duckrow.web.schemas.jobs import Curve, ErrorGroups, JobDetails, JobPage, MetricsOfJob, Reasons, Variables
 
 router = APIRouter(tags=["jobs"])
 
@@ -134,6 +135,15 @@ def _why(client: Client, job_id: int) -> dict[str, Any]:
 )
 async def environment_of_job(of: Of, job_id: JobId) -> Json:
     return await of.desk.show(lambda client: {"variables": masked_environment(client, job_id)})
+
+
+@router.get(
+    "/jobs/{job_id:int}/metrics",
+    summary="What it has reported: each metric, its last value and its curve.",
+    response_model=MetricsOfJob,
+)
+async def metrics_of_job(of: Of, job_id: JobId, max_points: Annotated[int, Query(ge=2, le=2000)] = 300) -> Json:
+    return await of.desk.show(curves_of_job, job_id, max_points)
 
 
 @router.get(

@@ -53,6 +53,8 @@ async def resume(of: Of, wanted: Scope) -> Json:
 
 
 def _resume(client: Client, wanted: Scope) -> dict[str, Any]:
+    if wanted.project is not None:
+        check_name("project", wanted.project)
     client.unpause(wanted.project)
     return {"sentence": f"{wanted.project or 'Everything'} goes on."}
 

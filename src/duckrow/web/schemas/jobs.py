@@ -87,6 +87,18 @@ class JobDetails(JobView):
     code: Code | None
     run_folder: str
     sweep_id: int | None
+    error: list[str]  # what it said last, if it did not succeed
+
+
+class MetricOfJob(BaseModel):
+    metric: str
+    last: Any  # a number, a text; NaN and infinities as text
+    points: list[tuple[float, Any]]  # (step, value)
+
+
+class MetricsOfJob(BaseModel):
+    items: list[MetricOfJob]
+    truncated: bool
 
 
 class Reasons(BaseModel):

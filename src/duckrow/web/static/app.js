@@ -22,6 +22,7 @@ const problem = h("div", { class: "notice is-problem", role: "alert", hidden: tr
 let view = null;
 let opening = 0;
 let timer = 0;
+let scroll = 0; // where to, once the view is drawn
 
 const status = new Refreshing(
   async () => {
@@ -64,6 +65,7 @@ function enter(next, place) {
   problem.hidden = true;
   retitle();
   scrollTo(0, 0);
+  scroll = place.scroll;
   keyboard.use(view.keys ?? {});
   if (document.activeElement === document.body) main.focus({ preventScroll: true }); // it was on what is gone
   view.opened?.();
@@ -86,10 +88,22 @@ function leave() {
 }
 
 function tell(error) {
+  if (error?.status === 404 && view.missing) return giveUp();
+  if (!error && scroll) scrollTo(0, scroll);
+  scroll = 0;
   problem.hidden = error === null || error.status === 0;
   if (error) fill(problem, error.message, error.hint ? h("span", { class: "hint" }, ` ${error.hint}`) : null);
   if (error && error.status === undefined) console.error(error);
   if (!error) retitle();
+  return undefined;
+}
+
+/** There is no such job or sweep, or not any more. */
+function giveUp() {
+  clearInterval(timer);
+  view.refreshing.close();
+  view.close?.();
+  fill(main, view.missing());
 }
 
 function retitle() {

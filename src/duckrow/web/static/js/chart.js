@@ -11,7 +11,7 @@ const HEIGHT = 100;
  * @property {string} key
  * @property {string} name
  * @property {string} colour a class, as in "share-3"
- * @property {[number, number][]} points
+ * @property {[number, number | null][]} points null: a gap
  *
  * @typedef {object} Range
  * @property {[number, number]} x
@@ -49,12 +49,12 @@ export class Chart {
       "div",
       { class: "chart-plot", on: { pointermove: (event) => this.point(event), pointerleave: () => this.unpoint() } },
       this.drawing,
-      this.top,
-      this.bottom,
       this.tip,
     );
+    const levels = h("div", { class: "chart-y" }, this.top, this.bottom);
+    const steps = h("div", { class: "chart-x" }, this.left, this.right);
     if (onChoose) plot.addEventListener("click", () => this.nearest && onChoose(this.nearest.key));
-    this.element = h("figure", { class: "chart" }, head, plot, h("div", { class: "chart-x" }, this.left, this.right));
+    this.element = h("figure", { class: "chart" }, head, levels, plot, steps);
   }
 
   /** @param {Series[]} series @param {Range} range */
@@ -78,8 +78,9 @@ export class Chart {
   draw(path, { points, colour }) {
     const gap = this.range.gap ?? Infinity;
     const steps = points.map(([x, y], index) => {
-      const isApart = index === 0 || x - points[index - 1][0] > gap;
-      return `${isApart ? "M" : "L"}${this.xOf(x).toFixed(1)} ${this.yOf(y).toFixed(2)}`;
+      const before = points[index - 1];
+      const isApart = !before || before[1] === null || x - before[0] > gap;
+      return y === null ? "" : `${isApart ? "M" : "L"}${this.xOf(x).toFixed(1)} ${this.yOf(y).toFixed(2)}`;
     });
     path.setAttribute("d", steps.join(""));
     path.setAttribute("class", `chart-line ${colour}`);
@@ -125,6 +126,7 @@ export class Chart {
     let best = null;
     for (const series of this.series ?? []) {
       for (const point of series.points) {
+        if (point[1] === null) continue;
         // Along the axis first: a line is read at a moment.
         const far = Math.abs(this.xOf(point[0]) - x) * 4 + Math.abs(this.yOf(point[1]) - y);
         if (!best || far < best.far) best = { far, series, point };

@@ -1,10 +1,14 @@
 /**
- * One stream of news from the server: says when something changed, and whether the connection stands.
+ * News from the server: says when something changed, and whether the connection stands.
  *
- * A tab that nobody sees holds no stream: a browser has only six connections to a server for all its tabs.
+ * A browser has only six connections to a server for all its windows. So one of the windows that are seen listens, and
+ * tells the others; when it is closed or hidden, the next one listens. What is told is no secret: only that something
+ * has changed, never what.
  */
 
-import { askOtherTabs } from "./session.js";
+import { Seat } from "./seat.js";
+import { askOtherTabs, onRefusal } from "./session.js";
+import { BASE } from "./site.js";
 import { Stream } from "./stream.js";
 
 const FIRST_WAIT_MS = 1000;
@@ -21,48 +25,97 @@ export class News {
     this.onChange = onChange;
     this.onConnection = onConnection;
     this.wait_ms = FIRST_WAIT_MS;
+    this.connection = "resting";
     this.stream = null;
     this.timer = 0;
+    this.seat = new Seat("news");
+    this.isListening = false; // this window has the seat
+    this.windows = new BroadcastChannel(`duckrow.news${BASE}`);
+    this.windows.addEventListener("message", ({ data }) => this.told(data));
     document.addEventListener("visibilitychange", () => (document.hidden ? this.rest() : this.open()));
     addEventListener("online", () => this.open());
     addEventListener("pagehide", () => this.rest());
+    onRefusal(() => this.refused());
   }
 
   open() {
     this.rest("opening");
+    this.seat.wait(() => {
+      this.isListening = true;
+      this.listen();
+    });
+    if (!this.isListening) this.windows.postMessage("how is it?");
+  }
+
+  listen() {
+    this.stream?.close();
     this.stream = new Stream(
       "/events",
       {},
       {
         open: () => this.opened(),
-        event: (kind, data) => kind === "change" && this.onChange(data),
+        event: (kind, data) => kind === "change" && this.changed(data),
         end: (status) => this.lost(status),
       },
     );
   }
 
-  /** Whatever happened meanwhile was not told: all is stale. */
+  /** What another window says. */
+  told(data) {
+    if (data === "how is it?") {
+      if (this.isListening) this.windows.postMessage(this.connection);
+    } else if (!this.isListening && !document.hidden && this.connection !== "signed-out") {
+      if (data === "live" && this.connection !== "live") this.isLive();
+      else if (data === "lost") this.set("lost");
+      else if (data?.change) this.onChange(data.change);
+    }
+  }
+
+  changed(change) {
+    this.windows.postMessage({ change: { jobs: change.jobs, devices: change.devices } });
+    this.onChange(change);
+  }
+
   opened() {
     this.wait_ms = FIRST_WAIT_MS;
-    this.onConnection("live");
+    this.windows.postMessage("live");
+    this.isLive();
+  }
+
+  /** Whatever happened meanwhile was not told: all is stale. */
+  isLive() {
+    this.set("live");
     this.onChange({ jobs: true, devices: true });
+  }
+
+  set(connection) {
+    this.connection = connection;
+    this.onConnection(connection);
   }
 
   rest(connection = "resting") {
     clearTimeout(this.timer);
     this.stream?.close();
     this.stream = null;
-    this.onConnection(connection);
+    this.isListening = false;
+    this.seat.leave();
+    this.set(connection);
+  }
+
+  /** Until there is another secret: this one will not get better. */
+  refused() {
+    if (this.connection === "signed-out") return;
+    this.rest("signed-out");
+    askOtherTabs();
   }
 
   lost(status) {
-    if (status === 401) {
-      this.rest("signed-out"); // until there is another secret: this one will not get better
-      askOtherTabs();
-      return;
-    }
-    this.rest("lost");
-    this.timer = setTimeout(() => this.open(), this.wait_ms);
+    if (status === 401) return this.refused();
+    this.stream = null;
+    this.windows.postMessage("lost");
+    this.set("lost");
+    this.timer = setTimeout(() => this.listen(), this.wait_ms);
     this.wait_ms = Math.min(this.wait_ms * 2, LONGEST_WAIT_MS);
+    return undefined;
   }
 }

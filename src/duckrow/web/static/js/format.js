@@ -15,6 +15,12 @@ export function took(seconds) {
   return typeof seconds === "number" && seconds < 10 ? `${seconds.toFixed(1)}s` : duration(seconds);
 }
 
+/** @param {number | null | undefined} seconds until a job will be done; 0: it has taken longer already */
+export function eta(seconds) {
+  if (seconds === null || seconds === undefined) return "";
+  return seconds > 0 ? `~${duration(seconds)}` : "any moment";
+}
+
 const two = (number) => String(number).padStart(2, "0");
 
 /** @param {number | null | undefined} mb */

@@ -7,6 +7,7 @@ import { BASE, address } from "./site.js";
  * @property {string} path without the base, as in "/jobs/7"
  * @property {string[]} words what the pattern caught
  * @property {URLSearchParams} query
+ * @property {number} scroll where it was left, in pixels from the top
  *
  * @typedef {object} View
  * @property {string} title
@@ -17,6 +18,7 @@ import { BASE, address } from "./site.js";
  * @property {(query: URLSearchParams) => void} [moved] the address changed within the view
  * @property {() => void} [opened] it is on the page now
  * @property {() => void} [close]
+ * @property {() => HTMLElement} [missing] shown instead, if the server knows no such thing
  */
 
 /** A view is loaded when it is first opened. */
@@ -34,7 +36,9 @@ export class Router {
   /** @param {(route: {section: string, load: () => Promise<any>} | null, place: Place) => void} onMove */
   constructor(onMove) {
     this.onMove = onMove;
+    history.scrollRestoration = "manual"; // the browser would scroll before the view is drawn
     addEventListener("popstate", () => this.arrive());
+    addEventListener("scrollend", () => history.replaceState({ ...history.state, scroll: scrollY }, ""));
     document.addEventListener("click", (event) => this.clicked(event));
   }
 
@@ -43,7 +47,7 @@ export class Router {
     const query = new URLSearchParams(location.search);
     const route = ROUTES.find(({ pattern }) => pattern.test(path)) ?? null;
     const words = route ? route.pattern.exec(path).slice(1).map(decodeURIComponent) : [];
-    this.onMove(route, { path, words, query });
+    this.onMove(route, { path, words, query, scroll: history.state?.scroll ?? 0 });
   }
 
   clicked(event) {
@@ -64,6 +68,7 @@ export class Router {
 
 /** @param {string} path with its query */
 export function go(path) {
+  history.replaceState({ ...history.state, scroll: scrollY }, "");
   history.pushState(null, "", address(path));
   dispatchEvent(new PopStateEvent("popstate"));
 }
@@ -71,5 +76,5 @@ export function go(path) {
 /** Writes a view's own settings into the address, so that reload, back and a copied link keep them. */
 export function rewrite(query) {
   const text = query.toString();
-  history.replaceState(null, "", location.pathname + (text ? `?${text}` : ""));
+  history.replaceState(history.state, "", location.pathname + (text ? `?${text}` : ""));
 }

@@ -15,6 +15,7 @@ const LINK = /^#login=([\w-]+)$/;
 let session = stored();
 let isGood = false; // as far as the server has said
 let arrived = () => {};
+let refused = () => {};
 
 others.addEventListener("message", ({ data }) => {
   if (data === "ask" && isGood) others.postMessage({ session });
@@ -47,6 +48,12 @@ export function secretHeader() {
 /** @param {number} status what the server answered to the secret */
 export function noteAnswer(status) {
   isGood = status !== 401;
+  if (!isGood) refused();
+}
+
+/** @param {() => void} listener called when the server does not know the secret of this tab */
+export function onRefusal(listener) {
+  refused = listener;
 }
 
 export function hasSession() {

@@ -2,7 +2,8 @@
 
 import { post } from "./api.js";
 import { current } from "./current.js";
-import { fill, h, say, show } from "./dom.js";
+import { startDaemon } from "./daemon.js";
+import { button, fill, h, say, show } from "./dom.js";
 import { moment } from "./format.js";
 import { showKeys } from "./keyboard.js";
 import { MACHINE, READ_ONLY, USER, VERSION, address } from "./site.js";
@@ -39,7 +40,9 @@ export class Shell {
       hidden: true,
       on: { click: () => this.togglePause() },
     });
-    this.daemon = h("span", { class: "daemon is-problem", hidden: true });
+    const start = READ_ONLY ? " Type `duckrow up`." : button("Start it", startDaemon, { class: "button" });
+    const none = "No daemon runs: nothing starts. ";
+    this.daemon = h("span", { class: "daemon is-problem", role: "status", hidden: true }, none, start);
     fill(
       top,
       this.brand(),
@@ -103,11 +106,13 @@ export class Shell {
     const running = LIVE.reduce((sum, state) => sum + (status.counts[state] ?? 0), 0);
     say(this.numbers, `${running} running · ${(status.counts.queued ?? 0).toLocaleString("en")} waiting`);
     show(this.daemon, !status.daemon.running);
-    say(this.daemon, "No daemon runs: nothing starts. Type `duckrow up`.");
     show(this.pause, !READ_ONLY);
     say(this.pause, status.paused ? "Resume" : "Pause");
     this.pause.title = status.paused ? "Let waiting jobs start again" : "Start nothing more; what runs goes on";
-    show(this.paused, status.paused);
+    const paused = status.paused_projects.join(", ");
+    show(this.paused, status.paused || paused);
+    say(this.paused, status.paused ? "paused" : `paused: ${paused}`);
+    this.paused.title = status.paused ? "Nothing starts" : `Nothing of ${paused} starts`;
   }
 
   async togglePause() {

@@ -1,5 +1,7 @@
 /** The states and outcomes of jobs: their words, their groups, and what may be done in each. */
 
+import { current } from "./current.js";
+
 export const LIVE = ["starting", "running", "stopping"];
 const UNSUCCESSFUL = ["failed", "out-of-memory", "timed-out", "killed", "lost", "skipped"];
 
@@ -31,8 +33,14 @@ export function colour(word) {
 export function remark(job) {
   if (job.held) return "held";
   if (job.suspended) return "suspended";
+  if (job.state === "queued" && isPaused(job.project)) return "paused";
   if (job.run_ended) return "its run has ended";
   return "";
+}
+
+/** @param {string} project @returns {boolean} whether it was paused by itself */
+export function isPaused(project) {
+  return (current.status?.paused_projects ?? []).includes(project);
 }
 
 const isWaiting = (job) => job.state === "queued";

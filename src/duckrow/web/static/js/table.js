@@ -2,6 +2,8 @@
 
 import { h } from "./dom.js";
 import { keyed } from "./keyed.js";
+import { go } from "./router.js";
+import { address } from "./site.js";
 
 /**
  * @template T
@@ -24,16 +26,17 @@ export class Table {
    * @param {(item: T) => string | number} options.keyOf
    * @param {(sort: string) => void} [options.onSort]
    * @param {(row: HTMLElement, item: T) => void} [options.showRow] what concerns the row as a whole
+   * @param {(item: T) => string} [options.pathOf] where a click on a row leads
    */
-  constructor({ label, columns, keyOf, onSort, showRow }) {
+  constructor({ label, columns, keyOf, onSort, showRow, pathOf }) {
     this.columns = columns;
     this.keyOf = keyOf;
     this.showRow = showRow ?? (() => {});
     this.headings = columns.map((column) => this.heading(column, onSort));
-    this.body = h("tbody", {});
+    this.body = h("tbody", pathOf ? { on: { click: (event) => opened(event, pathOf) } } : {});
     this.element = h(
       "table",
-      { class: "table", "aria-label": label },
+      { class: `table${pathOf ? " opens" : ""}`, "aria-label": label },
       h("thead", {}, h("tr", {}, this.headings)),
       this.body,
     );
@@ -82,6 +85,15 @@ export class Table {
   get rows() {
     return [...this.body.children];
   }
+}
+
+/** A click beside the links and buttons of a row is meant for the row; one that ends a selection of text is not. */
+function opened(event, pathOf) {
+  const row = event.target.closest("tr");
+  if (!row?.item || event.target.closest("a, button, input, label") || String(getSelection())) return;
+  const path = pathOf(row.item);
+  if (event.metaKey || event.ctrlKey) open(address(path), "_blank");
+  else if (!event.shiftKey && !event.altKey) go(path);
 }
 
 const classOf = (column) => `col-${column.kind ?? column.id}${column.isNumber ? " is-number" : ""}`;

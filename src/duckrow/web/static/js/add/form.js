@@ -19,9 +19,15 @@ import { Preview } from "./preview.js";
  */
 
 export class AddForm {
-  /** @param {Kind} kind @param {HTMLTextAreaElement} text the field to type in first @param {HTMLElement[]} fields */
-  constructor(kind, text, fields) {
+  /**
+   * @param {Kind} kind
+   * @param {HTMLTextAreaElement} text the field to type in first
+   * @param {HTMLElement[]} fields
+   * @param {() => void} onAdded
+   */
+  constructor(kind, text, fields, onAdded) {
     this.kind = kind;
+    this.onAdded = onAdded;
     this.text = text;
     this.preview = new Preview(
       () => this.send(`${kind.path}/preview`),
@@ -70,6 +76,7 @@ export class AddForm {
     try {
       const [told, path] = this.kind.added(await this.send(this.kind.path));
       this.options.remember();
+      this.onAdded();
       toast(told);
       go(path);
     } catch (error) {

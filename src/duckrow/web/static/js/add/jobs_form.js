@@ -8,8 +8,8 @@ import { AddForm } from "./form.js";
 const EXAMPLE = "python train.py --lr 0.1\npython train.py --lr 0.01";
 const HINT = "A command per line, as in a shell. Or GPUPeasy's blocks: NAME;;OUTFILE;;COMMAND;;;";
 
-/** @returns {AddForm} */
-export function jobsForm() {
+/** @param {() => void} onAdded @returns {AddForm} */
+export function jobsForm(onAdded) {
   const text = h("textarea", {
     rows: 10,
     placeholder: EXAMPLE,
@@ -25,7 +25,7 @@ export function jobsForm() {
     read,
     added: ({ ids }) => [told(ids), "/"],
   };
-  const form = new AddForm(kind, text, [h("p", { class: "hint" }, HINT)]);
+  const form = new AddForm(kind, text, [h("p", { class: "hint" }, HINT)], onAdded);
   return form;
 }
 

@@ -9,8 +9,8 @@ import { Parameters } from "./parameters.js";
 const MODES = ["", "grid", "shuffled", "random"];
 const PLACEHOLDER = /(?<!\$)\{([A-Za-z_][\w.]*)(?::[^{}]*)?\}/g;
 
-/** @returns {AddForm} */
-export function sweepForm() {
+/** @param {() => void} onAdded @returns {AddForm} */
+export function sweepForm(onAdded) {
   const changed = () => form.preview.want();
   const parameters = new Parameters(changed);
   const draws = new Draws(changed);
@@ -36,7 +36,7 @@ export function sweepForm() {
     read,
     added: ({ sweep, summary }) => [summary, `/sweeps/${sweep}`],
   };
-  const form = new AddForm(kind, pattern, [parameters.element, draws.element]);
+  const form = new AddForm(kind, pattern, [parameters.element, draws.element], onAdded);
   return form;
 }
 

@@ -6,9 +6,15 @@ import { READ_ONLY } from "../site.js";
 import { jobsForm } from "./jobs_form.js";
 import { sweepForm } from "./sweep_form.js";
 
+/** @type {Add | null} what was typed, for when one comes back; until it is added, or the page is loaded anew */
+let draft = null;
+
 /** @param {import("../router.js").Place} place */
 export function open(place) {
-  return READ_ONLY ? closed() : new Add(place);
+  if (READ_ONLY) return closed();
+  draft ??= new Add();
+  draft.turn(place.query.get("kind") === "sweep" ? "sweep" : (draft.kind ?? "jobs"));
+  return draft;
 }
 
 function closed() {
@@ -24,8 +30,9 @@ function closed() {
 class Add {
   title = "Add";
 
-  constructor(place) {
-    this.forms = { jobs: jobsForm(), sweep: sweepForm() };
+  constructor() {
+    const added = () => (draft = null);
+    this.forms = { jobs: jobsForm(added), sweep: sweepForm(added) };
     this.tabs = [
       ["jobs", "Commands"],
       ["sweep", "A sweep"],
@@ -33,7 +40,6 @@ class Add {
     this.body = h("div", {});
     const tabs = h("div", { class: "tabs", role: "group", "aria-label": "What to add" }, this.tabs);
     this.element = h("div", { class: "add" }, h("div", { class: "machine-head" }, h("h1", {}, "Add"), tabs), this.body);
-    this.turn(place.query.get("kind") === "sweep" ? "sweep" : "jobs");
   }
 
   turn(kind) {

@@ -2,11 +2,9 @@
 
 import { countFrom } from "../clock.js";
 import { button, h, refill } from "../dom.js";
-import { duration, exactMoment, memory, moment, took, value } from "../format.js";
+import { counted, duration, eta, exactMoment, memory, moment, took, value } from "../format.js";
 import { LIVE } from "../states.js";
 import { failed, toast } from "../toast.js";
-
-const NEEDS = { gpu_mem_mb: "GPU memory", total_gpu_mem_mb: "GPU memory in all", mem_mb: "memory" };
 
 /** @param {HTMLElement} list @param {any} job */
 export function showFacts(list, job) {
@@ -28,7 +26,7 @@ function factsOf(job) {
     ["PID", job.pid],
     ["Exit", job.signal ? `signal ${job.signal}` : job.exit_code],
     [LIVE.includes(job.state) ? "Runs for" : "Ran for", runs(job)],
-    ["Done in about", job.eta_s ? duration(job.eta_s) : ""],
+    ["Done in", eta(job.eta_s)],
     ["Peak memory", memory(job.peak_memory_mb)],
     ["GPU busy", typeof job.utilization === "number" ? `${Math.round(job.utilization)} %` : ""],
     ["Added", time(job.created_at)],
@@ -47,22 +45,31 @@ function factsOf(job) {
     ["Time limit", job.timeout_s ? duration(job.timeout_s) : ""],
     ["Host", job.host],
     ["Parameters", parameters(job.parameters)],
+    ["Array", job.array_index === null ? "" : `index ${job.array_index} of the array from job ${job.array_id} on`],
     ["Code", job.code ? `${job.code.commit ?? ""}${job.code.dirty ? ", with changes" : ""}` : ""],
     ["Run folder", job.folder],
     ["Log file", job.log],
   ];
 }
 
+/** Each need in words; of those that are not set nothing is said. */
+const NEEDS = {
+  gpu_mem_mb: (mb) => `${memory(mb)} of GPU memory`,
+  total_gpu_mem_mb: (mb) => `${memory(mb)} of GPU memory in all`,
+  auto: () => "as much GPU memory as similar jobs took",
+  cpus: (count) => counted(count, "CPU"),
+  mem_mb: (mb) => `${memory(mb)} of memory`,
+  mem_limit: () => "not a byte more",
+  alone: () => "a GPU to itself",
+  larger_than_mb: (mb) => `a GPU with more than ${memory(mb)}`,
+  ooms: (count) => `it ran out of memory ${count === 1 ? "once" : `${count} times`}`,
+};
+
 function needs(job) {
-  const wanted = Object.entries(job.needs ?? {}).filter(
-    ([, amount]) => amount !== null && amount !== false && amount !== "",
-  );
-  return wanted
-    .map(([word, amount]) =>
-      word.endsWith("_mb")
-        ? `${NEEDS[word] ?? word} ${memory(amount)}`
-        : `${word.replaceAll("_", " ")} ${value(amount)}`,
-    )
+  const wanted = job.needs ?? {};
+  return Object.keys(NEEDS)
+    .filter((word) => wanted[word])
+    .map((word) => NEEDS[word](wanted[word]))
     .join(", ");
 }
 

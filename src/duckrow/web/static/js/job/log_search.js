@@ -3,6 +3,8 @@
 import { get } from "../api.js";
 import { button, fill, h, show } from "../dom.js";
 import { counted } from "../format.js";
+import { Ansi } from "./ansi.js";
+import { Screen } from "./screen.js";
 
 const TYPING_MS = 300;
 const MOST = 100;
@@ -23,8 +25,9 @@ export class LogSearch {
       type: "search",
       placeholder: "Search the log",
       "aria-label": "Search the log",
-      on: { input: typed },
+      on: { input: typed, keydown: (event) => event.key === "Enter" && this.next !== null && this.find(this.next) },
     });
+    this.next = null; // where to search on
     this.summary = h("span", { class: "soft", role: "status" });
     this.list = h("ol", { class: "log-hits-list" });
     this.results = h("div", { class: "log-hits", hidden: true }, this.summary, this.list);
@@ -33,6 +36,7 @@ export class LogSearch {
   async find(from = 0) {
     const q = this.input.value;
     const visit = ++this.visit;
+    this.next = null;
     show(this.results, q);
     if (!q) return fill(this.list);
     if (!from) fill(this.list);
@@ -49,6 +53,8 @@ export class LogSearch {
     this.list.append(...found.hits.map((hit) => this.entry(hit)));
     const count = counted(this.list.children.length, "line");
     const isMore = !found.complete && found.next !== null;
+    if (isMore && !this.list.children.length) return this.find(found.next); // a long log takes several looks
+    this.next = isMore ? found.next : null;
     return fill(
       this.summary,
       isMore ? `${count} so far ` : `${count} found`,
@@ -58,6 +64,15 @@ export class LogSearch {
 
   entry(hit) {
     const choose = () => this.onChoose(hit);
-    return h("li", {}, h("button", { type: "button", class: "log-hit", on: { click: choose } }, hit.line || " "));
+    const line = h("button", { type: "button", class: "log-hit", on: { click: choose } }, shownLine(hit.line));
+    return h("li", {}, line);
   }
+}
+
+/** As in the log: with its colours, and of a progress bar the last state. @param {string} line */
+function shownLine(line) {
+  const screen = new Screen();
+  screen.write(line);
+  const rows = screen.rows.filter(({ text }) => text.trim());
+  return rows.length ? rows.flatMap(({ text, style }) => new Ansi(style).nodes(text.trimEnd())) : " ";
 }

@@ -1,8 +1,17 @@
-/** What is written to a log from now on: goes on by itself where the connection was lost, and rests unseen. */
+/**
+ * What is written to a log from now on: goes on by itself where the connection was lost, and rests unseen.
+ *
+ * One window of a browser has a stream for this; the others ask each second. With a stream each they would use up the
+ * browser's six connections to a server.
+ */
 
+import { get } from "../api.js";
+import { Seat } from "../seat.js";
 import { Stream } from "../stream.js";
 
 const RETRY_MS = 2000;
+const ASK_MS = 1000;
+const PIECE = 128 * 1024;
 
 export class LogStream {
   /**
@@ -15,6 +24,8 @@ export class LogStream {
     this.from = null; // null: nobody wants it
     this.retry = 0;
     this.source = null;
+    this.seat = new Seat("log");
+    this.visit = 0;
   }
 
   /** @param {number} from the byte to begin at */
@@ -28,8 +39,16 @@ export class LogStream {
     this.from = null;
   }
 
-  listen() {
+  async listen() {
     this.rest();
+    const visit = ++this.visit;
+    const hasSeat = await this.seat.takeIfFree();
+    if (visit !== this.visit) return;
+    if (hasSeat) this.open();
+    else this.ask(visit);
+  }
+
+  open() {
     this.source = new Stream(
       `${this.path}/stream`,
       { attempt: this.attempt, from: this.from },
@@ -40,6 +59,15 @@ export class LogStream {
     );
   }
 
+  async ask(visit) {
+    const piece = await get(this.path, { attempt: this.attempt, from: this.from, bytes: PIECE }).catch(() => null);
+    if (visit !== this.visit) return;
+    if (piece && piece.size < this.from) this.from = piece.size; // cut in the middle by --max-log
+    else if (piece?.text) this.heard(piece);
+    if (piece?.ended && piece.to >= piece.size) this.stop();
+    else this.retry = setTimeout(() => this.wake(), piece && piece.to < piece.size ? 0 : ASK_MS);
+  }
+
   heard(part) {
     this.from = part.to;
     this.onPart(part);
@@ -47,7 +75,9 @@ export class LogStream {
 
   /** Nobody looks: no stream. */
   rest() {
+    this.visit += 1;
     clearTimeout(this.retry);
+    this.seat.leave();
     this.source?.close();
     this.source = null;
   }

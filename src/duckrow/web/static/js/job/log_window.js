@@ -34,6 +34,8 @@ export class LogWindow {
       "aria-live": "off", // a training would talk all day
       on: { scroll: () => this.scrolled() },
     });
+    // A window that becomes narrower breaks lines anew: who follows still sees the end.
+    new ResizeObserver(() => this.isFollowing && this.toEnd()).observe(this.element);
   }
 
   get from() {

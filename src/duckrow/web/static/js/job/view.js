@@ -4,15 +4,20 @@ import { get } from "../api.js";
 import { h, refill, say, show } from "../dom.js";
 import { showState } from "../queue/columns.js";
 import { READ_ONLY, address } from "../site.js";
-import { label } from "../states.js";
+import { LIVE, label } from "../states.js";
+import { noSuch } from "../missing.js";
 import { Attempts } from "./attempts.js";
 import { actionButtons } from "./buttons.js";
 import { Curves } from "./curves.js";
 import { Environment } from "./environment.js";
+import { showError } from "./error.js";
 import { showFacts } from "./facts.js";
 import { Log } from "./log.js";
+import { Metrics } from "./metrics.js";
 import { showStory } from "./story.js";
 import { showWhy } from "./why.js";
+
+const LOOK_MS = 3000;
 
 /** @param {import("../router.js").Place} place */
 export function open(place) {
@@ -28,17 +33,21 @@ class JobPage {
     this.origin = h("p", { class: "soft origin" });
     this.buttons = h("div", { class: "job-buttons" });
     this.why = h("section", { class: "panel why", "aria-label": "Why it waits", hidden: true });
+    this.error = h("section", { class: "panel job-error", "aria-label": "Error", hidden: true });
     this.facts = h("dl", { class: "facts" });
     this.story = h("ol", { class: "story" });
     this.storyPanel = panel("What happened", this.story);
     this.log = new Log(id);
     this.curves = new Curves(id);
+    this.metrics = new Metrics(id);
     this.attempts = new Attempts((number) => this.choose(number));
     this.environment = new Environment(id);
     this.attempt = null; // null: the latest
     this.keys = { F: () => this.log.toggleFollow(), G: () => this.log.follow(), 0: () => this.log.toStart() };
     this.seen = () => this.log.seen();
     document.addEventListener("visibilitychange", this.seen);
+    // Of metrics and memory that grow nobody tells: a job that runs is looked at again and again.
+    this.timer = setInterval(() => LIVE.includes(this.job?.state) && this.refreshing.want(), LOOK_MS);
     this.element = this.layout();
   }
 
@@ -58,7 +67,8 @@ class JobPage {
       this.storyPanel,
       this.environment.element,
     );
-    const main = h("div", { class: "job-main" }, this.why, this.log.element, this.curves.element);
+    const main = h("div", { class: "job-main" }, this.error, this.why, this.log.element);
+    main.append(this.metrics.element, this.curves.element);
     return h("div", { class: "job" }, head, main, side);
   }
 
@@ -66,13 +76,14 @@ class JobPage {
     const job = await get(`/jobs/${this.id}`);
     const reasons = job.state === "queued" ? (await get(`/jobs/${this.id}/why`)).reasons : [];
     this.draw(job, reasons);
-    await this.curves.refresh(this.attempt ?? job.attempts, job);
+    await Promise.all([this.curves.refresh(this.attempt ?? job.attempts, job), this.metrics.refresh(job)]);
   }
 
   draw(job, reasons) {
     this.job = job;
     this.title = `${job.id} ${label(job)}`;
     say(this.name, label(job));
+    showError(this.error, job);
     showState(this.state, job);
     this.showOrigin(job);
     if (!READ_ONLY) actionButtons(this.buttons, job);
@@ -96,6 +107,11 @@ class JobPage {
     ]);
   }
 
+  /** Shown instead of the view. */
+  missing() {
+    return noSuch(`There is no job ${this.id}`, "It may have been removed.", "/", "To the queue");
+  }
+
   choose(number) {
     this.attempt = number;
     this.draw(this.job, []);
@@ -103,6 +119,7 @@ class JobPage {
   }
 
   close() {
+    clearInterval(this.timer);
     document.removeEventListener("visibilitychange", this.seen);
     this.log.close();
   }

@@ -15,10 +15,12 @@ const TOLD = {
   foreign: "used by others",
   missing: "does not answer",
   "set-aside": "set aside",
+  asked: "being read",
+  unattended: "no daemon",
 };
 
 const LEAST_S = 60;
-const GAP_S = 20;
+const GAP_S = 35; // hosts note a point in ten seconds, also while nobody looks; one may be late
 
 export class GpuCard {
   /** @param {(action: "drain" | "undrain" | "remove") => void} onAction */
@@ -50,10 +52,15 @@ export class GpuCard {
     this.element.card = this;
   }
 
-  /** @param {any} gpu @param {[number, number, number, number][]} points @param {number} minutes */
-  show(gpu, points, minutes) {
+  /**
+   * @param {any} gpu
+   * @param {[number, number, number, number][]} points
+   * @param {number} minutes
+   * @param {(id: number) => string} colourOf a job
+   */
+  show(gpu, points, minutes, colourOf) {
     say(this.name, `GPU ${gpu.name}`);
-    say(this.model, [gpu.model, gpu.host === "daemon" ? "" : `of ${gpu.host}`].filter(Boolean).join(" "));
+    say(this.model, [gpu.model, ["daemon", ""].includes(gpu.host) ? "" : `of ${gpu.host}`].filter(Boolean).join(" "));
     say(this.state, TOLD[gpu.state] ?? gpu.state);
     this.state.dataset.state = gpu.state;
     show(this.why, gpu.why);
@@ -61,8 +68,8 @@ export class GpuCard {
     refill(this.figures, figures(gpu), () =>
       figures(gpu).map(([figure, word]) => h("span", {}, h("b", {}, figure), word ? ` ${word}` : "")),
     );
-    this.bar.show(gpu.total_mb, [...jobShares(gpu.jobs), ...foreignShare(gpu)]);
-    this.residents.show(gpu);
+    this.bar.show(gpu.total_mb, [...jobShares(gpu.jobs, colourOf), ...foreignShare(gpu)]);
+    this.residents.show(gpu, colourOf);
     this.showCurves(gpu, points, minutes);
     if (!READ_ONLY) this.showButtons(gpu);
   }
@@ -80,10 +87,11 @@ export class GpuCard {
       mark: gpu.reserved_mb,
     });
     this.busy.show([{ key: "busy", name: "busy", colour: "share-2", points: pairs(seen, 2) }], { x, y: [0, 100], gap });
-    show(this.memory.element.parentElement, points.length || gpu.utilization !== null);
+    show(this.memory.element.parentElement, seen.length && gpu.total_mb);
   }
 
   showButtons(gpu) {
+    show(this.buttons, gpu.state !== "unattended");
     const actions = ["draining", "set-aside"].includes(gpu.state) ? ["undrain", "remove"] : ["drain", "remove"];
     const titles = { drain: "Drain", undrain: "Use again", remove: "Remove…" };
     const hints = {

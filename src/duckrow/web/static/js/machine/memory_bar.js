@@ -4,24 +4,27 @@ import { h } from "../dom.js";
 import { memory } from "../format.js";
 import { keyed } from "../keyed.js";
 
-const COLOURS = 8;
-
 /** @typedef {{key: string, colour: string, used_mb: number, reserved_mb: number, title: string}} Share */
 
-/** The same job has the same colour everywhere. @param {number} id */
-export function colourOf(id) {
-  return `share-${id % COLOURS}`;
-}
-
-/** @param {any[]} jobs @returns {Share[]} */
-export function jobShares(jobs) {
+/** @param {any[]} jobs @param {(id: number) => string} colourOf @returns {Share[]} */
+export function jobShares(jobs, colourOf) {
   return jobs.map((job) => ({
     key: `job ${job.id}`,
     colour: colourOf(job.id),
     used_mb: job.used_mb ?? 0,
     reserved_mb: Math.max(job.reserved_mb ?? 0, job.used_mb ?? 0),
-    title: `Job ${job.id} ${job.name}: uses ${memory(job.used_mb ?? 0)} of ${memory(job.reserved_mb ?? 0)} reserved`,
+    title: `Job ${job.id} ${job.name}: uses ${usedOf(job)}`,
   }));
+}
+
+function usedOf(job) {
+  const told = `${memory(job.used_mb ?? 0)} of ${memory(job.reserved_mb ?? 0)} reserved`;
+  return isOver(job) ? `${told}, more than it may` : told;
+}
+
+/** @param {any} job @returns {boolean} whether it takes more memory than it has reserved */
+export function isOver(job) {
+  return Boolean(job.reserved_mb) && (job.used_mb ?? 0) > job.reserved_mb;
 }
 
 /** What no job of ours uses now; `foreign_mb` is the most of the last minute. @returns {Share[]} */

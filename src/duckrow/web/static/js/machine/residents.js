@@ -4,7 +4,7 @@ import { h, say, show } from "../dom.js";
 import { duration, memory } from "../format.js";
 import { keyed } from "../keyed.js";
 import { address } from "../site.js";
-import { colourOf } from "./memory_bar.js";
+import { isOver } from "./memory_bar.js";
 
 export class Residents {
   constructor() {
@@ -14,14 +14,14 @@ export class Residents {
     this.element = h("div", { class: "gpu-residents" }, this.jobs, this.foreign, this.nobody);
   }
 
-  /** @param {any} gpu */
-  show(gpu) {
+  /** @param {any} gpu @param {(id: number) => string} colourOf */
+  show(gpu, colourOf) {
     keyed(
       this.jobs,
       gpu.jobs,
       (job) => job.id,
       (job) => jobRow(job),
-      showJob,
+      (row, job) => showJob(row, job, colourOf(job.id)),
     );
     keyed(this.foreign, gpu.foreign, (process) => process.pid, foreignRow, showForeign);
     show(this.nobody, !gpu.jobs.length && !gpu.foreign.length);
@@ -29,13 +29,14 @@ export class Residents {
 }
 
 function jobRow(job) {
-  const swatch = h("span", { class: `swatch ${colourOf(job.id)}` });
+  const swatch = h("span", {});
   const name = h("a", { href: address(`/jobs/${job.id}`) });
   return h("li", {}, swatch, name, h("span", { class: "soft" }), h("span", { class: "resident-memory" }));
 }
 
-function showJob(row, job) {
-  const [, name, since, used] = row.children;
+function showJob(row, job, colour) {
+  const [swatch, name, since, used] = row.children;
+  swatch.className = `swatch ${colour}`;
   say(name, `${job.id} ${job.name}`);
   say(since, [job.for_s ? duration(job.for_s) : "", job.pid ? `pid ${job.pid}` : ""].filter(Boolean).join(", "));
   const reserved = job.reserved_mb ? ` of ${memory(job.reserved_mb)}` : "";
@@ -43,6 +44,8 @@ function showJob(row, job) {
     used,
     job.used_mb === null || job.used_mb === undefined ? reserved.slice(4) : `${memory(job.used_mb)}${reserved}`,
   );
+  used.classList.toggle("is-over", isOver(job));
+  used.title = isOver(job) ? "It takes more memory than it has reserved" : "";
 }
 
 function foreignRow() {

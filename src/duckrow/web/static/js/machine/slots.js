@@ -2,7 +2,7 @@
 
 import { h, refill } from "../dom.js";
 import { address } from "../site.js";
-import { colourOf } from "./memory_bar.js";
+import { colourOf } from "./colours.js";
 
 /** @param {HTMLElement} element @param {any} slot */
 export function showSlot(element, slot) {
@@ -12,6 +12,6 @@ export function showSlot(element, slot) {
     h("span", { class: "soft" }, slot.name),
     job
       ? h("a", { href: address(`/jobs/${job.id}`) }, `${job.id} ${job.name}`)
-      : h("span", { class: "soft" }, slot.state),
+      : h("span", { class: "soft" }, slot.state === "unattended" ? "no daemon" : slot.state),
   ]);
 }

@@ -2,14 +2,19 @@
 
 import { get, post } from "../api.js";
 import { current } from "../current.js";
+import { startDaemon } from "../daemon.js";
 import { ask } from "../dialog.js";
 import { button, fill, h, say, show } from "../dom.js";
 import { counted } from "../format.js";
 import { keyed } from "../keyed.js";
 import { MACHINE, READ_ONLY } from "../site.js";
 import { failed, toast } from "../toast.js";
+import { coloursOn } from "./colours.js";
 import { GpuCard } from "./gpu_card.js";
 import { showSlot } from "./slots.js";
+
+const LEAST_PX = 380; // a card
+const GAP_PX = 14;
 
 const SPANS = [
   { minutes: 10, title: "10 min" },
@@ -33,6 +38,8 @@ class Machine {
     this.summary = h("p", { class: "soft" });
     this.spans = SPANS.map((span) => button(span.title, () => this.look(span.minutes), { class: "tab" }));
     this.cards = h("div", { class: "gpu-cards" });
+    this.resized = new ResizeObserver(() => this.layOut());
+    this.resized.observe(this.cards);
     this.slots = h("ul", { class: "slots" });
     this.slotPanel = h("section", { class: "panel", hidden: true }, h("h2", {}, "CPU slots"), this.slots);
     this.empty = h("div", { class: "empty", hidden: true });
@@ -58,13 +65,15 @@ class Machine {
     const gpus = devices.filter((device) => device.kind !== "cpu");
     const slots = devices.filter((device) => device.kind === "cpu");
     const make = (gpu) => new GpuCard((action) => this.change(gpu.name, action)).element;
+    const colourOf = coloursOn(gpus);
     keyed(
       this.cards,
       gpus,
       (gpu) => `${gpu.host} ${gpu.name}`,
       make,
-      (element, gpu) => element.card.show(gpu, history.get(gpu.name) ?? [], this.minutes),
+      (element, gpu) => element.card.show(gpu, history.get(gpu.name) ?? [], this.minutes, colourOf),
     );
+    this.layOut();
     keyed(
       this.slots,
       slots,
@@ -81,14 +90,27 @@ class Machine {
     this.showEmpty(devices.length);
   }
 
+  /** In rows that are as even as can be: four as 2 + 2, or as 4, but not as 3 + 1. */
+  layOut() {
+    const count = this.cards.children.length || 1;
+    const fitting = Math.max(1, Math.floor((this.cards.clientWidth + GAP_PX) / (LEAST_PX + GAP_PX)));
+    const rows = Math.ceil(count / fitting);
+    this.cards.style.setProperty("--columns", String(Math.ceil(count / rows)));
+  }
+
+  close() {
+    this.resized.disconnect();
+  }
+
   showEmpty(count) {
     show(this.empty, !count);
     if (count) return;
     const isUp = current.status?.daemon.running;
     const told = isUp
       ? "The daemon has no device. Add one, or restart it with duckrow up --devices 0,1."
-      : "No daemon runs, so nothing starts. In a terminal:";
-    fill(this.empty, h("h2", {}, "No devices"), h("p", {}, told), h("pre", {}, "duckrow up"));
+      : "No daemon runs, so nothing starts.";
+    const start = isUp || READ_ONLY ? null : button("Start it", startDaemon, { class: "button is-main" });
+    fill(this.empty, h("h2", {}, "No devices"), h("p", {}, told), start ?? h("pre", {}, "duckrow up"));
   }
 
   look(minutes) {

@@ -59,8 +59,11 @@ export class Chosen {
    * @param {any[]} page the jobs of this page
    * @param {number} total all that were found
    * @param {string} select the filter that found them
+   * @param {string} where which page of which list this is
    */
-  show(page, total, select) {
+  show(page, total, select, where) {
+    if (where === this.where) this.leaveOut(this.page, page);
+    this.where = where;
     this.page = page;
     this.total = total;
     this.select = select;
@@ -72,6 +75,12 @@ export class Chosen {
     show(this.all, !this.isAll && isWholePage && total > page.length);
     say(this.all, `Select all ${total.toLocaleString("en")}`);
     this.showButtons();
+  }
+
+  /** Those that have vanished from the list while it was looked at: nobody would see what is done to them. */
+  leaveOut(before, now) {
+    const there = new Set(now.map(({ id }) => id));
+    for (const { id } of before) if (!there.has(id)) this.jobs.delete(id);
   }
 
   showButtons() {

@@ -2,7 +2,7 @@
 
 import { countFrom } from "../clock.js";
 import { fill, h, say } from "../dom.js";
-import { duration, exactMoment, memory, moment, took } from "../format.js";
+import { eta, exactMoment, memory, moment, took } from "../format.js";
 import { READ_ONLY, address } from "../site.js";
 import { LIVE, colour, label, remark, status } from "../states.js";
 
@@ -102,7 +102,7 @@ function showTime(cell, job) {
 }
 
 function showEta(cell, job) {
-  say(cell, job.eta_s === null || job.eta_s === undefined ? "" : `~${duration(job.eta_s)}`);
+  say(cell, eta(job.eta_s));
 }
 
 function showExit(cell, job) {

@@ -5,7 +5,7 @@ import { current } from "../current.js";
 import { button, fill, h, refill, say, show } from "../dom.js";
 import { READ_ONLY } from "../site.js";
 import { setPause } from "../shell.js";
-import { GROUPS } from "../states.js";
+import { GROUPS, isPaused } from "../states.js";
 
 const STATUSES = "queued starting running stopping succeeded failed out-of-memory timed-out killed lost skipped".split(
   " ",
@@ -119,18 +119,15 @@ export class Filters {
   showProjects(projects) {
     const names = projects.map((project) => project.name);
     if (this.filter.project && !names.includes(this.filter.project)) names.push(this.filter.project);
-    refill(this.project, names, () => [option("", "all projects"), ...names.map((name) => option(name, name))]);
+    const shown = names.map((name) => [name, isPaused(name) ? `${name} (paused)` : name]);
+    refill(this.project, shown, () => [option("", "all projects"), ...shown.map(([name, text]) => option(name, text))]);
     this.project.value = this.filter.project;
     show(this.pause, this.filter.project && !READ_ONLY);
-    say(this.pause, `${this.isPaused() ? "Resume" : "Pause"} ${this.filter.project}`);
-  }
-
-  isPaused() {
-    return (current.status?.paused_projects ?? []).includes(this.filter.project);
+    say(this.pause, `${isPaused(this.filter.project) ? "Resume" : "Pause"} ${this.filter.project}`);
   }
 
   togglePause() {
-    return setPause(!this.isPaused(), this.filter.project);
+    return setPause(!isPaused(this.filter.project), this.filter.project);
   }
 }
 

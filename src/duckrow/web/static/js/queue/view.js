@@ -15,6 +15,7 @@ import { Filters, filterFrom, queryFrom } from "./filters.js";
 import { Pager } from "./pager.js";
 
 const PER_PAGE = 50;
+const EVERY_JOB = "all=true"; // an action must say so: nothing at all means no job
 
 /** @param {import("../router.js").Place} place */
 export function open(place) {
@@ -58,6 +59,7 @@ class Queue {
     return new Table({
       label: "Jobs",
       keyOf: (job) => job.id,
+      pathOf: (job) => `/jobs/${job.id}`,
       columns: columns({
         isChosen: (job) => this.chosen.has(job),
         choose: (job, isChosen, event) => this.choose(job, isChosen, event),
@@ -85,7 +87,8 @@ class Queue {
     if (!this.answer) return;
     const { items, total, counts } = this.answer;
     this.filters.show(this.filter, counts);
-    this.chosen.show(items, total, queryFrom({ ...this.filter, sort: "", page: 1 }).toString());
+    const select = queryFrom({ ...this.filter, sort: "", page: 1 }).toString() || EVERY_JOB;
+    this.chosen.show(items, total, select, queryFrom(this.filter).toString());
     this.table.show(items, this.filter.sort);
     this.showPageBox(items);
     this.pager.show(this.filter.page, PER_PAGE, total);

@@ -4,7 +4,7 @@ import { get } from "../api.js";
 import { Chart, rangeOf } from "../chart.js";
 import { h, say, show } from "../dom.js";
 import { value } from "../format.js";
-import { colourOf } from "../machine/memory_bar.js";
+import { colourOf } from "../machine/colours.js";
 import { go } from "../router.js";
 
 const MOST_LINES = 150;
@@ -53,24 +53,25 @@ export class Curves {
     const shown = this.series
       .slice(0, MOST_LINES)
       .map((one) => this.line(one))
-      .filter(({ points }) => points.length);
+      .filter(({ points }) => points.some(([, y]) => y !== null));
     show(this.element, shown.length);
     say(this.title, this.metric);
     show(this.note, this.series.length > MOST_LINES);
     say(this.note, `The first ${MOST_LINES} of ${this.series.length} runs are drawn.`);
-    const all = shown.flatMap(({ points }) => points);
+    const all = shown.flatMap(({ points }) => points.filter(([, y]) => y !== null));
     this.chart.yText = this.isLog.checked ? (level) => value(10 ** level) : value;
     this.chart.show(shown, { x: rangeOf(all.map(([x]) => x)), y: rangeOf(all.map(([, y]) => y)) });
   }
 
+  /** A value that is not finite, or has no logarithm, is a gap. */
   line({ job, name, points }) {
     const level = this.isLog.checked ? Math.log10 : (one) => one;
-    const drawable = points.filter(([, one]) => Number.isFinite(one) && Number.isFinite(level(one)));
+    const isDrawable = (one) => Number.isFinite(one) && Number.isFinite(level(one));
     return {
       key: String(job),
       name: `${job} ${name}`,
       colour: colourOf(job),
-      points: drawable.map(([x, y]) => [x, level(y)]),
+      points: points.map(([x, y]) => [x, isDrawable(y) ? level(y) : null]),
     };
   }
 }

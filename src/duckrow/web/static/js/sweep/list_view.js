@@ -9,7 +9,12 @@ import { Progress } from "./progress.js";
 
 /** @returns {import("../router.js").View} */
 export function open() {
-  const table = new Table({ label: "Sweeps", columns: COLUMNS, keyOf: (sweep) => sweep.id });
+  const table = new Table({
+    label: "Sweeps",
+    columns: COLUMNS,
+    keyOf: (sweep) => sweep.id,
+    pathOf: (sweep) => `/sweeps/${sweep.id}`,
+  });
   const frame = h("div", { class: "table-frame", hidden: true }, table.element);
   const empty = h("div", { class: "empty", hidden: true });
   fill(empty, welcome());

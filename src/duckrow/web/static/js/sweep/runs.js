@@ -50,6 +50,7 @@ export class Runs {
       label: "Runs of the sweep",
       columns: columns.map((column) => ({ ...column, sort: column.id })),
       keyOf: (row) => row.job,
+      pathOf: (row) => `/jobs/${row.job}`,
       onSort: (word) => this.again({ sort: nextSort(this.sort, word), page: 1 }),
       showRow: (element, row) => element.classList.toggle("is-best", row.job === this.best?.job),
     });
@@ -103,12 +104,15 @@ function showRunState(cell, row) {
   showState(cell.firstChild, row);
 }
 
-/** What is not there comes last, whichever way round. */
+/** JSON has no infinite numbers: they come as text. */
+const numeric = (one) => (one === "Infinity" || one === "-Infinity" ? Number(one) : one);
+
+/** What is not there, or not a number, comes last, whichever way round. */
 function sorted(rows, field, isDown) {
   if (!field) return rows;
-  const isMissing = (one) => one === null || one === undefined || one === "";
+  const isMissing = (one) => one === null || one === undefined || one === "" || one === "NaN";
   return [...rows].sort((left, right) => {
-    const [one, other] = [field(left), field(right)];
+    const [one, other] = [numeric(field(left)), numeric(field(right))];
     if (isMissing(one) || isMissing(other)) return isMissing(one) - isMissing(other);
     const order =
       typeof one === "number" && typeof other === "number"

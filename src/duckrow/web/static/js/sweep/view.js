@@ -3,6 +3,7 @@
 import { get } from "../api.js";
 import { button, h, say, show } from "../dom.js";
 import { download } from "../download.js";
+import { noSuch } from "../missing.js";
 import { rewrite } from "../router.js";
 import { address } from "../site.js";
 import { Best } from "./best.js";
@@ -14,14 +15,21 @@ import { Runs } from "./runs.js";
 
 /** @param {import("../router.js").Place} place */
 export async function open(place) {
-  return new SweepPage(place, await idOf(place.words[0]));
+  const id = await idOf(place.words[0]);
+  return id === null ? nowhere(place.words[0]) : new SweepPage(place, id);
+}
+
+/** @param {string} word */
+function nowhere(word) {
+  const element = noSuch(`There is no sweep ${word}`, "It may have been removed.", "/sweeps", "All sweeps");
+  return { title: "Not found", element, refresh: async () => {} };
 }
 
 /** A sweep may be named by its name, too: the newest one that is called so. @param {string} word */
 async function idOf(word) {
-  if (/^\d+$/.test(word)) return word;
+  if (/^\d{1,15}$/.test(word)) return Number(word) ? word : null;
   const { items } = await get("/sweeps").catch(() => ({ items: [] }));
-  return String(items.find((sweep) => sweep.name === word)?.id ?? 0);
+  return items.find((sweep) => sweep.name === word)?.id ?? null;
 }
 
 class SweepPage {
@@ -82,6 +90,10 @@ class SweepPage {
     this.best.show(this.sweep);
     this.grid.show(this.sweep, this.best);
     this.runs.show(this.sweep, this.best.run);
+  }
+
+  missing() {
+    return nowhere(this.id).element;
   }
 
   choose({ metric, best }) {

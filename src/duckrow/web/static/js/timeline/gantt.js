@@ -1,7 +1,7 @@
 /** Bars in lanes: a lane for each device, as many rows in it as jobs ran there at the same time. */
 
 import { serverNow } from "../clock.js";
-import { fill, h } from "../dom.js";
+import { fill, h, refill } from "../dom.js";
 import { duration, moment, shortTime } from "../format.js";
 import { keyed } from "../keyed.js";
 import { address } from "../site.js";
@@ -9,16 +9,21 @@ import { colour } from "../states.js";
 
 const ROW_PX = 24;
 const LEAST = 0.12; // per cent of the width: a bar that could not be seen is drawn so wide
-const TICKS = 6;
+const TICKS = 8; // at most
 const DAY_S = 86400;
+const STEPS_S = [60, 120, 300, 600, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600, DAY_S];
+const LEGEND = "running succeeded failed out-of-memory timed-out killed lost".split(" ");
 
 export class Gantt {
   constructor() {
     this.lanes = h("div", { class: "lanes" });
     this.ticks = h("div", { class: "lane-ticks" });
     this.tip = h("div", { class: "gantt-tip", hidden: true });
+    this.grid = h("div", { class: "lane-grid" });
+    this.legend = h("ul", { class: "legend", "aria-label": "Colours" });
+    const frame = h("div", { class: "lanes-frame" }, this.grid, this.lanes);
     const axis = h("div", { class: "lane is-axis" }, h("span", { class: "lane-name" }), this.ticks);
-    this.element = h("div", { class: "panel gantt" }, this.lanes, axis, this.tip);
+    this.element = h("div", { class: "panel gantt" }, frame, axis, this.legend, this.tip);
     this.lanes.addEventListener("pointermove", (event) => this.point(event));
     this.lanes.addEventListener("pointerleave", () => (this.tip.hidden = true));
   }
@@ -37,7 +42,28 @@ export class Gantt {
       laneElement,
       (element, lane) => showLane(element, lane, placed),
     );
-    fill(this.ticks, ticks(from, to));
+    const times = ticks(from, to);
+    const at = (tick, text) => {
+      const mark = h("span", {}, text);
+      mark.style.left = `${x(tick)}%`;
+      return mark;
+    };
+    fill(
+      this.ticks,
+      times.map((tick) => at(tick, shortTime(tick, to - from > DAY_S))),
+    );
+    fill(
+      this.grid,
+      times.map((tick) => at(tick, "")),
+    );
+    this.showLegend(lanes);
+  }
+
+  /** Of the colours that are there. */
+  showLegend(lanes) {
+    const there = new Set(lanes.flatMap(({ bars }) => bars.map((bar) => bar.outcome ?? "running")));
+    const words = LEGEND.filter((word) => there.has(word));
+    refill(this.legend, words, () => words.map((word) => h("li", { class: `is-state ${colour(word)}` }, word)));
   }
 
   point(event) {
@@ -115,9 +141,10 @@ function stacked(bars) {
   return rows;
 }
 
+/** Round times of day between these. @returns {number[]} */
 function ticks(from, to) {
-  const withDay = to - from > DAY_S;
-  return Array.from({ length: TICKS + 1 }, (_, index) =>
-    h("span", {}, shortTime(from + ((to - from) * index) / TICKS, withDay)),
-  );
+  const step = STEPS_S.find((one) => (to - from) / one <= TICKS) ?? DAY_S;
+  const zone_s = new Date(to * 1000).getTimezoneOffset() * 60;
+  const first = Math.ceil((from - zone_s) / step) * step + zone_s;
+  return Array.from({ length: Math.floor((to - first) / step) + 1 }, (_, index) => first + index * step);
 }

@@ -1,6 +1,7 @@
 /** The timeline: what ran on which device when, so that gaps and packing can be seen. */
 
 import { get } from "../api.js";
+import { rangeOf } from "../chart.js";
 import { serverNow } from "../clock.js";
 import { button, h, say, show } from "../dom.js";
 import { moment } from "../format.js";
@@ -9,13 +10,15 @@ import { Gantt } from "./gantt.js";
 
 const SPANS = [
   { id: "10m", title: "10 min", seconds: 600 },
+  { id: "30m", title: "30 min", seconds: 1800 },
   { id: "1h", title: "1 h", seconds: 3600 },
+  { id: "3h", title: "3 h", seconds: 3 * 3600 },
   { id: "6h", title: "6 h", seconds: 6 * 3600 },
   { id: "24h", title: "24 h", seconds: 24 * 3600 },
   { id: "7d", title: "7 d", seconds: 7 * 24 * 3600 },
 ];
 
-const USUAL = SPANS[1];
+const WIDEST = SPANS.at(-1);
 
 /** @param {import("../router.js").Place} place */
 export function open(place) {
@@ -28,13 +31,13 @@ class Timeline {
   every_ms = 5000;
 
   constructor(place) {
-    this.span = SPANS.find(({ id }) => id === place.query.get("span")) ?? USUAL;
+    this.span = SPANS.find(({ id }) => id === place.query.get("span")) ?? null; // null: one that fits what ran
     this.back_s = 0; // how far before now it ends
     this.spans = SPANS.map((span) => button(span.title, () => this.look(span, 0), { class: "tab" }));
-    this.earlier = button("← Earlier", () => this.look(this.span, this.back_s + this.span.seconds / 2), {
+    this.earlier = button("← Earlier", () => this.move(0.5), {
       class: "button is-quiet",
     });
-    this.later = button("Later →", () => this.look(this.span, Math.max(0, this.back_s - this.span.seconds / 2)), {
+    this.later = button("Later →", () => this.move(-0.5), {
       class: "button is-quiet",
     });
     this.told = h("span", { class: "soft" });
@@ -59,14 +62,33 @@ class Timeline {
     this.element = h("div", { class: "timeline" }, head, this.gantt.element, this.empty);
   }
 
+  /** @param {number} share of what is seen, into the past */
+  move(share) {
+    const span = this.span ?? SPANS[0];
+    this.look(span, Math.max(0, this.back_s + share * span.seconds));
+  }
+
   look(span, back_s) {
     this.span = span;
     this.back_s = back_s;
-    rewrite(new URLSearchParams(span === USUAL ? {} : { span: span.id }));
+    rewrite(new URLSearchParams({ span: span.id }));
     this.refreshing.want();
   }
 
+  /** The shortest that holds all that ran today; if nothing did, what ran in the week. */
+  async fit() {
+    const to = serverNow();
+    for (const widest of [SPANS.at(-2), WIDEST]) {
+      const { lanes } = await get("/timeline", { from: to - widest.seconds, to });
+      const [first] = rangeOf(lanes.flatMap(({ bars }) => bars.map((bar) => bar.started_at)));
+      const isAny = lanes.some(({ bars }) => bars.length);
+      if (isAny) return SPANS.find(({ seconds }) => first >= to - seconds) ?? widest;
+    }
+    return SPANS[0];
+  }
+
   async refresh() {
+    this.span ??= await this.fit();
     const to = serverNow() - this.back_s;
     const answer = await get("/timeline", { from: to - this.span.seconds, to });
     this.later.disabled = this.back_s === 0;

@@ -1,0 +1,15 @@
+/** Starts the daemon, over the devices that it had last. */
+
+import { post } from "./api.js";
+import { current } from "./current.js";
+import { failed, toast } from "./toast.js";
+
+export async function startDaemon() {
+  try {
+    await post("/daemon/up");
+    toast("The daemon runs: waiting jobs start.");
+  } catch (error) {
+    failed(error);
+  }
+  current.refresh();
+}

@@ -1,0 +1,18 @@
+/** What a job that did not succeed said last, above everything else: the error, and what led to it. */
+
+import { h, refill, show } from "../dom.js";
+import { Ansi } from "./ansi.js";
+
+/** @param {HTMLElement} panel @param {any} job */
+export function showError(panel, job) {
+  const lines = job.error ?? [];
+  show(panel, lines.length);
+  refill(panel, lines, () => {
+    const ansi = new Ansi();
+    const shown = lines.map((line) => h("div", { class: "line" }, ansi.nodes(line)));
+    return [h("h2", {}, new Ansi().nodes(lines.at(-1) ?? "").map(textOf)), h("div", { class: "error-lines" }, shown)];
+  });
+}
+
+/** A heading has a colour of its own. */
+const textOf = (node) => (node instanceof Node ? node.textContent : node);

@@ -1,0 +1,72 @@
+/** What a job has reported: the last value of each metric, and the curve of the one that is chosen. */
+
+import { get } from "../api.js";
+import { Chart, rangeOf } from "../chart.js";
+import { h, refill, show } from "../dom.js";
+import { value } from "../format.js";
+import { kept, keep } from "../keeping.js";
+import { LIVE } from "../states.js";
+
+const FRESH_MS = 3000;
+const USUALLY_NOT = ["step", "global_step", "epoch", "iteration"];
+
+export class Metrics {
+  /** @param {number} id */
+  constructor(id) {
+    this.id = id;
+    this.shown = "";
+    this.items = [];
+    this.chart = new Chart({ label: "", xText: (step) => `step ${value(step)}`, yText: value });
+    this.list = h("div", { class: "metric-values", role: "group", "aria-label": "Which metric" });
+    this.element = h(
+      "section",
+      { class: "panel job-metrics", "aria-label": "Metrics", hidden: true },
+      h("h2", {}, "Metrics"),
+      this.list,
+      this.chart.element,
+    );
+  }
+
+  /** @param {any} job */
+  async refresh(job) {
+    const signature = LIVE.includes(job.state) ? Math.floor(Date.now() / FRESH_MS) : `${job.attempts} ${job.ended_at}`;
+    if (!job.attempts || signature === this.shown) return;
+    this.shown = signature;
+    const { items } = await get(`/jobs/${this.id}/metrics`);
+    this.items = items;
+    show(this.element, items.length);
+    if (items.length) this.draw();
+  }
+
+  choose(metric) {
+    keep("metric", metric);
+    this.draw();
+  }
+
+  draw() {
+    const names = this.items.map(({ metric }) => metric);
+    const wanted = kept("metric");
+    const first = names.find((name) => !USUALLY_NOT.includes(name)) ?? names[0];
+    const chosen = names.includes(wanted) ? wanted : first;
+    refill(this.list, [chosen, this.items.map(({ metric, last }) => [metric, last])], () =>
+      this.items.map((item) => this.button(item, item.metric === chosen)),
+    );
+    this.drawCurve(this.items.find(({ metric }) => metric === chosen));
+  }
+
+  button({ metric, last }, isChosen) {
+    const props = { type: "button", class: "metric-value", "aria-pressed": String(isChosen) };
+    return h("button", { ...props, on: { click: () => this.choose(metric) } }, metric, h("b", {}, value(last)));
+  }
+
+  /** A value that is not finite is a gap. */
+  drawCurve({ metric, points }) {
+    const drawable = points.map(([x, y]) => [x, Number.isFinite(y) ? y : null]);
+    const finite = drawable.filter(([, y]) => y !== null);
+    show(this.chart.element, finite.length > 1);
+    this.chart.show([{ key: metric, name: metric, colour: "share-0", points: drawable }], {
+      x: rangeOf(points.map(([x]) => x)),
+      y: rangeOf(finite.map(([, y]) => y)),
+    });
+  }
+}

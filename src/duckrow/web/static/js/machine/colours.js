@@ -1,0 +1,28 @@
+/** The colours of jobs: the same job has the same one everywhere, and no two on one device have the same. */
+
+const COLOURS = 8;
+
+/** Where nothing is known of its neighbours. @param {number} id */
+export function colourOf(id) {
+  return `share-${id % COLOURS}`;
+}
+
+/**
+ * @param {{jobs: {id: number}[]}[]} devices
+ * @returns {(id: number) => string} as far as there are enough colours
+ */
+export function coloursOn(devices) {
+  const neighbours = new Map();
+  for (const { jobs } of devices)
+    for (const { id } of jobs) {
+      if (!neighbours.has(id)) neighbours.set(id, new Set());
+      for (const other of jobs) neighbours.get(id).add(other.id);
+    }
+  const chosen = new Map();
+  for (const id of [...neighbours.keys()].sort((one, other) => one - other)) {
+    const taken = new Set([...neighbours.get(id)].map((other) => chosen.get(other)));
+    const wanted = Array.from({ length: COLOURS }, (_, step) => colourOf(id + step));
+    chosen.set(id, wanted.find((colour) => !taken.has(colour)) ?? wanted[0]);
+  }
+  return (id) => chosen.get(id) ?? colourOf(id);
+}
