@@ -57,10 +57,35 @@ def test_when_all_slurm_jobs_are_cancelled_nothing_goes_on_before_somebody_says_
     assert code == 1
     assert "duckrow batches mine --start" in told
     assert duckrow.states() == ["queued"] * 2
+    told = "mine stands still: somebody has cancelled its SLURM jobs"
+    assert told in duckrow("why", "1").stdout
+    assert told in duckrow("batches").stderr
+    assert "batch mine stands still (duckrow batches mine --start)" in duckrow("ls").stderr
+    waiting = duckrow.spawn("wait", "1-2", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert waiting.stderr is not None
+    assert told in waiting.stderr.readline().decode()
     (duckrow.work / "go").touch()
     assert "1 SLURM job submitted" in duckrow("batches", "mine", "--start").stderr
-    duckrow("wait", "1-2")
+    code, told = finish(waiting)
+    assert code == 0, told
     assert duckrow.states() == ["succeeded"] * 2
+
+
+def test_a_batch_goes_on_when_somebody_wants_its_runs_although_all_jobs_were_cancelled(
+    duckrow: SlurmDuckrow, cluster: Cluster, running: Running
+) -> None:
+    duckrow("submit", "--on", "slurm", "--parallel-runs", "3", "--file", "-", stdin=f"false\n{blocked_until('go') * 2}")
+    running(1)
+    until(lambda: len(duckrow.lines("begun")) == 2, "two to begin")
+    until(lambda: duckrow("ls") and duckrow.states()[0] == "failed", "one to fail")
+    cluster("scancel", f"--user={os.getuid()}")
+    until(lambda: duckrow("ls") and duckrow.states()[1:] == ["queued"] * 2, "the others to be given back")
+    (duckrow.work / "go").touch()
+    duckrow("rerun", "--failed")
+    until(lambda: len(os.listdir(duckrow.batch() / "submitted")) == 2, "another SLURM job")
+    assert duckrow("wait", "1-3", ok=False).returncode == 1
+    assert duckrow.states() == ["failed", "succeeded", "succeeded"]
+    assert duckrow.sql("SELECT attempts FROM jobs WHERE id = 1") == [(2,)]
 
 
 def test_runs_of_pilots_that_die_without_a_word_run_again_although_nobody_keeps_accounts(

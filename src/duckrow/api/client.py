@@ -12,6 +12,7 @@ from duckrow.api.attendance import Attendance, warn
 from duckrow.api.daemon import ensure_daemon, running_daemon
 from duckrow.api.environment import inherited_environment
 from duckrow.api.out_of_use import drained, set_aside
+from duckrow.api.tender import Tender
 from duckrow.api.views import JobView, device_names, gpu_seconds, job_view, text
 from duckrow.core.dependency import Dependency, in_words, is_met
 from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, JobGone, NotFoundError, UsageError
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from duckrow.api.slurm_batches import Batches
 
 _LOOK_S = 0.05  # how often a client that waits asks the database whether anything has changed
-_REFRESH_S = 0.2  # between two looks at the folders of batches
-_ASK_SLURM_S = 3.0  # how often a client that waits asks SLURM
 _ANSWER_S = 10.0  # how long a host may take to fulfil a wish before we say that it has not yet
 
 
@@ -45,8 +44,7 @@ class Client:
         self.jobs = JobStore(self.database)
         self.hosts = HostStore(self.database)
         self._batches: Batches | None = None
-        self._refreshed_at = -math.inf
-        self.refresh()
+        self.tender = Tender(self)
 
     def close(self) -> None:
         if self._batches is not None:
@@ -64,18 +62,8 @@ class Client:
             self._batches = Batches(self)
         return self._batches
 
-    def refresh(self, every_s: float | None = None) -> None:
-        """Learn what has become of runs on clusters, if there are any. `every_s`: how often SLURM itself is asked."""
-        if time.monotonic() - self._refreshed_at < _REFRESH_S or not BatchStore(self.database).any_open():
-            return
-        if every_s is None:
-            self.batches.refresh()
-        else:
-            self.batches.refresh(every_s, patience_s=0.0)
-        self._refreshed_at = time.monotonic()
-
     def batches_changed(self) -> bool:
-        """Whether a refresh has found something new since this was last asked."""
+        """Whether the tender has copied something new since this was last asked."""
         changed = self._batches is not None and bool(self._batches.news)
         if self._batches is not None:
             self._batches.news.clear()
@@ -110,6 +98,8 @@ class Client:
         `after`: what each of them waits for. `array_limit`: how many of the array that they are may run at a time.
         """
         self.ensure_daemon()
+        if after:
+            self.tender.copy()  # they may wait for runs on a cluster
         seats, machine = self.seats(), self.hosts.machine(DAEMON)
         for gpus, needs in {(spec.gpus, spec.needs) for spec in specs}:
             why_not = refusal(ask_of(gpus, needs.as_text()), seats, machine)
@@ -158,7 +148,6 @@ class Client:
         return found
 
     def views(self, ids: Sequence[int]) -> list[JobView]:
-        self.refresh()
         now = time.time()
         views: list[JobView] = []
         for at in range(0, len(ids), 500):
@@ -179,7 +168,7 @@ class Client:
 
     def unfinished(self) -> tuple[list[int], list[int]]:
         """The jobs that are not done, wherever they are; those of them that only a run which has ended would start."""
-        self.refresh()
+        self.tender.copy()
         rows = AnswerStore(self.database).unfinished()
         alive = {host_id: is_alive(self.folder, host_id) for host_id in {row["host_id"] for row in rows}}
         stranded = [
@@ -334,7 +323,7 @@ class Client:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         attendance = Attendance(self, tell)
         for _ in self._changes(deadline):
-            self.refresh(_ASK_SLURM_S)
+            self.tender.see_to()
             views = self.views(ids)
             if all(view.state == State.DONE for view in views):
                 return views
@@ -350,7 +339,7 @@ class Client:
             yield
             again_at = min(time.monotonic() + 1.0, deadline or math.inf)
             while not (self.database.changed_by_others() or self.batches_changed()) and time.monotonic() < again_at:
-                self.refresh(_ASK_SLURM_S)
+                self.tender.see_to()
                 time.sleep(min(_LOOK_S, max(again_at - time.monotonic(), 0.0)))
 
 

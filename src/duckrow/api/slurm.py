@@ -98,9 +98,9 @@ def submit_batch(
         said = str(error).rstrip(".")
         raise type(error)(f"{said}. The request was: sbatch {asked}. Nothing was submitted.") from None
     with client.database.transaction():
-        store.note_asked(0.0)
+        store.note_asked("asked", 0.0)
     if again:
-        client.batches.refresh()  # those that were done wait from now on
+        client.batches.copy()  # those that were done wait from now on
     return ids
 
 

@@ -77,6 +77,7 @@ def sweep(
         for point in points:
             render(task, point)  # a mistake in it is told before anything is made
     with open_client() as client:
+        client.tender.copy()
         sweeps = Sweeps(client)
         place = os.path.abspath(root or DEFAULT_ROOT)
         opened = sweeps.open(pattern, request.project, request.name, place, name_of(task) if callable(task) else "")

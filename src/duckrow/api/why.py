@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from duckrow.api.client import Client
+from duckrow.api.cluster_standing import why_it_waits
 from duckrow.api.gpus import GpuView
 from duckrow.api.history import history_of
 from duckrow.api.machine_now import machine_as_read, ownerless_mb
@@ -35,8 +36,7 @@ def why(client: Client, job_id: int) -> list[str]:
     if host.kind == "slurm":
         if facts["held"]:
             return ["it is held: duckrow release"]
-        note = f" ({facts['detail']})" if facts["detail"] else ""
-        return [f"it waits for a SLURM job of batch {host.name} to take it{note}; `duckrow batches` shows which run"]
+        return why_it_waits(host.name, client.tender.standings().get(host.id), facts["detail"])
     alive = is_alive(client.folder, host.id)
     history = history_of(client)
     kept = GpuView(client).readings([host] if alive else [])

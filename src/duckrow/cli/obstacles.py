@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from duckrow.api.client import Client
+from duckrow.api.cluster_standing import still_note
 from duckrow.api.listing import ended_runs, waits_for_daemon
 from duckrow.api.out_of_use import set_aside
 
@@ -25,6 +26,7 @@ def _others(client: Client, some_wait: bool) -> str:
     note = f"; {', '.join(pauses)} {'is' if len(pauses) == 1 else 'are'} paused (duckrow resume)" if pauses else ""
     if not some_wait:
         return note
+    note += still_note(client)
     runs = ended_runs(client)
     stranded = sum(runs.values())
     if stranded:

@@ -14,6 +14,8 @@ _OWN_LINES = 8  # of the screen: all but the devices
 
 def overview() -> list[str]:
     client = Client()
+    client.tender.copy()
+    client.tender.look()
     counts = tally(client, Filter())
     return [_queue(client, counts), "", *_devices(client), "", *_next_steps(counts)]
 

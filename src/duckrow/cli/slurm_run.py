@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.tender import WAITING_S
 from duckrow.cli.console import say
 from duckrow.core.clock import Now
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.1
 _SHARE = 4  # with so many runs that a look takes long, we rest so many times as long
-_ASK_SLURM_S = 3.0
 
 
 def print_script(request: SlurmRequest, runs: int, name: str) -> int:
@@ -114,7 +114,7 @@ class BatchWatch:
         batches.news |= dict.fromkeys(self._ids)  # what was seen before we began to watch
         while self._view.report.finished < len(self._ids):
             began = time.monotonic()
-            batches.refresh(_ASK_SLURM_S, patience_s=0.0)
+            self._client.tender.submit(WAITING_S, patience_s=0.0)
             changed = [job_id for job_id in batches.news if job_id in self._ids]
             batches.news.clear()
             self._tell_of(self._client.views(changed))
@@ -122,9 +122,10 @@ class BatchWatch:
                 self._view.tell(note)
             batches.notes.clear()
             self._view.pulse()
-            if self.host_id in batches.still:
+            why_still = batches.still().get(self.host_id)
+            if why_still:
                 name = self._client.hosts.get(self.host_id).name
-                self._view.tell(f"{batches.why_still[self.host_id]}. `duckrow batches {name} --start` goes on.")
+                self._view.tell(f"Batch {name} stands still: {why_still}. `duckrow batches {name} --start` goes on.")
                 return
             if self._view.report.finished < len(self._ids):
                 time.sleep(max(_LOOK_S, _SHARE * (time.monotonic() - began)))

@@ -24,7 +24,7 @@ from duckrow.engines.slurm.claims import Claims, Taker
 from duckrow.engines.slurm.files import names
 from duckrow.engines.slurm.lease import Lease
 from duckrow.engines.slurm.peaks import SharedPeaks
-from duckrow.engines.slurm.pilots import PilotFolder, read_pilots, silent_s, started_at
+from duckrow.engines.slurm.pilots import TIME_LIMIT, TOLD_TO_END, PilotFolder, read_pilots, silent_s, started_at
 from duckrow.engines.slurm.tending import Tending
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.loop import Loop
@@ -37,7 +37,6 @@ from duckrow.store.hosts import HostStore
 _PULSE_S = 1.0  # how often to look for wishes, which come from another machine
 _HURRY_S = 1.0  # between SIGTERM and SIGKILL, when SLURM kills us in a moment
 _MARGIN_S = 5.0  # of the time between the notice and the limit, for SLURM and for us
-TIME_LIMIT, TOLD_TO_END = "the time limit of its SLURM job came", "its SLURM job was told to end"
 
 
 class PilotHost(Observer):

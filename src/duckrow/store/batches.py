@@ -32,6 +32,15 @@ class RunRow(NamedTuple):
     priority: int
 
 
+class Standing(NamedTuple):
+    """How a batch stands, by what SLURM last said of its jobs."""
+
+    still: str = ""  # why nothing more is submitted for it; empty: more is, or need not be
+    running: Sequence[str] = ()  # SLURM jobs
+    waiting: Mapping[str, str] = {}  # SLURM jobs, and why
+    held: Mapping[str, str] = {}  # those of them that SLURM will not start by itself
+
+
 class BatchStore:
     """All writing happens within the caller's transaction."""
 
@@ -84,14 +93,28 @@ class BatchStore:
     def forget(self, host_id: int) -> None:
         self.database.execute(_SQL["forget"], {"id": host_id})
 
-    def last_asked(self) -> tuple[float, float]:
-        """When SLURM was asked last, by the monotonic clock, and how long to wait before it is asked again."""
-        text = self.database.one(_SQL["last_asked"])
+    def last_asked(self, what: str) -> tuple[float, float]:
+        """When SLURM was asked last, by the monotonic clock, and how long to wait before it is asked again.
+
+        `what`: `asked`, to submit what is missing; `looked`, only to know how batches stand.
+        """
+        text = self.database.one(_SQL["last_asked"], {"key": f"slurm {what}"})
         mono, pause_s = json.loads(text) if text else (-math.inf, 0.0)
         return mono, pause_s
 
-    def note_asked(self, pause_s: float) -> None:
-        self.database.execute(_SQL["note_asked"], {"value": json.dumps([time.monotonic(), pause_s])})
+    def note_asked(self, what: str, pause_s: float) -> None:
+        values = {"key": f"slurm {what}", "value": json.dumps([time.monotonic(), pause_s])}
+        self.database.execute(_SQL["note_asked"], values)
+
+    def standings(self) -> dict[int, Standing]:
+        """By the ids of open batches, as SLURM was last asked."""
+        rows = self.database.all(_SQL["standings"])
+        return {row["id"]: Standing(*json.loads(row["value"])) for row in rows}
+
+    def note_standing(self, host_id: int, standing: Standing) -> None:
+        value = json.dumps(standing)
+        if self.database.one(_SQL["standing"], {"host_id": host_id}) != value:
+            self.database.execute(_SQL["note_standing"], {"host_id": host_id, "value": value})
 
     def reopen(self, host_id: int) -> None:
         self.database.execute(_SQL["reopen"], {"id": host_id})

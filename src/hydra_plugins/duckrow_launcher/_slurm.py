@@ -37,7 +37,7 @@ class SlurmBatch:
         self._batches |= {batch for batch, _ in client.batches.of_jobs(ids).values()}
 
     def is_over(self, client: Client) -> bool:
-        return bool(self._batches) and self._batches <= set(client.batches.still)
+        return bool(self._batches) and self._batches <= set(client.batches.still())
 
     def stop(self, client: Client, ids: Sequence[int]) -> None:
         if ids:

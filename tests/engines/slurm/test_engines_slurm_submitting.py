@@ -14,8 +14,9 @@ from duckrow.core.errors import UsageError
 from duckrow.core.slurm_request import SlurmRequest, gpus_in, request_from
 from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.lease import Lease
-from duckrow.engines.slurm.pilots import PilotFolder
+from duckrow.engines.slurm.pilots import GONE, TOLD_TO_END, PilotFolder
 from duckrow.engines.slurm.script import array_of, script_of
+from duckrow.engines.slurm.standing_still import JobEnd, why_still
 from duckrow.engines.slurm.tending import Tending
 from tests.conftest import DEADLINE_S
 from tests.engines.slurm.conftest import MakeBatch
@@ -166,6 +167,51 @@ def test_those_who_cancel_everything_are_believed(make_batch: MakeBatch) -> None
     assert tending.stands_still()
 
 
+def test_one_cancelled_job_of_many_does_not_stop_a_batch(make_batch: MakeBatch) -> None:
+    tending = Tending(make_batch(4))
+    cancelled, other = (PilotFolder(tending.batch, job) for job in ("1_0", "1_1"))
+    cancelled.end(TOLD_TO_END)
+    other.end("nothing left to take")
+    for state in ("CANCELLED", GONE):  # soon after, and when SLURM has forgotten it
+        tending.look({"1_0": state, "1_1": "COMPLETED"})
+        assert not tending.stands_still()
+    other.end(TOLD_TO_END)
+    tending.look({})
+    assert "cancelled" in tending.stands_still()
+
+
+@pytest.mark.parametrize(
+    ("ends", "stands_still"),
+    [
+        ([JobEnd("1_0", True, True, 5.0), JobEnd("1_1", False, True, 9.0)], False),
+        ([JobEnd("1_0", True, True, 9.0), JobEnd("1_1", False, True, 5.0)], True),  # all that lived then
+        ([JobEnd("1_0", True, False, 9.0), JobEnd("2_0", False, True, 5.0)], True),  # two arrays, one after the other
+        ([JobEnd("1_0", False, True, 9.0), JobEnd("2_0", False, False)], True),  # the last array did nothing
+        ([JobEnd("1_0", True, False)], True),
+        ([], False),
+    ],
+)
+def test_the_last_slurm_job_to_end_says_whether_all_were_meant(ends: list[JobEnd], stands_still: bool) -> None:
+    assert bool(why_still(ends, 0, "")) is stands_still
+    assert not why_still(ends, 2, "")  # somebody has said since that it should go on
+
+
+def test_whoever_wants_a_batch_to_go_on_is_believed_until_the_next_array(
+    make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FakeSlurm(monkeypatch, largest_array=5)
+    tending = Tending(make_batch(1))
+    tending.look({})
+    jobs = tending.submit_missing()
+    tending.look(dict.fromkeys(jobs, "CANCELLED"))
+    assert tending.stands_still()
+    tending.go_on()
+    assert not tending.stands_still()
+    jobs += tending.submit_missing()
+    tending.look(dict.fromkeys(jobs, "CANCELLED"))
+    assert tending.stands_still()
+
+
 def test_what_ends_before_it_begins_is_not_submitted_again_and_again(make_batch: MakeBatch) -> None:
     tending = Tending(make_batch(4))
     pilots = [PilotFolder(tending.batch, job) for job in ("1_0", "1_1")]
@@ -212,8 +258,14 @@ def test_a_slow_controller_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_states_of_jobs_are_read_with_those_of_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_program(tmp_path / "bin", "squeue", "printf '7|0|RUNNING\\n7|1|PENDING\\n9|N/A|FAILED\\n'", monkeypatch)
-    assert commands.states_of_jobs() == {"7_0": "RUNNING", "7_1": "PENDING", "9": "FAILED"}
+    lines = ["7|0|RUNNING|2026-11-16T08:30:00|None", "7|1|PENDING|N/A|Resources", "9|N/A|FAILED|N/A|NonZeroExitCode"]
+    fake_program(tmp_path / "bin", "squeue", "\n".join(f"echo '{line}'" for line in lines), monkeypatch)
+    states = commands.states_of_jobs()
+    assert states == {"7_0": "RUNNING", "7_1": "PENDING", "9": "FAILED"}
+    assert [(states[job].reason, states[job].ended_at is None) for job in ("7_0", "7_1")] == [
+        ("", False),
+        ("Resources", True),
+    ]
 
 
 def test_a_machine_without_slurm_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ class _Request:
         self._page = options["page"]
 
     def views(self) -> list[JobView]:
+        self._client.tender.copy()
         return listing(self._client, self._filter, self._limit, self._page, self._sort)
 
     def lines(self, views: list[JobView]) -> list[str]:
@@ -116,6 +117,7 @@ class _Request:
     def totals(self, shown: int) -> str:
         """How many there are, and what keeps them from running, if something does."""
         counts = tally(self._client, self._filter)
+        self._client.tender.look()
         total = sum(counts.values())
         if not counts:
             everything = sum(tally(self._client, Filter()).values())

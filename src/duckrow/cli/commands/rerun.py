@@ -57,6 +57,7 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
             what = "TIME" if name == "since" else "NAME"
             raise UsageError(f"--{name} goes with --failed: duckrow rerun --failed --{name} {what}.")
     client = Client()
+    client.tender.copy()
     views = client.views(client.select(words) if words else _failed(client, **among))
     for view in [view for view in views if view.state != State.DONE][:10]:
         say(f"duckrow: job {view.id} is {view.state}, not done: nothing to run again.")

@@ -131,6 +131,7 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
     project = values["project"] = values["project"] or file.project
     options = take_job_options(values)
     sweeps = Sweeps(Client())
+    sweeps.client.tender.copy()
     root = os.path.abspath(values["root"] or DEFAULT_ROOT)
     name = options.name or file.name
     if wish is None:

@@ -17,6 +17,7 @@ from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.units import parse_duration_s
 
 _ANSWER_S = 60.0
+_FORMAT = "--format=%F|%K|%T|%e|%r"  # array, index, state, end, reason
 SHORT_S = 10.0  # how long a pilot waits for an answer, which has other things to do
 # The controller is slow, restarts or cannot be reached: the same may work in a while.
 _PASSING = re.compile(
@@ -46,19 +47,32 @@ class Limits(NamedTuple):
     array_size: int = 1001
 
 
+class JobState(str):
+    """The state of a SLURM job, with what else squeue says of it."""
+
+    reason: str = ""  # why it waits
+    ended_at: float | None = None  # by the wall clock; of one that runs, when it will
+
+    @classmethod
+    def told(cls, state: str, reason: str, ended_at: float | None) -> JobState:
+        told = cls(state)
+        told.reason, told.ended_at = reason, ended_at
+        return told
+
+
 class StatesQuestion:
     """Which of our jobs are in which state, asked without waiting for the answer: a controller may take its time."""
 
     def __init__(self) -> None:
         user = pwd.getpwuid(os.getuid()).pw_name
-        words = [_program("squeue"), "--noheader", "--array", "--states=all", f"--user={user}", "--format=%F|%K|%T"]
+        words = [_program("squeue"), "--noheader", "--array", "--states=all", f"--user={user}", _FORMAT]
         self._asked_at = time.monotonic()
         self._told = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed by `withdraw`
         self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self._told, stderr=subprocess.STDOUT)
         self.withdraw = weakref.finalize(self, _end_question, self._process, self._told)
         """Also when nobody wants to know it any more."""
 
-    def answer(self, wait_s: float) -> dict[str, str] | None:
+    def answer(self, wait_s: float) -> dict[str, JobState] | None:
         """Job (`12_3`) -> state, of all our jobs that SLURM has in mind: those that ended a few minutes ago too.
 
         None: it has not answered yet. An answer is given once.
@@ -84,7 +98,7 @@ def _end_question(process: subprocess.Popen[bytes], told: IO[str]) -> None:
     told.close()
 
 
-def states_of_jobs(patience_s: float = _ANSWER_S) -> dict[str, str]:
+def states_of_jobs(patience_s: float = _ANSWER_S) -> dict[str, JobState]:
     """The same, for those who wait for the answer."""
     question = StatesQuestion()
     states = question.answer(patience_s)
@@ -94,12 +108,20 @@ def states_of_jobs(patience_s: float = _ANSWER_S) -> dict[str, str]:
     return states
 
 
-def _states_in(told: str) -> dict[str, str]:
-    states: dict[str, str] = {}
+def _states_in(told: str) -> dict[str, JobState]:
+    states: dict[str, JobState] = {}
     for line in told.splitlines():
-        base, index, state = [*line.strip().split("|"), "", ""][:3]
-        states[f"{base}_{index}" if index.isdigit() else base] = state
+        base, index, state, end, reason = [*line.strip().split("|", 4), "", "", "", ""][:5]
+        told_of = JobState.told(state, "" if reason == "None" else reason, _wall_time(end))
+        states[f"{base}_{index}" if index.isdigit() else base] = told_of
     return states
+
+
+def _wall_time(text: str) -> float | None:
+    try:
+        return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:
+        return None  # N/A
 
 
 def limits() -> Limits:

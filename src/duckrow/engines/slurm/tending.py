@@ -6,6 +6,7 @@ nothing to take and ends.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -14,10 +15,22 @@ from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.claims import LOGIN, Claims, killed_before_it_began
 from duckrow.engines.slurm.files import get, names, put
-from duckrow.engines.slurm.pilots import ALIVE, GONE, WAITING, Pilot, is_over, read_pilots
+from duckrow.engines.slurm.pilots import (
+    ALIVE,
+    GONE,
+    HELD,
+    HELD_STATES,
+    TOLD_TO_END,
+    WAITING,
+    Pilot,
+    is_over,
+    read_pilots,
+)
 from duckrow.engines.slurm.script import array_of, script_of
+from duckrow.engines.slurm.standing_still import JobEnd, why_still
 
 CANCELLED = "CANCELLED"
+_GO_ON = "go_on.json"
 _LATE_S = 60.0  # so long a job that was just submitted may be unknown to squeue
 _MOMENT_S = 10.0  # what takes a moment is not longer under way than this
 
@@ -51,8 +64,24 @@ class Tending:
         return list(jobs)
 
     def living(self) -> list[str]:
-        """The jobs that run, or will."""
-        return [job for job, state in self.states.items() if state in ALIVE | WAITING or self._is_new(job)]
+        """The jobs that run, or will. One that SLURM holds by itself will not."""
+        held = set(self.held())
+        return [
+            job
+            for job, state in self.states.items()
+            if job not in held and (state in ALIVE | WAITING or self._is_new(job))
+        ]
+
+    def running(self) -> list[str]:
+        return [job for job, state in self.states.items() if state in ALIVE]
+
+    def waiting(self) -> dict[str, str]:
+        """The jobs that wait, with SLURM's reason."""
+        return {job: str(getattr(state, "reason", "")) for job, state in self.states.items() if state in WAITING}
+
+    def held(self) -> dict[str, str]:
+        """The jobs that SLURM keeps from starting because something went wrong, with its reason."""
+        return {job: why for job, why in self.waiting().items() if why in HELD or self.states[job] in HELD_STATES}
 
     def _is_new(self, job: str) -> bool:
         """Whether it may be too new for squeue; one that has left its folder is known."""
@@ -62,21 +91,31 @@ class Tending:
         return time.time() - float(facts.get("at", 0.0)) < _LATE_S
 
     def stands_still(self) -> str:
-        """Why nothing more should be submitted before somebody says so; empty: it should.
-
-        Whoever cancels all that lives means it. And what ends before it begins would do so again.
-        """
-        if self.living() or not self.states:
+        """Why nothing more should be submitted before somebody says so; empty: it should, or somebody lives."""
+        if self.living():
             return ""
-        last = max(int(job.partition("_")[0]) for job in self.states)
-        of_last = {job: state for job, state in self.states.items() if job.startswith(f"{last}_")}
-        if CANCELLED in of_last.values():
-            return "somebody has cancelled all SLURM jobs"
+        wanted = get(f"{self.batch.folder}/{_GO_ON}") or {}
+        return why_still(self._ends(), int(wanted.get("after", 0)), self.batch.pilots)
+
+    def go_on(self) -> None:
+        """Somebody wants more to be submitted, whatever became of the SLURM jobs so far."""
+        last = max((int(job.partition("_")[0]) for job in self._jobs()), default=0)
+        put(f"{self.batch.folder}/{_GO_ON}", {"after": last, "at": time.time()})
+
+    def _ends(self) -> list[JobEnd]:
         holders = {self.claims.holder(*claim) for claim in self.claims.latest.items()}
-        came_to_work = {p.slurm_job for p in self.pilots if p.end is not None or p.name in holders}
-        if came_to_work.isdisjoint(of_last):
-            return f"the SLURM jobs ended before they could do anything; see {self.batch.pilots}/{last}_*.log"
-        return ""
+        lives: dict[str, list[Pilot]] = {}
+        for pilot in self.pilots:
+            lives.setdefault(pilot.slurm_job, []).append(pilot)
+        return [self._end_of(job, lives.get(job, []), holders) for job in self.states]
+
+    def _end_of(self, job: str, lives: list[Pilot], holders: set[str | None]) -> JobEnd:
+        state, last = self.states[job], max(lives, key=lambda pilot: pilot.life, default=None)
+        said = (last.end or {}) if last is not None else {}
+        told_to_end = said.get("why") == TOLD_TO_END and state == GONE
+        worked = any(pilot.end is not None or pilot.name in holders for pilot in lives)
+        known = getattr(state, "ended_at", None) or said.get("at") or (last.status.get("at") if last else None)
+        return JobEnd(job, state == CANCELLED or told_to_end, worked, -math.inf if known is None else float(known))
 
     # -- lapsing ----------------------------------------------------------------------------------------------
 
@@ -131,6 +170,7 @@ class Tending:
         """Submit as many pilots as there is work for, as far as SLURM lets us; the jobs."""
         indices = self._missing()
         submitted: list[str] = []
+        commands.scancel(list(self.held()), "--state=PENDING")  # they are replaced
         if not indices:
             return submitted
         size = min(self.limits.array_size, len(indices))
@@ -190,10 +230,9 @@ class Tending:
         return jobs
 
     def cancel_useless(self) -> None:
-        """When all is done: pilots that have not begun."""
+        """When all is done: pilots that have not begun, or would begin again."""
         self.pilots = read_pilots(self.batch)
-        begun = {pilot.slurm_job for pilot in self.pilots}
-        commands.scancel([job for job in self._jobs() if job not in begun], "--state=PENDING")
+        commands.scancel(self._jobs(), "--state=PENDING")
 
     @property
     def limits(self) -> commands.Limits:

@@ -21,10 +21,20 @@ WHERE kind = 'slurm' ORDER BY id
 DELETE FROM hosts WHERE id = :id
 
 -- name: last_asked
-SELECT value FROM meta WHERE key = 'slurm asked'
+SELECT value FROM meta WHERE key = :key
 
 -- name: note_asked
-INSERT OR REPLACE INTO meta VALUES ('slurm asked', :value)
+INSERT OR REPLACE INTO meta VALUES (:key, :value)
+
+-- name: standings
+SELECT h.id, m.value FROM hosts h JOIN meta m ON m.key = 'slurm batch ' || h.id
+WHERE h.kind = 'slurm' AND h.ended_at IS NULL
+
+-- name: standing
+SELECT value FROM meta WHERE key = 'slurm batch ' || :host_id
+
+-- name: note_standing
+INSERT OR REPLACE INTO meta VALUES ('slurm batch ' || :host_id, :value)
 
 -- name: reopen
 UPDATE hosts SET ended_at = NULL WHERE id = :id
