@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.attendance import warn
 from duckrow.api.environment import inherited_environment
 from duckrow.api.settings import Settings
 from duckrow.api.slurm_earlier import EarlierJobs
@@ -29,7 +31,7 @@ from duckrow.store.control import ControlStore
 if TYPE_CHECKING:
     from duckrow.api.client import Client
 
-__all__ = ["SlurmRequest", "dry_script", "read_request", "submit_batch"]
+__all__ = ["SlurmRequest", "arrays_for", "dry_script", "read_request", "submit_batch"]
 
 DEFAULT_ROOT = ".duckrow-slurm"
 
@@ -47,8 +49,21 @@ def read_request(on: str, values: Mapping[str, Any]) -> SlurmRequest:
 
 def dry_script(request: SlurmRequest, runs: int, name: str = "") -> str:
     """The script that would be submitted."""
-    array = array_of(range(request.jobs_for(runs)))
+    jobs = request.jobs_for(runs)
+    array = array_of(range(min(jobs, _array_size())), request.max_jobs)
     return script_of(_batch_folder(request, name or "BATCH"), request, sys.executable, array)
+
+
+def arrays_for(request: SlurmRequest, runs: int) -> int:
+    """How many arrays they would be: SLURM limits how large one may be."""
+    return math.ceil(request.jobs_for(runs) / _array_size())
+
+
+def _array_size() -> int:
+    try:
+        return commands.limits().array_size
+    except commands.NoAnswer:
+        return commands.Limits().array_size
 
 
 def submit_batch(
@@ -58,11 +73,12 @@ def submit_batch(
     environment: Mapping[str, str] | None = None,
     name: str = "",
     again: Sequence[int] = (),
+    tell: Callable[[str], None] = warn,
 ) -> list[int]:
     """All of them or none: on disk, and SLURM has jobs for them, when this returns. The ids of the runs.
 
-    When SLURM does not answer the runs are noted all the same, and the next command submits them. `again`: jobs that
-    are done, or wait for a host that is dead; they become runs of this batch.
+    When SLURM does not answer the runs are noted all the same, the daemon submits them later, and this is told.
+    `again`: jobs that are done, or wait for a host that is dead; they become runs of this batch.
     """
     if not specs and not again:
         return []
@@ -86,8 +102,7 @@ def submit_batch(
             Holds(tending.claims).hold(held)
         tending.submit_missing()
     except commands.NoAnswer as error:
-        told = f"{error} The runs {compact_ids(ids)} are noted; the next duckrow command submits them."
-        raise NotYetSubmitted(told) from None
+        tell(_later(client, error, ids))
     except DuckrowError as error:
         with client.database.transaction():
             earlier.put_back()
@@ -104,8 +119,14 @@ def submit_batch(
     return ids
 
 
-class NotYetSubmitted(DuckrowError):
-    """The runs are on disk, but SLURM has no jobs for them yet."""
+def _later(client: Client, error: commands.NoAnswer, ids: Sequence[int]) -> str:
+    """SLURM does not answer: who submits the runs when it does."""
+    try:
+        client.ensure_daemon()
+        who = "The daemon submits them as soon as SLURM answers."
+    except DuckrowError as no_daemon:
+        who = f"`duckrow batches` submits them when SLURM answers; the daemon cannot: {no_daemon}"
+    return f"{error} The runs {compact_ids(ids)} are noted. {who}"
 
 
 def _create(

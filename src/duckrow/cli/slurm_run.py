@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from duckrow.api.tender import WAITING_S
-from duckrow.cli.console import say
+from duckrow.cli.console import say, tell
 from duckrow.core.clock import Now
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from duckrow.core.failure import compact_ids
@@ -28,10 +28,13 @@ _SHARE = 4  # with so many runs that a look takes long, we rest so many times as
 
 
 def print_script(request: SlurmRequest, runs: int, name: str) -> int:
-    from duckrow.api.slurm import dry_script
+    from duckrow.api.slurm import arrays_for, dry_script
 
     print(dry_script(request, runs, name), end="")
-    say(f"duckrow: {plural(runs, 'run')} in {plural(request.jobs_for(runs), 'SLURM job')}; nothing was submitted.")
+    arrays = arrays_for(request, runs)
+    split = f", as {arrays} arrays: one may not be larger here" if arrays > 1 else ""
+    jobs = plural(request.jobs_for(runs), "SLURM job")
+    say(f"duckrow: {plural(runs, 'run')} in {jobs}{split}; nothing was submitted.")
     return EXIT_OK
 
 
@@ -47,7 +50,7 @@ def run_batch(
     """Submit these and see them through; the exit code."""
     from duckrow.api.slurm import submit_batch
 
-    ids = submit_batch(client, specs, request, variables, name)
+    ids = submit_batch(client, specs, request, variables, name, tell=tell)
     return watch_runs(client, ids, view, max_failures, f"duckrow rerun {compact_ids(ids)}")
 
 

@@ -70,6 +70,12 @@ class SlurmRequest:
         return words + [word if word.startswith("-") else f"--{word}" for word in self.sbatch]
 
     @property
+    def dependencies(self) -> list[str]:
+        """What the user has asked SLURM to wait for (--sbatch=--dependency=...)."""
+        found = [re.fullmatch(r"(?:--)?dependency=(.+)|-d(.+)", word) for word in self.sbatch]
+        return [match[1] or match[2] for match in found if match]
+
+    @property
     def notice_s(self) -> float:
         """How long before the time limit it is told. Of a short limit a part: the job should come to do something."""
         return max(self.signal_delay if self.time is None else min(self.signal_delay, self.time / 4), 1.0)
@@ -81,11 +87,15 @@ class SlurmRequest:
         return self.parallel_runs or gpus_in(self.gres or on_node) or 1
 
     def jobs_for(self, runs: int, living: int = 0) -> int:
-        """How many SLURM jobs there should be for so many runs that nobody has taken, beside those that live."""
-        each = self.runs_per_job or self.places
-        wanted = math.ceil(runs / each)
-        most = self.max_jobs or (DEFAULT_JOBS if self.runs_per_job is None else None)
-        return wanted if most is None else max(min(wanted, most - living), 0)
+        """How many SLURM jobs there should be for so many runs that nobody has taken, beside those that live.
+
+        Enough for all of them, whoever comes by later: `max_jobs` says only how many may run at a time. Where each
+        takes as many as it can, that many are enough.
+        """
+        wanted = math.ceil(runs / (self.runs_per_job or self.places))
+        if self.runs_per_job is not None:
+            return wanted
+        return max(min(wanted, (self.max_jobs or DEFAULT_JOBS) - living), 0)
 
 
 PASSED_ON = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,9 +89,12 @@ class PilotRuns:
             self._add(fresh)
         return bool(fresh)
 
-    def look_again(self) -> None:
-        """Something may be free that was not."""
+    def take_on(self, runs: Sequence[int]) -> None:
+        """Take these too, whoever's they were to be: nobody else would."""
         self._look_at = 0.0
+        self._taker.widen(runs)
+        if self.quota is not None:
+            self.quota = max(self.quota, self.count + len(runs))
 
     def _add(self, claimed: list[tuple[int, int]]) -> None:
         with self._loop.database.transaction():

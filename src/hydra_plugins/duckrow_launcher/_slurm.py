@@ -59,7 +59,8 @@ def place_on_slurm(wanted: Wanted, folder: str, name: str, runs: int) -> tuple[S
         values["setup"] = [*values.get("setup", ()), visible]
     request = read_request(given.get("on", "slurm"), values)
     resources = Resources(folder, request.places, wanted.divided.cores, wanted.divided.delay_s)
-    resources.beginnings = request.places * max(request.jobs_for(runs), 1)
+    jobs = max(request.jobs_for(runs), 1)
+    resources.beginnings = request.places * min(jobs, request.max_jobs or jobs)
     return SlurmBatch(request, name), resources
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from duckrow.core.errors import UsageError
 from duckrow.core.slurm_request import SlurmRequest, gpus_in, request_from
 from duckrow.engines.slurm import commands
+from duckrow.engines.slurm.claims import Claims, Taker
 from duckrow.engines.slurm.lease import Lease
 from duckrow.engines.slurm.pilots import GONE, TOLD_TO_END, PilotFolder
 from duckrow.engines.slurm.script import array_of, script_of
@@ -26,8 +27,9 @@ from tests.engines.slurm.conftest import MakeBatch
     ("request_", "runs", "living", "jobs"),
     [
         (SlurmRequest(runs_per_job=8), 20, 0, 3),
-        (SlurmRequest(runs_per_job=8, max_jobs=2), 20, 0, 2),
-        (SlurmRequest(runs_per_job=8, max_jobs=2), 20, 1, 1),
+        (SlurmRequest(runs_per_job=8, max_jobs=2), 20, 0, 3),  # two at a time: SLURM sees to that
+        (SlurmRequest(max_jobs=2), 20, 0, 2),
+        (SlurmRequest(max_jobs=2), 20, 1, 1),
         (SlurmRequest(), 100, 0, 8),
         (SlurmRequest(parallel_runs=4), 10, 0, 3),
         (SlurmRequest(gres="gpu:4"), 10, 0, 3),
@@ -103,12 +105,15 @@ class FakeSlurm:
         monkeypatch.setattr(commands, "sbatch", self._sbatch)
         monkeypatch.setattr(commands, "limits", lambda: commands.Limits(largest_array))
 
-    def _sbatch(self, script: str, array: str, *arguments: str, environment: Mapping[str, str]) -> int:
-        size = sum(int(part.partition("-")[2] or part) - int(part.split("-")[0]) + 1 for part in array.split(","))
+    def _sbatch(
+        self, script: str, array: str, *arguments: str, environment: Mapping[str, str], options: Sequence[str]
+    ) -> int:
+        parts = array.partition("%")[0].split(",")
+        size = sum(int(part.partition("-")[2] or part) - int(part.split("-")[0]) + 1 for part in parts)
         if size > self.room:
             raise commands.TooMany("QOSMaxSubmitJobPerUserLimit")
         self.room -= size
-        self.arrays.append(f"{array}+{arguments[0]}")
+        self.arrays.append(" ".join([f"{array}+{arguments[0]}", *options]))
         return len(self.arrays)
 
 
@@ -118,6 +123,51 @@ def test_arrays_are_no_larger_than_slurm_allows(make_batch: MakeBatch, monkeypat
     tending.look({})
     assert len(tending.submit_missing()) == 12
     assert slurm.arrays == ["0-4+0", "0-4+5", "0-1+10"]
+
+
+def test_all_that_will_be_needed_is_submitted_and_slurm_sees_to_how_many_run_at_a_time(
+    make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm = FakeSlurm(monkeypatch, largest_array=5)
+    tending = Tending(make_batch(14, SlurmRequest(runs_per_job=2, max_jobs=2, sbatch=("--dependency=afterok:9",))))
+    tending.look({})
+    jobs = tending.submit_missing()
+    assert slurm.arrays == ["0-4%2+0", "0-1+5 --dependency=afterok:9,afterany:1"]
+    tending.look({**dict.fromkeys(jobs, "COMPLETED"), "2_1": "RUNNING"})
+    assert len(tending.submit_missing()) == 6
+    assert slurm.arrays[2:] == ["0-4%1+0", "0+5 --dependency=afterok:9,afterany:3"]
+
+
+RUNS = {"running": {}, "taken": 2, "places": 2}
+
+
+def test_a_run_that_no_other_slurm_job_would_take_is_left_to_the_last(make_batch: MakeBatch) -> None:
+    """Two pilots with two runs each have done their share; a third has died, or was given up."""
+    tending = Tending(make_batch(6, SlurmRequest(runs_per_job=2, lease=1000.0)))
+    for number, job in enumerate(("1_0", "1_1", "1_2")):
+        pilot = PilotFolder(tending.batch, job)
+        pilot.renew(RUNS)
+        for run in (2 * number, 2 * number + 1):
+            tending.claims.take(pilot.card, run)
+    alive = {"1_0": "RUNNING", "1_1": "RUNNING", "1_2": "RUNNING"}
+    tending.look(alive)
+    assert tending.left_over("1_0") == []  # all are at work
+    tending.look({**alive, "1_2": "FAILED"})
+    assert tending.left_over("1_0") == [4, 5]  # and in a moment they lapse
+    tending.look({**alive, "1_2": "PENDING"})
+    assert tending.left_over("1_0") == []  # it comes again
+    for run in (0, 1, 4, 5):
+        tending.claims.release(run, 1, "given back")
+    tending.look({**alive, "1_2": "CANCELLED"})
+    assert tending.left_over("1_0") == [0, 1, 4, 5]
+    assert tending.left_over("1_1") == [0, 1, 4, 5]  # the first has nothing to do and may be about to end
+
+
+def test_a_pilot_takes_what_is_left_beyond_its_share_and_beyond_its_chunk(make_batch: MakeBatch) -> None:
+    taker = Taker(Claims(batch := make_batch(4)), PilotFolder(batch, "1_0").card, range(2))
+    assert [taker.next() for _ in range(3)] == [(0, 1), (1, 1), None]
+    taker.widen([3])
+    assert [taker.next() for _ in range(2)] == [(3, 1), None]
 
 
 def test_what_exceeds_the_limit_of_the_user_comes_when_there_is_room(

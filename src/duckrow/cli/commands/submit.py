@@ -166,7 +166,7 @@ def _submit_on(
         from duckrow.api.run_folders import give_folders
 
         give_folders(specs, values["root"] or "duckrow-runs", values["snapshot"])
-    ids = submit_batch(client, specs, read_request(on, asked), variables, name)
+    ids = submit_batch(client, specs, read_request(on, asked), variables, name, tell=tell)
     _print_ids(ids, specs, values["as_json"])
     return _wait(client, ids) if values["waits"] else EXIT_OK
 

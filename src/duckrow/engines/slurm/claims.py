@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from duckrow.core.lifecycle import Outcome
@@ -111,7 +111,7 @@ class Taker:
     def __init__(self, claims: Claims, card: str, chunk: range | None = None) -> None:
         self._claims = claims
         self._card = card
-        self._chunk = chunk
+        self._chunk = None if chunk is None else set(chunk)
         self._free: list[int] | None = None  # last first
         self._priorities = Priorities(claims.batch)
 
@@ -136,6 +136,12 @@ class Taker:
             if number is not None:
                 return run, number
             collisions += 1
+
+    def widen(self, runs: Iterable[int]) -> None:
+        """Take these too, where there is a chunk; and look anew what is free."""
+        if self._chunk is not None:
+            self._chunk |= set(runs)
+        self._free = None
 
     def _look(self) -> None:
         self._claims.look()

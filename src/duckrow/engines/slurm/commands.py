@@ -18,7 +18,7 @@ from duckrow.core.units import parse_duration_s
 
 _ANSWER_S = 60.0
 _FORMAT = "--format=%F|%K|%T|%e|%r"  # array, index, state, end, reason
-SHORT_S = 10.0  # how long a pilot waits for an answer, which has other things to do
+SHORT_S = 10.0  # for a question to which the answer is quick, if there is one
 # The controller is slow, restarts or cannot be reached: the same may work in a while.
 _PASSING = re.compile(
     r"Socket timed out|Unable to contact|Connection (refused|timed out|reset)|Zero Bytes"
@@ -125,18 +125,20 @@ def _wall_time(text: str) -> float | None:
 
 
 def limits() -> Limits:
-    """As the cluster is configured; where it does not say, as most are."""
+    """As the cluster is configured; where it does not say, as most are. NoAnswer: nor would it take any job now."""
     try:
-        told = _ask(["scontrol", "show", "config"])
-    except DuckrowError:
+        told = _ask(["scontrol", "show", "config"], answer_s=SHORT_S)
+    except UsageError:
         return Limits()
     size = re.search(r"^MaxArraySize\s*=\s*(\d+)", told, re.MULTILINE)
     return Limits(int(size[1])) if size else Limits()
 
 
-def sbatch(script: str, array: str, *arguments: str, environment: Mapping[str, str]) -> int:
+def sbatch(
+    script: str, array: str, *arguments: str, environment: Mapping[str, str], options: Sequence[str] = ()
+) -> int:
     """The id of the array. `arguments`: of the script."""
-    words = ["sbatch", "--parsable", f"--array={array}", script, *arguments]
+    words = ["sbatch", "--parsable", f"--array={array}", *options, script, *arguments]
     said = _ask(words, _outside_of_jobs(environment))
     found = re.search(r"^(\d+)", said, re.MULTILINE)
     if found is None:

@@ -18,15 +18,16 @@ def script_of(folder: str, request: SlurmRequest, python: str, array: str | None
     return "\n".join([*lines, f'exec {command} "${{1:-0}}"', ""])
 
 
-def array_of(indices: Sequence[int]) -> str:
-    """`0-3,7`: as sbatch wants it."""
+def array_of(indices: Sequence[int], at_a_time: int | None = None) -> str:
+    """`0-3,7%2`: as sbatch wants it. `at_a_time`: how many of them may run at once."""
     parts: list[list[int]] = []
     for index in sorted(indices):
         if parts and index == parts[-1][1] + 1:
             parts[-1][1] = index
         else:
             parts.append([index, index])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+    ranges = ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+    return ranges if at_a_time is None or at_a_time >= len(indices) else f"{ranges}%{at_a_time}"
 
 
 def _quoted(option: str) -> str:

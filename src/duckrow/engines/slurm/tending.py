@@ -167,7 +167,10 @@ class Tending:
     # -- submitting -------------------------------------------------------------------------------------------
 
     def submit_missing(self) -> list[str]:
-        """Submit as many pilots as there is work for, as far as SLURM lets us; the jobs."""
+        """Submit as many pilots as there is work for, as far as SLURM lets us; the jobs.
+
+        All that will be needed, so that nobody has to come again: how many run at a time is SLURM's to see to.
+        """
         indices = self._missing()
         submitted: list[str] = []
         commands.scancel(list(self.held()), "--state=PENDING")  # they are replaced
@@ -184,7 +187,7 @@ class Tending:
                     size = (size + 1) // 2
                     continue
                 if submitted or self.living():
-                    break  # the others when there is room
+                    break  # those that there are take more, and others come when there is room
                 raise
         return submitted
 
@@ -194,11 +197,35 @@ class Tending:
         free = self.claims.free()
         each = request.runs_per_job
         if request.fixed_chunks and each is not None:
-            wanted = sorted({run // each for run in free} - {self._chunk_of(job) for job in living})
-            most = request.max_jobs
-            return wanted if most is None else wanted[: max(most - len(living), 0)]
+            return sorted({run // each for run in free} - {self._chunk_of(job) for job in living})
         room = sum(self._room_in(job) for job in living)
         return list(range(request.jobs_for(max(len(free) - room, 0), len(living))))
+
+    def left_over(self, us: str) -> list[int]:
+        """The runs that no SLURM job but ours would take: they are free, or whoever has them is dead.
+
+        One that runs and has nothing to do asks itself the same, and is about to end.
+        """
+        request = self.batch.request
+        claimed, alive = self.claims.claimed(), self._alive_pilots()
+        holders = {run: self.claims.holder(run, number) for run, number in claimed.items()}
+        known = {pilot.name for pilot in self.pilots}
+        dead = [run for run, holder in holders.items() if holder in known and holder not in alive]
+        open_runs = [*self.claims.free(), *dead]
+        busy = {alive[holder] for holder in holders.values() if holder in alive}
+        begun = set(alive.values())
+        others = [job for job in self.living() if job != us and (job in busy or job not in begun)]
+        if request.fixed_chunks and request.runs_per_job is not None:
+            theirs = {self._chunk_of(job) for job in others}
+            return [run for run in open_runs if run // request.runs_per_job not in theirs]
+        if request.runs_per_job is None:
+            return [] if others else open_runs
+        return open_runs[sum(self._room_in(job) for job in others) :]
+
+    def _alive_pilots(self) -> dict[str | None, str]:
+        """Pilot -> SLURM job, of those that SLURM says run, in their last life."""
+        last = {pilot.slurm_job: pilot for pilot in sorted(self.pilots, key=lambda pilot: pilot.life)}
+        return {p.name: job for job, p in last.items() if p.end is None and self.states.get(job) in ALIVE}
 
     def _room_in(self, job: str) -> int:
         """How many runs a job that lives will take beside those that it has; one that starts again begins anew."""
@@ -222,17 +249,33 @@ class Tending:
         indices = [number - first for number in numbers]
         with open(self.batch.script, "w") as file:
             file.write(script_of(self.batch.folder, self.batch.request, self.batch.python))
-        environment = self.batch.environment()
-        job_id = commands.sbatch(self.batch.script, array_of(indices), str(first), environment=environment)
+        at_a_time, options = self._throttle()
+        array = array_of(indices, at_a_time)
+        job_id = commands.sbatch(
+            self.batch.script, array, str(first), environment=self.batch.environment(), options=options
+        )
         put(f"{self.batch.submitted}/{job_id}", {"first": first, "indices": indices, "at": time.time()})
         jobs = [f"{job_id}_{index}" for index in indices]
         self.states = {**self.states, **dict.fromkeys(jobs, "PENDING")}
         return jobs
 
+    def _throttle(self) -> tuple[int | None, list[str]]:
+        """How many of a new array may run at a time, and what else sbatch is told: it may have to wait for others."""
+        most, living = self.batch.request.max_jobs, self.living()
+        if most is None or len(living) < most:
+            return (None if most is None else most - len(living)), []
+        before = sorted({job.partition("_")[0] for job in living}, key=int)
+        return most, [f"--dependency={','.join([*self.batch.request.dependencies, f'afterany:{before[-1]}'])}"]
+
     def cancel_useless(self) -> None:
         """When all is done: pilots that have not begun, or would begin again."""
+        commands.scancel(sorted(names(self.batch.submitted)), "--state=PENDING")
+
+    def all_began(self) -> bool:
+        """Whether none of its SLURM jobs waits for the first time."""
         self.pilots = read_pilots(self.batch)
-        commands.scancel(self._jobs(), "--state=PENDING")
+        begun = {pilot.slurm_job for pilot in self.pilots}
+        return all(job in begun for job in self._jobs())
 
     @property
     def limits(self) -> commands.Limits:
