@@ -37,7 +37,7 @@ def test_a_run_that_fails_or_is_killed_does_not_touch_the_others(duckrow: SlurmD
     done = duckrow("run", "--on", "slurm", "--runs-per-job", "8", "--parallel-runs", "2", stdin=commands, ok=False)
     assert done.returncode == 1
     assert duckrow.states() == ["succeeded", "killed", "failed", *["succeeded"] * 5]
-    assert "duckrow rerun 1-8" in done.stderr
+    assert "runs again with: duckrow rerun 2-3\n" in done.stderr
     assert duckrow.sql("SELECT exit_code, signal FROM attempts WHERE job_id IN (2, 3)") == [(None, 9), (3, None)]
 
 
@@ -90,14 +90,21 @@ def test_one_run_is_killed_and_the_others_go_on(duckrow: SlurmDuckrow) -> None:
     assert duckrow.sql("SELECT count(*) FROM attempts WHERE job_id = 3") == [(0,)]
 
 
-def test_runs_that_failed_run_again_in_their_batch(duckrow: SlurmDuckrow) -> None:
-    duckrow("run", "--on", "slurm", stdin="test -e there\ntrue\n", ok=False)
+def test_runs_that_failed_run_again_in_their_batch_and_only_those(duckrow: SlurmDuckrow) -> None:
+    (duckrow.work / "list").write_text("echo x >> tries; test -e there\ntrue\n")
+    duckrow("run", "--on", "slurm", "list", ok=False)
     assert duckrow.states() == ["failed", "succeeded"]
+    duckrow("rerun", "--failed", "1-2")
+    duckrow("wait", "1-2", ok=False)
+    assert len(duckrow.lines("tries")) == 2
     (duckrow.work / "there").touch()
-    duckrow("rerun", "1")
-    duckrow("wait", "1")
+    assert "1 succeeded" in duckrow("run", "--on", "slurm", "--resume", "list").stderr
     assert duckrow.states() == ["succeeded", "succeeded"]
-    assert [row[0] for row in duckrow.sql("SELECT outcome FROM attempts WHERE job_id = 1")] == ["failed", "succeeded"]
+    assert [row[0] for row in duckrow.sql("SELECT outcome FROM attempts WHERE job_id = 1")][-1] == "succeeded"
+    assert duckrow.sql("SELECT attempts FROM jobs") == [(3,), (1,)]
+    assert "all of its runs have succeeded" in duckrow("run", "--on", "slurm", "--resume", "list").stderr
+    refused = duckrow("run", "--on", "slurm", "--resume=nosuch", ok=False)
+    assert "There is no batch 'nosuch' to resume" in refused.stderr
 
 
 def test_a_run_that_failed_runs_again_in_the_slurm_job_that_still_runs_others(duckrow: SlurmDuckrow) -> None:

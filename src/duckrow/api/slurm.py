@@ -74,11 +74,13 @@ def submit_batch(
     name: str = "",
     again: Sequence[int] = (),
     tell: Callable[[str], None] = warn,
+    file: str | None = None,
 ) -> list[int]:
     """All of them or none: on disk, and SLURM has jobs for them, when this returns. The ids of the runs.
 
     When SLURM does not answer the runs are noted all the same, the daemon submits them later, and this is told.
-    `again`: jobs that are done, or wait for a host that is dead; they become runs of this batch.
+    `again`: jobs that are done, or wait for a host that is dead; they become runs of this batch. `file`: the list of
+    commands that they stand in.
     """
     if not specs and not again:
         return []
@@ -92,7 +94,7 @@ def submit_batch(
         new_ids = store.add_runs(host_id, in_folders, variables) if specs else range(0)
         earlier.join(host_id, first=len(specs))
         ids = [*new_ids, *earlier.ids]
-        _create(folder, [*specs, *earlier.specs], ids, request, variables, earlier.attempts)
+        _create(folder, [*specs, *earlier.specs], ids, request, variables, earlier.attempts, file)
     try:
         tending = Tending(Batch(folder))
         tending.look({})
@@ -136,13 +138,15 @@ def _create(
     request: SlurmRequest,
     variables: Mapping[str, str],
     attempts: Mapping[int, int],
+    file: str | None,
 ) -> None:
     try:
-        create_batch(folder, specs, ids, request, variables, sys.executable, attempts)
+        path = os.path.abspath(file) if file and file != "-" else ""
+        create_batch(folder, specs, ids, request, variables, sys.executable, attempts, path)
         ignored = f"{os.path.dirname(folder)}/.gitignore"
         if not os.path.exists(ignored):
-            with open(ignored, "w") as file:
-                file.write("*\n")
+            with open(ignored, "w") as stream:
+                stream.write("*\n")
     except OSError as error:
         raise UsageError(
             f"The folder {folder} cannot be made: {error.strerror}. Choose another place, on a file system that the "

@@ -46,16 +46,34 @@ def run_batch(
     name: str,
     view: RunView,
     max_failures: int | None,
+    file: str | None,
 ) -> int:
     """Submit these and see them through; the exit code."""
     from duckrow.api.slurm import submit_batch
 
-    ids = submit_batch(client, specs, request, variables, name, tell=tell)
-    return watch_runs(client, ids, view, max_failures, f"duckrow rerun {compact_ids(ids)}")
+    ids = submit_batch(client, specs, request, variables, name, tell=tell, file=file)
+    return watch_runs(client, ids, view, max_failures)
 
 
-def watch_runs(client: Client, ids: Sequence[int], view: RunView, max_failures: int | None, again: str) -> int:
-    """See the runs of a batch through; the exit code. `again`: what runs those that have not succeeded."""
+def resume_batch(
+    client: Client, on: str, asked: dict[str, Any], file: str | None, name: str | None, values: dict[str, Any]
+) -> int:
+    """Run again what has not succeeded, and see it through; the exit code."""
+    from duckrow.api.slurm_resume import resume_batch as resume
+    from duckrow.cli.commands.run import make_view
+
+    ids = resume(client, on, asked, file, name)
+    if not ids:
+        say("duckrow: all of its runs have succeeded.")
+        return EXIT_OK
+    return watch_runs(client, ids, make_view(values), values["max_failures"])
+
+
+def watch_runs(client: Client, ids: Sequence[int], view: RunView, max_failures: int | None, again: str = "") -> int:
+    """See the runs of a batch through; the exit code.
+
+    `again`: what runs those that have not succeeded; else it names just those.
+    """
     named = compact_ids(ids)
     watch = BatchWatch(client, ids, view, max_failures)
     view.tell(f"{plural(len(ids), 'run')} ({named}) in batch {client.job(ids[0]).host}.")
@@ -66,8 +84,8 @@ def watch_runs(client: Client, ids: Sequence[int], view: RunView, max_failures: 
         view.close()
         left = len(ids) - view.report.finished
         say(
-            f"duckrow: {plural(left, 'run')} left to SLURM: they go on. See `duckrow ls`, end them: `duckrow kill "
-            f"{named}`."
+            f"duckrow: {plural(left, 'run')} left to SLURM: they go on. Wait for them: `duckrow wait {named}`, see"
+            f" what they print: `duckrow logs -f {named}`, end them: `duckrow kill {named}`."
         )
         return EXIT_INTERRUPTED
     finally:
@@ -77,6 +95,7 @@ def watch_runs(client: Client, ids: Sequence[int], view: RunView, max_failures: 
     for line in view.report.failure_lines():
         say(line)
     if view.report.failed:
+        again = again or f"duckrow rerun {compact_ids(watch.unsuccessful)}"
         say(f"duckrow: what has not succeeded runs again with: {again}")
     return EXIT_FAILED if view.report.failed or left else EXIT_OK
 
@@ -96,6 +115,7 @@ class BatchWatch:
         self._max_failures = max_failures
         self._live: dict[int, LiveAttempt] = {}
         self._ended: set[int] = set()
+        self.unsuccessful: list[int] = []
         self.host_id = client.batches.of_jobs([ids[0]])[ids[0]][0]
         view.attach(self)
 
@@ -149,6 +169,8 @@ class BatchWatch:
                 del self._live[view.id]
                 self._ended.add(view.id)
                 verdict = Verdict(Outcome(view.outcome or Outcome.LOST), again=False, detail=view.detail)
+                if verdict.outcome is not Outcome.SUCCEEDED:
+                    self.unsuccessful.append(view.id)
                 self._view.ended(attempt, verdict, view.ended_at or time.time())
         self._give_up_if_due()
 
@@ -207,7 +229,6 @@ def check_options(values: dict[str, Any]) -> None:
         gpus=devices,
         slots="Say how many run at a time: --parallel-runs.",
         jobs_per_gpu="Say how many run at a time: --parallel-runs.",
-        resumed="`duckrow rerun` runs again what has failed.",
         passthrough="Use --follow.",
         announce="`duckrow ls` shows what runs.",
         events="`duckrow ls --json` shows what runs.",

@@ -365,9 +365,14 @@ def _run_on(
     """On a cluster: all commands are read first, then submitted, then watched. `words`: the one command behind --."""
     from duckrow.api.client import Client
     from duckrow.api.slurm import read_request
-    from duckrow.cli.slurm_run import check_options, print_script, run_batch
+    from duckrow.cli.slurm_run import check_options, print_script, resume_batch, run_batch
 
     check_options(values)
+    if values["resumed"]:
+        name = values["resumed"] if values["resumed"] != LAST else None
+        if name is None and file is not None and not os.path.exists(file):
+            file, name = None, file
+        return resume_batch(Client(), on, asked, file, name, values)
     values["form"] = values["form"] if words is None else "commands"
     request = read_request(on, asked)
     commands = _all_commands(file, values["delimiter"]) if words is None else [command_of(words)]
@@ -378,7 +383,7 @@ def _run_on(
         raise UsageError(f"There is no command in {file or 'standard input'}.")
     view = make_view(values)
     variables = dict(options.variables)
-    return run_batch(Client(), specs, request, variables, options.name, view, values["max_failures"])
+    return run_batch(Client(), specs, request, variables, options.name, view, values["max_failures"], file)
 
 
 def _all_commands(file: str | None, delimiter: str | None) -> list[str]:

@@ -54,6 +54,11 @@ class Batch:
         return str(self._facts["python"])
 
     @property
+    def file(self) -> str:
+        """The list of commands that it was made of; empty: there was none."""
+        return str(self._facts.get("file", ""))
+
+    @property
     def created_at(self) -> float:
         return float(self._facts["created_at"])
 
@@ -85,20 +90,24 @@ def create_batch(
     environment: Mapping[str, str],
     python: str,
     attempts: Mapping[int, int] | None = None,
+    file: str = "",
 ) -> Batch:
-    """The folder of a new batch, whole or not at all. `attempts`: that were made before, of those jobs that had any."""
+    """The folder of a new batch, whole or not at all.
+
+    `attempts`: that were made before, of those jobs that had any. `file`: the list of commands that it is made of.
+    """
     draft = f"{folder}.new"
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     os.mkdir(draft, 0o700)
     try:
         for name in _FOLDERS:
             os.mkdir(f"{draft}/{name}", 0o700)
-        with open(f"{draft}/runs.jsonl", "w") as file:
+        with open(f"{draft}/runs.jsonl", "w") as lines:
             for job_id, spec in zip(ids, specs, strict=True):
                 made = {"attempts": attempts[job_id]} if attempts and job_id in attempts else {}
-                file.write(json.dumps({"id": job_id, **made, **_as_json(spec)}) + "\n")
+                lines.write(json.dumps({"id": job_id, **made, **_as_json(spec)}) + "\n")
         put(f"{draft}/environment.json", dict(environment))
-        facts = {"runs": len(specs), "created_at": time.time(), "python": python}
+        facts = {"runs": len(specs), "created_at": time.time(), "python": python, "file": file}
         put(f"{draft}/batch.json", {**facts, "request": json.loads(request.as_text())})
         os.rename(draft, folder)
     except BaseException:
