@@ -108,7 +108,7 @@ class Client:
         with self.database.transaction():
             control = ControlStore(self.database)
             # Before the jobs are there: `last` is not one of themselves.
-            waits_for = self._not_yet_met(control, after, may_be_broken=all(s.if_broken == "wait" for s in specs))
+            waits_for = self.not_yet_met(after, may_be_broken=all(s.if_broken == "wait" for s in specs))
             ids = self.jobs.add(DAEMON, specs, inherited_environment(environment))
             control.add_dependencies(ids, waits_for)
             if array_limit is not None:
@@ -116,10 +116,9 @@ class Client:
         ring(self.folder, DAEMON)
         return ids
 
-    def _not_yet_met(
-        self, control: ControlStore, after: Sequence[Dependency], may_be_broken: bool
-    ) -> list[tuple[int, str]]:
+    def not_yet_met(self, after: Sequence[Dependency], may_be_broken: bool) -> list[tuple[int, str]]:
         """(job, condition) of those that have yet to end; one that has ended in the wrong way is an error."""
+        control = ControlStore(self.database)
         waits_for = []
         for dependency in after:
             for job_id in self.select([dependency.words]):

@@ -16,6 +16,7 @@ from duckrow.api.environment import inherited_environment
 from duckrow.api.settings import Settings
 from duckrow.api.slurm_earlier import EarlierJobs
 from duckrow.api.slurm_memory import take_peaks_along
+from duckrow.core.dependency import Dependency
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.failure import compact_ids
 from duckrow.core.job import JobSpec, check_name
@@ -25,6 +26,7 @@ from duckrow.engines.slurm.batch import Batch, create_batch
 from duckrow.engines.slurm.holds import Holds
 from duckrow.engines.slurm.script import array_of, script_of
 from duckrow.engines.slurm.tending import Tending
+from duckrow.engines.slurm.waits import Waits
 from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
 
@@ -75,23 +77,30 @@ def submit_batch(
     again: Sequence[int] = (),
     tell: Callable[[str], None] = warn,
     file: str | None = None,
+    after: Sequence[Dependency] = (),
 ) -> list[int]:
     """All of them or none: on disk, and SLURM has jobs for them, when this returns. The ids of the runs.
 
     When SLURM does not answer the runs are noted all the same, the daemon submits them later, and this is told.
     `again`: jobs that are done, or wait for a host that is dead; they become runs of this batch. `file`: the list of
-    commands that they stand in.
+    commands that they stand in. `after`: jobs, here or on a cluster, that new ones wait for.
     """
     if not specs and not again:
         return []
     variables = inherited_environment(environment)
     folder = _new_folder(request, name)
+    if after:
+        client.ensure_daemon()  # who sees what they wait for end, and lets them go
+        client.tender.copy()
     store = BatchStore(client.database)
     earlier = EarlierJobs(client, again, variables)
     with client.database.transaction():
         host_id = store.add(os.path.basename(folder), folder)
         in_folders = [replace(s, folder=s.folder or f"{folder}/runs/{number}") for number, s in enumerate(specs)]
+        # Before the jobs are there: `last` is not one of themselves.
+        waits_for = client.not_yet_met(after, may_be_broken=all(spec.if_broken == "wait" for spec in specs))
         new_ids = store.add_runs(host_id, in_folders, variables) if specs else range(0)
+        ControlStore(client.database).add_dependencies(new_ids, waits_for)
         earlier.join(host_id, first=len(specs))
         ids = [*new_ids, *earlier.ids]
         _create(folder, [*specs, *earlier.specs], ids, request, variables, earlier.attempts, file)
@@ -102,6 +111,8 @@ def submit_batch(
         held = [number for number, spec in enumerate(specs) if spec.held]
         if held:
             Holds(tending.claims).hold(held)
+        if waits_for:
+            Waits(tending.claims).begin(range(len(specs)))
         tending.submit_missing()
     except commands.NoAnswer as error:
         tell(_later(client, error, ids))

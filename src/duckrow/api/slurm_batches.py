@@ -12,7 +12,9 @@ from duckrow.api.slurm_wishes import BatchWishes
 from duckrow.core.errors import UsageError
 from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch
+from duckrow.engines.slurm.claims import Claims
 from duckrow.engines.slurm.tending import Tending
+from duckrow.engines.slurm.waits import Waits
 from duckrow.store.batches import BatchStore, Standing
 
 if TYPE_CHECKING:
@@ -49,15 +51,29 @@ class Batches:
         """Bring the rows of open batches up to date from their folders."""
         open_batches = self.store.open_batches()
         changed = self._closed_by_others({host.id for host in open_batches})
+        self._settle_dependents()
         for host in open_batches:
             copy = self.copies.setdefault(host.id, BatchCopy(self.client, host))
             changed += copy.refresh()
-            if copy.is_done():
-                self._done.append(copy.batch)
+        if changed:
+            self._settle_dependents()  # before a batch is closed of which all were skipped
+        for host in open_batches:
+            if self.copies[host.id].is_done():
+                self._done.append(self.copies[host.id].batch)
                 self.copies.pop(host.id).close()
         if changed:
             self.news |= dict.fromkeys(changed)
             self.client.ring_all()  # somebody's job may have waited for one of these
+
+    def _settle_dependents(self) -> None:
+        """Of runs that wait for jobs only the database knows whether those have ended: their folders are told."""
+        for host_id, dependents in self.store.dependents().items():
+            batch = Batch(self.client.hosts.get(host_id).source)
+            if os.path.exists(batch.folder):
+                claims = Claims(batch)
+                claims.look()
+                for run in dependents:
+                    Waits(claims).settle(*run)
 
     def _closed_by_others(self, open_ids: set[int]) -> list[int]:
         """Another command was the first to see the end of these: the jobs of which we did not know it."""

@@ -18,6 +18,7 @@ from duckrow.engines.slurm.claims import LOGIN, Claims, killed_before_it_began
 from duckrow.engines.slurm.files import put
 from duckrow.engines.slurm.holds import Holds
 from duckrow.engines.slurm.priorities import Priorities
+from duckrow.engines.slurm.waits import Waits
 
 if TYPE_CHECKING:
     from duckrow.api.slurm_batches import Batches
@@ -35,12 +36,15 @@ class BatchWishes:
         for claims, job_of in self._by_batch(ids):
             batch = claims.batch
             Holds(claims).release(job_of)
+            waits = Waits(claims)
             card = f"{batch.wishes}/.{socket.gethostname()}.{os.getpid()}"
             put(card, {"pilot": LOGIN})
             for run in job_of:
                 number = claims.take(card, run) if claims.is_free(run) else None
                 if number is not None:
                     claims.finish(run, number, killed_before_it_began())
+                elif waits.is_waiting(run):
+                    waits.end(run, killed_before_it_began())
                 elif run not in claims.done:
                     put(f"{batch.wishes}/{run}.{'kill-now' if at_once else 'kill'}", {"at": time.time()})
             os.unlink(card)

@@ -14,6 +14,7 @@ from duckrow.api.history import history_of
 from duckrow.api.machine_now import machine_as_read, ownerless_mb
 from duckrow.api.out_of_use import drained, set_aside
 from duckrow.core.decide import CORES, MEMORY
+from duckrow.core.dependency import in_words
 from duckrow.core.explain import Holder, Waiting, explain
 from duckrow.core.inventory import CPU, Ledger, book
 from duckrow.core.lifecycle import State
@@ -36,6 +37,9 @@ def why(client: Client, job_id: int) -> list[str]:
     if host.kind == "slurm":
         if facts["held"]:
             return ["it is held: duckrow release"]
+        waits_for = [row for row in store.dependencies_of(job_id) if not row["met"]]
+        if waits_for:
+            return [f"it waits for {in_words(row['condition'], row['on_job_id'])}" for row in waits_for]
         return why_it_waits(host.name, client.tender.standings().get(host.id), facts["detail"])
     alive = is_alive(client.folder, host.id)
     history = history_of(client)

@@ -32,6 +32,14 @@ class RunRow(NamedTuple):
     priority: int
 
 
+class Dependent(NamedTuple):
+    """A run that waits for other jobs, as the database has it."""
+
+    number: int
+    blocked: bool
+    skipped: str | None  # why it will never begin
+
+
 class Standing(NamedTuple):
     """How a batch stands, by what SLURM last said of its jobs."""
 
@@ -122,6 +130,14 @@ class BatchStore:
     def runs(self, host_id: int) -> list[RunRow]:
         rows = self.database.all(_SQL["runs"], {"host_id": host_id})
         return [RunRow(row[0], row[1], State(row[2]), row[3], row[4], bool(row[5]), row[6]) for row in rows]
+
+    def dependents(self) -> dict[int, list[Dependent]]:
+        """By open batches: their runs that wait, or have waited, for other jobs."""
+        found: dict[int, list[Dependent]] = {}
+        for row in self.database.all(_SQL["dependents"]):
+            skipped = row["detail"] if row["outcome"] == Outcome.SKIPPED else None
+            found.setdefault(row["host_id"], []).append(Dependent(row["number"], bool(row["blockers"]), skipped))
+        return found
 
     def of_jobs(self, job_ids: Iterable[int]) -> dict[int, tuple[int, int]]:
         """Job -> (batch, number of the run), of those that are runs of batches."""

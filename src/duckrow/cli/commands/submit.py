@@ -161,12 +161,15 @@ def _submit_on(
     from duckrow.cli.slurm_options import refuse_with_cluster
 
     in_slurm = "SLURM has it itself: --sbatch="
-    refuse_with_cluster(values, after=f"{in_slurm}--dependency=...", begin=f"{in_slurm}--begin=...")
+    refuse_with_cluster(values, begin=f"{in_slurm}--begin=...")
+    if values["after"] and values["hold"]:
+        raise UsageError("--hold does not go with --after on a cluster: hold the jobs that they wait for.")
+    after = [dependency for text in values["after"] for dependency in parse_after(text)]
     if values["root"] or values["snapshot"]:
         from duckrow.api.run_folders import give_folders
 
         give_folders(specs, values["root"] or "duckrow-runs", values["snapshot"])
-    ids = submit_batch(client, specs, read_request(on, asked), variables, name, tell=tell)
+    ids = submit_batch(client, specs, read_request(on, asked), variables, name, tell=tell, after=after)
     _print_ids(ids, specs, values["as_json"])
     return _wait(client, ids) if values["waits"] else EXIT_OK
 

@@ -56,6 +56,11 @@ UPDATE jobs SET host_id = :host_id WHERE id = :job_id
 -- name: rehost_waiting
 UPDATE jobs SET host_id = :host_id WHERE id = :job_id AND state = 'queued'
 
+-- name: dependents
+SELECT b.host_id, b.number, j.state, j.outcome, j.blockers, j.detail
+FROM batch_runs b JOIN hosts h ON h.id = b.host_id JOIN jobs j ON j.id = b.job_id
+WHERE h.ended_at IS NULL AND j.id IN (SELECT job_id FROM dependencies)
+
 -- name: of_jobs
 SELECT b.job_id, b.host_id, b.number FROM batch_runs b JOIN json_each(:ids) wanted ON wanted.value = b.job_id
 
