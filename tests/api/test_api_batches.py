@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch, create_batch
 from duckrow.engines.slurm.claims import Claims
 from duckrow.engines.slurm.pilots import PilotFolder
+from duckrow.engines.slurm.tending import Tending
 from duckrow.store.batches import BatchStore, Standing
 from duckrow.store.folder import Folder
 from duckrow.web.serving import Serving
@@ -107,8 +109,36 @@ def test_to_copy_or_look_submits_nothing(folder: Folder, batch: Batch, monkeypat
     assert list(client.tender.standings()[2].waiting) == ["7_0", "7_1"]
 
 
+def test_a_rerun_from_another_login_node_is_seen_where_the_batch_was_done(folder: Folder, batch: Batch) -> None:
+    client = Client(folder)
+    card, claims = PilotFolder(batch, "1_0").card, Claims(batch)
+    for run in (0, 1):
+        claims.take(card, run)
+        claims.finish(run, 1, {"outcome": "killed"})
+    client.batches.copy()
+    assert not BatchStore(client.database).any_open()
+    claims.reopen(1)  # as another login node does it
+    batch.note_reopened()
+    client.batches.copy()
+    assert [view.state for view in client.views([1, 2])] == ["done", "queued"]
+
+
+def test_a_full_disk_is_told_and_ends_nothing(folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", batch.folder)
+
+    monkeypatch.setattr(commands, "StatesQuestion", SilentSlurm)
+    monkeypatch.setattr(Tending, "lapse", full)
+    client = Client(folder)
+    client.tender.submit()
+    assert client.batches.notes == [f"{batch.folder}: No space left on device. Nothing is lost."]
+
+
 class SilentSlurm:
     """It has no job of ours."""
+
+    def __init__(self, clusters: str = "") -> None:
+        self.clusters = clusters
 
     def answer(self, wait_s: float) -> dict[str, commands.JobState]:
         return {}

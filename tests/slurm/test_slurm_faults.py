@@ -115,6 +115,7 @@ def test_runs_of_pilots_that_die_without_a_word_run_again_although_nobody_keeps_
     assert code == 0, told
     assert duckrow.states() == ["succeeded"] * 3
     assert len(duckrow.lines("ended")) == 3
+    assert duckrow.sql("SELECT attempts FROM jobs") == [(2,)] * 3  # what nobody saw end counts too
     assert "could not be renewed" in (folder.parent / f"{cut_off}.log").read_text()
 
 

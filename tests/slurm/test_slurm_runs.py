@@ -49,6 +49,14 @@ def test_runs_share_the_gpus_that_the_slurm_job_was_given(duckrow: SlurmDuckrow)
     assert {tuple(job["devices"]) for job in json.loads(duckrow("ls", "--json").stdout)} == {("0",), ("1",)}
 
 
+def test_runs_without_a_gpu_run_beside_the_others_and_gpus_need_not_be_asked_for_twice(duckrow: SlurmDuckrow) -> None:
+    lines = [{"command": "echo gpus: $CUDA_VISIBLE_DEVICES", "gpus": gpus} for gpus in (0, 2, 0)]
+    duckrow("run", "--on", "slurm", "--format", "json", stdin="".join(json.dumps(line) + "\n" for line in lines))
+    assert [duckrow("logs", str(job)).stdout for job in (1, 2, 3)] == ["gpus:\n", "gpus: 0,1\n", "gpus:\n"]
+    refused = duckrow("submit", "--on", "slurm", "--gres", "gpu:1", "--gpus", "2", "--", "true", ok=False)
+    assert "A run needs 2 GPUs, and each SLURM job gets 1. Ask for more: --gres gpu:2." in refused.stderr
+
+
 def test_a_run_gets_the_variables_of_its_submitter_and_of_slurm(duckrow: SlurmDuckrow) -> None:
     script = "echo $MINE $SLURM_JOB_ID $DUCKROW_JOB_ID $DUCKROW_RUN_DIR"
     duckrow("run", "--on", "slurm", "-e", "MINE=yes", stdin=f"true\n{script}\n")

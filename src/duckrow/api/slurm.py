@@ -87,6 +87,7 @@ def submit_batch(
     """
     if not specs and not again:
         return []
+    request = request.for_gpus(max((spec.gpus or 0 for spec in specs), default=0))
     variables = inherited_environment(environment)
     folder = _new_folder(request, name)
     if after:

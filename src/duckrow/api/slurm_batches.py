@@ -36,19 +36,19 @@ class Batches:
         self.copies: dict[int, BatchCopy] = {}
         self.news: dict[int, None] = {}  # jobs that have changed, until somebody has taken note of it
         self.notes: list[str] = []  # what happened that a person who waits should hear
-        self._question: commands.StatesQuestion | None = None  # asked, and not yet answered
+        self._questions: dict[str, commands.StatesQuestion] = {}  # by cluster: asked, and not yet answered
         self._done: list[Batch] = []  # whose last end we saw: SLURM may have jobs left for them
 
     def close(self) -> None:
         """Nobody waits for SLURM's answer any more."""
-        if self._question is not None:
-            self._question.withdraw()
-            self._question = None
+        while self._questions:
+            self._questions.popitem()[1].withdraw()
 
     # -- copying ----------------------------------------------------------------------------------------------
 
     def copy(self) -> None:
         """Bring the rows of open batches up to date from their folders."""
+        self._reopen()
         open_batches = self.store.open_batches()
         changed = self._closed_by_others({host.id for host in open_batches})
         self._settle_dependents()
@@ -64,6 +64,13 @@ class Batches:
         if changed:
             self.news |= dict.fromkeys(changed)
             self.client.ring_all()  # somebody's job may have waited for one of these
+
+    def _reopen(self) -> None:
+        """Batches that are done here, and of which somebody runs something again from another login node."""
+        for host in self.store.latest_closed():
+            if host.ended_at is not None and Batch(host.source).reopened_at() > host.ended_at:
+                with self.client.database.transaction():
+                    self.store.reopen(host.id)
 
     def _settle_dependents(self) -> None:
         """Of runs that wait for jobs only the database knows whether those have ended: their folders are told."""
@@ -89,7 +96,7 @@ class Batches:
 
     def submit(self, every_s: float, patience_s: float) -> None:
         """Lapse what dead pilots have, submit what is missing, cancel what is useless."""
-        if self._question is not None or self._is_due("asked", every_s):
+        if self.copies and (self._questions or self._is_due("asked", every_s)):
             self._ask("asked", patience_s, self._tend)
         while self._done:
             self._cancel_useless(self._done.pop())
@@ -103,27 +110,40 @@ class Batches:
         """SLURM once for all batches; when it does not answer, nothing is concluded and it is left alone longer."""
         _, pause_s = self.store.last_asked(what)
         try:
-            self._question = self._question or commands.StatesQuestion()
-            states = self._question.answer(patience_s)
-            if states is None:
-                if patience_s:
-                    self._question.withdraw()
-                    raise commands.NoAnswer(f"squeue has not answered within {patience_s:g} s.")
-                return
-            self._question = None
-            for copy in self.copies.values():
-                see_to(copy, states)
+            for clusters in {_clusters_of(copy.batch) for copy in self.copies.values()}:
+                states = self._answer_of(clusters, patience_s)
+                if states is None:
+                    return  # whoever waits comes again
+                for copy in [copy for copy in self.copies.values() if _clusters_of(copy.batch) == clusters]:
+                    see_to(copy, states)
             pause_s = 0.0
         except commands.NoAnswer as error:
-            self._question = None
-            self.notes.append(str(error))
+            self._give_up(str(error))
             pause_s = min(max(pause_s * 2, 2.0), _LONGEST_PAUSE_S)
         except UsageError as error:  # SLURM is not here, or refuses: to say so again and again helps nobody
-            self._question = None
-            self.notes.append(str(error))
+            self._give_up(str(error))
             pause_s = _LONGEST_PAUSE_S
+        except OSError as error:  # the folder of a batch is full, or away: nothing is lost, and it is tried again
+            self._give_up(f"{error.filename or 'The folder of a batch'}: {error.strerror}. Nothing is lost.")
+            pause_s = min(max(pause_s * 2, 2.0), _LONGEST_PAUSE_S)
         with self.client.database.transaction():
             self.store.note_asked(what, pause_s)
+
+    def _answer_of(self, clusters: str, patience_s: float) -> States | None:
+        """None: it has not answered yet, and whoever asks does not wait."""
+        if clusters not in self._questions:
+            self._questions[clusters] = commands.StatesQuestion(clusters)
+        question = self._questions[clusters]
+        states = question.answer(patience_s)
+        if states is not None:
+            del self._questions[clusters]
+        elif patience_s:
+            raise commands.NoAnswer(f"squeue has not answered within {patience_s:g} s.")
+        return states
+
+    def _give_up(self, why: str) -> None:
+        self.close()
+        self.notes.append(why)
 
     # -- tending ----------------------------------------------------------------------------------------------
 
@@ -165,7 +185,7 @@ class Batches:
         """Submit what is missing, also where somebody has cancelled everything."""
         self.go_on([host_id])
         tending = Tending(Batch(self.client.hosts.get(host_id).source))
-        tending.look(commands.states_of_jobs())
+        tending.look(commands.states_of_jobs(clusters=tending.batch.request.clusters))
         tending.lapse()
         tending.claims.look()
         return tending.submit_missing()
@@ -198,6 +218,10 @@ class Batches:
     def of_jobs(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Job -> (batch, run), of those that are runs of batches."""
         return self.store.of_jobs(ids)
+
+
+def _clusters_of(batch: Batch) -> str:
+    return batch.request.clusters if os.path.exists(batch.folder) else ""
 
 
 def _looked(batch: Batch, states: States) -> Tending:

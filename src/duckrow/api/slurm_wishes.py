@@ -90,6 +90,7 @@ class BatchWishes:
         for claims, job_of in self._by_batch(ids):
             for run in claims.done.intersection(job_of):
                 claims.reopen(run)
+            claims.batch.note_reopened()
         store = self._batches.store
         with store.database.transaction():
             for host_id in {host_id for host_id, _ in store.of_jobs(ids).values()}:

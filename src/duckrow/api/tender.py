@@ -30,7 +30,7 @@ class Tender:
 
     def copy(self) -> None:
         """Write down what has become of runs on clusters, from the folders of their batches. It submits nothing."""
-        if time.monotonic() - self._copied_at >= COPY_S and self._store.any_open():
+        if time.monotonic() - self._copied_at >= COPY_S and self._store.any():
             self._client.batches.copy()
             self._copied_at = time.monotonic()
 
@@ -43,7 +43,7 @@ class Tender:
 
     def submit(self, every_s: float = 0.0, patience_s: float = PATIENCE_S) -> None:
         """Copy, and submit what is missing; `every_s`: unless somebody did so less than so long ago."""
-        if self._store.any_open():
+        if self._store.any():
             self._client.batches.copy()
             self._client.batches.submit(every_s, patience_s)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from duckrow.core.errors import UsageError
@@ -67,7 +67,7 @@ class SlurmRequest:
         words.append(f"--signal=B:USR2@{math.ceil(self.notice_s)}")
         words += [f"--time={minutes_text(self.time)}"] if self.time is not None else []
         words += [f"--{name.replace('_', '-')}={value}" for name in PASSED_ON if (value := getattr(self, name))]
-        return words + [word if word.startswith("-") else f"--{word}" for word in self.sbatch]
+        return words + _further(self.sbatch)
 
     @property
     def dependencies(self) -> list[str]:
@@ -81,10 +81,35 @@ class SlurmRequest:
         return max(self.signal_delay if self.time is None else min(self.signal_delay, self.time / 4), 1.0)
 
     @property
+    def clusters(self) -> str:
+        """Which of several clusters of one site (--sbatch=--clusters=X, -M X); empty: the one of this login node."""
+        found = [re.fullmatch(r"--clusters?=(.+)|-M\s*(.+)", word) for word in _further(self.sbatch)]
+        return next((match[1] or match[2] for match in found if match), "")
+
+    @property
+    def gpus(self) -> int | None:
+        """How many GPUs each SLURM job gets; None: nobody can tell from here."""
+        on_node = f"gpu:{self.gpus_per_node}" if self.gpus_per_node else ""
+        if not (self.gres or on_node) and any(_ASKS_FOR_GPUS.match(word) for word in _further(self.sbatch)):
+            return None
+        return gpus_in(self.gres or on_node)
+
+    def for_gpus(self, most: int) -> SlurmRequest:
+        """With GPUs for a run that wants so many, where none were asked for; a UsageError where they are too few."""
+        gpus = self.gpus
+        if gpus is None or most <= gpus:
+            return self
+        if gpus:
+            raise UsageError(
+                f"A run needs {most} GPUs, and each SLURM job gets {gpus}. Ask for more: --gres gpu:{most}. "
+                "Nothing was submitted."
+            )
+        return replace(self, gres=",".join([*([self.gres] if self.gres else []), f"gpu:{most}"]))
+
+    @property
     def places(self) -> int:
         """How many runs a job takes at a time, as far as the request tells."""
-        on_node = f"gpu:{self.gpus_per_node}" if self.gpus_per_node else ""
-        return self.parallel_runs or gpus_in(self.gres or on_node) or 1
+        return self.parallel_runs or self.gpus or 1
 
     def jobs_for(self, runs: int, living: int = 0) -> int:
         """How many SLURM jobs there should be for so many runs that nobody has taken, beside those that live.
@@ -112,6 +137,20 @@ PASSED_ON = (
     "reservation",
     "comment",
 )
+
+
+_ASKS_FOR_GPUS = re.compile(r"--(gres|gpus|gpus-per-\w+|tres-per-\w+|exclusive)\b|-G")
+
+
+def _further(words: Sequence[str]) -> list[str]:
+    """Options of sbatch as people write them: `--mem=8G`, `mem=8G`, `-M`, `local`."""
+    options: list[str] = []
+    for word in words:
+        if options and not word.startswith("-") and re.fullmatch("-[A-Za-z]", options[-1]):
+            options[-1] += f" {word}"
+        else:
+            options.append(word if word.startswith("-") else f"--{word}")
+    return options
 
 
 def gpus_in(gres: str) -> int:

@@ -57,6 +57,8 @@ class PilotHost(Observer):
         self._successors = Successors(batch, str(us.facts["slurm_job"]))
         self.lease = Lease(us.renew, batch.request.lease, self._lost_lease)
         self._by_memory = _is_by_memory(batch)
+        # Runs that differ are taken one by one: what waits here could run elsewhere.
+        self._mixed = len({run.spec.gpus for run in batch.runs}) > 1
         self._memory = PilotMemory(self.loop, SharedPeaks(batch, us.name)) if self._by_memory else None
         self._kill_at: float | None = None
         self._kill_step = 0
@@ -117,7 +119,7 @@ class PilotHost(Observer):
         """How many runs we may have at this moment."""
         request = self.batch.request
         most = request.parallel_runs or len(self.loop.seats)
-        if self._by_memory:
+        if self._by_memory or self._mixed:
             waits = self.runs.busy > len(self.loop.live)
             most = self.runs.busy + (0 if waits else 1)
             most = min(most, request.parallel_runs or most)
@@ -264,7 +266,7 @@ def main() -> None:
     us = PilotFolder(batch, slurm_job())
     folder = local_folder(us.name)
     gpus = {run.spec.gpus for run in batch.runs}
-    offer = allocated_offer(batch.request.parallel_runs, _is_by_memory(batch), gpus.pop() if len(gpus) == 1 else None)
+    offer = allocated_offer(batch.request.parallel_runs, _is_by_memory(batch), gpus)
     Database(folder).close()  # made before there is a journal, which would tell of an earlier one
     link = fork_host(folder.keepers, speaks=False, heirless=True, afterwards=lambda code: _if_killed(code, batch, us))
     host = PilotHost(batch, us, folder, offer, link)

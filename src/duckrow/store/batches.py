@@ -91,12 +91,19 @@ class BatchStore:
     def any_open(self) -> bool:
         return bool(self.database.one(_SQL["any_open"]))
 
+    def any(self) -> bool:
+        return bool(self.database.one(_SQL["any"]))
+
     def open_batches(self) -> list[HostRow]:
         """Those with runs that are not done."""
         return [_host(row) for row in self.database.all(_SQL["open"])]
 
     def batches(self) -> list[HostRow]:
         return [_host(row) for row in self.database.all(_SQL["all"])]
+
+    def latest_closed(self) -> list[HostRow]:
+        """Of those with runs that are all done, the last few."""
+        return [_host(row) for row in self.database.all(_SQL["latest_closed"])]
 
     def forget(self, host_id: int) -> None:
         self.database.execute(_SQL["forget"], {"id": host_id})

@@ -69,6 +69,36 @@ def test_a_request_that_makes_no_sense_is_told(values: dict[str, Any], said: str
     assert said in str(error.value)
 
 
+def test_runs_get_the_gpus_that_they_need_or_are_refused_before_they_wait_in_a_queue() -> None:
+    assert SlurmRequest().for_gpus(2).gres == "gpu:2"
+    assert SlurmRequest(gres="tmp:5").for_gpus(1).gres == "tmp:5,gpu:1"
+    for enough in (SlurmRequest(gres="gpu:4"), SlurmRequest(gpus_per_node="a100:2"), SlurmRequest(sbatch=("-G", "8"))):
+        assert enough.for_gpus(2) == enough
+    with pytest.raises(UsageError, match=r"needs 4 GPUs, and each SLURM job gets 2\. Ask for more: --gres gpu:4"):
+        SlurmRequest(gres="gpu:2").for_gpus(4)
+
+
+@pytest.mark.parametrize(
+    ("words", "clusters"),
+    [(("-M", "other"), "other"), (("-Mother",), "other"), (("clusters=other",), "other"), (("--mem=8G",), "")],
+)
+def test_the_cluster_that_was_named_is_the_one_that_is_asked(
+    words: tuple[str, ...], clusters: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = SlurmRequest(sbatch=words)
+    assert request.clusters == clusters
+    fake_program(
+        tmp_path / "bin", "squeue", 'case "$*" in *--clusters=other*) echo "7|0|RUNNING|N/A|None"; esac', monkeypatch
+    )
+    assert commands.states_of_jobs(clusters=request.clusters) == ({"7_0": "RUNNING"} if clusters else {})
+    script = script_of("/shared/batch", request, "python")
+    assert ("#SBATCH -M other\n" in script) == (words == ("-M", "other"))
+
+
+def test_a_percent_sign_in_a_folder_is_not_for_slurm_to_replace() -> None:
+    assert "--output=/shared/%%j/pilots/%A_%a.log\n" in script_of("/shared/%j", SlurmRequest(), "python")
+
+
 def test_the_script_says_what_was_asked_for_and_becomes_the_pilot() -> None:
     request = request_from({"partition": "dev", "time": "1d", "comment": "a b", "setup": ["module load x"]})
     script = script_of("/shared/my batch", request, "/venv/bin/python", "0-3")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import time
@@ -52,6 +53,14 @@ class Batch:
     @cached_property
     def python(self) -> str:
         return str(self._facts["python"])
+
+    def note_reopened(self) -> None:
+        """Runs that were done run again: copies that are closed are to be opened."""
+        put(f"{self.folder}/reopened.json", {"at": time.time()})
+
+    def reopened_at(self) -> float:
+        """When that was last; -inf: never, or it was removed."""
+        return float((get(f"{self.folder}/reopened.json") or {}).get("at", -math.inf))
 
     @property
     def file(self) -> str:

@@ -63,9 +63,11 @@ class JobState(str):
 class StatesQuestion:
     """Which of our jobs are in which state, asked without waiting for the answer: a controller may take its time."""
 
-    def __init__(self) -> None:
+    def __init__(self, clusters: str = "") -> None:
+        """`clusters`: another cluster of this site than the one of this node."""
         user = pwd.getpwuid(os.getuid()).pw_name
         words = [_program("squeue"), "--noheader", "--array", "--states=all", f"--user={user}", _FORMAT]
+        words += _of(clusters)
         self._asked_at = time.monotonic()
         self._told = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed by `withdraw`
         self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self._told, stderr=subprocess.STDOUT)
@@ -98,9 +100,9 @@ def _end_question(process: subprocess.Popen[bytes], told: IO[str]) -> None:
     told.close()
 
 
-def states_of_jobs(patience_s: float = _ANSWER_S) -> dict[str, JobState]:
+def states_of_jobs(patience_s: float = _ANSWER_S, clusters: str = "") -> dict[str, JobState]:
     """The same, for those who wait for the answer."""
-    question = StatesQuestion()
+    question = StatesQuestion(clusters)
     states = question.answer(patience_s)
     if states is None:
         question.withdraw()
@@ -146,9 +148,13 @@ def sbatch(
     return int(found[1])
 
 
-def scancel(jobs: Sequence[str], *options: str) -> None:
+def scancel(jobs: Sequence[str], *options: str, clusters: str = "") -> None:
     if jobs:
-        _ask(["scancel", *options, *jobs])
+        _ask(["scancel", *_of(clusters), *options, *jobs])
+
+
+def _of(clusters: str) -> list[str]:
+    return [f"--clusters={clusters}"] if clusters else []
 
 
 def time_left_s(job: str) -> float | None:

@@ -10,7 +10,8 @@ from duckrow.core.slurm_request import SlurmRequest
 
 def script_of(folder: str, request: SlurmRequest, python: str, array: str | None = None) -> str:
     """`array`: the indices, where the script is to be complete; else they are said with each submission."""
-    options = [*request.options(), f"--output={folder}/pilots/%A_%a.log", "--open-mode=append", f"--chdir={folder}"]
+    log = f"{folder.replace('%', '%%')}/pilots/%A_%a.log"
+    options = [*request.options(), f"--output={log}", "--open-mode=append", f"--chdir={folder}"]
     options += [f"--array={array}"] if array is not None else []
     lines = ["#!/bin/bash", *(f"#SBATCH {_quoted(option)}" for option in options), *request.setup]
     command = shlex.join([python, "-m", "duckrow.scheduler.pilot", folder])

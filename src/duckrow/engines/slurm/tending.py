@@ -7,6 +7,7 @@ nothing to take and ends.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -154,15 +155,28 @@ class Tending:
         """What a pilot that is over cannot release itself any more; too many such ends, and the run is given up."""
         why = f"the SLURM job {pilot.slurm_job} ended: {self.states.get(pilot.slurm_job, GONE).lower()}"
         facts: dict[str, Any] = {"interruption": True, "pilot": pilot.name, "attempts": []}
-        running = pilot.running.get(run)
+        running = pilot.running.get(run) or self._begun_without_a_word(run)
         if running is not None:
-            ended = {"ended_at": pilot.status["at"], "outcome": "lost", "detail": why}
+            ended_at = max(pilot.status.get("at", 0.0), running["started_at"])
+            ended = {"ended_at": ended_at, "outcome": "lost", "detail": why}
             facts["attempts"] = [{**running, "exit_code": None, "signal": None, **ended}]
         if self.claims.interruptions(run) + 1 > self.batch.request.max_interruptions:
             facts |= {"outcome": "lost", "detail": f"interrupted too often; at last {why}"}
             self.claims.finish(run, number, facts)
         else:
             self.claims.release(run, number, why, facts)
+
+    def _begun_without_a_word(self, number: int) -> dict[str, Any] | None:
+        """An attempt that its pilot had no time to tell of: its log is there."""
+        run = self.batch.runs[number]
+        told = [made["number"] for release in self.claims.history(number) for made in release.get("attempts", [])]
+        attempt = max(told, default=run.attempts) + 1
+        log = f"{self.batch.run_folder(run)}/attempt-{attempt}.log"
+        try:
+            began = os.stat(log).st_mtime
+        except OSError:
+            return None
+        return {"number": attempt, "started_at": began, "devices": [], "pid": None, "log": log}
 
     # -- submitting -------------------------------------------------------------------------------------------
 
@@ -173,7 +187,7 @@ class Tending:
         """
         indices = self._missing()
         submitted: list[str] = []
-        commands.scancel(list(self.held()), "--state=PENDING")  # they are replaced
+        self._cancel_pending(list(self.held()))  # they are replaced
         if not indices:
             return submitted
         size = min(self.limits.array_size, len(indices))
@@ -269,7 +283,10 @@ class Tending:
 
     def cancel_useless(self) -> None:
         """When all is done: pilots that have not begun, or would begin again."""
-        commands.scancel(sorted(names(self.batch.submitted)), "--state=PENDING")
+        self._cancel_pending(sorted(names(self.batch.submitted)))
+
+    def _cancel_pending(self, jobs: list[str]) -> None:
+        commands.scancel(jobs, "--state=PENDING", clusters=self.batch.request.clusters)
 
     def all_began(self) -> bool:
         """Whether none of its SLURM jobs waits for the first time."""

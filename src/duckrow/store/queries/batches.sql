@@ -17,6 +17,13 @@ WHERE kind = 'slurm' AND ended_at IS NULL
 SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
 WHERE kind = 'slurm' ORDER BY id
 
+-- name: any
+SELECT EXISTS (SELECT 1 FROM hosts WHERE kind = 'slurm')
+
+-- name: latest_closed
+SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
+WHERE kind = 'slurm' AND ended_at IS NOT NULL ORDER BY id DESC LIMIT 20
+
 -- name: forget
 DELETE FROM hosts WHERE id = :id
 
