@@ -1,4 +1,4 @@
-"""Two thousand runs, nobody on the login node, a third of the SLURM jobs killed: `make soak`."""
+"""What takes long on a real SLURM, such as 2,000 runs while a third of their jobs is killed: `make soak`."""
 
 from __future__ import annotations
 
@@ -40,6 +40,19 @@ def test_two_thousand_runs_are_done_once_each_while_a_third_of_their_slurm_jobs_
     assert Counter(duckrow.states()) == {"succeeded": RUNS}
     again = "SELECT count(*) FROM attempts a JOIN attempts b ON b.job_id = a.job_id AND b.number > a.number"
     assert duckrow.sql(f"{again} WHERE a.outcome = 'succeeded'") == [(0,)]
+
+
+def test_a_run_that_does_not_fit_into_the_time_that_is_left_is_begun_by_the_next_life_of_the_slurm_job(
+    duckrow: SlurmDuckrow,
+) -> None:
+    """Its limit is longer than what is left once the first has ended: the SLURM job ends early instead of trying."""
+    words = ["--on", "slurm", "--parallel-runs", "1", "--max-jobs", "1", "--time", "1m", "--timeout", "56s"]
+    duckrow("submit", *words, "--file", "-", stdin="sleep 6; exit 1\necho x >> ended\n")
+    duckrow("wait", "1-2", ok=False)
+    assert duckrow.states() == ["failed", "succeeded"]
+    assert duckrow.sql("SELECT count(*) FROM attempts") == [(2,)]  # nothing was begun in vain
+    first = min(duckrow.batch().glob("pilots/*.0/end.json"))
+    assert "does not fit into its time" in first.read_text()
 
 
 def kill(duckrow: SlurmDuckrow, cluster: Cluster, job: str, gently: bool) -> bool:

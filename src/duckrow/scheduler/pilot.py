@@ -12,6 +12,7 @@ import time
 
 from duckrow.core.errors import DuckrowError
 from duckrow.core.job import LiveAttempt
+from duckrow.core.lifecycle import Outcome
 from duckrow.core.ports import Observer
 from duckrow.core.retry import Verdict
 from duckrow.devices.allocation import allocated_offer
@@ -30,6 +31,7 @@ from duckrow.scheduler.loop import Loop
 from duckrow.scheduler.pilot_memory import PilotMemory
 from duckrow.scheduler.pilot_runs import PilotRuns
 from duckrow.scheduler.pilot_successors import Successors
+from duckrow.scheduler.pilot_time import PilotTime
 from duckrow.store.database import Database
 from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, file_system_of
 from duckrow.store.hosts import HostStore
@@ -52,7 +54,9 @@ class PilotHost(Observer):
         claims = Claims(batch)
         chunk = chunk_of(batch, int(os.environ.get("SLURM_ARRAY_TASK_ID", 0)) + first_chunk())
         environment = {**batch.environment(), **os.environ}
-        taker = Taker(claims, us.card, chunk)
+        self._time = PilotTime(str(us.facts["slurm_job"]), _MARGIN_S)
+        self.starts_again = False  # what is left needs more time than we have left
+        taker = Taker(claims, us.card, chunk, lambda run: self._time.fits(batch.runs[run].spec))
         self.runs = PilotRuns(claims, taker, self.loop, environment, us.facts, batch.request.runs_per_job)
         self._successors = Successors(batch, str(us.facts["slurm_job"]))
         self.lease = Lease(us.renew, batch.request.lease, self._lost_lease)
@@ -85,7 +89,8 @@ class PilotHost(Observer):
             self.runs.give_back_rest()
         self.lease.finish()
         self.us.renew(self._status())
-        self.us.end(self.runs.interrupted or "nothing left to take")
+        too_late = "what is left does not fit into its time" if self.starts_again else ""
+        self.us.end(self.runs.interrupted or too_late or "nothing left to take")
         self.loop.close()
         if not self.runs.interrupted:
             self._successors.cancel_useless()
@@ -144,9 +149,11 @@ class PilotHost(Observer):
     def _is_needed(self) -> bool:
         """There is nothing for us to take, or we have taken our share: whether runs wait for us all the same."""
         left = self._successors.left_over()
-        if left:
-            self.runs.take_on(left)
-        return bool(left)
+        fitting = [run for run in left if self._time.fits(self.batch.runs[run].spec)]
+        if fitting:
+            self.runs.take_on(fitting)
+        self.starts_again = bool(left) and not fitting
+        return bool(fitting)
 
     # -- what the loop tells ----------------------------------------------------------------------------------
 
@@ -155,6 +162,8 @@ class PilotHost(Observer):
 
     def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None:
         self._tell_of_memory()
+        if verdict.outcome is Outcome.SUCCEEDED and attempt.job.id in self.runs.taken:
+            self._time.took(self.runs.taken[attempt.job.id].run.spec, at - attempt.started_at)
         self.runs.ended(attempt, verdict, at)
         self.lease.tell(self._status())
 
@@ -274,7 +283,7 @@ def main() -> None:
         host.go()
     finally:
         shutil.rmtree(folder.root, ignore_errors=True)
-    if host.runs.interrupted == TIME_LIMIT and _has_more(host):
+    if host.starts_again or (host.runs.interrupted == TIME_LIMIT and _has_more(host)):
         _start_again(us)
 
 

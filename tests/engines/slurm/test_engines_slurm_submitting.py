@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -216,6 +217,16 @@ def test_what_exceeds_the_limit_of_the_user_comes_when_there_is_room(
     assert tending.submit_missing() == []
 
 
+def test_a_slurm_job_that_has_just_begun_and_said_nothing_yet_is_counted_in_full(
+    make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FakeSlurm(monkeypatch, largest_array=5)
+    tending = Tending(make_batch(2, SlurmRequest(parallel_runs=2)))
+    PilotFolder(tending.batch, "1_0")
+    tending.look({"1_0": "RUNNING"})
+    assert tending.submit_missing() == []
+
+
 def test_where_not_one_job_is_allowed_it_is_told(make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> None:
     FakeSlurm(monkeypatch, largest_array=1000, room=0)
     tending = Tending(make_batch(8))
@@ -346,6 +357,18 @@ def test_the_states_of_jobs_are_read_with_those_of_arrays(tmp_path: Path, monkey
         ("", False),
         ("Resources", True),
     ]
+
+
+def test_the_time_that_is_left_is_reckoned_from_the_end_that_slurm_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_a_minute = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 60))
+    fake_program(
+        tmp_path / "bin", "squeue", f"test -e {tmp_path}/unlimited && echo N/A || echo {in_a_minute}", monkeypatch
+    )
+    assert 0 < (commands.time_left_s("1_0") or 0) <= 60
+    (tmp_path / "unlimited").touch()
+    assert commands.time_left_s("1_0") is None
 
 
 def test_a_machine_without_slurm_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

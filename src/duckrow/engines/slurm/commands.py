@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from typing import IO, NamedTuple
 
 from duckrow.core.errors import DuckrowError, UsageError
-from duckrow.core.units import parse_duration_s
 
 _ANSWER_S = 60.0
 _FORMAT = "--format=%F|%K|%T|%e|%r"  # array, index, state, end, reason
@@ -158,14 +157,15 @@ def _of(clusters: str) -> list[str]:
 
 
 def time_left_s(job: str) -> float | None:
-    """Of a job that runs; None: SLURM does not say.
+    """Of a job that runs; None: it has no limit, or SLURM does not say.
 
     The signal for which we ask may go to all processes of the job, and so to the very first that we ask by.
     """
     for _ in range(3):
         try:
-            said = _ask(["squeue", "--noheader", f"--jobs={job}", "--format=%L"], answer_s=SHORT_S).strip()
-            return parse_duration_s(f"0:{said}" if said.count(":") == 1 else said)
+            said = _ask(["squeue", "--noheader", f"--jobs={job}", "--format=%e"], answer_s=SHORT_S).strip()
+            end = _wall_time(said)
+            return None if end is None else max(end - time.time(), 0.0)
         except DuckrowError:
             continue
     return None

@@ -242,11 +242,11 @@ class Tending:
         return {p.name: job for job, p in last.items() if p.end is None and self.states.get(job) in ALIVE}
 
     def _room_in(self, job: str) -> int:
-        """How many runs a job that lives will take beside those that it has; one that starts again begins anew."""
+        """How many runs a job that lives will take beside those that it has; one that starts (again) has none yet."""
         request = self.batch.request
         lives = [pilot for pilot in self.pilots if pilot.slurm_job == job]
         last = max(lives, key=lambda pilot: pilot.life, default=None)
-        is_fresh = last is None or last.end is not None or self.states[job] in WAITING
+        is_fresh = last is None or last.end is not None or not last.status or self.states[job] in WAITING
         if request.runs_per_job is not None:
             return request.runs_per_job - (0 if is_fresh or last is None else int(last.status.get("taken", 0)))
         if is_fresh or last is None:
