@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Callable
 
+import pytest
+
 from tests.conftest import until
-from tests.slurm.conftest import Cluster, SlurmDuckrow
+from tests.slurm.conftest import SETTINGS, Cluster, SlurmDuckrow
 
 Running = Callable[[int], dict[str, str]]
 
@@ -164,6 +167,23 @@ def test_a_dry_run_prints_the_script_and_submits_nothing(duckrow: SlurmDuckrow) 
         assert f"#SBATCH {line}\n" in script
     assert re.search(r"\nmodule load cuda\nexec .*python\S* -m duckrow.scheduler.pilot ", script)
     assert not (duckrow.work / ".duckrow-slurm").exists()
+
+
+def test_runs_get_the_modules_and_the_container_that_the_settings_name(duckrow: SlurmDuckrow) -> None:
+    if not os.path.exists("/usr/share/modules/init/bash"):
+        assert not os.environ.get("CI"), "CI must have modules: .ci/run installs them"
+        pytest.skip("there is no `module` here (Debian: apt install environment-modules)")
+    (duckrow.work / "modules").mkdir()
+    (duckrow.work / "modules" / "cuda").write_text("#%Module\nsetenv FROM_MODULE yes\n")
+    stand_in = duckrow.work / "bin" / "apptainer"
+    stand_in.parent.mkdir()
+    stand_in.write_text('#!/bin/sh\necho "$5 $6" >> images\nshift 6\nIN_CONTAINER=yes exec "$@"\n')
+    stand_in.chmod(0o755)
+    duckrow.env |= {"MODULEPATH": f"{duckrow.work}/modules", "PATH": f"{stand_in.parent}:{os.environ['PATH']}"}
+    duckrow.settings(f'{SETTINGS}modules = ["cuda"]\ncontainer = "image.sif"\npython = "{sys.executable}"\n')
+    duckrow("run", "--on", "slurm", "--", "echo $FROM_MODULE $IN_CONTAINER 'a b'")
+    assert duckrow("logs", "1").stdout == "yes yes a b\n"
+    assert duckrow("show", "1", "--json").stdout.count("apptainer") == 0  # what was asked for is shown
 
 
 def test_another_login_node_sees_the_same_runs(duckrow: SlurmDuckrow, cluster: Cluster) -> None:

@@ -34,7 +34,11 @@ class SlurmRequest:
     comment: str | None = None
     job_name: str = "duckrow"
     sbatch: tuple[str, ...] = ()  # further options, as they are
+    modules: tuple[str, ...] = ()  # that are loaded first (module load)
+    conda: str | None = None  # an environment that is activated
     setup: tuple[str, ...] = ()  # shell lines before the pilot starts
+    python: str | None = None  # of the pilot; None: the one that submits
+    container: str | None = None  # an image in which each run is run, by apptainer
     # For the pilots.
     runs_per_job: int | None = None  # None: as many as it can
     parallel_runs: int | None = None  # None: one a GPU, else one a core
@@ -212,7 +216,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("cpus_per_task", "runs_per_job", "parallel_runs", "max_jobs", "max_interruptions"), _number),
     **dict.fromkeys(("signal_delay", "stagger", "lease"), _seconds),
     "time": lambda value: _seconds(_with_unit(value)),
-    **dict.fromkeys(("sbatch", "setup"), _lines),
+    **dict.fromkeys(("sbatch", "setup", "modules"), _lines),
     "fixed_chunks": _flag,
 }
 KEYS = tuple(_READERS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -116,6 +117,23 @@ def test_the_script_says_what_was_asked_for_and_becomes_the_pilot() -> None:
         assert f"\n#SBATCH {line}\n" in script
     ending = "module load x\nexec /venv/bin/python -m duckrow.scheduler.pilot '/shared/my batch' \"${1:-0}\"\n"
     assert script.endswith(ending)
+
+
+def test_the_script_shows_the_environment_that_the_settings_name(tmp_path: Path) -> None:
+    values = {"modules": ["devel/cuda", "my tool"], "conda": "torch", "setup": ["ulimit -c 0"]}
+    request = request_from({**values, "python": "/opt/python", "container": "my image.sif"})
+    script = script_of("/shared/batch", request, "/venv/bin/python")
+    expected = [
+        "module load devel/cuda || exit 1",
+        "module load 'my tool' || exit 1",
+        'eval "$(conda shell.bash hook)" && conda activate torch || exit 1',
+        "ulimit -c 0",
+    ]
+    assert "\n".join(expected) in script
+    assert "# each run: " in script
+    assert "'my image.sif' /bin/sh -c COMMAND" in script
+    assert "\nexec /opt/python -m duckrow.scheduler.pilot " in script
+    assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0
 
 
 def test_a_short_time_limit_leaves_time_to_work() -> None:
