@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +67,24 @@ def test_a_run_gets_the_variables_of_its_submitter_and_of_slurm(duckrow: SlurmDu
     mine, slurm_job, job, folder = duckrow("logs", "2").stdout.split()
     assert (mine, job, slurm_job.isdigit()) == ("yes", "2", True)
     assert folder == str(duckrow.batch() / "runs" / "1")
+
+
+def test_a_run_on_two_nodes_is_one_job_that_knows_its_ranks_and_fails_as_one(duckrow: SlurmDuckrow) -> None:
+    script = "echo $NODE_RANK/$NNODES $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES $PET_MASTER_ADDR:$MASTER_PORT"
+    script += "; test ! -e fail || { test $NODE_RANK = 0 && exit 3; sleep 600; }"
+    duckrow("run", "--on", "slurm", "--nodes", "2", "--gpus", "2", "--", script)
+    first, second = sorted(duckrow("logs", "1").stdout.splitlines())
+    assert (first.split()[0], second.split()[0]) == ("0/2", "1/2")
+    assert first.split()[1] != second.split()[1]
+    assert first.split()[2:] == second.split()[2:]
+    assert first.split()[2] == "0,1"
+    assert re.fullmatch(rf"{first.split()[1]}:\d+", first.split()[3])
+    (duckrow.work / "fail").touch()
+    duckrow("rerun", "1")
+    assert duckrow("wait", "1", ok=False).returncode == 1
+    assert not [pid for pid in duckrow.job_processes() if "sleep" in Path(f"/proc/{pid}/cmdline").read_text()]
+    refused = duckrow("run", "--on", "slurm", "--sbatch=--nodes=2", stdin="true\n", ok=False)
+    assert "For runs that use several nodes each: --nodes 2." in refused.stderr
 
 
 def test_fixed_chunks_go_to_one_slurm_job_each(duckrow: SlurmDuckrow) -> None:

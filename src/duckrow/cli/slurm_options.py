@@ -20,6 +20,9 @@ _OPTIONS = [
     click.option("--qos", help="With --on: SLURM's quality of service."),
     click.option("--gres", help="With --on: what each SLURM job gets (gpu:4)."),
     click.option("--time", metavar="TIME", help="With --on: the time limit of a SLURM job (2h, 30m, 1-12:00:00)."),
+    click.option(
+        "--nodes", type=click.IntRange(1), help="With --on: nodes that each run uses, by srun; --gpus is per node."
+    ),
     click.option("--cpus-per-task", type=click.IntRange(1), help="With --on: cores of a SLURM job."),
     click.option("--runs-per-job", type=click.IntRange(1), help="With --on: so many runs a SLURM job takes at most."),
     click.option("--parallel-runs", type=click.IntRange(1), help="With --on: so many run at a time in a SLURM job."),
@@ -34,8 +37,9 @@ _OPTIONS = [
         "--sbatch", multiple=True, metavar="OPTION", help="With --on: a further option of sbatch (--sbatch=--mem=8G)."
     ),
 ]
-NAMES = tuple(
-    "partition account qos gres time cpus_per_task runs_per_job parallel_runs fixed_chunks max_jobs sbatch".split()
+NAMES = (
+    *("partition", "account", "qos", "gres", "time", "nodes", "cpus_per_task"),
+    *("runs_per_job", "parallel_runs", "fixed_chunks", "max_jobs", "sbatch"),
 )
 
 

@@ -23,6 +23,7 @@ class SlurmRequest:
     account: str | None = None
     qos: str | None = None
     time: float | None = None  # seconds
+    nodes: int = 1  # of each SLURM job, and so of each run
     gres: str | None = None
     gpus_per_node: str | None = None
     cpus_per_task: int | None = None
@@ -53,6 +54,17 @@ class SlurmRequest:
     def __post_init__(self) -> None:
         if self.fixed_chunks and self.runs_per_job is None:
             raise UsageError("fixed_chunks needs runs_per_job: it says how large a chunk is.")
+        if self.nodes > 1 and (self.parallel_runs or 1) > 1:
+            raise UsageError(
+                f"Runs on {self.nodes} nodes each run one at a time in a SLURM job. Omit --parallel-runs; for several "
+                "at a time: --max-jobs."
+            )
+        asked = next((word for word in _further(self.sbatch) if re.match(r"--nodes\b|-N", word)), None)
+        if asked is not None:
+            raise UsageError(
+                f"--sbatch={asked} would give nodes to a SLURM job that its runs do not use. For runs that use "
+                "several nodes each: --nodes 2."
+            )
 
     def as_text(self) -> str:
         defaults = SlurmRequest()
@@ -67,7 +79,8 @@ class SlurmRequest:
 
     def options(self) -> list[str]:
         """For sbatch; of a batch's jobs, so without what is different in each submission."""
-        words = [f"--job-name={self.job_name}", "--nodes=1", "--ntasks=1", "--requeue"]
+        words = [f"--job-name={self.job_name}", f"--nodes={self.nodes}", f"--ntasks={self.nodes}", "--requeue"]
+        words += ["--ntasks-per-node=1"] if self.nodes > 1 else []
         words.append(f"--signal=B:USR2@{math.ceil(self.notice_s)}")
         words += [f"--time={minutes_text(self.time)}"] if self.time is not None else []
         words += [f"--{name.replace('_', '-')}={value}" for name in PASSED_ON if (value := getattr(self, name))]
@@ -113,7 +126,7 @@ class SlurmRequest:
     @property
     def places(self) -> int:
         """How many runs a job takes at a time, as far as the request tells."""
-        return self.parallel_runs or self.gpus or 1
+        return 1 if self.nodes > 1 else self.parallel_runs or self.gpus or 1
 
     def jobs_for(self, runs: int, living: int = 0) -> int:
         """How many SLURM jobs there should be for so many runs that nobody has taken, beside those that live.
@@ -213,7 +226,9 @@ def _lines(value: Any) -> tuple[str, ...]:
 
 _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys([field.name for field in fields(SlurmRequest)], _text),
-    **dict.fromkeys(("cpus_per_task", "runs_per_job", "parallel_runs", "max_jobs", "max_interruptions"), _number),
+    **dict.fromkeys(
+        ("nodes", "cpus_per_task", "runs_per_job", "parallel_runs", "max_jobs", "max_interruptions"), _number
+    ),
     **dict.fromkeys(("signal_delay", "stagger", "lease"), _seconds),
     "time": lambda value: _seconds(_with_unit(value)),
     **dict.fromkeys(("sbatch", "setup", "modules"), _lines),

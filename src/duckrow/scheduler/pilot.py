@@ -123,6 +123,8 @@ class PilotHost(Observer):
     def _places(self) -> int:
         """How many runs we may have at this moment."""
         request = self.batch.request
+        if request.nodes > 1:
+            return 1
         most = request.parallel_runs or len(self.loop.seats)
         if self._by_memory or self._mixed:
             waits = self.runs.busy > len(self.loop.live)
@@ -275,7 +277,8 @@ def main() -> None:
     us = PilotFolder(batch, slurm_job())
     folder = local_folder(us.name)
     gpus = {run.spec.gpus for run in batch.runs}
-    offer = allocated_offer(batch.request.parallel_runs, _is_by_memory(batch), gpus)
+    at_a_time = 1 if batch.request.nodes > 1 else batch.request.parallel_runs
+    offer = allocated_offer(at_a_time, _is_by_memory(batch), gpus)
     Database(folder).close()  # made before there is a journal, which would tell of an earlier one
     link = fork_host(folder.keepers, speaks=False, heirless=True, afterwards=lambda code: _if_killed(code, batch, us))
     host = PilotHost(batch, us, folder, offer, link)

@@ -15,9 +15,9 @@ from duckrow.core.machine import Machine
 from duckrow.core.needs import ask_of
 from duckrow.core.placement import refusal
 from duckrow.core.retry import Verdict
-from duckrow.core.slurm_environment import in_container
 from duckrow.engines.slurm.batch import Run
 from duckrow.engines.slurm.claims import Claims, Taker
+from duckrow.engines.slurm.environment import wrapped
 from duckrow.scheduler.loop import Loop
 
 # SLURM signals all processes of a job, in no order. So long we wait whether a signal that ended a run was meant for us.
@@ -108,8 +108,7 @@ class PilotRuns:
                     self._loop.store.rerun(run.job_id, time.time(), self._loop.host.id)
                 else:
                     spec = replace(run.spec, folder=self.batch.run_folder(run), held=False, not_before=None)
-                    image = self.batch.request.container
-                    spec = spec if image is None else replace(spec, command=in_container(image, spec.command))
+                    spec = replace(spec, command=wrapped(self.batch.request, spec.command))
                     self._loop.jobs.add(self._loop.host.id, [replace(spec, point=None)], self._environment, run.job_id)
                 self._known.add(number)
                 self._loop.jobs.continue_from(run.job_id, max(made, default=run.attempts), retries_used)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # The keys of `duckrow_slurm` that are for SLURM, by the same names.
 KEYS = (
     "on partition account qos time gres gpus_per_node cpus_per_task mem_per_node constraint exclude comment nodelist"
-    " reservation runs_per_job parallel_runs fixed_chunks max_jobs signal_delay max_interruptions setup sbatch"
+    " reservation nodes runs_per_job parallel_runs fixed_chunks max_jobs signal_delay max_interruptions setup sbatch"
 ).split()
 
 

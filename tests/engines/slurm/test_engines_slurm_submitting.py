@@ -63,6 +63,9 @@ def test_the_gpus_of_a_request_are_counted(text: str, count: int) -> None:
         ({"sbatch": [1]}, "sbatch must be a list of texts"),
         ({"fixed_chunks": True}, "needs runs_per_job"),
         ({"comment": "a\nb"}, "comment must be a text on one line"),
+        ({"sbatch": ["--nodes=2"]}, "For runs that use several nodes each: --nodes 2"),
+        ({"sbatch": ["-N", "2"]}, "For runs that use several nodes each: --nodes 2"),
+        ({"nodes": 2, "parallel_runs": 2}, "one at a time in a SLURM job"),
     ],
 )
 def test_a_request_that_makes_no_sense_is_told(values: dict[str, Any], said: str) -> None:
@@ -117,6 +120,15 @@ def test_the_script_says_what_was_asked_for_and_becomes_the_pilot() -> None:
         assert f"\n#SBATCH {line}\n" in script
     ending = "module load x\nexec /venv/bin/python -m duckrow.scheduler.pilot '/shared/my batch' \"${1:-0}\"\n"
     assert script.endswith(ending)
+
+
+def test_a_run_on_several_nodes_is_started_on_each_of_them() -> None:
+    request = SlurmRequest(nodes=2, gres="gpu:8")
+    assert {"--nodes=2", "--ntasks=2", "--ntasks-per-node=1"} <= set(request.options())
+    assert (request.places, request.jobs_for(20)) == (1, 8)
+    script = script_of("/shared/batch", request, "python")
+    assert "srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1" in script
+    assert "# each run: export MASTER_ADDR=" in script
 
 
 def test_the_script_shows_the_environment_that_the_settings_name(tmp_path: Path) -> None:
@@ -251,6 +263,23 @@ def test_where_not_one_job_is_allowed_it_is_told(make_batch: MakeBatch, monkeypa
     tending.look({})
     with pytest.raises(commands.TooMany):
         tending.submit_missing()
+
+
+def test_a_job_that_slurm_holds_after_a_failed_launch_is_cancelled_and_replaced(
+    make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm = FakeSlurm(monkeypatch, largest_array=5)
+    cancelled: list[str] = []
+    monkeypatch.setattr(commands, "scancel", lambda jobs, *_, **__: cancelled.extend(jobs))
+    tending = Tending(make_batch(2, SlurmRequest(runs_per_job=1)))
+    tending.look({})
+    first, second = tending.submit_missing()
+    held = commands.JobState.told("PENDING", "launch failed requeued held", None)
+    by_its_owner = commands.JobState.told("PENDING", "JobHeldUser", None)
+    tending.look({first: held, second: by_its_owner})
+    assert tending.held() == {first: "launch failed requeued held"}
+    assert (tending.submit_missing(), cancelled) == (["2_0"], [first])
+    assert slurm.arrays == ["0-1+0", "0+0"]
 
 
 def test_a_chunk_whose_job_died_gets_a_job_of_its_own(make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from duckrow.core.slurm_environment import in_container, setup_lines
 from duckrow.core.slurm_request import SlurmRequest
+from duckrow.engines.slurm.environment import setup_lines, wrapped
 
 
 def script_of(folder: str, request: SlurmRequest, python: str, array: str | None = None) -> str:
@@ -15,9 +15,9 @@ def script_of(folder: str, request: SlurmRequest, python: str, array: str | None
     options = [*request.options(), f"--output={log}", "--open-mode=append", f"--chdir={folder}"]
     options += [f"--array={array}"] if array is not None else []
     lines = ["#!/bin/bash", *(f"#SBATCH {_quoted(option)}" for option in options)]
-    lines += setup_lines(request.modules, request.conda, request.setup)
-    if request.container:
-        lines.append(f"# each run: {in_container(request.container, 'COMMAND')}")
+    lines += setup_lines(request)
+    each = wrapped(request, "COMMAND")
+    lines += [f"# each run: {each}"] if each != "COMMAND" else []
     command = shlex.join([request.python or python, "-m", "duckrow.scheduler.pilot", folder])
     # exec: the pilot itself must hear what SLURM sends to the batch shell.
     return "\n".join([*lines, f'exec {command} "${{1:-0}}"', ""])
