@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 
 from duckrow.api.client import Client
+from duckrow.api.cluster_standing import jobs_in_words, why_it_waits
+from duckrow.api.tender import Tender
 from duckrow.core.job import JobSpec
 from duckrow.core.slurm_request import SlurmRequest
+from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch, create_batch
 from duckrow.engines.slurm.claims import Claims
 from duckrow.engines.slurm.pilots import PilotFolder
-from duckrow.store.batches import BatchStore
+from duckrow.engines.slurm.tending import Tending
+from duckrow.store.batches import BatchStore, Standing
 from duckrow.store.folder import Folder
+from duckrow.web.serving import Serving
+from tests.web.inside import Inside
 
 RUNNING = {"number": 1, "started_at": 5.0, "devices": ["cpu"], "pid": 1, "log": "x", "stopping": False}
 
@@ -36,7 +43,7 @@ def batch(folder: Folder, tmp_path: Path) -> Batch:
 
 
 def news_of(client: Client) -> list[int]:
-    client.batches.refresh()
+    client.batches.copy()
     news = sorted(client.batches.news)
     client.batches.news.clear()
     return news
@@ -64,3 +71,81 @@ def test_the_end_of_a_batch_is_heard_by_those_who_did_not_see_it_first(folder: F
         claims.finish(run, 1, {"outcome": "succeeded"})
     assert [news_of(client) for client in clients] == [[1, 2], [1, 2]]
     assert not BatchStore(clients[0].database).any_open()
+
+
+def test_opening_a_client_and_looking_at_rows_changes_nothing(folder: Folder, batch: Batch) -> None:
+    claims = Claims(batch)
+    claims.take(PilotFolder(batch, "1_0").card, 0)
+    claims.finish(0, 1, {"outcome": "succeeded"})
+    client = Client(folder)
+    assert [view.state for view in client.views([1, 2])] == ["queued", "queued"]
+    client.tender.copy()
+    assert [view.state for view in client.views([1, 2])] == ["done", "queued"]
+
+
+def test_no_get_copies_or_submits(folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object) -> None:
+        raise AssertionError("a GET tends nobody")
+
+    for verb in ("copy", "look", "submit", "see_to"):
+        monkeypatch.setattr(Tender, verb, forbidden)
+    with Inside(Serving(folder.root)) as inside:
+        for path in ("/api/v1/jobs", "/api/v1/jobs/1", "/api/v1/batches", "/api/v1/status", "/api/v1/jobs/1/why"):
+            assert inside.ask("GET", path).status_code in (200, 404), path
+
+
+def test_to_copy_or_look_submits_nothing(folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object, **__: object) -> int:
+        raise AssertionError("this only looks")
+
+    monkeypatch.setattr(commands, "sbatch", forbidden)
+    monkeypatch.setattr(commands, "StatesQuestion", SilentSlurm)
+    client = Client(folder)
+    client.tender.copy()
+    assert client.tender.look()[2].still == ""
+    monkeypatch.setattr(commands, "sbatch", lambda *_, **__: 7)
+    monkeypatch.setattr(commands, "limits", commands.Limits)
+    client.tender.submit()
+    assert list(client.tender.standings()[2].waiting) == ["7_0", "7_1"]
+
+
+def test_a_rerun_from_another_login_node_is_seen_where_the_batch_was_done(folder: Folder, batch: Batch) -> None:
+    client = Client(folder)
+    card, claims = PilotFolder(batch, "1_0").card, Claims(batch)
+    for run in (0, 1):
+        claims.take(card, run)
+        claims.finish(run, 1, {"outcome": "killed"})
+    client.batches.copy()
+    assert not BatchStore(client.database).any_open()
+    claims.reopen(1)  # as another login node does it
+    batch.note_reopened()
+    client.batches.copy()
+    assert [view.state for view in client.views([1, 2])] == ["done", "queued"]
+
+
+def test_a_full_disk_is_told_and_ends_nothing(folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", batch.folder)
+
+    monkeypatch.setattr(commands, "StatesQuestion", SilentSlurm)
+    monkeypatch.setattr(Tending, "lapse", full)
+    client = Client(folder)
+    client.tender.submit()
+    assert client.batches.notes == [f"{batch.folder}: No space left on device. Nothing is lost."]
+
+
+class SilentSlurm:
+    """It has no job of ours."""
+
+    def __init__(self, clusters: str = "") -> None:
+        self.clusters = clusters
+
+    def answer(self, wait_s: float) -> dict[str, commands.JobState]:
+        return {}
+
+
+def test_what_slurm_says_of_its_jobs_is_told_in_words() -> None:
+    standing = Standing("", ["7_0"], {"7_1": "Resources", "7_2": "Resources"})
+    assert jobs_in_words(standing) == "7_0 run; 7_1, 7_2 wait (Resources)"
+    held = Standing("", [], {"7_1": "launch failed requeued held"}, {"7_1": "launch failed requeued held"})
+    assert "SLURM holds job 7_1 (launch failed requeued held)" in why_it_waits("b", held)[-1]

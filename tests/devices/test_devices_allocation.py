@@ -40,9 +40,14 @@ def test_places_are_groups_of_gpus_or_shares_of_one(gpus: str, parallel: int | N
 
 
 def test_without_gpus_there_are_as_many_places_as_runs_are_wanted_or_as_cores() -> None:
-    assert len(allocated_offer(7, False, None, {}).seats) == 7
-    assert len(allocated_offer(None, False, None, {}).seats) == cores()
-    assert len(allocated_offer(None, False, None, {"SLURM_CPUS_ON_NODE": "1"}).seats) == 1
+    assert len(allocated_offer(7, False, (None,), {}).seats) == 7
+    assert len(allocated_offer(None, False, (None,), {}).seats) == cores()
+    assert len(allocated_offer(None, False, (None,), {"SLURM_CPUS_ON_NODE": "1"}).seats) == 1
+
+
+def test_runs_without_a_gpu_run_beside_the_others() -> None:
+    seats = allocated_offer(None, False, {None, 0}, {"CUDA_VISIBLE_DEVICES": "0,1", "SLURM_CPUS_ON_NODE": "1"}).seats
+    assert [(seat.devices, seat.side) for seat in seats] == [(("0",), False), (("1",), False), (("cpu0",), True)]
 
 
 def test_no_more_cores_are_counted_than_there_are() -> None:
@@ -53,4 +58,4 @@ def test_no_more_cores_are_counted_than_there_are() -> None:
 @pytest.mark.parametrize("by_memory", [False, True])
 @pytest.mark.parametrize("visible", ["", "0,1"], ids=["CPU slots", "GPUs"])
 def test_a_pilot_waits_for_nobody_on_the_gpus_that_were_given_to_it(visible: str, by_memory: bool) -> None:
-    assert allocated_offer(None, by_memory, None, {"CUDA_VISIBLE_DEVICES": visible}).machine.policy.share
+    assert allocated_offer(None, by_memory, (None,), {"CUDA_VISIBLE_DEVICES": visible}).machine.policy.share

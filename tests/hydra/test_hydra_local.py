@@ -324,12 +324,16 @@ def test_runs_outlive_a_launcher_that_is_killed_and_are_found_by_resume(app: App
     assert sorted(app.said()) == ["1", "2", "3"]
 
 
-def test_ctrl_c_stops_the_runs(app: Application) -> None:
+def test_ctrl_c_stops_the_runs_and_says_how_to_go_on(app: Application) -> None:
     app.write("note(cfg.x)\nawait_go()")
-    process = subprocess.Popen(app.command("x=range(8)"), cwd=app.folder, env=app.duckrow.env)
+    words = app.command("x=range(8)")
+    process = subprocess.Popen(words, cwd=app.folder, env=app.duckrow.env, stderr=subprocess.PIPE, text=True)
     until(lambda: app.said(), "a run")
     process.send_signal(signal.SIGINT)
-    assert process.wait(DEADLINE_S) != 0
+    _, said = process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert "hydra.launcher.resume=true" in said
     until(lambda: all(app.duckrow.state(job_id) == "killed" for job_id in range(1, 9)), "the end of all")
 
 

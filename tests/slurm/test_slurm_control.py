@@ -58,6 +58,25 @@ def test_a_job_that_was_skipped_because_of_a_run_is_run_here_when_that_run_succe
     assert duckrow.sql("SELECT outcome, host_id = 1 FROM jobs") == [("succeeded", 0), ("succeeded", 1)]
 
 
+def test_runs_on_a_cluster_wait_for_jobs_here_and_for_each_other(duckrow: SlurmDuckrow) -> None:
+    duckrow.up("--slots", "1")
+    duckrow("submit", "--", "until test -e go; do sleep 0.1; done; echo here >> ran")
+    duckrow("submit", "--on", "slurm", "--after", "1", "--", "echo there >> ran; test -e there")
+    duckrow("submit", "--on", "slurm", "--after", "2", "--", "echo then >> ran")
+    duckrow("submit", "--on", "slurm", "--after", "2", "--", "true")
+    assert duckrow("why", "2").stdout == "job 2: it waits for job 1 to succeed\n"
+    assert not os.listdir(duckrow.batch() / "submitted")
+    duckrow("kill", "4")
+    (duckrow.work / "go").touch()
+    duckrow("wait", "1-4", ok=False)
+    assert duckrow.states() == ["succeeded", "failed", "skipped", "killed"]
+    (duckrow.work / "there").touch()
+    duckrow("rerun", "2")
+    duckrow("wait", "1-3")
+    assert duckrow.lines("ran") == ["here", "there", "there", "then"]
+    assert duckrow.sql("SELECT count(DISTINCT host_id) FROM jobs") == [(4,)]  # each where it was to run
+
+
 def test_lines_of_json_say_what_differs_between_runs(duckrow: SlurmDuckrow) -> None:
     lines = [
         {"command": "echo $WHO", "name": "first", "env": {"WHO": "me"}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -57,10 +58,35 @@ def test_when_all_slurm_jobs_are_cancelled_nothing_goes_on_before_somebody_says_
     assert code == 1
     assert "duckrow batches mine --start" in told
     assert duckrow.states() == ["queued"] * 2
+    told = "mine stands still: somebody has cancelled its SLURM jobs"
+    assert told in duckrow("why", "1").stdout
+    assert told in duckrow("batches").stderr
+    assert "batch mine stands still (duckrow batches mine --start)" in duckrow("ls").stderr
+    waiting = duckrow.spawn("wait", "1-2", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert waiting.stderr is not None
+    assert told in waiting.stderr.readline().decode()
     (duckrow.work / "go").touch()
     assert "1 SLURM job submitted" in duckrow("batches", "mine", "--start").stderr
-    duckrow("wait", "1-2")
+    code, told = finish(waiting)
+    assert code == 0, told
     assert duckrow.states() == ["succeeded"] * 2
+
+
+def test_a_batch_goes_on_when_somebody_wants_its_runs_although_all_jobs_were_cancelled(
+    duckrow: SlurmDuckrow, cluster: Cluster, running: Running
+) -> None:
+    duckrow("submit", "--on", "slurm", "--parallel-runs", "3", "--file", "-", stdin=f"false\n{blocked_until('go') * 2}")
+    running(1)
+    until(lambda: len(duckrow.lines("begun")) == 2, "two to begin")
+    until(lambda: duckrow("ls") and duckrow.states()[0] == "failed", "one to fail")
+    cluster("scancel", f"--user={os.getuid()}")
+    until(lambda: duckrow("ls") and duckrow.states()[1:] == ["queued"] * 2, "the others to be given back")
+    (duckrow.work / "go").touch()
+    duckrow("rerun", "--failed")
+    until(lambda: len(os.listdir(duckrow.batch() / "submitted")) == 2, "another SLURM job")
+    assert duckrow("wait", "1-3", ok=False).returncode == 1
+    assert duckrow.states() == ["failed", "succeeded", "succeeded"]
+    assert duckrow.sql("SELECT attempts FROM jobs WHERE id = 1") == [(2,)]
 
 
 def test_runs_of_pilots_that_die_without_a_word_run_again_although_nobody_keeps_accounts(
@@ -89,6 +115,7 @@ def test_runs_of_pilots_that_die_without_a_word_run_again_although_nobody_keeps_
     assert code == 0, told
     assert duckrow.states() == ["succeeded"] * 3
     assert len(duckrow.lines("ended")) == 3
+    assert duckrow.sql("SELECT attempts FROM jobs") == [(2,)] * 3  # what nobody saw end counts too
     assert "could not be renewed" in (folder.parent / f"{cut_off}.log").read_text()
 
 
@@ -157,6 +184,48 @@ def test_the_command_that_submitted_may_die_and_others_take_over(
     duckrow("wait", "1-2")  # which submits what is missing
     assert duckrow.states() == ["succeeded"] * 2
     assert len(duckrow.lines("ended")) == 2
+
+
+def test_after_submit_nobody_has_to_come_by_although_pilots_are_killed_and_cancelled(
+    duckrow: SlurmDuckrow, cluster: Cluster, running: Running
+) -> None:
+    """Two at a time, three runs each, and one array does not hold all: SLURM and the pilots themselves see to it."""
+    duckrow.settings('[engines.slurm]\nlease = "4s"\n')
+    words = ["--runs-per-job", "3", "--parallel-runs", "3", "--max-jobs", "2", "--file", "-"]
+    first = "".join(f"test -e go || exec sleep 600; echo {n} >> well\n" for n in range(6))
+    duckrow("submit", "--on", "slurm", *words, stdin=first + "".join(f"echo {n} >> well\n" for n in range(6, 20)))
+    jobs = list(running(2))
+    until(lambda: len(list((duckrow.batch() / "claims").iterdir())) == 6, "six to be taken")
+    until(lambda: len(processes_of(duckrow, jobs[0])) >= 3, "the runs of one to begin")
+    assert len(cluster.jobs()) == 2
+    (duckrow.work / "go").touch()
+    os.kill(pilot_of(duckrow, jobs[0]), signal.SIGKILL)
+    cluster("scancel", jobs[1])
+    until(lambda: len(duckrow.lines("well")) == 20, "all to be done")
+    assert sorted(map(int, duckrow.lines("well"))) == list(range(20))
+    until(lambda: not cluster("squeue", "--noheader"), "no SLURM job to be left")
+    duckrow("ls")
+    assert duckrow.states() == ["succeeded"] * 20
+
+
+def test_the_daemon_submits_what_came_while_the_controller_was_down(duckrow: SlurmDuckrow, tmp_path: Path) -> None:
+    down = tmp_path / "down"
+    down.touch()
+    sbatch = tmp_path / "bin" / "sbatch"
+    sbatch.parent.mkdir()
+    said = "sbatch: error: Unable to contact slurm controller (connect failure)"
+    sbatch.write_text(
+        f"#!/bin/sh\ntest -e {down} && echo '{said}' >&2 && exit 1\nexec {shutil.which('sbatch')} \"$@\"\n"
+    )
+    sbatch.chmod(0o755)
+    duckrow.env["PATH"] = f"{sbatch.parent}:{os.environ['PATH']}"
+    done = duckrow("submit", "--on", "slurm", "--", "echo there >> well")
+    assert done.stdout == "1\n"
+    assert "The daemon submits them as soon as SLURM answers." in done.stderr
+    duckrow("down")
+    down.unlink()
+    duckrow.up("--slots", "1")  # which looks at once, and then every few seconds
+    until(lambda: duckrow.lines("well") == ["there"], "it to run although nobody came by")
 
 
 def test_a_run_that_is_interrupted_too_often_is_given_up(

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 from tests.conftest import until
-from tests.slurm.conftest import Cluster, SlurmDuckrow
+from tests.slurm.conftest import SETTINGS, Cluster, SlurmDuckrow
 
 Running = Callable[[int], dict[str, str]]
 
@@ -37,7 +41,7 @@ def test_a_run_that_fails_or_is_killed_does_not_touch_the_others(duckrow: SlurmD
     done = duckrow("run", "--on", "slurm", "--runs-per-job", "8", "--parallel-runs", "2", stdin=commands, ok=False)
     assert done.returncode == 1
     assert duckrow.states() == ["succeeded", "killed", "failed", *["succeeded"] * 5]
-    assert "duckrow rerun 1-8" in done.stderr
+    assert "runs again with: duckrow rerun 2-3\n" in done.stderr
     assert duckrow.sql("SELECT exit_code, signal FROM attempts WHERE job_id IN (2, 3)") == [(None, 9), (3, None)]
 
 
@@ -49,12 +53,38 @@ def test_runs_share_the_gpus_that_the_slurm_job_was_given(duckrow: SlurmDuckrow)
     assert {tuple(job["devices"]) for job in json.loads(duckrow("ls", "--json").stdout)} == {("0",), ("1",)}
 
 
+def test_runs_without_a_gpu_run_beside_the_others_and_gpus_need_not_be_asked_for_twice(duckrow: SlurmDuckrow) -> None:
+    lines = [{"command": "echo gpus: $CUDA_VISIBLE_DEVICES", "gpus": gpus} for gpus in (0, 2, 0)]
+    duckrow("run", "--on", "slurm", "--format", "json", stdin="".join(json.dumps(line) + "\n" for line in lines))
+    assert [duckrow("logs", str(job)).stdout for job in (1, 2, 3)] == ["gpus:\n", "gpus: 0,1\n", "gpus:\n"]
+    refused = duckrow("submit", "--on", "slurm", "--gres", "gpu:1", "--gpus", "2", "--", "true", ok=False)
+    assert "A run needs 2 GPUs, and each SLURM job gets 1. Ask for more: --gres gpu:2." in refused.stderr
+
+
 def test_a_run_gets_the_variables_of_its_submitter_and_of_slurm(duckrow: SlurmDuckrow) -> None:
     script = "echo $MINE $SLURM_JOB_ID $DUCKROW_JOB_ID $DUCKROW_RUN_DIR"
     duckrow("run", "--on", "slurm", "-e", "MINE=yes", stdin=f"true\n{script}\n")
     mine, slurm_job, job, folder = duckrow("logs", "2").stdout.split()
     assert (mine, job, slurm_job.isdigit()) == ("yes", "2", True)
     assert folder == str(duckrow.batch() / "runs" / "1")
+
+
+def test_a_run_on_two_nodes_is_one_job_that_knows_its_ranks_and_fails_as_one(duckrow: SlurmDuckrow) -> None:
+    script = "echo $NODE_RANK/$NNODES $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES $PET_MASTER_ADDR:$MASTER_PORT"
+    script += "; test ! -e fail || { test $NODE_RANK = 0 && exit 3; sleep 600; }"
+    duckrow("run", "--on", "slurm", "--nodes", "2", "--gpus", "2", "--", script)
+    first, second = sorted(duckrow("logs", "1").stdout.splitlines())
+    assert (first.split()[0], second.split()[0]) == ("0/2", "1/2")
+    assert first.split()[1] != second.split()[1]
+    assert first.split()[2:] == second.split()[2:]
+    assert first.split()[2] == "0,1"
+    assert re.fullmatch(rf"{first.split()[1]}:\d+", first.split()[3])
+    (duckrow.work / "fail").touch()
+    duckrow("rerun", "1")
+    assert duckrow("wait", "1", ok=False).returncode == 1
+    assert not [pid for pid in duckrow.job_processes() if "sleep" in Path(f"/proc/{pid}/cmdline").read_text()]
+    refused = duckrow("run", "--on", "slurm", "--sbatch=--nodes=2", stdin="true\n", ok=False)
+    assert "For runs that use several nodes each: --nodes 2." in refused.stderr
 
 
 def test_fixed_chunks_go_to_one_slurm_job_each(duckrow: SlurmDuckrow) -> None:
@@ -90,14 +120,21 @@ def test_one_run_is_killed_and_the_others_go_on(duckrow: SlurmDuckrow) -> None:
     assert duckrow.sql("SELECT count(*) FROM attempts WHERE job_id = 3") == [(0,)]
 
 
-def test_runs_that_failed_run_again_in_their_batch(duckrow: SlurmDuckrow) -> None:
-    duckrow("run", "--on", "slurm", stdin="test -e there\ntrue\n", ok=False)
+def test_runs_that_failed_run_again_in_their_batch_and_only_those(duckrow: SlurmDuckrow) -> None:
+    (duckrow.work / "list").write_text("echo x >> tries; test -e there\ntrue\n")
+    duckrow("run", "--on", "slurm", "list", ok=False)
     assert duckrow.states() == ["failed", "succeeded"]
+    duckrow("rerun", "--failed", "1-2")
+    duckrow("wait", "1-2", ok=False)
+    assert len(duckrow.lines("tries")) == 2
     (duckrow.work / "there").touch()
-    duckrow("rerun", "1")
-    duckrow("wait", "1")
+    assert "1 succeeded" in duckrow("run", "--on", "slurm", "--resume", "list").stderr
     assert duckrow.states() == ["succeeded", "succeeded"]
-    assert [row[0] for row in duckrow.sql("SELECT outcome FROM attempts WHERE job_id = 1")] == ["failed", "succeeded"]
+    assert [row[0] for row in duckrow.sql("SELECT outcome FROM attempts WHERE job_id = 1")][-1] == "succeeded"
+    assert duckrow.sql("SELECT attempts FROM jobs") == [(3,), (1,)]
+    assert "all of its runs have succeeded" in duckrow("run", "--on", "slurm", "--resume", "list").stderr
+    refused = duckrow("run", "--on", "slurm", "--resume=nosuch", ok=False)
+    assert "There is no batch 'nosuch' to resume" in refused.stderr
 
 
 def test_a_run_that_failed_runs_again_in_the_slurm_job_that_still_runs_others(duckrow: SlurmDuckrow) -> None:
@@ -149,6 +186,23 @@ def test_a_dry_run_prints_the_script_and_submits_nothing(duckrow: SlurmDuckrow) 
         assert f"#SBATCH {line}\n" in script
     assert re.search(r"\nmodule load cuda\nexec .*python\S* -m duckrow.scheduler.pilot ", script)
     assert not (duckrow.work / ".duckrow-slurm").exists()
+
+
+def test_runs_get_the_modules_and_the_container_that_the_settings_name(duckrow: SlurmDuckrow) -> None:
+    if not os.path.exists("/usr/share/modules/init/bash"):
+        assert not os.environ.get("CI"), "CI must have modules: .ci/run installs them"
+        pytest.skip("there is no `module` here (Debian: apt install environment-modules)")
+    (duckrow.work / "modules").mkdir()
+    (duckrow.work / "modules" / "cuda").write_text("#%Module\nsetenv FROM_MODULE yes\n")
+    stand_in = duckrow.work / "bin" / "apptainer"
+    stand_in.parent.mkdir()
+    stand_in.write_text('#!/bin/sh\necho "$5 $6" >> images\nshift 6\nIN_CONTAINER=yes exec "$@"\n')
+    stand_in.chmod(0o755)
+    duckrow.env |= {"MODULEPATH": f"{duckrow.work}/modules", "PATH": f"{stand_in.parent}:{os.environ['PATH']}"}
+    duckrow.settings(f'{SETTINGS}modules = ["cuda"]\ncontainer = "image.sif"\npython = "{sys.executable}"\n')
+    duckrow("run", "--on", "slurm", "--", "echo $FROM_MODULE $IN_CONTAINER 'a b'")
+    assert duckrow("logs", "1").stdout == "yes yes a b\n"
+    assert duckrow("show", "1", "--json").stdout.count("apptainer") == 0  # what was asked for is shown
 
 
 def test_another_login_node_sees_the_same_runs(duckrow: SlurmDuckrow, cluster: Cluster) -> None:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from duckrow.api.cluster_standing import standing_still
 from duckrow.core.lifecycle import State
 from duckrow.core.units import plural
 from duckrow.store.hosts import DAEMON, HostRow, is_alive
@@ -37,7 +38,7 @@ class Attendance:
             if sentence not in self._told:
                 self._tell(sentence)
         if self._told and not sentences:
-            self._tell("It goes on: the scheduler is back.")
+            self._tell("It goes on: somebody sees to it again.")
         self._told = sentences
 
 
@@ -47,17 +48,19 @@ def warn(sentence: str) -> None:
 
 
 def unattended(client: Client, ids: Sequence[int]) -> list[str]:
-    """What keeps these jobs from going on, in sentences: their hosts are dead."""
+    """What keeps these jobs from going on, in sentences: their hosts are dead, or no SLURM job comes for them."""
+    by_host = client.jobs.unfinished_by_host(ids)
     dead = {
         host_id: states
-        for host_id, states in client.jobs.unfinished_by_host(ids).items()
+        for host_id, states in by_host.items()
         if client.hosts.get(host_id).kind != "slurm" and not is_alive(client.folder, host_id)
     }
     waiting = {client.hosts.get(host_id): states.get(State.QUEUED, 0) for host_id, states in dead.items()}
     begun = sum(sum(states.values()) for states in dead.values()) - sum(waiting.values())
     # What runs is taken over by whichever host there is.
     unseen = bool(begun) and not client.living_hosts()
-    return _in_words({host: count for host, count in waiting.items() if count}, unseen)
+    here = _in_words({host: count for host, count in waiting.items() if count}, unseen)
+    return here + standing_still(client, list(by_host))
 
 
 def _in_words(waiting: Mapping[HostRow, int], unseen: bool) -> list[str]:

@@ -13,6 +13,7 @@ from duckrow.api.daemon import ensure_daemon, running_daemon
 from duckrow.api.environment import inherited_environment
 from duckrow.api.lending import Lending
 from duckrow.api.out_of_use import drained, set_aside
+from duckrow.api.tender import Tender
 from duckrow.api.views import JobView, device_names, gpu_seconds, job_view, text
 from duckrow.core.dependency import Dependency, in_words, is_met
 from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, JobGone, NotFoundError, UsageError
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from duckrow.api.slurm_batches import Batches
 
 _LOOK_S = 0.05  # how often a client that waits asks the database whether anything has changed
-_REFRESH_S = 0.2  # between two looks at the folders of batches
-_ASK_SLURM_S = 3.0  # how often a client that waits asks SLURM
 _ANSWER_S = 10.0  # how long a host may take to fulfil a wish before we say that it has not yet
 
 
@@ -48,8 +47,7 @@ class Client:
         self.jobs = JobStore(self.database)
         self.hosts = HostStore(self.database)
         self._batches: Batches | None = None
-        self._refreshed_at = -math.inf
-        self.refresh()
+        self.tender = Tender(self)
 
     def close(self) -> None:
         if self._batches is not None:
@@ -67,18 +65,8 @@ class Client:
             self._batches = Batches(self)
         return self._batches
 
-    def refresh(self, every_s: float | None = None) -> None:
-        """Learn what has become of runs on clusters, if there are any. `every_s`: how often SLURM itself is asked."""
-        if time.monotonic() - self._refreshed_at < _REFRESH_S or not BatchStore(self.database).any_open():
-            return
-        if every_s is None:
-            self.batches.refresh()
-        else:
-            self.batches.refresh(every_s, patience_s=0.0)
-        self._refreshed_at = time.monotonic()
-
     def batches_changed(self) -> bool:
-        """Whether a refresh has found something new since this was last asked."""
+        """Whether the tender has copied something new since this was last asked."""
         changed = self._batches is not None and bool(self._batches.news)
         if self._batches is not None:
             self._batches.news.clear()
@@ -115,13 +103,15 @@ class Client:
         for. `array_limit`: how many of the array that they are may run at a time. `output`: where they write.
         """
         self.ensure_daemon()
+        if after:
+            self.tender.copy()  # they may wait for runs on a cluster
         why_not = next(self._could_never_start(specs), None)
         if why_not:
             raise UsageError(f"This job could never start. {why_not[1]} Nothing was submitted.")
         with self.database.transaction():
             control = ControlStore(self.database)
             # Before the jobs are there: `last` is not one of themselves.
-            waits_for = self._not_yet_met(control, after, may_be_broken=all(s.if_broken == "wait" for s in specs))
+            waits_for = self.not_yet_met(after, may_be_broken=all(s.if_broken == "wait" for s in specs))
             if output is not None:
                 from duckrow.api.output_files import placed
 
@@ -145,10 +135,9 @@ class Client:
             if why_not:
                 yield number, why_not
 
-    def _not_yet_met(
-        self, control: ControlStore, after: Sequence[Dependency], may_be_broken: bool
-    ) -> list[tuple[int, str]]:
+    def not_yet_met(self, after: Sequence[Dependency], may_be_broken: bool) -> list[tuple[int, str]]:
         """(job, condition) of those that have yet to end; one that has ended in the wrong way is an error."""
+        control = ControlStore(self.database)
         waits_for = []
         for dependency in after:
             for job_id in self.select([dependency.words]):
@@ -177,7 +166,6 @@ class Client:
         return found
 
     def views(self, ids: Sequence[int]) -> list[JobView]:
-        self.refresh()
         now = time.time()
         views: list[JobView] = []
         for at in range(0, len(ids), 500):
@@ -198,7 +186,7 @@ class Client:
 
     def unfinished(self) -> tuple[list[int], list[int]]:
         """The jobs that are not done, wherever they are; those of them that only a run which has ended would start."""
-        self.refresh()
+        self.tender.copy()
         rows = AnswerStore(self.database).unfinished()
         alive = {host_id: is_alive(self.folder, host_id) for host_id in {row["host_id"] for row in rows}}
         stranded = [
@@ -359,7 +347,7 @@ class Client:
         attendance, lending = Attendance(self, tell), Lending(self, tell)
         try:
             for _ in self._changes(deadline):
-                self.refresh(_ASK_SLURM_S)
+                self.tender.see_to()
                 views = self.views(ids)
                 if all(view.state == State.DONE for view in views):
                     return views
@@ -380,7 +368,7 @@ class Client:
             yield
             again_at = min(time.monotonic() + 1.0, deadline or math.inf)
             while not (self.database.changed_by_others() or self.batches_changed()) and time.monotonic() < again_at:
-                self.refresh(_ASK_SLURM_S)
+                self.tender.see_to()
                 time.sleep(min(_LOOK_S, max(again_at - time.monotonic(), 0.0)))
 
 

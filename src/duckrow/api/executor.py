@@ -226,7 +226,7 @@ class Executor(concurrent.futures.Executor):
     def _look(self, client: Client) -> float:
         """How long it took to ask; what callers do with the results takes as long as it takes."""
         began = time.monotonic()
-        client.refresh(_ASK_SLURM_S)
+        client.tender.see_to()
         with self._lock:
             pending = dict(self._pending)
         views: list[JobView] = []
@@ -295,7 +295,7 @@ def _until_changed(client: Client, rest_s: float) -> None:
     again_at = time.monotonic() + max(_AT_LEAST_S, rest_s)
     while True:
         time.sleep(rest_s)
-        client.refresh(_ASK_SLURM_S)
+        client.tender.see_to()
         if client.batches_changed() or client.database.changed_by_others() or time.monotonic() >= again_at:
             return
 

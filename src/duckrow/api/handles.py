@@ -44,6 +44,7 @@ class Job(Generic[T]):
     def view(self) -> JobView:
         """All that is known of it."""
         with open_client(self.home) as client:
+            client.tender.copy()
             return self._only(client.views([self.id]))
 
     @property
@@ -99,6 +100,7 @@ class Job(Generic[T]):
     def kill(self, wait: bool = True, now: bool = False) -> None:
         """End it with all its processes. `now`: without a grace. Without `wait`, only say so."""
         with open_client(self.home) as client:
+            client.tender.copy()
             if self._only(client.views([self.id])).state == State.DONE:
                 return
             client.wish([self.id], "kill-now" if now else "kill")

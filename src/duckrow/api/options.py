@@ -125,9 +125,8 @@ def _cluster(given: Mapping[str, Any]) -> SlurmRequest | None:
         if "slurm" in given:
             raise UsageError('slurm= says what is asked of a cluster. Say which: on="slurm".')
         return None
-    for key in ("after", "begin"):
-        if given.get(key):
-            raise UsageError(f'{key}= does not go with on=. SLURM has it itself: slurm={{"sbatch": [...]}}.')
+    if given.get("begin"):
+        raise UsageError('begin= does not go with on=. SLURM has it itself: slurm={"sbatch": ["--begin=..."]}.')
     from duckrow.api.slurm import read_request
 
     return read_request(given["on"], given.get("slurm", {}))

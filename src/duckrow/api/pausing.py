@@ -8,7 +8,7 @@ from typing import NamedTuple
 from duckrow.api.client import Client
 from duckrow.api.control import Control
 from duckrow.api.views import JobView
-from duckrow.core.lifecycle import State, in_words
+from duckrow.core.lifecycle import State, state_in_words
 
 
 class Paused(NamedTuple):
@@ -40,7 +40,7 @@ def pause_jobs(client: Client, ids: Sequence[int]) -> Paused:
         elif view.held:  # it waits for its next attempt
             waiting.append(view.id)
         else:
-            refused[view.id] = f"{view.words} {in_words(view.state, view.outcome)} meanwhile"
+            refused[view.id] = f"{view.words} {state_in_words(view.state, view.outcome)} meanwhile"
     return Paused(waiting, running, refused)
 
 
@@ -62,7 +62,7 @@ def _cannot_be_suspended(client: Client, views: Sequence[JobView]) -> dict[int, 
     refused = {}
     for view in views:
         if view.state in (State.DONE, State.STOPPING):
-            refused[view.id] = f"{view.words} {in_words(view.state, view.outcome)}"
+            refused[view.id] = f"{view.words} {state_in_words(view.state, view.outcome)}"
         elif view.id in away:
             refused[view.id] = f"{view.words} runs on a cluster, where it cannot be suspended"
     return refused
@@ -70,7 +70,7 @@ def _cannot_be_suspended(client: Client, views: Sequence[JobView]) -> dict[int, 
 
 def _why_not_resumed(client: Client, view: JobView) -> str:
     if view.state != State.QUEUED:
-        return f"{view.words} {in_words(view.state, view.outcome)}: it is not paused"
+        return f"{view.words} {state_in_words(view.state, view.outcome)}: it is not paused"
     pauses = client.jobs.pauses()
     if "" in pauses:
         return f"{view.words} is not paused by itself, but everything is: duckrow resume"

@@ -40,7 +40,9 @@ _NOTEBOOK_ROWS = 50
 
 def results(sweep: str | int | None = None, *, client: Client | None = None) -> Results:
     """The runs of a sweep as a list of dicts. `sweep`: its name or id; None: the newest."""
-    client = client or Client()
+    if client is None:
+        client = Client()
+        client.tender.copy()
     found = find_sweep(client, sweep)
     return Results(gather(client, found.id), found, handle_of(client, found))
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.attendance import warn
 from duckrow.api.environment import inherited_environment
 from duckrow.api.settings import Settings
 from duckrow.api.slurm_earlier import EarlierJobs
 from duckrow.api.slurm_memory import take_peaks_along
+from duckrow.core.dependency import Dependency
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.failure import compact_ids
 from duckrow.core.job import JobSpec, check_name
@@ -23,13 +26,14 @@ from duckrow.engines.slurm.batch import Batch, create_batch
 from duckrow.engines.slurm.holds import Holds
 from duckrow.engines.slurm.script import array_of, script_of
 from duckrow.engines.slurm.tending import Tending
+from duckrow.engines.slurm.waits import Waits
 from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
 
-__all__ = ["SlurmRequest", "dry_script", "read_request", "submit_batch"]
+__all__ = ["SlurmRequest", "arrays_for", "dry_script", "read_request", "submit_batch"]
 
 DEFAULT_ROOT = ".duckrow-slurm"
 
@@ -47,8 +51,21 @@ def read_request(on: str, values: Mapping[str, Any]) -> SlurmRequest:
 
 def dry_script(request: SlurmRequest, runs: int, name: str = "") -> str:
     """The script that would be submitted."""
-    array = array_of(range(request.jobs_for(runs)))
+    jobs = request.jobs_for(runs)
+    array = array_of(range(min(jobs, _array_size())), request.max_jobs)
     return script_of(_batch_folder(request, name or "BATCH"), request, sys.executable, array)
+
+
+def arrays_for(request: SlurmRequest, runs: int) -> int:
+    """How many arrays they would be: SLURM limits how large one may be."""
+    return math.ceil(request.jobs_for(runs) / _array_size())
+
+
+def _array_size() -> int:
+    try:
+        return commands.limits().array_size
+    except commands.NoAnswer:
+        return commands.Limits().array_size
 
 
 def submit_batch(
@@ -58,25 +75,36 @@ def submit_batch(
     environment: Mapping[str, str] | None = None,
     name: str = "",
     again: Sequence[int] = (),
+    tell: Callable[[str], None] = warn,
+    file: str | None = None,
+    after: Sequence[Dependency] = (),
 ) -> list[int]:
     """All of them or none: on disk, and SLURM has jobs for them, when this returns. The ids of the runs.
 
-    When SLURM does not answer the runs are noted all the same, and the next command submits them. `again`: jobs that
-    are done, or wait for a host that is dead; they become runs of this batch.
+    When SLURM does not answer the runs are noted all the same, the daemon submits them later, and this is told.
+    `again`: jobs that are done, or wait for a host that is dead; they become runs of this batch. `file`: the list of
+    commands that they stand in. `after`: jobs, here or on a cluster, that new ones wait for.
     """
     if not specs and not again:
         return []
+    request = request.for_gpus(max((spec.gpus or 0 for spec in specs), default=0))
     variables = inherited_environment(environment)
     folder = _new_folder(request, name)
+    if after:
+        client.ensure_daemon()  # who sees what they wait for end, and lets them go
+        client.tender.copy()
     store = BatchStore(client.database)
     earlier = EarlierJobs(client, again, variables)
     with client.database.transaction():
         host_id = store.add(os.path.basename(folder), folder)
         in_folders = [replace(s, folder=s.folder or f"{folder}/runs/{number}") for number, s in enumerate(specs)]
+        # Before the jobs are there: `last` is not one of themselves.
+        waits_for = client.not_yet_met(after, may_be_broken=all(spec.if_broken == "wait" for spec in specs))
         new_ids = store.add_runs(host_id, in_folders, variables) if specs else range(0)
+        ControlStore(client.database).add_dependencies(new_ids, waits_for)
         earlier.join(host_id, first=len(specs))
         ids = [*new_ids, *earlier.ids]
-        _create(folder, [*specs, *earlier.specs], ids, request, variables, earlier.attempts)
+        _create(folder, [*specs, *earlier.specs], ids, request, variables, earlier.attempts, file)
     try:
         tending = Tending(Batch(folder))
         tending.look({})
@@ -84,10 +112,11 @@ def submit_batch(
         held = [number for number, spec in enumerate(specs) if spec.held]
         if held:
             Holds(tending.claims).hold(held)
+        if waits_for:
+            Waits(tending.claims).begin(range(len(specs)))
         tending.submit_missing()
     except commands.NoAnswer as error:
-        told = f"{error} The runs {compact_ids(ids)} are noted; the next duckrow command submits them."
-        raise NotYetSubmitted(told) from None
+        tell(_later(client, error, ids))
     except DuckrowError as error:
         with client.database.transaction():
             earlier.put_back()
@@ -98,14 +127,20 @@ def submit_batch(
         said = str(error).rstrip(".")
         raise type(error)(f"{said}. The request was: sbatch {asked}. Nothing was submitted.") from None
     with client.database.transaction():
-        store.note_asked(0.0)
+        store.note_asked("asked", 0.0)
     if again:
-        client.batches.refresh()  # those that were done wait from now on
+        client.batches.copy()  # those that were done wait from now on
     return ids
 
 
-class NotYetSubmitted(DuckrowError):
-    """The runs are on disk, but SLURM has no jobs for them yet."""
+def _later(client: Client, error: commands.NoAnswer, ids: Sequence[int]) -> str:
+    """SLURM does not answer: who submits the runs when it does."""
+    try:
+        client.ensure_daemon()
+        who = "The daemon submits them as soon as SLURM answers."
+    except DuckrowError as no_daemon:
+        who = f"`duckrow batches` submits them when SLURM answers; the daemon cannot: {no_daemon}"
+    return f"{error} The runs {compact_ids(ids)} are noted. {who}"
 
 
 def _create(
@@ -115,13 +150,15 @@ def _create(
     request: SlurmRequest,
     variables: Mapping[str, str],
     attempts: Mapping[int, int],
+    file: str | None,
 ) -> None:
     try:
-        create_batch(folder, specs, ids, request, variables, sys.executable, attempts)
+        path = os.path.abspath(file) if file and file != "-" else ""
+        create_batch(folder, specs, ids, request, variables, sys.executable, attempts, path)
         ignored = f"{os.path.dirname(folder)}/.gitignore"
         if not os.path.exists(ignored):
-            with open(ignored, "w") as file:
-                file.write("*\n")
+            with open(ignored, "w") as stream:
+                stream.write("*\n")
     except OSError as error:
         raise UsageError(
             f"The folder {folder} cannot be made: {error.strerror}. Choose another place, on a file system that the "

@@ -1,10 +1,10 @@
-"""The batches that a login node knows: looked at by every command, tended now and then."""
+"""The batches that a login node knows: copied from their folders, and tended."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.api.slurm_copy import BatchCopy
@@ -12,17 +12,20 @@ from duckrow.api.slurm_wishes import BatchWishes
 from duckrow.core.errors import UsageError
 from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch
+from duckrow.engines.slurm.claims import Claims
 from duckrow.engines.slurm.tending import Tending
-from duckrow.store.batches import BatchStore
+from duckrow.engines.slurm.waits import Waits
+from duckrow.store.batches import BatchStore, Standing
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
 
-NOW_AND_THEN_S = 30.0  # how often a command that only looks asks SLURM
-PATIENCE_S = 5.0  # and how long it then waits for the answer
 _LOOK_S = 0.05
 _ANSWER_S = 10.0  # for so long SLURM may think about what it still has, where that has to be known
 _LONGEST_PAUSE_S = 300.0  # between two questions to a SLURM that does not answer
+_NAMED = 5
+
+States = Mapping[str, commands.JobState]
 
 
 class Batches:
@@ -33,93 +36,142 @@ class Batches:
         self.copies: dict[int, BatchCopy] = {}
         self.news: dict[int, None] = {}  # jobs that have changed, until somebody has taken note of it
         self.notes: list[str] = []  # what happened that a person who waits should hear
-        self._question: commands.StatesQuestion | None = None  # asked, and not yet answered
-        self.still: set[int] = set()  # batches for which nothing more is submitted
-        self.why_still: dict[int, str] = {}
+        self._questions: dict[str, commands.StatesQuestion] = {}  # by cluster: asked, and not yet answered
+        self._done: list[Batch] = []  # whose last end we saw: SLURM may have jobs left for them
 
     def close(self) -> None:
         """Nobody waits for SLURM's answer any more."""
-        if self._question is not None:
-            self._question.withdraw()
-            self._question = None
+        while self._questions:
+            self._questions.popitem()[1].withdraw()
 
-    # -- looking ----------------------------------------------------------------------------------------------
+    # -- copying ----------------------------------------------------------------------------------------------
 
-    def refresh(self, every_s: float = NOW_AND_THEN_S, patience_s: float = PATIENCE_S) -> None:
-        """Bring the copies of open batches up to date.
-
-        `every_s`: how often SLURM is asked. `patience_s`: how long to wait for its answer; who comes again needs none.
-        """
+    def copy(self) -> None:
+        """Bring the rows of open batches up to date from their folders."""
+        self._reopen()
         open_batches = self.store.open_batches()
         changed = self._closed_by_others({host.id for host in open_batches})
+        self._settle_dependents()
         for host in open_batches:
             copy = self.copies.setdefault(host.id, BatchCopy(self.client, host))
             changed += copy.refresh()
-        if open_batches:
-            self._tend_if_due(every_s, patience_s)
+        if changed:
+            self._settle_dependents()  # before a batch is closed of which all were skipped
         for host in open_batches:
             if self.copies[host.id].is_done():
-                self._cancel_useless(self.copies[host.id].batch)
+                self._done.append(self.copies[host.id].batch)
                 self.copies.pop(host.id).close()
         if changed:
             self.news |= dict.fromkeys(changed)
             self.client.ring_all()  # somebody's job may have waited for one of these
+
+    def _reopen(self) -> None:
+        """Batches that are done here, and of which somebody runs something again from another login node."""
+        for host in self.store.latest_closed():
+            if host.ended_at is not None and Batch(host.source).reopened_at() > host.ended_at:
+                with self.client.database.transaction():
+                    self.store.reopen(host.id)
+
+    def _settle_dependents(self) -> None:
+        """Of runs that wait for jobs only the database knows whether those have ended: their folders are told."""
+        for host_id, dependents in self.store.dependents().items():
+            batch = Batch(self.client.hosts.get(host_id).source)
+            if os.path.exists(batch.folder):
+                claims = Claims(batch)
+                claims.look()
+                for run in dependents:
+                    Waits(claims).settle(*run)
 
     def _closed_by_others(self, open_ids: set[int]) -> list[int]:
         """Another command was the first to see the end of these: the jobs of which we did not know it."""
         closed = [host_id for host_id in self.copies if host_id not in open_ids]
         return [job_id for host_id in closed for job_id in self.copies.pop(host_id).changes()]
 
-    # -- tending ----------------------------------------------------------------------------------------------
+    # -- asking SLURM -----------------------------------------------------------------------------------------
 
-    def _tend_if_due(self, every_s: float, patience_s: float) -> None:
-        asked_mono, pause_s = self.store.last_asked()
+    def look(self, every_s: float, patience_s: float) -> None:
+        """Note how the batches stand, by what SLURM says."""
+        if self._is_due("looked", every_s):
+            self._ask("looked", patience_s, lambda copy, states: self._note(copy, _looked(copy.batch, states)))
+
+    def submit(self, every_s: float, patience_s: float) -> None:
+        """Lapse what dead pilots have, submit what is missing, cancel what is useless."""
+        if self.copies and (self._questions or self._is_due("asked", every_s)):
+            self._ask("asked", patience_s, self._tend)
+        while self._done:
+            self._cancel_useless(self._done.pop())
+
+    def _is_due(self, what: str, every_s: float) -> bool:
+        mono, pause_s = self.store.last_asked(what)
         # One that has not come yet is of an earlier boot.
-        if self._question is not None or not 0 <= time.monotonic() - asked_mono < max(every_s, pause_s):
-            self._tend(pause_s, patience_s)
+        return not 0 <= time.monotonic() - mono < max(every_s, pause_s)
 
-    def _tend(self, pause_s: float, patience_s: float) -> None:
-        """Ask SLURM once for all batches; when it does not answer, nothing is concluded and it is left alone longer."""
+    def _ask(self, what: str, patience_s: float, see_to: Callable[[BatchCopy, States], None]) -> None:
+        """SLURM once for all batches; when it does not answer, nothing is concluded and it is left alone longer."""
+        _, pause_s = self.store.last_asked(what)
         try:
-            self._question = self._question or commands.StatesQuestion()
-            states = self._question.answer(patience_s)
-            if states is None:
-                if patience_s:
-                    self._question.withdraw()
-                    raise commands.NoAnswer(f"squeue has not answered within {patience_s:g} s.")
-                return
-            self._question = None
-            for copy in self.copies.values():
-                self._tend_one(copy, states)
+            for clusters in {_clusters_of(copy.batch) for copy in self.copies.values()}:
+                states = self._answer_of(clusters, patience_s)
+                if states is None:
+                    return  # whoever waits comes again
+                for copy in [copy for copy in self.copies.values() if _clusters_of(copy.batch) == clusters]:
+                    see_to(copy, states)
             pause_s = 0.0
         except commands.NoAnswer as error:
-            self._question = None
-            self.notes.append(str(error))
+            self._give_up(str(error))
             pause_s = min(max(pause_s * 2, 2.0), _LONGEST_PAUSE_S)
         except UsageError as error:  # SLURM is not here, or refuses: to say so again and again helps nobody
-            self.notes.append(str(error))
+            self._give_up(str(error))
             pause_s = _LONGEST_PAUSE_S
+        except OSError as error:  # the folder of a batch is full, or away: nothing is lost, and it is tried again
+            self._give_up(f"{error.filename or 'The folder of a batch'}: {error.strerror}. Nothing is lost.")
+            pause_s = min(max(pause_s * 2, 2.0), _LONGEST_PAUSE_S)
         with self.client.database.transaction():
-            self.store.note_asked(pause_s)
+            self.store.note_asked(what, pause_s)
 
-    def _tend_one(self, copy: BatchCopy, states: dict[str, str]) -> None:
-        tending = Tending(copy.batch)
-        tending.look(states)
+    def _answer_of(self, clusters: str, patience_s: float) -> States | None:
+        """None: it has not answered yet, and whoever asks does not wait."""
+        if clusters not in self._questions:
+            self._questions[clusters] = commands.StatesQuestion(clusters)
+        question = self._questions[clusters]
+        states = question.answer(patience_s)
+        if states is not None:
+            del self._questions[clusters]
+        elif patience_s:
+            raise commands.NoAnswer(f"squeue has not answered within {patience_s:g} s.")
+        return states
+
+    def _give_up(self, why: str) -> None:
+        self.close()
+        self.notes.append(why)
+
+    # -- tending ----------------------------------------------------------------------------------------------
+
+    def _tend(self, copy: BatchCopy, states: States) -> None:
+        if not os.path.exists(copy.batch.folder):
+            return  # the copy says so
+        tending = _looked(copy.batch, states)
         lapsed = tending.lapse()
         if lapsed:
             self.notes.append(f"{len(lapsed)} interrupted runs wait again: their SLURM job has ended.")
             tending.claims.look()
-        if not tending.claims.free():
-            return
-        why_still = tending.stands_still()
-        if why_still:
-            self.still.add(copy.host.id)
-            self.why_still[copy.host.id] = why_still
-            return
-        self.still.discard(copy.host.id)
-        jobs = tending.submit_missing()
+        self._note(copy, tending)
+        if tending.claims.free() and not tending.stands_still():
+            self._say_submitted(tending.submit_missing())
+            self._note(copy, tending)
+
+    def _note(self, copy: BatchCopy, tending: Tending) -> None:
+        """How it stands, for all who want to know it before SLURM is asked again."""
+        if os.path.exists(copy.batch.folder):
+            why_still = tending.stands_still() if tending.claims.free() else ""
+            standing = Standing(why_still, tending.running(), tending.waiting(), tending.held())
+            with self.client.database.transaction():
+                self.store.note_standing(copy.host.id, standing)
+
+    def _say_submitted(self, jobs: Sequence[str]) -> None:
         if jobs:
-            self.notes.append(f"SLURM jobs submitted: {', '.join(jobs[:5])}{' ...' if len(jobs) > 5 else ''}.")
+            more = " ..." if len(jobs) > _NAMED else ""
+            self.notes.append(f"SLURM jobs submitted: {', '.join(jobs[:_NAMED])}{more}.")
 
     def _cancel_useless(self, batch: Batch) -> None:
         if not os.path.exists(batch.folder):
@@ -131,24 +183,48 @@ class Batches:
 
     def start(self, host_id: int) -> list[str]:
         """Submit what is missing, also where somebody has cancelled everything."""
+        self.go_on([host_id])
         tending = Tending(Batch(self.client.hosts.get(host_id).source))
-        tending.look(commands.states_of_jobs())
+        tending.look(commands.states_of_jobs(clusters=tending.batch.request.clusters))
         tending.lapse()
         tending.claims.look()
         return tending.submit_missing()
+
+    def go_on(self, host_ids: Sequence[int]) -> None:
+        """Somebody wants runs of these: a cancel of all before that does not count any more."""
+        for host_id in host_ids:
+            batch = Batch(self.client.hosts.get(host_id).source)
+            if os.path.exists(batch.folder):
+                Tending(batch).go_on()
 
     def abandoned(self, ids: Sequence[int]) -> list[int]:
         """Those that wait in a batch for which nothing more is submitted, by what SLURM says now."""
         batch_of = {job_id: batch for job_id, (batch, _) in self.of_jobs(ids).items()}
         began = time.monotonic()
         while batch_of and not self._asked_since(began) and time.monotonic() < began + _ANSWER_S:
-            self.refresh(every_s=0.0)
+            self.copy()
+            self.submit(every_s=0.0, patience_s=_ANSWER_S)
             time.sleep(_LOOK_S)
-        return [job_id for job_id, batch in batch_of.items() if batch in self.still]
+        still = self.still()
+        return [job_id for job_id, batch in batch_of.items() if batch in still]
+
+    def still(self) -> dict[int, str]:
+        """The batches for which nothing more is submitted, and why."""
+        return {host_id: standing.still for host_id, standing in self.store.standings().items() if standing.still}
 
     def _asked_since(self, mono: float) -> bool:
-        return mono <= self.store.last_asked()[0] <= time.monotonic()
+        return mono <= self.store.last_asked("asked")[0] <= time.monotonic()
 
     def of_jobs(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Job -> (batch, run), of those that are runs of batches."""
         return self.store.of_jobs(ids)
+
+
+def _clusters_of(batch: Batch) -> str:
+    return batch.request.clusters if os.path.exists(batch.folder) else ""
+
+
+def _looked(batch: Batch, states: States) -> Tending:
+    tending = Tending(batch)
+    tending.look(states)
+    return tending

@@ -13,6 +13,7 @@ from duckrow.engines.slurm.claims import Claims
 from duckrow.engines.slurm.holds import Holds
 from duckrow.engines.slurm.pilots import Pilot, read_pilots
 from duckrow.engines.slurm.priorities import Priorities
+from duckrow.engines.slurm.waits import Waits
 from duckrow.store.batches import BatchStore, RunRow
 
 if TYPE_CHECKING:
@@ -74,11 +75,16 @@ class BatchCopy:
         if run.number in self.claims.done:
             return "" if run.state is State.DONE else "done"
         if run.state is State.DONE:
-            return "" if os.path.exists(f"{self.batch.results}/{run.number}.json") else "again"
+            is_known = os.path.exists(f"{self.batch.results}/{run.number}.json") or self._is_just_skipped(run)
+            return "" if is_known else "again"
         news = self._news_of_claim(run)
         if not news and run.state is State.QUEUED and self._order(run) != (run.held, run.priority):
             return "order"
         return news
+
+    def _is_just_skipped(self, run: RunRow) -> bool:
+        """Because of how a job ended that it waited for: the folder is told at the next look."""
+        return run.outcome == Outcome.SKIPPED and Waits(self.claims).is_waiting(run.number)
 
     def _order(self, run: RunRow) -> tuple[bool, int]:
         """Whether it is held, and its priority."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.cluster_standing import jobs_in_words
 from duckrow.api.settings import Settings
 from duckrow.api.slurm import read_request, root_of
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.files import names
-from duckrow.engines.slurm.pilots import read_pilots
 from duckrow.store.batches import BatchStore
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def adopt_batch(client: Client, folder: str) -> str:
         with client.database.transaction():
             host_id = store.add(batch.name, folder)
             store.add_runs(host_id, [run.spec for run in batch.runs], batch.environment())
-        client.batches.refresh()
+        client.batches.copy()
     return batch.name
 
 
@@ -61,7 +61,7 @@ def batch_rows(client: Client, only: HostRow | None = None) -> list[dict[str, An
 def _row(store: BatchStore, host: HostRow) -> dict[str, Any]:
     runs = store.runs(host.id)
     done = [run for run in runs if run.state is State.DONE]
-    pilots = read_pilots(Batch(host.source)) if os.path.exists(host.source) else []
+    standing = store.standings().get(host.id)
     return {
         "name": host.name,
         "folder": host.source,
@@ -69,5 +69,6 @@ def _row(store: BatchStore, host: HostRow) -> dict[str, Any]:
         "running": sum(run.state not in (State.QUEUED, State.DONE) for run in runs),
         "done": len(done),
         "failed": sum(run.outcome != Outcome.SUCCEEDED for run in done),
-        "jobs": ", ".join(dict.fromkeys(pilot.slurm_job for pilot in pilots if pilot.end is None)) or "-",
+        "jobs": jobs_in_words(standing),
+        "still": standing.still if standing is not None else "",
     }

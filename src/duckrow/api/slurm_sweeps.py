@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duckrow.api.slurm import NotYetSubmitted, submit_batch
+from duckrow.api.attendance import warn
+from duckrow.api.slurm import submit_batch
 from duckrow.core.errors import DuckrowError
 from duckrow.core.lifecycle import Outcome
 from duckrow.engines.slurm.batch import Batch
@@ -50,13 +51,12 @@ def submit_sweep(
     todo: Todo,
     request: SlurmRequest,
     environment: Mapping[str, str] | None = None,
+    tell: Callable[[str], None] = warn,
 ) -> list[int]:
     """What is new, and what had not succeeded, as one batch; the ids. If SLURM refuses it, nothing is left."""
     again = [*todo.again, *todo.stranded]
     try:
-        return submit_batch(sweeps.client, specs, request, environment, sweep.name, again)
-    except NotYetSubmitted:
-        raise
+        return submit_batch(sweeps.client, specs, request, environment, sweep.name, again, tell)
     except DuckrowError:
         sweeps.take_back(sweep, specs)
         raise

@@ -18,9 +18,13 @@ from duckrow.engines.slurm.claims import LOGIN, Claims, killed_before_it_began
 from duckrow.engines.slurm.files import put
 from duckrow.engines.slurm.holds import Holds
 from duckrow.engines.slurm.priorities import Priorities
+from duckrow.engines.slurm.waits import Waits
 
 if TYPE_CHECKING:
     from duckrow.api.slurm_batches import Batches
+
+
+_PATIENCE_S = 10.0  # for SLURM's answer: what was wished for should be on its way when the command returns
 
 
 class BatchWishes:
@@ -32,16 +36,19 @@ class BatchWishes:
         for claims, job_of in self._by_batch(ids):
             batch = claims.batch
             Holds(claims).release(job_of)
+            waits = Waits(claims)
             card = f"{batch.wishes}/.{socket.gethostname()}.{os.getpid()}"
             put(card, {"pilot": LOGIN})
             for run in job_of:
                 number = claims.take(card, run) if claims.is_free(run) else None
                 if number is not None:
                     claims.finish(run, number, killed_before_it_began())
+                elif waits.is_waiting(run):
+                    waits.end(run, killed_before_it_began())
                 elif run not in claims.done:
                     put(f"{batch.wishes}/{run}.{'kill-now' if at_once else 'kill'}", {"at": time.time()})
             os.unlink(card)
-        self._batches.refresh()
+        self._batches.copy()
 
     def end_abandoned(self, ids: Sequence[int]) -> list[int]:
         """Kill those that would wait for ever, since nothing more is submitted for their batch."""
@@ -54,7 +61,7 @@ class BatchWishes:
     def hold(self, ids: Sequence[int]) -> list[int]:
         """Set runs aside that nobody has taken; those that are held now."""
         held = [job_of[run] for claims, job_of in self._by_batch(ids) for run in Holds(claims).hold(job_of)]
-        self._batches.refresh()
+        self._batches.copy()
         return held
 
     def release(self, ids: Sequence[int]) -> list[int]:
@@ -63,7 +70,7 @@ class BatchWishes:
         for claims, job_of in self._by_batch(ids):
             Holds(claims).release(job_of)
             free += _jobs(job_of, claims.free())
-        self._batches.refresh(every_s=0.0)  # they may need another SLURM job
+        self._submit(ids)  # they may need another SLURM job
         return free
 
     def prioritise(self, ids: Sequence[int], priority: int) -> list[int]:
@@ -75,7 +82,7 @@ class BatchWishes:
             if waiting:
                 Priorities(claims.batch).give(waiting, priority)
             given += _jobs(job_of, waiting)
-        self._batches.refresh()
+        self._batches.copy()
         return given
 
     def rerun(self, ids: Sequence[int]) -> None:
@@ -83,11 +90,19 @@ class BatchWishes:
         for claims, job_of in self._by_batch(ids):
             for run in claims.done.intersection(job_of):
                 claims.reopen(run)
+            claims.batch.note_reopened()
         store = self._batches.store
         with store.database.transaction():
             for host_id in {host_id for host_id, _ in store.of_jobs(ids).values()}:
                 store.reopen(host_id)
-        self._batches.refresh(every_s=0.0)
+        self._submit(ids)
+
+    def _submit(self, ids: Sequence[int]) -> None:
+        """Whoever wants these to run wants SLURM jobs for them, also where all have been cancelled."""
+        batches = self._batches
+        batches.go_on(sorted({host_id for host_id, _ in batches.of_jobs(ids).values()}))
+        batches.copy()
+        batches.submit(every_s=0.0, patience_s=_PATIENCE_S)
 
     def _by_batch(self, ids: Sequence[int]) -> Iterator[tuple[Claims, dict[int, int]]]:
         """The claims of each batch as they are now, and run -> job of those that are meant."""

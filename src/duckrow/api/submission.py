@@ -107,7 +107,7 @@ def _submit(client: Client, specs: Sequence[JobSpec], request: Request) -> Seque
         return client.submit(specs, request.environment, request.after)
     from duckrow.api.slurm import submit_batch
 
-    return submit_batch(client, specs, request.cluster, request.environment)
+    return submit_batch(client, specs, request.cluster, request.environment, after=request.after)
 
 
 def _place_of_calls(client: Client, request: Request, name: str) -> str:

@@ -82,6 +82,7 @@ def sweep(
         else:
             check_call(task, (), point)
     with open_client() as client:
+        client.tender.copy()
         sweeps = Sweeps(client)
         place = os.path.abspath(root or DEFAULT_ROOT)
         opened = sweeps.open(pattern, request.project, request.name, place, name_of(task) if callable(task) else "")

@@ -8,14 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from duckrow.api.client import Client
+from duckrow.api.cluster_standing import why_it_waits
 from duckrow.api.gpus import GpuView
 from duckrow.api.history import history_of
 from duckrow.api.machine_now import machine_as_read, ownerless_mb
 from duckrow.api.out_of_use import drained, set_aside
 from duckrow.core.decide import CORES, MEMORY
+from duckrow.core.dependency import in_words
 from duckrow.core.explain import Holder, Waiting, explain
 from duckrow.core.inventory import CPU, Ledger, book
-from duckrow.core.lifecycle import State, in_words
+from duckrow.core.lifecycle import State, state_in_words
 from duckrow.core.needs import Ask, ask_of, needs_from, with_margin
 from duckrow.core.overtaking import Turn
 from duckrow.core.title import label_of
@@ -31,15 +33,17 @@ def why(client: Client, job_id: int) -> list[str]:
     if facts["state"] != State.QUEUED:
         if facts["suspended"]:
             return [f"it has begun and is suspended, since it was paused: duckrow resume {job_id}"]
-        what = in_words(facts["state"], facts["outcome"])
+        what = state_in_words(facts["state"], facts["outcome"])
         return [f"it does not wait: it {what}" + (f" ({facts['detail']})" if facts["detail"] else "")]
     now = time.time()
     host = client.hosts.get(facts["host_id"])
     if host.kind == "slurm":
         if facts["held"]:
             return ["it is held: duckrow release"]
-        note = f" ({facts['detail']})" if facts["detail"] else ""
-        return [f"it waits for a SLURM job of batch {host.name} to take it{note}; `duckrow batches` shows which run"]
+        waits_for = [row for row in store.dependencies_of(job_id) if not row["met"]]
+        if waits_for:
+            return [f"it waits for {in_words(row['condition'], row['on_job_id'])}" for row in waits_for]
+        return why_it_waits(host.name, client.tender.standings().get(host.id), facts["detail"])
     alive = is_alive(client.folder, host.id)
     history = history_of(client)
     kept = GpuView(client).readings([host] if alive else [])

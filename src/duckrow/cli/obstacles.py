@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from duckrow.api.client import Client
+from duckrow.api.cluster_standing import still_note
 from duckrow.api.listing import EndedRun, waits_for_daemon
 from duckrow.api.out_of_use import set_aside
 from duckrow.core.units import plural
@@ -45,6 +46,7 @@ def _others(client: Client, some_wait: bool) -> str:
     note = f"; {', '.join(pauses)} {'is' if len(pauses) == 1 else 'are'} paused (duckrow resume)" if pauses else ""
     if not some_wait:
         return note
+    note += still_note(client)
     if client.daemon() is None and waits_for_daemon(client):
         note += "; the daemon is not running (duckrow up)"
     return note

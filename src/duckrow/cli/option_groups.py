@@ -17,7 +17,18 @@ GROUPS = {
         *("min_free_gpus", "max_gpus", "only_idle_gpus", "share_gpus", "ignore_processes", "mem_margin", "mps"),
     ),
     "On a cluster": (
-        *("on", "partition", "account", "qos", "gres", "time", "cpus_per_task", "runs_per_job", "parallel_runs"),
+        *(
+            "on",
+            "partition",
+            "account",
+            "qos",
+            "gres",
+            "time",
+            "nodes",
+            "cpus_per_task",
+            "runs_per_job",
+            "parallel_runs",
+        ),
         *("fixed_chunks", "max_jobs", "sbatch"),
     ),
 }

@@ -14,6 +14,8 @@ _OWN_LINES = 8  # of the screen: all but the devices
 
 def overview() -> list[str]:
     client = Client()
+    client.tender.copy()
+    client.tender.look()
     ended = ended_runs(client)
     filter = Filter(not_of_hosts=[run.host_id for run in ended])
     counts = tally(client, filter)

@@ -24,6 +24,7 @@ _OPTIONS = [
     click.option("--qos", help="SLURM's quality of service."),
     click.option("--gres", help="What each SLURM job gets (gpu:4)."),
     click.option("--time", metavar="TIME", help="The time limit of a SLURM job (2h, 30m, 1-12:00:00)."),
+    click.option("--nodes", type=click.IntRange(1), metavar="N", help="Nodes that each run uses; --gpus is per node."),
     click.option("--cpus-per-task", type=click.IntRange(1), metavar="N", help="Cores of a SLURM job."),
     click.option("--runs-per-job", type=click.IntRange(1), metavar="N", help="A SLURM job takes at most N runs."),
     click.option("--parallel-runs", type=click.IntRange(1), metavar="N", help="N runs at a time in a SLURM job."),
@@ -36,8 +37,9 @@ _OPTIONS = [
     click.option("--max-jobs", type=click.IntRange(1), metavar="N", help="At most N SLURM jobs at a time."),
     click.option("--sbatch", multiple=True, metavar="OPTION", help="A further option of sbatch (--sbatch=--mem=8G)."),
 ]
-NAMES = tuple(
-    "partition account qos gres time cpus_per_task runs_per_job parallel_runs fixed_chunks max_jobs sbatch".split()
+NAMES = (
+    *("partition", "account", "qos", "gres", "time", "nodes", "cpus_per_task"),
+    *("runs_per_job", "parallel_runs", "fixed_chunks", "max_jobs", "sbatch"),
 )
 
 

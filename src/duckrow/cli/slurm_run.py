@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from duckrow.cli.console import say
+from duckrow.api.tender import WAITING_S
+from duckrow.cli.console import say, tell
 from duckrow.core.clock import Now
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from duckrow.core.failure import compact_ids
@@ -24,14 +25,16 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.1
 _SHARE = 4  # with so many runs that a look takes long, we rest so many times as long
-_ASK_SLURM_S = 3.0
 
 
 def print_script(request: SlurmRequest, runs: int, name: str) -> int:
-    from duckrow.api.slurm import dry_script
+    from duckrow.api.slurm import arrays_for, dry_script
 
     print(dry_script(request, runs, name), end="")
-    say(f"duckrow: {plural(runs, 'run')} in {plural(request.jobs_for(runs), 'SLURM job')}; nothing was submitted.")
+    arrays = arrays_for(request, runs)
+    split = f", as {arrays} arrays: one may not be larger here" if arrays > 1 else ""
+    jobs = plural(request.jobs_for(runs), "SLURM job")
+    say(f"duckrow: {plural(runs, 'run')} in {jobs}{split}; nothing was submitted.")
     return EXIT_OK
 
 
@@ -43,16 +46,34 @@ def run_batch(
     name: str,
     view: RunView,
     max_failures: int | None,
+    file: str | None,
 ) -> int:
     """Submit these and see them through; the exit code."""
     from duckrow.api.slurm import submit_batch
 
-    ids = submit_batch(client, specs, request, variables, name)
-    return watch_runs(client, ids, view, max_failures, f"duckrow rerun {compact_ids(ids)}")
+    ids = submit_batch(client, specs, request, variables, name, tell=tell, file=file)
+    return watch_runs(client, ids, view, max_failures)
 
 
-def watch_runs(client: Client, ids: Sequence[int], view: RunView, max_failures: int | None, again: str) -> int:
-    """See the runs of a batch through; the exit code. `again`: what runs those that have not succeeded."""
+def resume_batch(
+    client: Client, on: str, asked: dict[str, Any], file: str | None, name: str | None, values: dict[str, Any]
+) -> int:
+    """Run again what has not succeeded, and see it through; the exit code."""
+    from duckrow.api.slurm_resume import resume_batch as resume
+    from duckrow.cli.commands.run import make_view
+
+    ids = resume(client, on, asked, file, name)
+    if not ids:
+        say("duckrow: all of its runs have succeeded.")
+        return EXIT_OK
+    return watch_runs(client, ids, make_view(values), values["max_failures"])
+
+
+def watch_runs(client: Client, ids: Sequence[int], view: RunView, max_failures: int | None, again: str = "") -> int:
+    """See the runs of a batch through; the exit code.
+
+    `again`: what runs those that have not succeeded; else it names just those.
+    """
     named = compact_ids(ids)
     watch = BatchWatch(client, ids, view, max_failures)
     view.tell(f"{plural(len(ids), 'run')} ({named}) in batch {client.job(ids[0]).host}.")
@@ -63,8 +84,8 @@ def watch_runs(client: Client, ids: Sequence[int], view: RunView, max_failures: 
         view.close()
         left = len(ids) - view.report.finished
         say(
-            f"duckrow: {plural(left, 'run')} left to SLURM: they go on. See `duckrow ls`, end them: `duckrow kill "
-            f"{named}`."
+            f"duckrow: {plural(left, 'run')} left to SLURM: they go on. Wait for them: `duckrow wait {named}`, see"
+            f" what they print: `duckrow logs -f {named}`, end them: `duckrow kill {named}`."
         )
         return EXIT_INTERRUPTED
     finally:
@@ -74,6 +95,7 @@ def watch_runs(client: Client, ids: Sequence[int], view: RunView, max_failures: 
     for line in view.report.failure_lines():
         say(line)
     if view.report.failed:
+        again = again or f"duckrow rerun {compact_ids(watch.unsuccessful)}"
         say(f"duckrow: what has not succeeded runs again with: {again}")
     return EXIT_FAILED if view.report.failed or left else EXIT_OK
 
@@ -93,6 +115,7 @@ class BatchWatch:
         self._max_failures = max_failures
         self._live: dict[int, LiveAttempt] = {}
         self._ended: set[int] = set()
+        self.unsuccessful: list[int] = []
         self.host_id = client.batches.of_jobs([ids[0]])[ids[0]][0]
         view.attach(self)
 
@@ -114,7 +137,7 @@ class BatchWatch:
         batches.news |= dict.fromkeys(self._ids)  # what was seen before we began to watch
         while self._view.report.finished < len(self._ids):
             began = time.monotonic()
-            batches.refresh(_ASK_SLURM_S, patience_s=0.0)
+            self._client.tender.submit(WAITING_S, patience_s=0.0)
             changed = [job_id for job_id in batches.news if job_id in self._ids]
             batches.news.clear()
             self._tell_of(self._client.views(changed))
@@ -122,9 +145,10 @@ class BatchWatch:
                 self._view.tell(note)
             batches.notes.clear()
             self._view.pulse()
-            if self.host_id in batches.still:
+            why_still = batches.still().get(self.host_id)
+            if why_still:
                 name = self._client.hosts.get(self.host_id).name
-                self._view.tell(f"{batches.why_still[self.host_id]}. `duckrow batches {name} --start` goes on.")
+                self._view.tell(f"Batch {name} stands still: {why_still}. `duckrow batches {name} --start` goes on.")
                 return
             if self._view.report.finished < len(self._ids):
                 time.sleep(max(_LOOK_S, _SHARE * (time.monotonic() - began)))
@@ -145,6 +169,8 @@ class BatchWatch:
                 del self._live[view.id]
                 self._ended.add(view.id)
                 verdict = Verdict(Outcome(view.outcome or Outcome.LOST), again=False, detail=view.detail)
+                if verdict.outcome is not Outcome.SUCCEEDED:
+                    self.unsuccessful.append(view.id)
                 self._view.ended(attempt, verdict, view.ended_at or time.time())
         self._give_up_if_due()
 
@@ -205,7 +231,6 @@ def check_options(values: dict[str, Any]) -> None:
         gpus=devices,
         slots="Say how many run at a time: --parallel-runs.",
         jobs_per_gpu="Say how many run at a time: --parallel-runs.",
-        resumed="`duckrow rerun` runs again what has failed.",
         passthrough="Use --follow.",
         announce="`duckrow ls` shows what runs.",
         events="`duckrow ls --json` shows what runs.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from duckrow.cli.console import say
+from duckrow.cli.console import say, tell
 from duckrow.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def watch_sweep(
     from duckrow.cli.commands.run import make_view
     from duckrow.cli.slurm_run import watch_runs
 
-    ids = submit_sweep(sweeps, sweep, specs, todo, request, variables)
+    ids = submit_sweep(sweeps, sweep, specs, todo, request, variables, tell)
     handle = shlex.quote(handle_of(sweeps.client, sweep))
     view = make_view({**values, "passthrough": False})
     code = watch_runs(sweeps.client, ids, view, values["max_failures"], f"duckrow sweep --resume --name {handle}")

@@ -45,7 +45,7 @@ _IN_WORDS = {
 }
 
 
-def in_words(state: str, outcome: str | None) -> str:
+def state_in_words(state: str, outcome: str | None) -> str:
     """What goes behind "job 12": `is running`, `failed`, `was killed`."""
     return f"is {state}" if outcome is None else _IN_WORDS[Outcome(outcome)]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from duckrow.core.errors import UsageError
@@ -23,6 +23,7 @@ class SlurmRequest:
     account: str | None = None
     qos: str | None = None
     time: float | None = None  # seconds
+    nodes: int = 1  # of each SLURM job, and so of each run
     gres: str | None = None
     gpus_per_node: str | None = None
     cpus_per_task: int | None = None
@@ -34,7 +35,11 @@ class SlurmRequest:
     comment: str | None = None
     job_name: str = "duckrow"
     sbatch: tuple[str, ...] = ()  # further options, as they are
+    modules: tuple[str, ...] = ()  # that are loaded first (module load)
+    conda: str | None = None  # an environment that is activated
     setup: tuple[str, ...] = ()  # shell lines before the pilot starts
+    python: str | None = None  # of the pilot; None: the one that submits
+    container: str | None = None  # an image in which each run is run, by apptainer
     # For the pilots.
     runs_per_job: int | None = None  # None: as many as it can
     parallel_runs: int | None = None  # None: one a GPU, else one a core
@@ -49,6 +54,17 @@ class SlurmRequest:
     def __post_init__(self) -> None:
         if self.fixed_chunks and self.runs_per_job is None:
             raise UsageError("fixed_chunks needs runs_per_job: it says how large a chunk is.")
+        if self.nodes > 1 and (self.parallel_runs or 1) > 1:
+            raise UsageError(
+                f"Runs on {self.nodes} nodes each run one at a time in a SLURM job. Omit --parallel-runs; for several "
+                "at a time: --max-jobs."
+            )
+        asked = next((word for word in _further(self.sbatch) if re.match(r"--nodes\b|-N", word)), None)
+        if asked is not None:
+            raise UsageError(
+                f"--sbatch={asked} would give nodes to a SLURM job that its runs do not use. For runs that use "
+                "several nodes each: --nodes 2."
+            )
 
     def as_text(self) -> str:
         defaults = SlurmRequest()
@@ -63,11 +79,18 @@ class SlurmRequest:
 
     def options(self) -> list[str]:
         """For sbatch; of a batch's jobs, so without what is different in each submission."""
-        words = [f"--job-name={self.job_name}", "--nodes=1", "--ntasks=1", "--requeue"]
+        words = [f"--job-name={self.job_name}", f"--nodes={self.nodes}", f"--ntasks={self.nodes}", "--requeue"]
+        words += ["--ntasks-per-node=1"] if self.nodes > 1 else []
         words.append(f"--signal=B:USR2@{math.ceil(self.notice_s)}")
         words += [f"--time={minutes_text(self.time)}"] if self.time is not None else []
         words += [f"--{name.replace('_', '-')}={value}" for name in PASSED_ON if (value := getattr(self, name))]
-        return words + [word if word.startswith("-") else f"--{word}" for word in self.sbatch]
+        return words + _further(self.sbatch)
+
+    @property
+    def dependencies(self) -> list[str]:
+        """What the user has asked SLURM to wait for (--sbatch=--dependency=...)."""
+        found = [re.fullmatch(r"(?:--)?dependency=(.+)|-d(.+)", word) for word in self.sbatch]
+        return [match[1] or match[2] for match in found if match]
 
     @property
     def notice_s(self) -> float:
@@ -75,17 +98,46 @@ class SlurmRequest:
         return max(self.signal_delay if self.time is None else min(self.signal_delay, self.time / 4), 1.0)
 
     @property
+    def clusters(self) -> str:
+        """Which of several clusters of one site (--sbatch=--clusters=X, -M X); empty: the one of this login node."""
+        found = [re.fullmatch(r"--clusters?=(.+)|-M\s*(.+)", word) for word in _further(self.sbatch)]
+        return next((match[1] or match[2] for match in found if match), "")
+
+    @property
+    def gpus(self) -> int | None:
+        """How many GPUs each SLURM job gets; None: nobody can tell from here."""
+        on_node = f"gpu:{self.gpus_per_node}" if self.gpus_per_node else ""
+        if not (self.gres or on_node) and any(_ASKS_FOR_GPUS.match(word) for word in _further(self.sbatch)):
+            return None
+        return gpus_in(self.gres or on_node)
+
+    def for_gpus(self, most: int) -> SlurmRequest:
+        """With GPUs for a run that wants so many, where none were asked for; a UsageError where they are too few."""
+        gpus = self.gpus
+        if gpus is None or most <= gpus:
+            return self
+        if gpus:
+            raise UsageError(
+                f"A run needs {most} GPUs, and each SLURM job gets {gpus}. Ask for more: --gres gpu:{most}. "
+                "Nothing was submitted."
+            )
+        return replace(self, gres=",".join([*([self.gres] if self.gres else []), f"gpu:{most}"]))
+
+    @property
     def places(self) -> int:
         """How many runs a job takes at a time, as far as the request tells."""
-        on_node = f"gpu:{self.gpus_per_node}" if self.gpus_per_node else ""
-        return self.parallel_runs or gpus_in(self.gres or on_node) or 1
+        return 1 if self.nodes > 1 else self.parallel_runs or self.gpus or 1
 
     def jobs_for(self, runs: int, living: int = 0) -> int:
-        """How many SLURM jobs there should be for so many runs that nobody has taken, beside those that live."""
-        each = self.runs_per_job or self.places
-        wanted = math.ceil(runs / each)
-        most = self.max_jobs or (DEFAULT_JOBS if self.runs_per_job is None else None)
-        return wanted if most is None else max(min(wanted, most - living), 0)
+        """How many SLURM jobs there should be for so many runs that nobody has taken, beside those that live.
+
+        Enough for all of them, whoever comes by later: `max_jobs` says only how many may run at a time. Where each
+        takes as many as it can, that many are enough.
+        """
+        wanted = math.ceil(runs / (self.runs_per_job or self.places))
+        if self.runs_per_job is not None:
+            return wanted
+        return max(min(wanted, (self.max_jobs or DEFAULT_JOBS) - living), 0)
 
 
 PASSED_ON = (
@@ -102,6 +154,20 @@ PASSED_ON = (
     "reservation",
     "comment",
 )
+
+
+_ASKS_FOR_GPUS = re.compile(r"--(gres|gpus|gpus-per-\w+|tres-per-\w+|exclusive)\b|-G")
+
+
+def _further(words: Sequence[str]) -> list[str]:
+    """Options of sbatch as people write them: `--mem=8G`, `mem=8G`, `-M`, `local`."""
+    options: list[str] = []
+    for word in words:
+        if options and not word.startswith("-") and re.fullmatch("-[A-Za-z]", options[-1]):
+            options[-1] += f" {word}"
+        else:
+            options.append(word if word.startswith("-") else f"--{word}")
+    return options
 
 
 def gpus_in(gres: str) -> int:
@@ -160,10 +226,12 @@ def _lines(value: Any) -> tuple[str, ...]:
 
 _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys([field.name for field in fields(SlurmRequest)], _text),
-    **dict.fromkeys(("cpus_per_task", "runs_per_job", "parallel_runs", "max_jobs", "max_interruptions"), _number),
+    **dict.fromkeys(
+        ("nodes", "cpus_per_task", "runs_per_job", "parallel_runs", "max_jobs", "max_interruptions"), _number
+    ),
     **dict.fromkeys(("signal_delay", "stagger", "lease"), _seconds),
     "time": lambda value: _seconds(_with_unit(value)),
-    **dict.fromkeys(("sbatch", "setup"), _lines),
+    **dict.fromkeys(("sbatch", "setup", "modules"), _lines),
     "fixed_chunks": _flag,
 }
 KEYS = tuple(_READERS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 
 from duckrow.core.device_names import plain_name
@@ -14,12 +14,17 @@ from duckrow.devices.discover import Offer, cores, find_gpus, memory_mb
 
 
 def allocated_offer(
-    parallel_runs: int | None, by_memory: bool, gpus_per_run: int | None, environment: Mapping[str, str] = os.environ
+    parallel_runs: int | None,
+    by_memory: bool,
+    asked: Collection[int | None] = (None,),
+    environment: Mapping[str, str] = os.environ,
 ) -> Offer:
     """The seats of a pilot. Without GPUs they are CPU slots: as many as runs are wanted at a time, or as cores.
 
-    `by_memory`: runs share GPUs by memory. `gpus_per_run`: what they ask for, where they all ask for the same.
+    `by_memory`: runs share GPUs by memory. `asked`: how many GPUs the runs ask for; those that ask for none run beside
+    the others.
     """
+    gpus_per_run = next(iter(asked)) if len(asked) == 1 else None
     gpus = given_gpus(environment)
     by_bus = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}  # as SLURM numbers them
     found = find_gpus(environment={"CUDA_VISIBLE_DEVICES": ",".join(gpus), **by_bus}) if gpus else []
@@ -30,12 +35,13 @@ def allocated_offer(
     machine = Machine(policy=policy, cpus=given_cores(environment), mem_mb=given_memory_mb(environment))
     if not gpus or gpus_per_run == 0:
         return Offer(cpu_seats(parallel_runs or machine.cpus or 1), machine)
+    beside = cpu_seats(parallel_runs or machine.cpus or 1, side=True) if 0 in asked else []
     known = {name: memory for name in gpus if (memory := sizes.get(name)) is not None}
     if by_memory:
         most = None if parallel_runs is None else math.ceil(parallel_runs / len(gpus))
         machine = machine._replace(policy=policy._replace(jobs_per_gpu=most), total_mb=known)
-        return Offer([Seat(((gpu, WHOLE),)) for gpu in gpus], machine)
-    return Offer(gpu_seats(gpus, parallel_runs, gpus_per_run), machine._replace(total_mb=known))
+        return Offer([*(Seat(((gpu, WHOLE),)) for gpu in gpus), *beside], machine)
+    return Offer([*gpu_seats(gpus, parallel_runs, gpus_per_run), *beside], machine._replace(total_mb=known))
 
 
 def gpu_seats(gpus: list[str], parallel_runs: int | None, gpus_per_run: int | None) -> list[Seat]:

@@ -11,6 +11,7 @@ from duckrow.core.ports import Observer
 from duckrow.core.units import plural
 from duckrow.devices.discover import Offer
 from duckrow.engines.local.keeper_link import KeeperLink
+from duckrow.scheduler.cluster_tending import ClusterTending
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.loop import Loop
 from duckrow.scheduler.own_files import FilesLost
@@ -78,12 +79,15 @@ def serve(
     retention = None if keep_s is None else Retention(folder, keep_s, _log)
     if retention is not None:
         retention.begin()
+    clusters = ClusterTending(folder, _log)
+    clusters.begin()
     try:
         while not asked_to_end and not (ends_with_its_jobs and not loop.live):
             loop.turn()
     except FilesLost as error:
         raise FilesLost(f"{_stamp()} {error}") from None
     finally:
+        clusters.close()
         if retention is not None:
             retention.close()
     running = len(loop.live)

@@ -12,6 +12,7 @@ import time
 
 from duckrow.core.errors import DuckrowError
 from duckrow.core.job import LiveAttempt
+from duckrow.core.lifecycle import Outcome
 from duckrow.core.ports import Observer
 from duckrow.core.retry import Verdict
 from duckrow.devices.allocation import allocated_offer
@@ -24,20 +25,21 @@ from duckrow.engines.slurm.claims import Claims, Taker
 from duckrow.engines.slurm.files import names
 from duckrow.engines.slurm.lease import Lease
 from duckrow.engines.slurm.peaks import SharedPeaks
-from duckrow.engines.slurm.pilots import PilotFolder, read_pilots, silent_s, started_at
-from duckrow.engines.slurm.tending import Tending
+from duckrow.engines.slurm.pilots import TIME_LIMIT, TOLD_TO_END, PilotFolder, read_pilots, started_at
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.loop import Loop
 from duckrow.scheduler.pilot_memory import PilotMemory
 from duckrow.scheduler.pilot_runs import PilotRuns
+from duckrow.scheduler.pilot_successors import Successors
+from duckrow.scheduler.pilot_time import PilotTime
 from duckrow.store.database import Database
 from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, file_system_of
 from duckrow.store.hosts import HostStore
 
 _PULSE_S = 1.0  # how often to look for wishes, which come from another machine
 _HURRY_S = 1.0  # between SIGTERM and SIGKILL, when SLURM kills us in a moment
+LEASE_LOST = 76  # the exit code of a host that could not say that it lives
 _MARGIN_S = 5.0  # of the time between the notice and the limit, for SLURM and for us
-TIME_LIMIT, TOLD_TO_END = "the time limit of its SLURM job came", "its SLURM job was told to end"
 
 
 class PilotHost(Observer):
@@ -52,10 +54,15 @@ class PilotHost(Observer):
         claims = Claims(batch)
         chunk = chunk_of(batch, int(os.environ.get("SLURM_ARRAY_TASK_ID", 0)) + first_chunk())
         environment = {**batch.environment(), **os.environ}
-        taker = Taker(claims, us.card, chunk)
+        self._time = PilotTime(str(us.facts["slurm_job"]), _MARGIN_S)
+        self.starts_again = False  # what is left needs more time than we have left
+        taker = Taker(claims, us.card, chunk, lambda run: self._time.fits(batch.runs[run].spec))
         self.runs = PilotRuns(claims, taker, self.loop, environment, us.facts, batch.request.runs_per_job)
+        self._successors = Successors(batch, str(us.facts["slurm_job"]))
         self.lease = Lease(us.renew, batch.request.lease, self._lost_lease)
         self._by_memory = _is_by_memory(batch)
+        # Runs that differ are taken one by one: what waits here could run elsewhere.
+        self._mixed = len({run.spec.gpus for run in batch.runs}) > 1
         self._memory = PilotMemory(self.loop, SharedPeaks(batch, us.name)) if self._by_memory else None
         self._kill_at: float | None = None
         self._kill_step = 0
@@ -82,8 +89,11 @@ class PilotHost(Observer):
             self.runs.give_back_rest()
         self.lease.finish()
         self.us.renew(self._status())
-        self.us.end(self.runs.interrupted or "nothing left to take")
+        too_late = "what is left does not fit into its time" if self.starts_again else ""
+        self.us.end(self.runs.interrupted or too_late or "nothing left to take")
         self.loop.close()
+        if not self.runs.interrupted:
+            self._successors.cancel_useless()
 
     def _over(self) -> bool:
         """Take what there is to take; nothing runs here and nothing is left."""
@@ -91,12 +101,11 @@ class PilotHost(Observer):
             return not self.loop.live
         took = self._take()
         if self.runs.taken:
+            self._successors.ask_again()
             return False
-        if took or not self.runs.may_take:
-            return not took
-        if self._is_early():
+        if took or (self.runs.may_take and self._is_early()):
             return False
-        return not self._lapse_dead()
+        return not self._is_needed()
 
     def _take(self) -> bool:
         if not self.runs.may_take:
@@ -114,8 +123,10 @@ class PilotHost(Observer):
     def _places(self) -> int:
         """How many runs we may have at this moment."""
         request = self.batch.request
+        if request.nodes > 1:
+            return 1
         most = request.parallel_runs or len(self.loop.seats)
-        if self._by_memory:
+        if self._by_memory or self._mixed:
             waits = self.runs.busy > len(self.loop.live)
             most = self.runs.busy + (0 if waits else 1)
             most = min(most, request.parallel_runs or most)
@@ -137,19 +148,14 @@ class PilotHost(Observer):
     def _is_early(self) -> bool:
         return time.monotonic() < self._began_mono
 
-    def _lapse_dead(self) -> bool:
-        """There is nothing to take, but perhaps others hold what they will never finish."""
-        silent = [p for p in read_pilots(self.batch) if p.end is None and p.name != self.us.name]
-        if not any(silent_s(self.batch, pilot) > self.batch.request.lease for pilot in silent):
-            return False
-        tending = Tending(self.batch)
-        try:
-            tending.look(commands.states_of_jobs(commands.SHORT_S))
-        except DuckrowError:
-            return False  # SLURM does not answer here: the next command on a login node sees to it
-        lapsed = tending.lapse()
-        self.runs.look_again()
-        return bool(lapsed)
+    def _is_needed(self) -> bool:
+        """There is nothing for us to take, or we have taken our share: whether runs wait for us all the same."""
+        left = self._successors.left_over()
+        fitting = [run for run in left if self._time.fits(self.batch.runs[run].spec)]
+        if fitting:
+            self.runs.take_on(fitting)
+        self.starts_again = bool(left) and not fitting
+        return bool(fitting)
 
     # -- what the loop tells ----------------------------------------------------------------------------------
 
@@ -158,6 +164,8 @@ class PilotHost(Observer):
 
     def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None:
         self._tell_of_memory()
+        if verdict.outcome is Outcome.SUCCEEDED and attempt.job.id in self.runs.taken:
+            self._time.took(self.runs.taken[attempt.job.id].run.spec, at - attempt.started_at)
         self.runs.ended(attempt, verdict, at)
         self.lease.tell(self._status())
 
@@ -232,7 +240,7 @@ class PilotHost(Observer):
                     os.killpg(attempt.pid, signal.SIGKILL)
                 except OSError:
                     pass  # it has ended
-        os._exit(1)
+        os._exit(LEASE_LOST)
 
 
 def chunk_of(batch: Batch, index: int) -> range | None:
@@ -269,21 +277,29 @@ def main() -> None:
     us = PilotFolder(batch, slurm_job())
     folder = local_folder(us.name)
     gpus = {run.spec.gpus for run in batch.runs}
-    offer = allocated_offer(batch.request.parallel_runs, _is_by_memory(batch), gpus.pop() if len(gpus) == 1 else None)
+    at_a_time = 1 if batch.request.nodes > 1 else batch.request.parallel_runs
+    offer = allocated_offer(at_a_time, _is_by_memory(batch), gpus)
     Database(folder).close()  # made before there is a journal, which would tell of an earlier one
-    link = fork_host(folder.keepers, speaks=False, heirless=True)
+    link = fork_host(folder.keepers, speaks=False, heirless=True, afterwards=lambda code: _if_killed(code, batch, us))
     host = PilotHost(batch, us, folder, offer, link)
     try:
         host.go()
     finally:
         shutil.rmtree(folder.root, ignore_errors=True)
-    if host.runs.interrupted == TIME_LIMIT and _has_more(host):
+    if host.starts_again or (host.runs.interrupted == TIME_LIMIT and _has_more(host)):
         _start_again(us)
 
 
 def _has_more(host: PilotHost) -> bool:
     host.runs.claims.look()
     return bool(host.runs.claims.free())
+
+
+def _if_killed(code: int, batch: Batch, us: PilotFolder) -> None:
+    """In the keeper: our host was killed, or cut off. If it was the last, nobody would come for its runs."""
+    lives = int(os.environ.get("SLURM_RESTART_COUNT", 0))
+    if (code > 128 or code == LEASE_LOST) and lives < batch.request.max_interruptions:
+        _start_again(us)
 
 
 def _start_again(us: PilotFolder) -> None:

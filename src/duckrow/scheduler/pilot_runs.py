@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from duckrow.core.placement import refusal
 from duckrow.core.retry import Verdict
 from duckrow.engines.slurm.batch import Run
 from duckrow.engines.slurm.claims import Claims, Taker
+from duckrow.engines.slurm.environment import wrapped
 from duckrow.scheduler.loop import Loop
 
 # SLURM signals all processes of a job, in no order. So long we wait whether a signal that ended a run was meant for us.
@@ -89,9 +90,12 @@ class PilotRuns:
             self._add(fresh)
         return bool(fresh)
 
-    def look_again(self) -> None:
-        """Something may be free that was not."""
+    def take_on(self, runs: Sequence[int]) -> None:
+        """Take these too, whoever's they were to be: nobody else would."""
         self._look_at = 0.0
+        self._taker.widen(runs)
+        if self.quota is not None:
+            self.quota = max(self.quota, self.count + len(runs))
 
     def _add(self, claimed: list[tuple[int, int]]) -> None:
         with self._loop.database.transaction():
@@ -104,6 +108,7 @@ class PilotRuns:
                     self._loop.store.rerun(run.job_id, time.time(), self._loop.host.id)
                 else:
                     spec = replace(run.spec, folder=self.batch.run_folder(run), held=False, not_before=None)
+                    spec = replace(spec, command=wrapped(self.batch.request, spec.command))
                     self._loop.jobs.add(self._loop.host.id, [replace(spec, point=None)], self._environment, run.job_id)
                 self._known.add(number)
                 self._loop.jobs.continue_from(run.job_id, max(made, default=run.attempts), retries_used)

@@ -32,6 +32,23 @@ class RunRow(NamedTuple):
     priority: int
 
 
+class Dependent(NamedTuple):
+    """A run that waits for other jobs, as the database has it."""
+
+    number: int
+    blocked: bool
+    skipped: str | None  # why it will never begin
+
+
+class Standing(NamedTuple):
+    """How a batch stands, by what SLURM last said of its jobs."""
+
+    still: str = ""  # why nothing more is submitted for it; empty: more is, or need not be
+    running: Sequence[str] = ()  # SLURM jobs
+    waiting: Mapping[str, str] = {}  # SLURM jobs, and why
+    held: Mapping[str, str] = {}  # those of them that SLURM will not start by itself
+
+
 class BatchStore:
     """All writing happens within the caller's transaction."""
 
@@ -74,6 +91,9 @@ class BatchStore:
     def any_open(self) -> bool:
         return bool(self.database.one(_SQL["any_open"]))
 
+    def any(self) -> bool:
+        return bool(self.database.one(_SQL["any"]))
+
     def open_batches(self) -> list[HostRow]:
         """Those with runs that are not done."""
         return [_host(row) for row in self.database.all(_SQL["open"])]
@@ -81,17 +101,35 @@ class BatchStore:
     def batches(self) -> list[HostRow]:
         return [_host(row) for row in self.database.all(_SQL["all"])]
 
+    def latest_closed(self) -> list[HostRow]:
+        """Of those with runs that are all done, the last few."""
+        return [_host(row) for row in self.database.all(_SQL["latest_closed"])]
+
     def forget(self, host_id: int) -> None:
         self.database.execute(_SQL["forget"], {"id": host_id})
 
-    def last_asked(self) -> tuple[float, float]:
-        """When SLURM was asked last, by the monotonic clock, and how long to wait before it is asked again."""
-        text = self.database.one(_SQL["last_asked"])
+    def last_asked(self, what: str) -> tuple[float, float]:
+        """When SLURM was asked last, by the monotonic clock, and how long to wait before it is asked again.
+
+        `what`: `asked`, to submit what is missing; `looked`, only to know how batches stand.
+        """
+        text = self.database.one(_SQL["last_asked"], {"key": f"slurm {what}"})
         mono, pause_s = json.loads(text) if text else (-math.inf, 0.0)
         return mono, pause_s
 
-    def note_asked(self, pause_s: float) -> None:
-        self.database.execute(_SQL["note_asked"], {"value": json.dumps([time.monotonic(), pause_s])})
+    def note_asked(self, what: str, pause_s: float) -> None:
+        values = {"key": f"slurm {what}", "value": json.dumps([time.monotonic(), pause_s])}
+        self.database.execute(_SQL["note_asked"], values)
+
+    def standings(self) -> dict[int, Standing]:
+        """By the ids of open batches, as SLURM was last asked."""
+        rows = self.database.all(_SQL["standings"])
+        return {row["id"]: Standing(*json.loads(row["value"])) for row in rows}
+
+    def note_standing(self, host_id: int, standing: Standing) -> None:
+        value = json.dumps(standing)
+        if self.database.one(_SQL["standing"], {"host_id": host_id}) != value:
+            self.database.execute(_SQL["note_standing"], {"host_id": host_id, "value": value})
 
     def reopen(self, host_id: int) -> None:
         self.database.execute(_SQL["reopen"], {"id": host_id})
@@ -99,6 +137,14 @@ class BatchStore:
     def runs(self, host_id: int) -> list[RunRow]:
         rows = self.database.all(_SQL["runs"], {"host_id": host_id})
         return [RunRow(row[0], row[1], State(row[2]), row[3], row[4], bool(row[5]), row[6]) for row in rows]
+
+    def dependents(self) -> dict[int, list[Dependent]]:
+        """By open batches: their runs that wait, or have waited, for other jobs."""
+        found: dict[int, list[Dependent]] = {}
+        for row in self.database.all(_SQL["dependents"]):
+            skipped = row["detail"] if row["outcome"] == Outcome.SKIPPED else None
+            found.setdefault(row["host_id"], []).append(Dependent(row["number"], bool(row["blockers"]), skipped))
+        return found
 
     def of_jobs(self, job_ids: Iterable[int]) -> dict[int, tuple[int, int]]:
         """Job -> (batch, number of the run), of those that are runs of batches."""

@@ -288,7 +288,9 @@ class TickStore:
 
     def _again(self, job_id: int, at: float, new_host_id: int, retries_used: int, detail: str) -> None:
         self._requeue(job_id, State.DONE, (None, None, None), retries_used, at, detail)
-        self.database.execute("UPDATE jobs SET host_id = ? WHERE id = ?", (new_host_id, job_id))
+        # A run on a cluster goes back into its batch, whoever else has a host in mind.
+        self.database.execute(_SQL["rehost_again"], {"job_id": job_id, "host_id": new_host_id})
+        self.database.execute(_SQL["reopen_batch"], {"job_id": job_id})
         for (dependent,) in self.database.execute(_SQL["chain"], {"job_id": job_id}).fetchall():
             key = {"job_id": job_id, "dependent": dependent}
             self.database.execute(_SQL["unmeet_dependencies"], key)

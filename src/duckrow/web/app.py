@@ -50,6 +50,8 @@ from duckrow.web.shared_answers import SharedAnswers
 from duckrow.web.tallies import Tallies
 
 API = "/api/v1"
+_COPY_S = 1.0  # between two looks at the folders of batches
+
 _OF_INTERFACE = (
     *(status, job_log, jobs, waiting, job_actions, new_jobs, queue, sweeps, devices),
     *(memory, timeline, batches, installation, events),
@@ -100,7 +102,7 @@ class _Files(StaticFiles):
 @asynccontextmanager
 async def _background(app: FastAPI) -> AsyncIterator[None]:
     parts: Parts = app.state.parts
-    tasks = [asyncio.ensure_future(parts.hub.run()), asyncio.ensure_future(_sample(parts))]
+    tasks = [asyncio.ensure_future(work) for work in (parts.hub.run(), _sample(parts), _copy_batches(parts))]
     try:
         yield
     finally:
@@ -109,6 +111,16 @@ async def _background(app: FastAPI) -> AsyncIterator[None]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         parts.desk.close()
+
+
+async def _copy_batches(parts: Parts) -> None:
+    """Copy what became of runs on clusters. Whoever asks for them (GET) changes nothing."""
+    while True:
+        try:
+            await parts.desk.look(lambda client: client.tender.copy(), slow=True)
+        except (DuckrowError, OSError):  # a disk that is full for a while: those who look themselves are told
+            pass
+        await asyncio.sleep(_COPY_S)
 
 
 async def _sample(parts: Parts) -> None:

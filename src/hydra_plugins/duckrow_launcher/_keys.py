@@ -56,6 +56,7 @@ class SlurmConf(RunConf):
     comment: str | None = None
     nodelist: str | None = None
     reservation: str | None = None
+    nodes: int | None = None  # that each run uses
     runs_per_job: int | None = None
     parallel_runs: int | None = None  # at a time within a SLURM job
     fixed_chunks: bool | None = None

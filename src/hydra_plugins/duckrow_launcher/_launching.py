@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import shlex
 import shutil
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("duckrow")
 
+_INTERRUPTED = 130  # the exit code, as shells have it
 _NEEDS_NO_RESULTS = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
 
 
@@ -71,7 +74,11 @@ class DuckrowLauncher(Launcher):
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         assert self._session is not None
         with told_by_hydra():
-            return self._session.launch(job_overrides, initial_job_idx)
+            try:
+                return self._session.launch(job_overrides, initial_job_idx)
+            except KeyboardInterrupt:
+                print(f"duckrow: interrupted. {self._session.how_to_resume()}", file=sys.stderr)
+                sys.exit(_INTERRUPTED)  # a traceback would hide what to type
 
 
 class Session:
@@ -113,6 +120,15 @@ class Session:
                 return []
             self._await(client, missing, returns)
         return [returns[run.key] for run in runs]
+
+    def how_to_resume(self) -> str:
+        if self._multirun is None or self._sweep is None:
+            return "Nothing was submitted."
+        folder = shlex.quote(os.path.relpath(self._multirun.folder))
+        return (
+            "The runs that had not ended were stopped. What is missing runs with the same command and "
+            f"hydra.sweep.dir={folder} hydra.launcher.resume=true"
+        )
 
     # -- before -----------------------------------------------------------------------------------------------
 
@@ -189,6 +205,8 @@ class Session:
         if self._sweep is None or not Sweeps(client).store.forget_empty(self._sweep.id):
             return
         shutil.rmtree(self._sweep.folder, ignore_errors=True)
+        if self._multirun is not None:
+            self._multirun.forget(runs, os.path.dirname(self._sweep.folder))
         self._sweep = None
         for run in runs:
             with suppress(OSError):  # it was never made, or has something of the user's in it

@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from hydra.core.hydra_config import HydraConfig
@@ -52,6 +52,19 @@ class Multirun:
         with open(self._list, "a") as file:
             file.writelines(self._line(run) + "\n" for run in planned if run.key not in before)
         return planned
+
+    def forget(self, runs: Sequence[Run], parent: str) -> None:
+        """Nothing came of these. If there were no others, nothing of ours is left; `parent`: of the sweep's folder."""
+        gone = {run.key for run in runs}
+        left = [run for key, run in self._known.items() if key not in gone]
+        with suppress(OSError):
+            if left:
+                with open(self._list, "w") as file:
+                    file.writelines(self._line(run) + "\n" for run in left)
+            else:
+                os.unlink(self._list)
+                os.rmdir(parent)
+                os.rmdir(self.root)
 
     def _run_of(self, overrides: list[str], number: int) -> Run:
         text = json.dumps(overrides)

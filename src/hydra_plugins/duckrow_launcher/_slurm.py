@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # The keys of `duckrow_slurm` that are for SLURM, by the same names.
 KEYS = (
     "on partition account qos time gres gpus_per_node cpus_per_task mem_per_node constraint exclude comment nodelist"
-    " reservation runs_per_job parallel_runs fixed_chunks max_jobs signal_delay max_interruptions setup sbatch"
+    " reservation nodes runs_per_job parallel_runs fixed_chunks max_jobs signal_delay max_interruptions setup sbatch"
 ).split()
 
 
@@ -36,7 +36,7 @@ class SlurmBatch:
         self._batches |= {batch for batch, _ in client.batches.of_jobs(ids).values()}
 
     def is_over(self, client: Client) -> bool:
-        return bool(self._batches) and self._batches <= set(client.batches.still)
+        return bool(self._batches) and self._batches <= set(client.batches.still())
 
     def stop(self, client: Client, ids: Sequence[int]) -> None:
         if ids:
@@ -58,7 +58,8 @@ def place_on_slurm(wanted: Wanted, folder: str, name: str, runs: int) -> tuple[S
         values["setup"] = [*values.get("setup", ()), visible]
     request = read_request(given.get("on", "slurm"), values)
     resources = Resources(folder, request.places, wanted.divided.cores, wanted.divided.delay_s)
-    resources.beginnings = request.places * max(request.jobs_for(runs), 1)
+    jobs = max(request.jobs_for(runs), 1)
+    resources.beginnings = request.places * min(jobs, request.max_jobs or jobs)
     return SlurmBatch(request, name), resources
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from hydra_plugins.duckrow_launcher._places import Place
 
 _LOOK_S = 0.05  # how often it is asked whether anything has changed
-_ASK_SLURM_S = 3.0
 _SHARE = 5  # with so many runs that a look takes long, it rests so many times as long
 
 
@@ -84,7 +83,7 @@ class Waiting:
         again_at = time.monotonic() + max(self._place.look_s, rest_s)
         while True:
             time.sleep(rest_s)
-            self._client.refresh(_ASK_SLURM_S)
+            self._client.tender.see_to()
             news = self._client.batches_changed() or self._client.database.changed_by_others()
             if news or time.monotonic() >= again_at:
                 return

@@ -63,6 +63,14 @@ def test_a_chunk_is_all_that_its_pilot_takes(make_batch: MakeBatch) -> None:
     assert [taker.next() for _ in range(3)] == [(2, 1), (3, 1), None]
 
 
+def test_a_run_that_does_not_fit_is_left_to_others(make_batch: MakeBatch) -> None:
+    batch = make_batch(3)
+    short, other = (PilotFolder(batch, name).card for name in ("1_0", "1_1"))
+    taker = Taker(Claims(batch), short, fits=lambda run: run != 0)
+    assert [taker.next() for _ in range(3)] == [(1, 1), (2, 1), None]
+    assert Taker(Claims(batch), other).next() == (0, 1)
+
+
 def test_what_is_given_back_is_taken_again_with_the_next_number(make_batch: MakeBatch) -> None:
     batch = make_batch(1)
     us = PilotFolder(batch, "1_0")

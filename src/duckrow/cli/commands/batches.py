@@ -7,6 +7,7 @@ import os
 import click
 
 from duckrow.api.client import Client
+from duckrow.api.cluster_standing import start_command
 from duckrow.cli.console import print_json, print_table, say
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.units import plural
@@ -35,6 +36,7 @@ def command(name: str | None, start: bool, adds: bool, as_json: bool) -> int:
     from duckrow.api.slurm_list import adopt_batch, batch_rows, find_batch
 
     client = Client()
+    client.tender.submit()
     if name is not None and os.path.exists(f"{name}/batch.json"):
         name = adopt_batch(client, os.path.abspath(name))
     if name is None:
@@ -56,6 +58,9 @@ def command(name: str | None, start: bool, adds: bool, as_json: bool) -> int:
             for row in rows
         ]
         print_table(("BATCH", "DONE", "RUNNING", "FAILED", "SLURM JOBS", "FOLDER"), shown, [""] * len(shown))
+        for row in rows:
+            if row["still"]:
+                say(f"duckrow: {row['name']} stands still: {row['still']}. Type: {start_command(row['name'])}")
     else:
         say("duckrow: there is no batch. `duckrow run --on slurm` makes one.")
     return EXIT_OK

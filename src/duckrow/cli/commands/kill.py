@@ -38,6 +38,7 @@ def command(words: tuple[str, ...], kill_all: bool, now: bool, signal_name: str 
     if now and signal_name is not None:
         raise UsageError("Either --now or --signal, not both.")
     client = Client()
+    client.tender.copy()
     ids = client.select(words) if words else client.unfinished()[0]
     views = client.views(ids)
     alive = [view.id for view in views if view.state != State.DONE]

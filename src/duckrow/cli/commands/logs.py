@@ -58,6 +58,7 @@ def command(
     client = Client()
     if errors:
         return _errors(client, words, tail or _ERROR_LINES, as_json)
+    client.tender.copy()
     views = client.views(client.select(words or ("last",)))
     if attempt is not None:
         _turn_to_attempt(client, views, attempt)
@@ -136,6 +137,7 @@ class _Follower:
     def follow(self) -> None:
         attendance = Attendance(self._client, tell)
         while True:
+            self._client.tender.see_to()
             views = self._client.views(self._ids)
             for view in views:
                 self._catch_up(view)

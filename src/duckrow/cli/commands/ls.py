@@ -122,6 +122,7 @@ class _Request:
         self._page = options["page"]
 
     def views(self, limit: int | None = None) -> list[JobView]:
+        self._client.tender.copy()
         return listing(self._client, self._filter, limit or self._limit or -1, self._page, self._sort)
 
     def lines(self, views: list[JobView]) -> list[str]:
@@ -134,6 +135,8 @@ class _Request:
 
     def screen(self, at_most: int | None = None) -> tuple[list[str], list[str]]:
         """The table, and what is said below it. `at_most`: how many jobs are shown, whatever was typed."""
+        self._client.tender.copy()
+        self._client.tender.look()
         counts = tally(self._client, self._filter)
         below = [line for sentence in self._totals(counts) for line in wrapped(sentence)]
         total = sum(counts.values())

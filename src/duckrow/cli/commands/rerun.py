@@ -24,7 +24,9 @@ _NAMED = 10  # jobs that are listed
 @click.command(short_help="Put jobs that are done back into the queue.")
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
 @click.option(
-    "--failed", is_flag=True, help="All that failed, ran out of memory or time, or were lost; not what you killed."
+    "--failed",
+    is_flag=True,
+    help="All that failed, ran out of memory or time, or were lost; of IDS, or of all. Not what you killed.",
 )
 @click.option("--sweep", metavar="NAME", help="With --failed: only those of this sweep.")
 @click.option("--project", "-p", help="With --failed: only those of this project.")
@@ -44,20 +46,22 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
     duckrow rerun 12
     duckrow rerun 12 --gpus 2 --timeout 8h
     duckrow rerun --failed
+    duckrow rerun --failed 10-20
     duckrow rerun --failed --sweep train
     duckrow rerun --failed --project thesis --since 1d --dry-run
     """
     among = {name: values.pop(name) for name in ("sweep", "project", "since")}
     values["gpus"] = gpu_count(values)
     changes = {key: value for key, value in {"command": command_, **values}.items() if value is not None}
-    if bool(words) == failed:
+    if not words and not failed:
         raise UsageError("Say which jobs to run again: ids, names or --failed.")
     for name, value in among.items():
         if value is not None and not failed:
             what = "TIME" if name == "since" else "NAME"
             raise UsageError(f"--{name} goes with --failed: duckrow rerun --failed --{name} {what}.")
     client = Client()
-    views = client.views(client.select(words) if words else _failed(client, **among))
+    client.tender.copy()
+    views = client.views(_failed(client, words, **among) if failed else client.select(words))
     for view in [view for view in views if view.state != State.DONE][:10]:
         say(f"duckrow: {view.words} is {view.state}, not done: nothing to run again.")
     done = [view.id for view in views if view.state == State.DONE]
@@ -75,7 +79,11 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
     return EXIT_OK
 
 
-def _failed(client: Client, sweep: str | None, project: str | None, since: float | None) -> list[int]:
+def _failed(
+    client: Client, words: tuple[str, ...], sweep: str | None, project: str | None, since: float | None
+) -> list[int]:
+    """All that failed; of those that were named, or of all."""
+    among = client.select(words) if words else None
     sweep_id = None if sweep is None else find_sweep(client, sweep).id
     outcomes = [Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcome.TIMED_OUT, Outcome.LOST]
-    return matching_ids(client, Filter(outcomes, project, since_s=since, sweep_id=sweep_id), limit=-1)
+    return matching_ids(client, Filter(outcomes, project, since_s=since, ids=among, sweep_id=sweep_id), limit=-1)

@@ -368,20 +368,26 @@ def _run_on(
     """On a cluster: all commands are read first, then submitted, then watched. `words`: the one command behind --."""
     from duckrow.api.client import Client
     from duckrow.api.slurm import read_request
-    from duckrow.cli.slurm_run import check_options, print_script, run_batch
+    from duckrow.cli.slurm_run import check_options, print_script, resume_batch, run_batch
 
     check_options(values)
+    if values["resumed"]:
+        name = values["resumed"] if values["resumed"] != LAST else None
+        if name is None and file is not None and not os.path.exists(file):
+            file, name = None, file
+        return resume_batch(Client(), on, asked, file, name, values)
     values["form"] = values["form"] if words is None else "commands"
     request = read_request(on, asked)
     commands = _all_commands(file, values["delimiter"]) if words is None else [command_of(words)]
     specs = [_spec_of(line, values, options, None) for line in commands]
+    request = request.for_gpus(max((spec.gpus or 0 for spec in specs), default=0))
     if values["dry_run"]:
         return print_script(request, len(specs), options.name)
     if not specs:
         raise UsageError(f"There is no command in {file or 'standard input'}.")
     view = make_view(values)
     variables = dict(options.variables)
-    return run_batch(Client(), specs, request, variables, options.name, view, values["max_failures"])
+    return run_batch(Client(), specs, request, variables, options.name, view, values["max_failures"], file)
 
 
 def _all_commands(file: str | None, delimiter: str | None) -> list[str]:

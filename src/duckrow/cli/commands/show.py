@@ -38,6 +38,7 @@ def command(words: tuple[str, ...], with_names: bool, as_json: bool) -> int:
     duckrow show 12 --json
     """
     client = Client()
+    client.tender.copy()
     stories = [_story(client, job_id, with_names) for job_id in client.select(words or ["last"])]
     if as_json:
         print_json(stories)

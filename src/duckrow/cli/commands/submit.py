@@ -23,7 +23,7 @@ from duckrow.cli.slurm_options import slurm_options, take_slurm_options
 from duckrow.cli.submit_output import output_of, refuse_outputs
 from duckrow.core.array import Array, parse_array
 from duckrow.core.commands import CommandReader, has_code, script_options
-from duckrow.core.dependency import parse_after
+from duckrow.core.dependency import Dependency, parse_after
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
 from duckrow.core.job import JobSpec, name_of_command
 from duckrow.core.lifecycle import Outcome
@@ -140,7 +140,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
         from duckrow.api.run_folders import give_folders
 
         give_folders(specs, values["root"] or client.folder.runs, values["snapshot"])
-    after = [dependency for text in _after(values) for dependency in parse_after(text)]
+    after = _after(values)
     limit = array.max_running if array else None
     variables = {**variables_for_sbatch(ctx, specs[0], array, values["wrap"]), **dict(options.variables)}
     ids = client.submit(specs, variables, after, limit, output)
@@ -149,9 +149,10 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     return _wait(client, ids) if values["waits"] else EXIT_OK
 
 
-def _after(values: dict[str, Any]) -> list[str]:
-    """What it waits for, in the words of `--after`."""
-    return [*values["after"], *(after_in_sbatch(text) for text in values["dependency"])]
+def _after(values: dict[str, Any]) -> list[Dependency]:
+    """What it waits for, by `--after` and in sbatch's words."""
+    texts = [*values["after"], *(after_in_sbatch(text) for text in values["dependency"])]
+    return [dependency for text in texts for dependency in parse_after(text)]
 
 
 def _submit_on(
@@ -169,17 +170,19 @@ def _submit_on(
     from duckrow.cli.slurm_options import refuse_with_cluster
 
     in_slurm = "SLURM has it itself: --sbatch="
-    depends = f"{in_slurm}--dependency=..."
     own_log = "Each run has a log of its own: duckrow logs."
-    refuse_with_cluster(values, after=depends, dependency=depends, begin=f"{in_slurm}--begin=...", error=own_log)
+    refuse_with_cluster(values, begin=f"{in_slurm}--begin=...", error=own_log)
     if values["outfile"] and "%" in values["outfile"]:
         raise UsageError(f"--outfile {values['outfile']}: a % does not go with --on. {own_log}")
     say_not_read(ctx)
+    after = _after(values)
+    if after and values["hold"]:
+        raise UsageError("--hold does not go with --after on a cluster: hold the jobs that they wait for.")
     if values["root"] or values["snapshot"]:
         from duckrow.api.run_folders import give_folders
 
         give_folders(specs, values["root"] or "duckrow-runs", values["snapshot"])
-    ids = submit_batch(client, specs, read_request(on, asked), variables, name)
+    ids = submit_batch(client, specs, read_request(on, asked), variables, name, tell=tell, after=after)
     _print_ids(ids, specs, values["as_json"])
     return _wait(client, ids) if values["waits"] else EXIT_OK
 

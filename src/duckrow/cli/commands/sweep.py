@@ -17,7 +17,7 @@ from duckrow.api.sweep_files import SweepFile, read_sweep_file
 from duckrow.api.sweep_list import handle_of
 from duckrow.api.sweeps import DEFAULT_ROOT, SweepRow, Sweeps, Todo, parameters_of
 from duckrow.cli.command_words import command_of
-from duckrow.cli.console import print_json, say
+from duckrow.cli.console import print_json, say, tell
 from duckrow.cli.gpu_options import DeviceCommand, gpu_count, gpu_count_options
 from duckrow.cli.job_options import JobOptions, device_options, run_options, take_job_options
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
@@ -133,6 +133,7 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
     project = values["project"] = values["project"] or file.project
     options = take_job_options(values)
     sweeps = Sweeps(Client())
+    sweeps.client.tender.copy()
     root = os.path.abspath(values["root"] or DEFAULT_ROOT)
     name = options.name or file.name
     if wish is None:
@@ -269,7 +270,7 @@ def _send(
     variables = dict(options.variables)
     if values["here"]:
         return watch_sweep(sweeps, sweep, todo, specs, cluster, variables, values)
-    return _tell_of(sweep, submit_sweep(sweeps, sweep, specs, todo, cluster, variables), values["as_json"])
+    return _tell_of(sweep, submit_sweep(sweeps, sweep, specs, todo, cluster, variables, tell), values["as_json"])
 
 
 def _submit(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, values: dict[str, Any]) -> int:

@@ -22,6 +22,8 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
     duckrow why last
     """
     client = Client()
+    client.tender.copy()
+    client.tender.look()
     reasons = {job_id: why(client, job_id) for job_id in client.select(words or ("last",))}
     if as_json:
         print_json([{"id": job_id, "reasons": sentences} for job_id, sentences in reasons.items()])

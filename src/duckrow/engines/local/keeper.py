@@ -20,7 +20,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from duckrow.engines.local.journal import JournalWriter
@@ -41,11 +41,18 @@ _EXEC_S = 1.0
 _ORPHANS_S = 1.0  # how long the end of an attempt may wait for that of its orphans
 
 
-def fork_host(keepers_folder: str, *, speaks: bool, heirless: bool = False) -> KeeperLink:
+def fork_host(
+    keepers_folder: str,
+    *,
+    speaks: bool,
+    heirless: bool = False,
+    afterwards: Callable[[int], None] | None = None,
+) -> KeeperLink:
     """Return in a child of ours, which is to be the host; the caller's own process becomes its keeper.
 
     `speaks`: the keeper tells on stderr when the host was killed. It ends with the host's exit code.
-    `heirless`: nobody will take over what a dead host has left, so it ends with it.
+    `heirless`: nobody will take over what a dead host has left, so it ends with it. `afterwards`: called by the keeper
+    when all is over, with the host's exit code (128 + N: killed by signal N), unless somebody has told it to end.
     """
     journal = JournalWriter(keepers_folder)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -65,7 +72,10 @@ def fork_host(keepers_folder: str, *, speaks: bool, heirless: bool = False) -> K
     theirs.close()
     their_signals.close()
     try:
-        code = _Keeper(journal, ours, host_pid, speaks, heirless, KeeperEnd(our_signals, host_pid)).run()
+        signals = KeeperEnd(our_signals, host_pid)
+        code = _Keeper(journal, ours, host_pid, speaks, heirless, signals).run()
+        if afterwards is not None and not signals.told_to_end:
+            afterwards(code)
     except BaseException:  # a fault of ours must not run the caller's code a second time, in this process
         import traceback
 

@@ -59,6 +59,7 @@ class KeeperEnd:
         self._now = now
         self._sent = SentSignals()
         self._host_listens = False
+        self.told_to_end = False
         self.ear = _signal_file(HEARD)
 
     @property
@@ -68,6 +69,7 @@ class KeeperEnd:
     def hear(self) -> None:
         """Tell the host of what has been heard."""
         for number, by_terminal in _heard(self.ear):
+            self.told_to_end |= number in (signal.SIGINT, signal.SIGTERM)
             if number == signal.SIGCHLD or not self._sent.is_new(number, by_terminal, self._now()):
                 continue
             if self._host_listens:

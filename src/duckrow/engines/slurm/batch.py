@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import time
@@ -53,6 +54,19 @@ class Batch:
     def python(self) -> str:
         return str(self._facts["python"])
 
+    def note_reopened(self) -> None:
+        """Runs that were done run again: copies that are closed are to be opened."""
+        put(f"{self.folder}/reopened.json", {"at": time.time()})
+
+    def reopened_at(self) -> float:
+        """When that was last; -inf: never, or it was removed."""
+        return float((get(f"{self.folder}/reopened.json") or {}).get("at", -math.inf))
+
+    @property
+    def file(self) -> str:
+        """The list of commands that it was made of; empty: there was none."""
+        return str(self._facts.get("file", ""))
+
     @property
     def created_at(self) -> float:
         return float(self._facts["created_at"])
@@ -85,20 +99,24 @@ def create_batch(
     environment: Mapping[str, str],
     python: str,
     attempts: Mapping[int, int] | None = None,
+    file: str = "",
 ) -> Batch:
-    """The folder of a new batch, whole or not at all. `attempts`: that were made before, of those jobs that had any."""
+    """The folder of a new batch, whole or not at all.
+
+    `attempts`: that were made before, of those jobs that had any. `file`: the list of commands that it is made of.
+    """
     draft = f"{folder}.new"
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     os.mkdir(draft, 0o700)
     try:
         for name in _FOLDERS:
             os.mkdir(f"{draft}/{name}", 0o700)
-        with open(f"{draft}/runs.jsonl", "w") as file:
+        with open(f"{draft}/runs.jsonl", "w") as lines:
             for job_id, spec in zip(ids, specs, strict=True):
                 made = {"attempts": attempts[job_id]} if attempts and job_id in attempts else {}
-                file.write(json.dumps({"id": job_id, **made, **_as_json(spec)}) + "\n")
+                lines.write(json.dumps({"id": job_id, **made, **_as_json(spec)}) + "\n")
         put(f"{draft}/environment.json", dict(environment))
-        facts = {"runs": len(specs), "created_at": time.time(), "python": python}
+        facts = {"runs": len(specs), "created_at": time.time(), "python": python, "file": file}
         put(f"{draft}/batch.json", {**facts, "request": json.loads(request.as_text())})
         os.rename(draft, folder)
     except BaseException:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from duckrow.core.lifecycle import Outcome
@@ -108,10 +108,18 @@ class Claims:
 class Taker:
     """Takes free runs, one after another: in the order of their priority, or those of a chunk."""
 
-    def __init__(self, claims: Claims, card: str, chunk: range | None = None) -> None:
+    def __init__(
+        self,
+        claims: Claims,
+        card: str,
+        chunk: range | None = None,
+        fits: Callable[[int], bool] = lambda _: True,
+    ) -> None:
+        """`fits`: whether we would begin a run now; others may."""
         self._claims = claims
+        self._fits = fits
         self._card = card
-        self._chunk = chunk
+        self._chunk = None if chunk is None else set(chunk)
         self._free: list[int] | None = None  # last first
         self._priorities = Priorities(claims.batch)
 
@@ -132,10 +140,18 @@ class Taker:
                 looked, collisions = True, 0
                 continue
             run = self._free.pop()
+            if not self._fits(run):
+                continue
             number = self._claims.take(self._card, run)
             if number is not None:
                 return run, number
             collisions += 1
+
+    def widen(self, runs: Iterable[int]) -> None:
+        """Take these too, where there is a chunk; and look anew what is free."""
+        if self._chunk is not None:
+            self._chunk |= set(runs)
+        self._free = None
 
     def _look(self) -> None:
         self._claims.look()

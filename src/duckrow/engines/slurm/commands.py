@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from typing import IO, NamedTuple
 
 from duckrow.core.errors import DuckrowError, UsageError
-from duckrow.core.units import parse_duration_s
 
 _ANSWER_S = 60.0
-SHORT_S = 10.0  # how long a pilot waits for an answer, which has other things to do
+_FORMAT = "--format=%F|%K|%T|%e|%r"  # array, index, state, end, reason
+SHORT_S = 10.0  # for a question to which the answer is quick, if there is one
 # The controller is slow, restarts or cannot be reached: the same may work in a while.
 _PASSING = re.compile(
     r"Socket timed out|Unable to contact|Connection (refused|timed out|reset)|Zero Bytes"
@@ -46,19 +46,34 @@ class Limits(NamedTuple):
     array_size: int = 1001
 
 
+class JobState(str):
+    """The state of a SLURM job, with what else squeue says of it."""
+
+    reason: str = ""  # why it waits
+    ended_at: float | None = None  # by the wall clock; of one that runs, when it will
+
+    @classmethod
+    def told(cls, state: str, reason: str, ended_at: float | None) -> JobState:
+        told = cls(state)
+        told.reason, told.ended_at = reason, ended_at
+        return told
+
+
 class StatesQuestion:
     """Which of our jobs are in which state, asked without waiting for the answer: a controller may take its time."""
 
-    def __init__(self) -> None:
+    def __init__(self, clusters: str = "") -> None:
+        """`clusters`: another cluster of this site than the one of this node."""
         user = pwd.getpwuid(os.getuid()).pw_name
-        words = [_program("squeue"), "--noheader", "--array", "--states=all", f"--user={user}", "--format=%F|%K|%T"]
+        words = [_program("squeue"), "--noheader", "--array", "--states=all", f"--user={user}", _FORMAT]
+        words += _of(clusters)
         self._asked_at = time.monotonic()
         self._told = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed by `withdraw`
         self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self._told, stderr=subprocess.STDOUT)
         self.withdraw = weakref.finalize(self, _end_question, self._process, self._told)
         """Also when nobody wants to know it any more."""
 
-    def answer(self, wait_s: float) -> dict[str, str] | None:
+    def answer(self, wait_s: float) -> dict[str, JobState] | None:
         """Job (`12_3`) -> state, of all our jobs that SLURM has in mind: those that ended a few minutes ago too.
 
         None: it has not answered yet. An answer is given once.
@@ -84,9 +99,9 @@ def _end_question(process: subprocess.Popen[bytes], told: IO[str]) -> None:
     told.close()
 
 
-def states_of_jobs(patience_s: float = _ANSWER_S) -> dict[str, str]:
+def states_of_jobs(patience_s: float = _ANSWER_S, clusters: str = "") -> dict[str, JobState]:
     """The same, for those who wait for the answer."""
-    question = StatesQuestion()
+    question = StatesQuestion(clusters)
     states = question.answer(patience_s)
     if states is None:
         question.withdraw()
@@ -94,27 +109,37 @@ def states_of_jobs(patience_s: float = _ANSWER_S) -> dict[str, str]:
     return states
 
 
-def _states_in(told: str) -> dict[str, str]:
-    states: dict[str, str] = {}
+def _states_in(told: str) -> dict[str, JobState]:
+    states: dict[str, JobState] = {}
     for line in told.splitlines():
-        base, index, state = [*line.strip().split("|"), "", ""][:3]
-        states[f"{base}_{index}" if index.isdigit() else base] = state
+        base, index, state, end, reason = [*line.strip().split("|", 4), "", "", "", ""][:5]
+        told_of = JobState.told(state, "" if reason == "None" else reason, _wall_time(end))
+        states[f"{base}_{index}" if index.isdigit() else base] = told_of
     return states
 
 
-def limits() -> Limits:
-    """As the cluster is configured; where it does not say, as most are."""
+def _wall_time(text: str) -> float | None:
     try:
-        told = _ask(["scontrol", "show", "config"])
-    except DuckrowError:
+        return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:
+        return None  # N/A
+
+
+def limits() -> Limits:
+    """As the cluster is configured; where it does not say, as most are. NoAnswer: nor would it take any job now."""
+    try:
+        told = _ask(["scontrol", "show", "config"], answer_s=SHORT_S)
+    except UsageError:
         return Limits()
     size = re.search(r"^MaxArraySize\s*=\s*(\d+)", told, re.MULTILINE)
     return Limits(int(size[1])) if size else Limits()
 
 
-def sbatch(script: str, array: str, *arguments: str, environment: Mapping[str, str]) -> int:
+def sbatch(
+    script: str, array: str, *arguments: str, environment: Mapping[str, str], options: Sequence[str] = ()
+) -> int:
     """The id of the array. `arguments`: of the script."""
-    words = ["sbatch", "--parsable", f"--array={array}", script, *arguments]
+    words = ["sbatch", "--parsable", f"--array={array}", *options, script, *arguments]
     said = _ask(words, _outside_of_jobs(environment))
     found = re.search(r"^(\d+)", said, re.MULTILINE)
     if found is None:
@@ -122,20 +147,25 @@ def sbatch(script: str, array: str, *arguments: str, environment: Mapping[str, s
     return int(found[1])
 
 
-def scancel(jobs: Sequence[str], *options: str) -> None:
+def scancel(jobs: Sequence[str], *options: str, clusters: str = "") -> None:
     if jobs:
-        _ask(["scancel", *options, *jobs])
+        _ask(["scancel", *_of(clusters), *options, *jobs])
+
+
+def _of(clusters: str) -> list[str]:
+    return [f"--clusters={clusters}"] if clusters else []
 
 
 def time_left_s(job: str) -> float | None:
-    """Of a job that runs; None: SLURM does not say.
+    """Of a job that runs; None: it has no limit, or SLURM does not say.
 
     The signal for which we ask may go to all processes of the job, and so to the very first that we ask by.
     """
     for _ in range(3):
         try:
-            said = _ask(["squeue", "--noheader", f"--jobs={job}", "--format=%L"], answer_s=SHORT_S).strip()
-            return parse_duration_s(f"0:{said}" if said.count(":") == 1 else said)
+            said = _ask(["squeue", "--noheader", f"--jobs={job}", "--format=%e"], answer_s=SHORT_S).strip()
+            end = _wall_time(said)
+            return None if end is None else max(end - time.time(), 0.0)
         except DuckrowError:
             continue
     return None

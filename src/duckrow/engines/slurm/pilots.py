@@ -14,8 +14,16 @@ from duckrow.engines.slurm.files import get, names, put, server_time
 # What squeue says of a job that may have processes.
 ALIVE = frozenset("RUNNING COMPLETING CONFIGURING SUSPENDED STOPPED SIGNALING STAGE_OUT RESIZING".split())
 WAITING = frozenset("PENDING REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT RESV_DEL_HOLD".split())
+# A job that SLURM keeps from starting because a launch failed, or somebody has requeued it so. One that its owner holds
+# (JobHeldUser) is meant to wait.
+HELD_STATES = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT"})
+HELD = frozenset({"launch failed requeued held", "job requeued in held state", "JobHeldAdmin", "BadConstraints"})
 GONE = "GONE"
 """Stands for the state of a job that SLURM does not know any more."""
+
+
+# Why a pilot says that it ends.
+TIME_LIMIT, TOLD_TO_END = "the time limit of its SLURM job came", "its SLURM job was told to end"
 
 
 class PilotFolder:

@@ -6,27 +6,33 @@ import shlex
 from collections.abc import Sequence
 
 from duckrow.core.slurm_request import SlurmRequest
+from duckrow.engines.slurm.environment import setup_lines, wrapped
 
 
 def script_of(folder: str, request: SlurmRequest, python: str, array: str | None = None) -> str:
     """`array`: the indices, where the script is to be complete; else they are said with each submission."""
-    options = [*request.options(), f"--output={folder}/pilots/%A_%a.log", "--open-mode=append", f"--chdir={folder}"]
+    log = f"{folder.replace('%', '%%')}/pilots/%A_%a.log"
+    options = [*request.options(), f"--output={log}", "--open-mode=append", f"--chdir={folder}"]
     options += [f"--array={array}"] if array is not None else []
-    lines = ["#!/bin/bash", *(f"#SBATCH {_quoted(option)}" for option in options), *request.setup]
-    command = shlex.join([python, "-m", "duckrow.scheduler.pilot", folder])
+    lines = ["#!/bin/bash", *(f"#SBATCH {_quoted(option)}" for option in options)]
+    lines += setup_lines(request)
+    each = wrapped(request, "COMMAND")
+    lines += [f"# each run: {each}"] if each != "COMMAND" else []
+    command = shlex.join([request.python or python, "-m", "duckrow.scheduler.pilot", folder])
     # exec: the pilot itself must hear what SLURM sends to the batch shell.
     return "\n".join([*lines, f'exec {command} "${{1:-0}}"', ""])
 
 
-def array_of(indices: Sequence[int]) -> str:
-    """`0-3,7`: as sbatch wants it."""
+def array_of(indices: Sequence[int], at_a_time: int | None = None) -> str:
+    """`0-3,7%2`: as sbatch wants it. `at_a_time`: how many of them may run at once."""
     parts: list[list[int]] = []
     for index in sorted(indices):
         if parts and index == parts[-1][1] + 1:
             parts[-1][1] = index
         else:
             parts.append([index, index])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+    ranges = ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+    return ranges if at_a_time is None or at_a_time >= len(indices) else f"{ranges}%{at_a_time}"
 
 
 def _quoted(option: str) -> str:

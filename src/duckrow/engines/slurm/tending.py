@@ -6,6 +6,8 @@ nothing to take and ends.
 
 from __future__ import annotations
 
+import math
+import os
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -14,10 +16,22 @@ from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.claims import LOGIN, Claims, killed_before_it_began
 from duckrow.engines.slurm.files import get, names, put
-from duckrow.engines.slurm.pilots import ALIVE, GONE, WAITING, Pilot, is_over, read_pilots
+from duckrow.engines.slurm.pilots import (
+    ALIVE,
+    GONE,
+    HELD,
+    HELD_STATES,
+    TOLD_TO_END,
+    WAITING,
+    Pilot,
+    is_over,
+    read_pilots,
+)
 from duckrow.engines.slurm.script import array_of, script_of
+from duckrow.engines.slurm.standing_still import JobEnd, why_still
 
 CANCELLED = "CANCELLED"
+_GO_ON = "go_on.json"
 _LATE_S = 60.0  # so long a job that was just submitted may be unknown to squeue
 _MOMENT_S = 10.0  # what takes a moment is not longer under way than this
 
@@ -51,8 +65,24 @@ class Tending:
         return list(jobs)
 
     def living(self) -> list[str]:
-        """The jobs that run, or will."""
-        return [job for job, state in self.states.items() if state in ALIVE | WAITING or self._is_new(job)]
+        """The jobs that run, or will. One that SLURM holds by itself will not."""
+        held = set(self.held())
+        return [
+            job
+            for job, state in self.states.items()
+            if job not in held and (state in ALIVE | WAITING or self._is_new(job))
+        ]
+
+    def running(self) -> list[str]:
+        return [job for job, state in self.states.items() if state in ALIVE]
+
+    def waiting(self) -> dict[str, str]:
+        """The jobs that wait, with SLURM's reason."""
+        return {job: str(getattr(state, "reason", "")) for job, state in self.states.items() if state in WAITING}
+
+    def held(self) -> dict[str, str]:
+        """The jobs that SLURM keeps from starting because something went wrong, with its reason."""
+        return {job: why for job, why in self.waiting().items() if why in HELD or self.states[job] in HELD_STATES}
 
     def _is_new(self, job: str) -> bool:
         """Whether it may be too new for squeue; one that has left its folder is known."""
@@ -62,21 +92,31 @@ class Tending:
         return time.time() - float(facts.get("at", 0.0)) < _LATE_S
 
     def stands_still(self) -> str:
-        """Why nothing more should be submitted before somebody says so; empty: it should.
-
-        Whoever cancels all that lives means it. And what ends before it begins would do so again.
-        """
-        if self.living() or not self.states:
+        """Why nothing more should be submitted before somebody says so; empty: it should, or somebody lives."""
+        if self.living():
             return ""
-        last = max(int(job.partition("_")[0]) for job in self.states)
-        of_last = {job: state for job, state in self.states.items() if job.startswith(f"{last}_")}
-        if CANCELLED in of_last.values():
-            return "somebody has cancelled all SLURM jobs"
+        wanted = get(f"{self.batch.folder}/{_GO_ON}") or {}
+        return why_still(self._ends(), int(wanted.get("after", 0)), self.batch.pilots)
+
+    def go_on(self) -> None:
+        """Somebody wants more to be submitted, whatever became of the SLURM jobs so far."""
+        last = max((int(job.partition("_")[0]) for job in self._jobs()), default=0)
+        put(f"{self.batch.folder}/{_GO_ON}", {"after": last, "at": time.time()})
+
+    def _ends(self) -> list[JobEnd]:
         holders = {self.claims.holder(*claim) for claim in self.claims.latest.items()}
-        came_to_work = {p.slurm_job for p in self.pilots if p.end is not None or p.name in holders}
-        if came_to_work.isdisjoint(of_last):
-            return f"the SLURM jobs ended before they could do anything; see {self.batch.pilots}/{last}_*.log"
-        return ""
+        lives: dict[str, list[Pilot]] = {}
+        for pilot in self.pilots:
+            lives.setdefault(pilot.slurm_job, []).append(pilot)
+        return [self._end_of(job, lives.get(job, []), holders) for job in self.states]
+
+    def _end_of(self, job: str, lives: list[Pilot], holders: set[str | None]) -> JobEnd:
+        state, last = self.states[job], max(lives, key=lambda pilot: pilot.life, default=None)
+        said = (last.end or {}) if last is not None else {}
+        told_to_end = said.get("why") == TOLD_TO_END and state == GONE
+        worked = any(pilot.end is not None or pilot.name in holders for pilot in lives)
+        known = getattr(state, "ended_at", None) or said.get("at") or (last.status.get("at") if last else None)
+        return JobEnd(job, state == CANCELLED or told_to_end, worked, -math.inf if known is None else float(known))
 
     # -- lapsing ----------------------------------------------------------------------------------------------
 
@@ -115,9 +155,10 @@ class Tending:
         """What a pilot that is over cannot release itself any more; too many such ends, and the run is given up."""
         why = f"the SLURM job {pilot.slurm_job} ended: {self.states.get(pilot.slurm_job, GONE).lower()}"
         facts: dict[str, Any] = {"interruption": True, "pilot": pilot.name, "attempts": []}
-        running = pilot.running.get(run)
+        running = pilot.running.get(run) or self._begun_without_a_word(run)
         if running is not None:
-            ended = {"ended_at": pilot.status["at"], "outcome": "lost", "detail": why}
+            ended_at = max(pilot.status.get("at", 0.0), running["started_at"])
+            ended = {"ended_at": ended_at, "outcome": "lost", "detail": why}
             facts["attempts"] = [{**running, "exit_code": None, "signal": None, **ended}]
         if self.claims.interruptions(run) + 1 > self.batch.request.max_interruptions:
             facts |= {"outcome": "lost", "detail": f"interrupted too often; at last {why}"}
@@ -125,12 +166,28 @@ class Tending:
         else:
             self.claims.release(run, number, why, facts)
 
+    def _begun_without_a_word(self, number: int) -> dict[str, Any] | None:
+        """An attempt that its pilot had no time to tell of: its log is there."""
+        run = self.batch.runs[number]
+        told = [made["number"] for release in self.claims.history(number) for made in release.get("attempts", [])]
+        attempt = max(told, default=run.attempts) + 1
+        log = f"{self.batch.run_folder(run)}/attempt-{attempt}.log"
+        try:
+            began = os.stat(log).st_mtime
+        except OSError:
+            return None
+        return {"number": attempt, "started_at": began, "devices": [], "pid": None, "log": log}
+
     # -- submitting -------------------------------------------------------------------------------------------
 
     def submit_missing(self) -> list[str]:
-        """Submit as many pilots as there is work for, as far as SLURM lets us; the jobs."""
+        """Submit as many pilots as there is work for, as far as SLURM lets us; the jobs.
+
+        All that will be needed, so that nobody has to come again: how many run at a time is SLURM's to see to.
+        """
         indices = self._missing()
         submitted: list[str] = []
+        self._cancel_pending(list(self.held()))  # they are replaced
         if not indices:
             return submitted
         size = min(self.limits.array_size, len(indices))
@@ -144,7 +201,7 @@ class Tending:
                     size = (size + 1) // 2
                     continue
                 if submitted or self.living():
-                    break  # the others when there is room
+                    break  # those that there are take more, and others come when there is room
                 raise
         return submitted
 
@@ -154,18 +211,42 @@ class Tending:
         free = self.claims.free()
         each = request.runs_per_job
         if request.fixed_chunks and each is not None:
-            wanted = sorted({run // each for run in free} - {self._chunk_of(job) for job in living})
-            most = request.max_jobs
-            return wanted if most is None else wanted[: max(most - len(living), 0)]
+            return sorted({run // each for run in free} - {self._chunk_of(job) for job in living})
         room = sum(self._room_in(job) for job in living)
         return list(range(request.jobs_for(max(len(free) - room, 0), len(living))))
 
+    def left_over(self, us: str) -> list[int]:
+        """The runs that no SLURM job but ours would take: they are free, or whoever has them is dead.
+
+        One that runs and has nothing to do asks itself the same, and is about to end.
+        """
+        request = self.batch.request
+        claimed, alive = self.claims.claimed(), self._alive_pilots()
+        holders = {run: self.claims.holder(run, number) for run, number in claimed.items()}
+        known = {pilot.name for pilot in self.pilots}
+        dead = [run for run, holder in holders.items() if holder in known and holder not in alive]
+        open_runs = [*self.claims.free(), *dead]
+        busy = {alive[holder] for holder in holders.values() if holder in alive}
+        begun = set(alive.values())
+        others = [job for job in self.living() if job != us and (job in busy or job not in begun)]
+        if request.fixed_chunks and request.runs_per_job is not None:
+            theirs = {self._chunk_of(job) for job in others}
+            return [run for run in open_runs if run // request.runs_per_job not in theirs]
+        if request.runs_per_job is None:
+            return [] if others else open_runs
+        return open_runs[sum(self._room_in(job) for job in others) :]
+
+    def _alive_pilots(self) -> dict[str | None, str]:
+        """Pilot -> SLURM job, of those that SLURM says run, in their last life."""
+        last = {pilot.slurm_job: pilot for pilot in sorted(self.pilots, key=lambda pilot: pilot.life)}
+        return {p.name: job for job, p in last.items() if p.end is None and self.states.get(job) in ALIVE}
+
     def _room_in(self, job: str) -> int:
-        """How many runs a job that lives will take beside those that it has; one that starts again begins anew."""
+        """How many runs a job that lives will take beside those that it has; one that starts (again) has none yet."""
         request = self.batch.request
         lives = [pilot for pilot in self.pilots if pilot.slurm_job == job]
         last = max(lives, key=lambda pilot: pilot.life, default=None)
-        is_fresh = last is None or last.end is not None or self.states[job] in WAITING
+        is_fresh = last is None or last.end is not None or not last.status or self.states[job] in WAITING
         if request.runs_per_job is not None:
             return request.runs_per_job - (0 if is_fresh or last is None else int(last.status.get("taken", 0)))
         if is_fresh or last is None:
@@ -182,18 +263,36 @@ class Tending:
         indices = [number - first for number in numbers]
         with open(self.batch.script, "w") as file:
             file.write(script_of(self.batch.folder, self.batch.request, self.batch.python))
-        environment = self.batch.environment()
-        job_id = commands.sbatch(self.batch.script, array_of(indices), str(first), environment=environment)
+        at_a_time, options = self._throttle()
+        array = array_of(indices, at_a_time)
+        job_id = commands.sbatch(
+            self.batch.script, array, str(first), environment=self.batch.environment(), options=options
+        )
         put(f"{self.batch.submitted}/{job_id}", {"first": first, "indices": indices, "at": time.time()})
         jobs = [f"{job_id}_{index}" for index in indices]
         self.states = {**self.states, **dict.fromkeys(jobs, "PENDING")}
         return jobs
 
+    def _throttle(self) -> tuple[int | None, list[str]]:
+        """How many of a new array may run at a time, and what else sbatch is told: it may have to wait for others."""
+        most, living = self.batch.request.max_jobs, self.living()
+        if most is None or len(living) < most:
+            return (None if most is None else most - len(living)), []
+        before = sorted({job.partition("_")[0] for job in living}, key=int)
+        return most, [f"--dependency={','.join([*self.batch.request.dependencies, f'afterany:{before[-1]}'])}"]
+
     def cancel_useless(self) -> None:
-        """When all is done: pilots that have not begun."""
+        """When all is done: pilots that have not begun, or would begin again."""
+        self._cancel_pending(sorted(names(self.batch.submitted)))
+
+    def _cancel_pending(self, jobs: list[str]) -> None:
+        commands.scancel(jobs, "--state=PENDING", clusters=self.batch.request.clusters)
+
+    def all_began(self) -> bool:
+        """Whether none of its SLURM jobs waits for the first time."""
         self.pilots = read_pilots(self.batch)
         begun = {pilot.slurm_job for pilot in self.pilots}
-        commands.scancel([job for job in self._jobs() if job not in begun], "--state=PENDING")
+        return all(job in begun for job in self._jobs())
 
     @property
     def limits(self) -> commands.Limits:

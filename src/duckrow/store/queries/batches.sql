@@ -17,14 +17,31 @@ WHERE kind = 'slurm' AND ended_at IS NULL
 SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
 WHERE kind = 'slurm' ORDER BY id
 
+-- name: any
+SELECT EXISTS (SELECT 1 FROM hosts WHERE kind = 'slurm')
+
+-- name: latest_closed
+SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
+WHERE kind = 'slurm' AND ended_at IS NOT NULL ORDER BY id DESC LIMIT 20
+
 -- name: forget
 DELETE FROM hosts WHERE id = :id
 
 -- name: last_asked
-SELECT value FROM meta WHERE key = 'slurm asked'
+SELECT value FROM meta WHERE key = :key
 
 -- name: note_asked
-INSERT OR REPLACE INTO meta VALUES ('slurm asked', :value)
+INSERT OR REPLACE INTO meta VALUES (:key, :value)
+
+-- name: standings
+SELECT h.id, m.value FROM hosts h JOIN meta m ON m.key = 'slurm batch ' || h.id
+WHERE h.kind = 'slurm' AND h.ended_at IS NULL
+
+-- name: standing
+SELECT value FROM meta WHERE key = 'slurm batch ' || :host_id
+
+-- name: note_standing
+INSERT OR REPLACE INTO meta VALUES ('slurm batch ' || :host_id, :value)
 
 -- name: reopen
 UPDATE hosts SET ended_at = NULL WHERE id = :id
@@ -45,6 +62,11 @@ UPDATE jobs SET host_id = :host_id WHERE id = :job_id
 
 -- name: rehost_waiting
 UPDATE jobs SET host_id = :host_id WHERE id = :job_id AND state = 'queued'
+
+-- name: dependents
+SELECT b.host_id, b.number, j.state, j.outcome, j.blockers, j.detail
+FROM batch_runs b JOIN hosts h ON h.id = b.host_id JOIN jobs j ON j.id = b.job_id
+WHERE h.ended_at IS NULL AND j.id IN (SELECT job_id FROM dependencies)
 
 -- name: of_jobs
 SELECT b.job_id, b.host_id, b.number FROM batch_runs b JOIN json_each(:ids) wanted ON wanted.value = b.job_id

@@ -193,6 +193,12 @@ UPDATE dependencies SET met = 1 WHERE job_id = :job_id AND on_job_id = :on_job_i
 -- name: unblock
 UPDATE jobs SET blockers = blockers - 1 WHERE id = :job_id
 
+-- name: rehost_again
+UPDATE jobs SET host_id = coalesce((SELECT host_id FROM batch_runs WHERE job_id = :job_id), :host_id) WHERE id = :job_id
+
+-- name: reopen_batch
+UPDATE hosts SET ended_at = NULL WHERE id = (SELECT host_id FROM batch_runs WHERE job_id = :job_id)
+
 -- name: chain
 SELECT d.job_id FROM dependencies d JOIN jobs j ON j.id = d.job_id
 WHERE d.on_job_id = :job_id AND j.outcome = 'skipped'

@@ -37,7 +37,6 @@ async def list_all(of: Of) -> Json:
 def _rows(client: Client, name: str | None = None) -> dict[str, Any]:
     from duckrow.api.slurm_list import batch_rows, find_batch
 
-    client.refresh()
     return {"items": batch_rows(client, None if name is None else find_batch(client, name))}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from duckrow.web.schemas.jobs import Counts
 
@@ -67,6 +67,7 @@ class Batch(BaseModel):
     done: int
     failed: int
     jobs: str
+    still: str = Field(description="Why nothing more is submitted for it; empty: more is, or need not be.")
 
 
 class Batches(BaseModel):

@@ -1,0 +1,66 @@
+"""How batches on clusters stand, in words: what keeps their runs from going on, and what to type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+    from duckrow.store.batches import Standing
+
+_NAMED = 3
+
+
+def start_command(batch: str) -> str:
+    return f"duckrow batches {batch} --start"
+
+
+def jobs_in_words(standing: Standing | None) -> str:
+    """`12_0, 12_1 run; 3 wait (Resources)`: the SLURM jobs of a batch."""
+    if standing is None:
+        return "-"
+    parts = [f"{_some(standing.running)} run"] if standing.running else []
+    for reason in dict.fromkeys(standing.waiting.values()):
+        jobs = [job for job, why in standing.waiting.items() if why == reason]
+        parts.append(f"{_some(jobs)} wait{f' ({reason})' if reason else ''}")
+    return "; ".join(parts) or "-"
+
+
+def _some(jobs: Sequence[str]) -> str:
+    return ", ".join(jobs) if len(jobs) <= _NAMED else str(len(jobs))
+
+
+def why_it_waits(batch: str, standing: Standing | None, detail: str = "") -> list[str]:
+    """Why a run of a batch has not begun."""
+    if standing is not None and standing.still:
+        return [f"its batch {batch} stands still: {standing.still}. Type: {start_command(batch)}"]
+    note = f" ({detail})" if detail else ""
+    sentences = [f"it waits for a SLURM job of batch {batch} to take it{note}"]
+    jobs = jobs_in_words(standing)
+    sentences.append(f"SLURM jobs: {jobs}" if jobs != "-" else "no SLURM job of it is known yet: duckrow batches")
+    if standing is not None:
+        sentences += held_jobs(standing.held)
+    return sentences
+
+
+def held_jobs(held: Mapping[str, str]) -> list[str]:
+    return [f"SLURM holds job {job} ({reason}); it is replaced: duckrow batches" for job, reason in held.items()]
+
+
+def standing_still(client: Client, host_ids: Sequence[int]) -> list[str]:
+    """A sentence for each of these batches for which nothing more is submitted."""
+    standings = client.tender.standings()
+    found = [(client.hosts.get(host_id).name, standings[host_id].still) for host_id in host_ids if host_id in standings]
+    return [
+        f"Batch {name} stands still: {why}. Still waiting. Type: {start_command(name)}" for name, why in found if why
+    ]
+
+
+def still_note(client: Client) -> str:
+    """The same for a list of jobs, as the end of a sentence."""
+    names = [client.hosts.get(host_id).name for host_id, s in client.tender.standings().items() if s.still]
+    if not names:
+        return ""
+    what = f"batch {names[0]} stands still" if len(names) == 1 else f"{len(names)} batches stand still"
+    return f"; {what} ({start_command(names[0])})"

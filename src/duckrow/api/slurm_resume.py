@@ -1,0 +1,50 @@
+"""Continuing a batch: what has not succeeded runs again, in it or, with another request, in one of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from duckrow.api.slurm import read_request, submit_batch
+from duckrow.core.errors import UsageError
+from duckrow.core.lifecycle import Outcome, State
+from duckrow.engines.slurm.batch import Batch
+from duckrow.store.batches import BatchStore
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+    from duckrow.store.hosts import HostRow
+
+
+def resume_batch(client: Client, on: str, asked: Mapping[str, Any], file: str | None, name: str | None) -> list[int]:
+    """The runs that are to be seen through. `asked`: what each SLURM job should have now; empty: what it had."""
+    host = _find(client, file, name)
+    client.tender.submit()
+    runs = BatchStore(client.database).runs(host.id)
+    again = [run.job_id for run in runs if run.state is State.DONE and run.outcome != Outcome.SUCCEEDED]
+    waiting = [run.job_id for run in runs if run.state is not State.DONE]
+    if asked and (again or waiting):
+        given_up = client.batches.wishes.end_abandoned(waiting)
+        batch = Batch(host.source)
+        request = replace(read_request(on, asked), folder=os.path.dirname(batch.folder))
+        ended = [*again, *given_up]
+        submit_batch(client, [], request, name=batch.name, again=ended, file=batch.file)
+        return sorted([*ended, *(job_id for job_id in waiting if job_id not in given_up)])
+    if again:
+        client.rerun(again)
+    if waiting:
+        client.batches.go_on([host.id])
+        client.tender.submit()
+    return sorted([*again, *waiting])
+
+
+def _find(client: Client, file: str | None, name: str | None) -> HostRow:
+    """The newest batch of that name, or of that file of commands."""
+    path = None if file is None else os.path.abspath(file)
+    for host in reversed(BatchStore(client.database).batches()):
+        if host.name == name or (path is not None and os.path.exists(host.source) and Batch(host.source).file == path):
+            return host
+    what = f"'{name}'" if name is not None else f"of {file}"
+    raise UsageError(f"There is no batch {what} to resume. `duckrow batches` shows all. Omit --resume to begin one.")

@@ -1,0 +1,45 @@
+"""Whether a batch stands still: runs wait, no SLURM job is left, and to submit more would be wrong.
+
+Whoever cancels all that lives means it; whoever cancels one of several does not mean the others. So the last SLURM job
+to end decides. And what ends before it begins would do so again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+CANCELLED = "somebody has cancelled its SLURM jobs"
+
+
+class JobEnd(NamedTuple):
+    """How a SLURM job of a batch ended."""
+
+    job: str  # as squeue names it: array_index
+    cancelled: bool
+    worked: bool  # it took a run, or ended because there was none to take
+    ended_at: float = -math.inf  # by the wall clock; -inf: nobody knows
+
+    @property
+    def array(self) -> int:
+        return int(self.job.partition("_")[0])
+
+
+def why_still(ends: Sequence[JobEnd], wanted_after: int, logs: str) -> str:
+    """Why nothing more should be submitted before somebody says so; empty: it should.
+
+    `wanted_after`: the last array at which somebody said that it should go on. `logs`: where pilots write.
+    """
+    if not ends:
+        return ""
+    last = max(end.array for end in ends)
+    if last <= wanted_after:
+        return ""
+    cancelled = [end.ended_at for end in ends if end.cancelled]
+    by_itself = [end.ended_at for end in ends if not end.cancelled and end.worked]
+    if cancelled and (not by_itself or max(cancelled) >= max(by_itself)):
+        return CANCELLED
+    if not any(end.worked for end in ends if end.array == last):
+        return f"its SLURM jobs ended before they could do anything; see {logs}/{last}_*.log"
+    return ""

@@ -1,0 +1,34 @@
+"""How much time a pilot has left, and which runs fit into it."""
+
+from __future__ import annotations
+
+import time
+
+from duckrow.core.job import JobSpec
+from duckrow.core.slurm_fit import Lengths, fits
+from duckrow.engines.slurm import commands
+
+
+class PilotTime:
+    def __init__(self, slurm_job: str, margin_s: float) -> None:
+        """`margin_s`: before the limit, for SLURM and for us."""
+        left_s = commands.time_left_s(slurm_job)
+        self._whole_s = None if left_s is None else max(left_s - margin_s, 0.0)
+        self._began_mono = time.monotonic()
+        self._lengths = Lengths()
+        self.refused = False  # there was a run that did not fit
+
+    def fits(self, spec: JobSpec) -> bool:
+        """Whether it should be begun here, by its time limit or by how long similar ones took."""
+        left_s = None if self._whole_s is None else self._whole_s - (time.monotonic() - self._began_mono)
+        fit = fits(self._lengths.expected_s(_kind(spec), spec.timeout_s), left_s, self._whole_s)
+        self.refused |= not fit
+        return fit
+
+    def took(self, spec: JobSpec, length_s: float) -> None:
+        """It has succeeded after so long."""
+        self._lengths.note(_kind(spec), length_s)
+
+
+def _kind(spec: JobSpec) -> str:
+    return spec.needs.recipe or f"{spec.project}/{spec.name}"
