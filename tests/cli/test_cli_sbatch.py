@@ -234,7 +234,7 @@ def test_e_is_a_variable_and_who_means_a_file_is_told(counter: Counter, capsys: 
         (["--shell", "/usr/bin/fish", "--error", "a"], "--error does not go with --shell fish"),
         (["--on", "slurm", "-o", "a%j"], "--outfile a%j: a % does not go with --on. Each run has a log of its own"),
         (["--on", "slurm", "--error", "a"], "--error does not go with --on. Each run has a log of its own"),
-        (["--on", "slurm", "-d", "afterok:1"], "--dependency does not go with --on. SLURM has it itself"),
+        (["--on", "slurm", "-d", "afterok:1", "--hold"], "--hold does not go with --after on a cluster"),
     ],
 )
 def test_an_option_that_means_nothing_there_is_refused_with_what_does(
@@ -253,8 +253,12 @@ def test_an_option_that_means_nothing_there_is_refused_with_what_does(
         (["--share-gpus"], "is said once, for all jobs: duckrow up --share-gpus"),
         (["--gpus-per-node", "2"], "--gpus-per-node is sbatch's. Here it is --gpus."),
         (["--gpus-per-task=2"], "--gpus-per-task is sbatch's. Here it is --gpus."),
-        (["--nodes=2"], "--nodes is sbatch's, and means nothing here. On a cluster: --on slurm --sbatch=--nodes=..."),
-        (["-N", "2"], "--nodes is sbatch's, and means nothing here. On a cluster: --on slurm --sbatch=--nodes=..."),
+        (["--nodes=2"], "--nodes is for runs on a cluster. Say which: --on slurm."),
+        (["-N", "2"], "--nodes is for runs on a cluster: --on slurm --nodes 2."),
+        (
+            ["--mail-user=me"],
+            "--mail-user is sbatch's, and means nothing here. On a cluster: --on slurm --sbatch=--mail-user",
+        ),
         (["-t", "90"], "--time is sbatch's. Here it is --timeout, with its unit (--timeout 90m)."),
         (["--export=A=1"], "--export is sbatch's. Here it is --env."),
         (["--follow"], "duckrow logs -f"),

@@ -150,7 +150,7 @@ def test_an_option_that_is_not_there_is_wrong_usage(capsys: pytest.CaptureFixtur
     assert "--nonsense" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["kill"], ["kill", "--all", "3"], ["wait"], ["rerun"], ["rerun", "3", "--failed"]])
+@pytest.mark.parametrize("words", [["kill"], ["kill", "--all", "3"], ["wait"], ["rerun"]])
 def test_a_verb_that_needs_jobs_asks_which(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run_cli(words) == 2
     assert capsys.readouterr().err.startswith("duckrow: Say which jobs to ")

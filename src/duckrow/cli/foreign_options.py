@@ -40,6 +40,8 @@ def advice_on(option: str) -> str | None:
 def _of_sbatch(name: str) -> str | None:
     if name in _IN_OUR_WORDS:
         return f"{name} is sbatch's. Here it is {_IN_OUR_WORDS[name]}."
+    if name == "--nodes":
+        return "--nodes is for runs on a cluster: --on slurm --nodes 2."
     if name.removeprefix("--") in OF_SBATCH:
         return f"{name} is sbatch's, and means nothing here. On a cluster: --on slurm --sbatch={name}=..."
     return None
