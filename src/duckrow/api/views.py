@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from duckrow.core.inventory import CPU, describe_devices
-from duckrow.core.title import job_words, label_of, title_of
+from duckrow.core.title import full_name as full_name
+from duckrow.core.title import job_words, title_of
 
 
 @dataclass(slots=True)
@@ -48,8 +49,8 @@ class JobView:
     gpu_seconds: float | None = None  # of the latest attempt: how many GPUs it has had, times how long
     parameters: dict[str, Any] | None = None  # of its point of the sweep
     suspended: bool = False  # it was paused while it ran: its processes are there, and do nothing
-    array: int | None = None  # the first job of its array
-    array_index: int | None = None  # which of the array it is
+    array_id: int | None = None  # the first job of its array
+    array_index: int | None = None  # which one of the array it is: DUCKROW_ARRAY_INDEX
     title: str = ""  # the command as people read it: of a Python function the call
 
     @property
@@ -58,8 +59,8 @@ class JobView:
         return job_words(self.id, self.array_index)
 
     @property
-    def label(self) -> str:
-        return label_of(self.name, self.array_index)
+    def full_name(self) -> str:
+        return full_name(self.name, self.array_index)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -102,7 +103,7 @@ def job_view(row: Any, now: float) -> JobView:
         gpu_seconds=None if started is None or is_queued else gpu_seconds(row["holds"], started, ended or now),
         parameters=None if row["parameters"] is None else json.loads(row["parameters"]),
         suspended=bool(row["suspended"]) and row["state"] in ("starting", "running"),
-        array=row["array_id"],
+        array_id=row["array_id"],
         array_index=row["array_index"],
         title=title_of(text(row["command"])),
     )

@@ -176,7 +176,7 @@ def _attempt_of(view: JobView, host_id: int) -> LiveAttempt:
         retries_used=0,
         backoff_s=0.0,
         attempts=view.attempts,
-        array_id=view.array,
+        array_id=view.array_id,
         array_index=view.array_index,
         folder=view.folder,
     )

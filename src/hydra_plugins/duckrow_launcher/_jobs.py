@@ -36,7 +36,7 @@ def jobs_of(
     for run in runs:
         point = parameters_of(run.overrides)
         words = call_words(function, (), point)
-        call = Call(run_one, (launch_file, run.number, run.overrides, run.subdir), {}, f"run {run.number}", words)
+        call = Call(run_one, (launch_file, run.number, run.overrides, run.subdir), {}, f"run {run.number}", words=words)
         spec = request.spec(command=store_call(call, run.folder), name=point_name(point), folder=run.folder)
         spec.preload = warm_modules(spec.preload)
         spec.point = PointOfSweep(sweep_id, run.key, json.dumps({**point}))

@@ -19,7 +19,7 @@ from duckrow.cli.sparkline import sparkline
 from duckrow.core.dependency import in_words
 from duckrow.core.errors import EXIT_OK
 from duckrow.core.results import cell_text
-from duckrow.core.title import label_of, without_call
+from duckrow.core.title import full_name, without_call
 from duckrow.core.units import format_duration, format_mb, plural
 
 
@@ -62,7 +62,7 @@ def _story(client: Client, job_id: int, with_names: bool) -> dict[str, Any]:
 def _print_story(story: dict[str, Any]) -> None:
     status = story["outcome"] or story["state"]
     painted = paint(status, OUTCOME_COLOURS.get(status, ""), sys.stdout)
-    label = label_of(story["name"], story["array_index"])
+    label = full_name(story["name"], story["array_index"])
     print(f"job {story['id']}  {story['project']}/{label}  {painted}")
     for name, value in _facts(story).items():
         if value:
@@ -116,7 +116,7 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
 
 def _array(story: dict[str, Any]) -> str:
     index = story["array_index"]
-    return "" if index is None else f"index {index} of the array that begins with job {story['array']}"
+    return "" if index is None else f"index {index} of the array that begins with job {story['array_id']}"
 
 
 def _lost_run(story: dict[str, Any]) -> str:

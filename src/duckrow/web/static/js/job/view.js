@@ -2,9 +2,9 @@
 
 import { get } from "../api.js";
 import { h, refill, say, show } from "../dom.js";
+import { fullName } from "../format.js";
 import { showState } from "../queue/columns.js";
 import { READ_ONLY, address } from "../site.js";
-import { label } from "../states.js";
 import { Attempts } from "./attempts.js";
 import { actionButtons } from "./buttons.js";
 import { Curves } from "./curves.js";
@@ -71,8 +71,8 @@ class JobPage {
 
   draw(job, reasons) {
     this.job = job;
-    this.title = `${job.id} ${label(job)}`;
-    say(this.name, label(job));
+    this.title = `${job.id} ${fullName(job)}`;
+    say(this.name, fullName(job));
     showState(this.state, job);
     this.showOrigin(job);
     if (!READ_ONLY) actionButtons(this.buttons, job);
