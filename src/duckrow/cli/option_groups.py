@@ -9,8 +9,8 @@ GROUPS = {
     "This job": (
         *("name", "project", "gpus", "without_gpu", "gpu_mem", "total_gpu_mem", "pack", "memory_params"),
         *("cpus", "mem", "mem_limit", "timeout", "notice", "grace", "retries", "backoff", "requeue_lost"),
-        *("variables", "cwd", "shell", "outfile", "max_log", "preload", "priority", "after", "if_broken", "begin"),
-        *("array", "hold", "root", "snapshot"),
+        *("variables", "either", "cwd", "shell", "wrap", "outfile", "error", "max_log", "preload", "priority"),
+        *("after", "dependency", "if_broken", "begin", "array", "hold", "root", "snapshot"),
     ),
     "Where it runs": ("devices", "slots", "jobs_per_gpu", "prefer", "lifo"),
     "Sharing with others": (
