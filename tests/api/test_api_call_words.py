@@ -10,7 +10,7 @@ import pytest
 
 from duckrow.api.call import each
 from duckrow.api.call_words import call_words
-from duckrow.core.title import job_words, label_of, title_of, with_call, without_call
+from duckrow.core.title import full_name, job_words, title_of, with_call, without_call
 
 
 def train(*_: Any, **__: Any) -> None: ...
@@ -58,5 +58,5 @@ def test_the_call_stands_behind_the_command_and_does_not_belong_to_it() -> None:
 
 
 def test_a_job_of_an_array_is_named_with_its_index() -> None:
-    assert (label_of("train", 3), label_of("train", None)) == ("train[3]", "train")
+    assert (full_name("train", 3), full_name("train", None)) == ("train[3]", "train")
     assert (job_words(12, 3), job_words(12, None)) == ("job 12 (index 3)", "job 12")

@@ -24,7 +24,7 @@ from duckrow.core.needs import Needs, ask_of
 from duckrow.core.output_names import OutputNames
 from duckrow.core.placement import refusal
 from duckrow.core.selection import parse_selection
-from duckrow.core.title import label_of
+from duckrow.core.title import full_name
 from duckrow.store.answers import AnswerStore
 from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
@@ -206,7 +206,7 @@ class Client:
             for device, share in json.loads(row["holds"]):
                 job = {
                     "id": row["job_id"],
-                    "name": label_of(row["name"], row["array_index"]),
+                    "name": full_name(row["name"], row["array_index"]),
                     "command": text(row["command"]),
                     "pid": row["pid"],
                     "share": share / WHOLE,

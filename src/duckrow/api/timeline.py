@@ -9,7 +9,7 @@ from typing import Any
 from duckrow.api.client import Client
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import CPU, WHOLE
-from duckrow.core.title import label_of
+from duckrow.core.title import full_name
 from duckrow.store.answers import AnswerStore
 
 MOST_BARS = 5000
@@ -42,7 +42,7 @@ def _bar(row: Any, share: int, total_mb: int | None) -> dict[str, Any]:
     return {
         "job": row["job_id"],
         "attempt": row["number"],
-        "name": label_of(row["name"], row["array_index"]),
+        "name": full_name(row["name"], row["array_index"]),
         "project": row["project"],
         "host": row["host"],
         "started_at": row["started_at"],

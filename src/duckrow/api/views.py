@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from duckrow.core.inventory import CPU, describe_devices
-from duckrow.core.title import job_words, label_of, title_of
+from duckrow.core.title import full_name, job_words, title_of
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class JobView:
     outfile: str | None = None  # where its output goes, if somebody has said so
     suspended: bool = False  # it was paused while it ran: its processes are there, and do nothing
     array_id: int | None = None  # the first job of its array
-    array_index: int | None = None  # which of the array it is
+    array_index: int | None = None  # which one of the array it is: DUCKROW_ARRAY_INDEX
     title: str = ""  # the command as people read it: of a Python function the call
 
     @property
@@ -59,8 +59,8 @@ class JobView:
         return job_words(self.id, self.array_index)
 
     @property
-    def label(self) -> str:
-        return label_of(self.name, self.array_index)
+    def full_name(self) -> str:
+        return full_name(self.name, self.array_index)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

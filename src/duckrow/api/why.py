@@ -20,7 +20,7 @@ from duckrow.core.inventory import CPU, Ledger, book
 from duckrow.core.lifecycle import State, state_in_words
 from duckrow.core.needs import Ask, ask_of, needs_from, with_margin
 from duckrow.core.overtaking import Turn
-from duckrow.core.title import label_of
+from duckrow.core.title import full_name
 from duckrow.store.control import ControlStore
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
 from duckrow.store.readings import ReadingStore
@@ -65,7 +65,7 @@ def why(client: Client, job_id: int) -> list[str]:
         expected_s = history.expected_s(row["project"], row["name"], row["sweep"])
         left_s = None if expected_s is None else expected_s - (now - row["started_at"])
         holders += [
-            Holder(device, row["job_id"], label_of(row["name"], row["array_index"]), left_s) for device, _ in holds
+            Holder(device, row["job_id"], full_name(row["name"], row["array_index"]), left_s) for device, _ in holds
         ]
     ahead, count = store.ahead(host.id, facts["priority"], facts["position"])
     pauses = client.jobs.pauses()

@@ -45,7 +45,7 @@ def _since(view: JobView) -> str:
 
 CELLS: dict[str, Callable[[JobView], str]] = {
     "id": lambda view: str(view.id),
-    "name": lambda view: view.label,
+    "name": lambda view: view.full_name,
     "state": state_text,
     "where": lambda view: devices_text(view.devices),
     "pid": lambda view: "" if view.pid is None else str(view.pid),
@@ -89,6 +89,6 @@ def default_columns(views: Sequence[JobView]) -> list[str]:
 def _table(
     views: Sequence[JobView], columns: Sequence[str], show_project: bool
 ) -> tuple[list[str], list[list[str]], list[str]]:
-    cells = {**CELLS, "name": lambda view: f"{view.project}/{view.label}"} if show_project else CELLS
+    cells = {**CELLS, "name": lambda view: f"{view.project}/{view.full_name}"} if show_project else CELLS
     rows = [[cells[column](view) for column in columns] for view in views]
     return [column.upper() for column in columns], rows, [OUTCOME_COLOURS[status_of(view)] for view in views]

@@ -9,7 +9,7 @@ GROUPS = {
     "This job": (
         *("name", "project", "gpus", "without_gpu", "gpu_mem", "total_gpu_mem", "pack", "memory_params"),
         *("cpus", "mem", "mem_limit", "timeout", "notice", "grace", "retries", "backoff", "requeue_lost"),
-        *("variables", "cwd", "shell", "outfile", "error", "max_log", "preload", "priority"),
+        *("variables", "cwd", "shell", "wrap", "outfile", "error", "max_log", "preload", "priority"),
         *("after", "dependency", "if_broken", "begin", "array", "hold", "root", "snapshot"),
     ),
     "Where it runs": ("devices", "slots", "jobs_per_gpu", "prefer", "lifo"),

@@ -106,7 +106,7 @@ class FollowView(RunView):
     def started(self, attempt: LiveAttempt) -> None:
         job = attempt.job
         colour = PREFIX_COLOURS[job.id % len(PREFIX_COLOURS)]
-        prefix = paint(f"[{job.id} {clean(job.label)}] ", colour, sys.stdout)
+        prefix = paint(f"[{job.id} {clean(job.full_name)}] ", colour, sys.stdout)
         self._logs[attempt.id] = (prefix, GrowingLines(attempt.log))
 
     def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None:

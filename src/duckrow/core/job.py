@@ -11,7 +11,7 @@ from duckrow.core.clock import Now
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.needs import NO_NEEDS, Needs, check_needs
-from duckrow.core.title import job_words, label_of, title_of
+from duckrow.core.title import full_name, job_words, title_of
 
 DEFAULT_PROJECT = "default"
 DEFAULT_PRIORITY = 30
@@ -129,8 +129,8 @@ class QueuedJob(NamedTuple):
         return job_words(self.id, self.array_index)
 
     @property
-    def label(self) -> str:
-        return label_of(self.name, self.array_index)
+    def full_name(self) -> str:
+        return full_name(self.name, self.array_index)
 
     @property
     def title(self) -> str:

@@ -29,8 +29,8 @@ def _parts(command: str) -> tuple[str, str]:
     return what, call
 
 
-def label_of(name: str, array_index: int | None) -> str:
-    """`train`, or `train[3]` of an array."""
+def full_name(name: str, array_index: int | None) -> str:
+    """With its index, by which the jobs of an array are told apart: `train[3]`."""
     return name if array_index is None else f"{name}[{array_index}]"
 
 

@@ -98,7 +98,7 @@ def _turn_to_attempt(client: Client, views: Iterable[JobView], number: int) -> N
 
 def prefix_of(view: JobView) -> bytes:
     colour = _PREFIX_COLOURS[view.id % len(_PREFIX_COLOURS)]
-    return paint(f"[{view.id} {clean(view.label)}] ", colour, sys.stdout).encode()
+    return paint(f"[{view.id} {clean(view.full_name)}] ", colour, sys.stdout).encode()
 
 
 def _print_log(view: JobView, tail: int | None, raw: bool, prefix: bytes) -> None:

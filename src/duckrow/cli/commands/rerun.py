@@ -65,7 +65,7 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
     for view in [view for view in views if view.state != State.DONE][:10]:
         say(f"duckrow: {view.words} is {view.state}, not done: nothing to run again.")
     done = [view.id for view in views if view.state == State.DONE]
-    named = [f"{view.id} ({clean(view.label)}, {view.outcome})" for view in views if view.state == State.DONE]
+    named = [f"{view.id} ({clean(view.full_name)}, {view.outcome})" for view in views if view.state == State.DONE]
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     which = f": {', '.join(named[:_NAMED])}{more}" if named else ""
     if dry_run:

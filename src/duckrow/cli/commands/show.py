@@ -20,7 +20,7 @@ from duckrow.cli.sparkline import sparkline
 from duckrow.core.dependency import in_words
 from duckrow.core.errors import EXIT_OK
 from duckrow.core.results import cell_text, json_ready, short_text
-from duckrow.core.title import label_of, without_call
+from duckrow.core.title import full_name, without_call
 from duckrow.core.units import format_duration, format_mb, plural
 
 
@@ -65,7 +65,7 @@ def _story(client: Client, job_id: int, with_names: bool) -> dict[str, Any]:
 def _print_story(story: dict[str, Any]) -> None:
     status = story["outcome"] or story["state"]
     painted = paint(status, OUTCOME_COLOURS.get(status, ""), sys.stdout)
-    label = label_of(story["name"], story["array_index"])
+    label = full_name(story["name"], story["array_index"])
     print(f"job {story['id']}  {story['project']}/{label}  {painted}")
     for name, value in _facts(story).items():
         if value:

@@ -31,6 +31,11 @@ export function memory(mb) {
   return `${gb < 10 ? gb.toFixed(1).replace(/\.0$/, "") : Math.round(gb)} GB`;
 }
 
+/** With its index, by which the jobs of an array are told apart. @param {any} job */
+export function fullName(job) {
+  return job.array_index === null || job.array_index === undefined ? job.name : `${job.name}[${job.array_index}]`;
+}
+
 /** @param {number} bytes */
 export function bytes(bytes) {
   const units = ["bytes", "KB", "MB", "GB", "TB"];

@@ -19,11 +19,6 @@ export function status(job) {
   return job.outcome ?? job.state;
 }
 
-/** @param {{name: string, array_index: number | null}} job @returns {string} its name; of an array with its index */
-export function label(job) {
-  return job.array_index == null ? job.name : `${job.name}[${job.array_index}]`;
-}
-
 /** @param {string} word a state or an outcome @returns {string} the class that colours it */
 export function colour(word) {
   return LIVE.includes(word) ? "is-active" : `is-${word}`;

@@ -2,9 +2,10 @@
 
 import { get } from "../api.js";
 import { h, refill, say, show } from "../dom.js";
+import { fullName } from "../format.js";
 import { showState } from "../queue/columns.js";
 import { READ_ONLY, address } from "../site.js";
-import { LIVE, label } from "../states.js";
+import { LIVE } from "../states.js";
 import { noSuch } from "../missing.js";
 import { Attempts } from "./attempts.js";
 import { actionButtons } from "./buttons.js";
@@ -81,8 +82,8 @@ class JobPage {
 
   draw(job, reasons) {
     this.job = job;
-    this.title = `${job.id} ${label(job)}`;
-    say(this.name, label(job));
+    this.title = `${job.id} ${fullName(job)}`;
+    say(this.name, fullName(job));
     showError(this.error, job);
     showState(this.state, job);
     this.showOrigin(job);

@@ -2,9 +2,9 @@
 
 import { countFrom } from "../clock.js";
 import { fill, h, say } from "../dom.js";
-import { eta, exactMoment, memory, moment, took } from "../format.js";
+import { eta, exactMoment, fullName, memory, moment, took } from "../format.js";
 import { READ_ONLY, address } from "../site.js";
-import { LIVE, colour, label, remark, status } from "../states.js";
+import { LIVE, colour, remark, status } from "../states.js";
 
 const USUAL_PRIORITY = 30;
 
@@ -74,7 +74,7 @@ function showName(cell, job) {
   if (!cell.firstChild)
     cell.append(h("a", { href: address(`/jobs/${job.id}`), class: "job-link" }), h("span", { class: "job-command" }));
   const [link, command] = cell.children;
-  say(link, label(job));
+  say(link, fullName(job));
   say(command, job.title);
   command.title = job.command;
 }
