@@ -258,7 +258,7 @@ def test_show_tells_all_that_is_known(duckrow: Duckrow) -> None:
         " command echo hello; exit 3",
         f" folder {duckrow.work}",
         " submitted DATE, to daemon",
-        " needs any device",
+        " needs a device",
         " priority 30",
         " time limit 2h 00m",
         " retries 1",

@@ -248,7 +248,10 @@ class Client:
             {"id": row["on_job_id"], "condition": row["condition"], "met": bool(row["met"])}
             for row in ControlStore(self.database).dependencies_of(job_id)
         ]
-        return {**self.job(job_id).as_json(), "after": after, "attempts_made": attempts, "events": events}
+        own = self.job(job_id).as_json()
+        asked = self.jobs.asked_for([job_id])
+        needs = {name: value for job in asked for name, value in job.spec.needs._asdict().items() if value}
+        return {**own, "needs": needs, "after": after, "attempts_made": attempts, "events": events}
 
     # -- wishing ----------------------------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ from duckrow.api.views import JobView, text
 from duckrow.core.errors import JobGone, NotFoundError
 from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.lifecycle import Outcome
-from duckrow.core.needs import needs_from
 from duckrow.store.answers import AnswerStore
 from duckrow.store.plain_files import open_plain
 
@@ -34,7 +33,6 @@ def job_details(client: Client, job_id: int) -> dict[str, Any]:
     view = client.job(job_id)
     annotate(client, [view])
     made = story.pop("attempts_made")
-    row = _row(client, job_id)
     folder = view.folder or client.folder.run_folder(view.project, view.name, view.id)
     return {
         **story,
@@ -42,7 +40,6 @@ def job_details(client: Client, job_id: int) -> dict[str, Any]:
         "run_ended": view.run_ended,
         "attempts_list": [_attempt(attempt, story) for attempt in made],
         "events": [{**event, "text": _event_in_words(event)} for event in story["events"]],
-        "needs": {name: value for name, value in needs_from(row["needs"])._asdict().items() if value},
         "environment_names": variable_names(client, job_id),
         "code": _code(folder),
         "run_folder": folder,

@@ -102,8 +102,8 @@ def _places(job: Waiting, usable: Sequence[Seat]) -> list[str]:
             reasons += _memory_reasons(job, relevant)
         else:
             free = sum(has_room(seat, job.booked) and not _is_left_alone(seat, job) for seat in kind)
-            wanted = _wanted(job.ask._replace(alone=False))
-            reasons.append(f"it needs {wanted}; {free} of {len(kind)} {'is' if free == 1 else 'are'} free")
+            what = wanted(job.ask._replace(alone=False))
+            reasons.append(f"it needs {what}; {free} of {len(kind)} {'is' if free == 1 else 'are'} free")
         reasons += _neighbour_reasons(job, usable)
         reasons += _polite_reasons(job, usable)
         reasons += _set_aside(job) if job.ask.gpus != 0 else []
@@ -127,7 +127,8 @@ def _by_memory(ask: Ask) -> bool:
     return ask.mb is not None or ask.total_mb is not None or ask.alone or ask.larger_than_mb > 0
 
 
-def _wanted(ask: Ask) -> str:
+def wanted(ask: Ask) -> str:
+    """Of the devices, in words."""
     if ask.gpus == 0:
         return "a CPU slot"
     if ask.total_mb is not None:
@@ -156,7 +157,7 @@ def _memory_reasons(job: Waiting, gpus: Sequence[str]) -> list[str]:
         free = format_mb(max(job.machine.free_mb(gpu, job.booked), 0))
         others = job.machine.foreign_mb.get(gpu, 0)
         told.append(f"GPU {gpu} has {free} free" + (f", others use {format_mb(others)} of it" if others else ""))
-    return [f"it needs {_wanted(job.ask)}", *told, *(_ownerless(job, gpu) for gpu in gpus if gpu in job.ownerless_mb)]
+    return [f"it needs {wanted(job.ask)}", *told, *(_ownerless(job, gpu) for gpu in gpus if gpu in job.ownerless_mb)]
 
 
 def _locked(gpu: str, user: str) -> str:

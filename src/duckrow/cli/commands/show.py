@@ -19,6 +19,8 @@ from duckrow.cli.job_table import eta_text
 from duckrow.cli.sparkline import sparkline
 from duckrow.core.dependency import in_words
 from duckrow.core.errors import EXIT_OK
+from duckrow.core.explain import wanted
+from duckrow.core.needs import Needs, ask_of
 from duckrow.core.results import cell_text, json_ready, short_text
 from duckrow.core.title import full_name, without_call
 from duckrow.core.units import format_duration, format_mb, plural
@@ -99,7 +101,7 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
         "output": clean(story["outfile"] or ""),
         "run folder": clean(story["folder"] or ""),
         "submitted": f"{_clock(story['created_at'])}, to {story['host']}",
-        "needs": "any device" if story["gpus"] is None else plural(story["gpus"], "GPU"),
+        "needs": _needs(story),
         "priority": str(story["priority"]),
         "time limit": "" if limit is None else format_duration(limit),
         "retries": str(retries) if retries else "",
@@ -117,6 +119,13 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
         "variables": "" if variables is None else clean(" ".join(variables)) or "none",
         "note": clean(story["detail"]),
     }
+
+
+def _needs(story: dict[str, Any]) -> str:
+    needs = Needs(**story["needs"])
+    cores = plural(needs.cpus, "core") if needs.cpus else ""
+    memory = f"{format_mb(needs.mem_mb)} of memory" if needs.mem_mb else ""
+    return ", ".join(filter(None, [wanted(ask_of(story["gpus"], needs.as_text())), cores, memory]))
 
 
 def _array(story: dict[str, Any]) -> str:
