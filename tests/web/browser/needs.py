@@ -19,7 +19,7 @@ def missing(what: str, how: str) -> NoReturn:
 
 
 try:
-    from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, expect, sync_playwright
+    from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, Request, expect, sync_playwright
 except ImportError:
     missing("Playwright", "pip install playwright")
 
@@ -27,6 +27,7 @@ __all__ = [
     "CHROMIUM",
     "Browser",
     "BrowserContext",
+    "Error",
     "Locator",
     "Page",
     "Request",
