@@ -69,6 +69,7 @@ class PilotHost(Observer):
         self._hurry = False
         self._wishes_at = 0.0
         self._began_mono = time.monotonic() + self._first_start_in_s()
+        self._first_mono: float | None = None  # when we took our first run
 
     # -- the life of a pilot ----------------------------------------------------------------------------------
 
@@ -117,6 +118,7 @@ class PilotHost(Observer):
             self._memory.hear()
         took = self.runs.take(room)
         if took:
+            self._first_mono = self._first_mono or time.monotonic()
             self.runs.refuse_impossible(self.loop.seats, self._offer.machine)
         return took
 
@@ -131,7 +133,10 @@ class PilotHost(Observer):
             most = self.runs.busy + (0 if waits else 1)
             most = min(most, request.parallel_runs or most)
         if request.stagger:
-            most = min(most, math.floor((time.monotonic() - self._began_mono) / request.stagger) + 1)
+            # From the first start on: on a busy node that may come late, and the second is not to come with it.
+            since = self._began_mono if self._first_mono is None else self._first_mono
+            open_places = math.floor((time.monotonic() - since) / request.stagger) + 1
+            most = min(most, open_places if self._first_mono is not None else min(open_places, 1))
         return most
 
     def _first_start_in_s(self) -> float:
