@@ -55,6 +55,7 @@ class PilotHost(Observer):
         chunk = chunk_of(batch, int(os.environ.get("SLURM_ARRAY_TASK_ID", 0)) + first_chunk())
         environment = {**batch.environment(), **os.environ}
         self._time = PilotTime(str(us.facts["slurm_job"]), _MARGIN_S)
+        self._idle = False  # nothing runs here, and there is nothing to take
         self.starts_again = False  # what is left needs more time than we have left
         taker = Taker(claims, us.card, chunk, lambda run: self._time.fits(batch.runs[run].spec))
         self.runs = PilotRuns(claims, taker, self.loop, environment, us.facts, batch.request.runs_per_job)
@@ -103,6 +104,7 @@ class PilotHost(Observer):
         took = self._take()
         if self.runs.taken:
             self._successors.ask_again()
+            self._idle = False
             return False
         if took or (self.runs.may_take and self._is_early()):
             return False
@@ -155,6 +157,9 @@ class PilotHost(Observer):
 
     def _is_needed(self) -> bool:
         """There is nothing for us to take, or we have taken our share: whether runs wait for us all the same."""
+        if not self._idle:
+            self._idle = True
+            self.lease.tell(self._status())
         left = self._successors.left_over()
         fitting = [run for run in left if self._time.fits(self.batch.runs[run].spec)]
         if fitting:
@@ -186,7 +191,8 @@ class PilotHost(Observer):
         print(sentence, file=sys.stderr, flush=True)
 
     def _status(self) -> dict[str, object]:
-        return {"running": self.runs.running(), "taken": self.runs.count, "places": len(self.loop.seats)}
+        about_runs = {"running": self.runs.running(), "taken": self.runs.count}
+        return {**about_runs, "places": len(self.loop.seats), "idle": self._idle}
 
     # -- wishes -----------------------------------------------------------------------------------------------
 
