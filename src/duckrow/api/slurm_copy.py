@@ -111,6 +111,8 @@ class BatchCopy:
         if news == "done":
             result = self.claims.result(run.number)
             if result is not None:
+                if run.held:  # it was released, taken and done since we last looked
+                    self._store.saw_order(run, False, run.priority)
                 for release in self.claims.history(run.number):
                     self._store.put_attempts(self.host.id, run, release)
                 self._store.saw_result(self.host.id, run, result)

@@ -55,6 +55,7 @@ class PilotHost(Observer):
         chunk = chunk_of(batch, int(os.environ.get("SLURM_ARRAY_TASK_ID", 0)) + first_chunk())
         environment = {**batch.environment(), **os.environ}
         self._time = PilotTime(str(us.facts["slurm_job"]), _MARGIN_S)
+        self._idle = False  # nothing runs here, and there is nothing to take
         self.starts_again = False  # what is left needs more time than we have left
         taker = Taker(claims, us.card, chunk, lambda run: self._time.fits(batch.runs[run].spec))
         self.runs = PilotRuns(claims, taker, self.loop, environment, us.facts, batch.request.runs_per_job)
@@ -69,6 +70,7 @@ class PilotHost(Observer):
         self._hurry = False
         self._wishes_at = 0.0
         self._began_mono = time.monotonic() + self._first_start_in_s()
+        self._first_mono: float | None = None  # when we took our first run
 
     # -- the life of a pilot ----------------------------------------------------------------------------------
 
@@ -102,6 +104,7 @@ class PilotHost(Observer):
         took = self._take()
         if self.runs.taken:
             self._successors.ask_again()
+            self._idle = False
             return False
         if took or (self.runs.may_take and self._is_early()):
             return False
@@ -117,6 +120,7 @@ class PilotHost(Observer):
             self._memory.hear()
         took = self.runs.take(room)
         if took:
+            self._first_mono = self._first_mono or time.monotonic()
             self.runs.refuse_impossible(self.loop.seats, self._offer.machine)
         return took
 
@@ -131,7 +135,10 @@ class PilotHost(Observer):
             most = self.runs.busy + (0 if waits else 1)
             most = min(most, request.parallel_runs or most)
         if request.stagger:
-            most = min(most, math.floor((time.monotonic() - self._began_mono) / request.stagger) + 1)
+            # From the first start on: on a busy node that may come late, and the second is not to come with it.
+            since = self._began_mono if self._first_mono is None else self._first_mono
+            open_places = math.floor((time.monotonic() - since) / request.stagger) + 1
+            most = min(most, open_places if self._first_mono is not None else min(open_places, 1))
         return most
 
     def _first_start_in_s(self) -> float:
@@ -150,6 +157,9 @@ class PilotHost(Observer):
 
     def _is_needed(self) -> bool:
         """There is nothing for us to take, or we have taken our share: whether runs wait for us all the same."""
+        if not self._idle:
+            self._idle = True
+            self.lease.tell(self._status())
         left = self._successors.left_over()
         fitting = [run for run in left if self._time.fits(self.batch.runs[run].spec)]
         if fitting:
@@ -181,7 +191,8 @@ class PilotHost(Observer):
         print(sentence, file=sys.stderr, flush=True)
 
     def _status(self) -> dict[str, object]:
-        return {"running": self.runs.running(), "taken": self.runs.count, "places": len(self.loop.seats)}
+        about_runs = {"running": self.runs.running(), "taken": self.runs.count}
+        return {**about_runs, "places": len(self.loop.seats), "idle": self._idle}
 
     # -- wishes -----------------------------------------------------------------------------------------------
 

@@ -222,6 +222,9 @@ def test_a_run_that_no_other_slurm_job_would_take_is_left_to_the_last(make_batch
     tending.look({**alive, "1_2": "CANCELLED"})
     assert tending.left_over("1_0") == [0, 1, 4, 5]
     assert tending.left_over("1_1") == [0, 1, 4, 5]  # the first has nothing to do and may be about to end
+    PilotFolder(tending.batch, "1_3").renew({"running": {}, "taken": 0, "idle": False})
+    tending.look({**alive, "1_2": "CANCELLED", "1_3": "RUNNING"})
+    assert tending.left_over("1_0") == [4, 5]  # one that has just started takes its share
 
 
 def test_a_pilot_takes_what_is_left_beyond_its_share_and_beyond_its_chunk(make_batch: MakeBatch) -> None:

@@ -63,6 +63,11 @@ class Pilot(NamedTuple):
     end: dict[str, Any] | None
 
     @property
+    def is_idle(self) -> bool:
+        """Whether it has begun to take runs, and has none: one that has only just started is not idle."""
+        return bool(self.status.get("idle")) or (bool(self.status.get("taken")) and not self.running)
+
+    @property
     def running(self) -> dict[int, dict[str, Any]]:
         return {int(run): facts for run, facts in self.status.get("running", {}).items()}
 

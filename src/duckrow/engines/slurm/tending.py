@@ -218,7 +218,7 @@ class Tending:
     def left_over(self, us: str) -> list[int]:
         """The runs that no SLURM job but ours would take: they are free, or whoever has them is dead.
 
-        One that runs and has nothing to do asks itself the same, and is about to end.
+        One that has nothing to do asks itself the same, and is about to end.
         """
         request = self.batch.request
         claimed, alive = self.claims.claimed(), self._alive_pilots()
@@ -227,8 +227,8 @@ class Tending:
         dead = [run for run, holder in holders.items() if holder in known and holder not in alive]
         open_runs = [*self.claims.free(), *dead]
         busy = {alive[holder] for holder in holders.values() if holder in alive}
-        begun = set(alive.values())
-        others = [job for job in self.living() if job != us and (job in busy or job not in begun)]
+        idle = {pilot.slurm_job for pilot in self.pilots if pilot.name in alive and pilot.is_idle}
+        others = [job for job in self.living() if job != us and (job in busy or job not in idle)]
         if request.fixed_chunks and request.runs_per_job is not None:
             theirs = {self._chunk_of(job) for job in others}
             return [run for run in open_runs if run // request.runs_per_job not in theirs]
