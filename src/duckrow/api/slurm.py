@@ -43,7 +43,7 @@ def read_request(on: str, values: Mapping[str, Any]) -> SlurmRequest:
     settings = Settings()
     profiles = settings.slurm_profiles()
     if on != "slurm" and on not in profiles:
-        known = ", ".join(["slurm", *profiles])
+        known = ", ".join(dict.fromkeys(["slurm", *profiles]))
         raise UsageError(f"--on {on}: there is no such cluster. There are {known}; [engines.slurm.{on}] makes one.")
     given = {key: value for key, value in values.items() if value not in (None, (), [])}
     return request_from({**profiles.get("slurm", {}), **profiles.get(on, {}), **given})
