@@ -105,7 +105,7 @@ class PilotRuns:
                 made = [attempt["number"] for release in history for attempt in release.get("attempts", [])]
                 retries_used = int(history[-1].get("retries_used", 0)) if history else 0
                 if number in self._known:  # it was done here, and somebody wants it again
-                    self._loop.store.rerun(run.job_id, time.time(), self._loop.host.id)
+                    self._loop.store.reruns.rerun(run.job_id, time.time(), self._loop.host.id)
                 else:
                     spec = replace(run.spec, folder=self.batch.run_folder(run), held=False, not_before=None)
                     spec = replace(spec, command=wrapped(self.batch.request, spec.command))
@@ -183,7 +183,7 @@ class PilotRuns:
     def _close(self, job_id: int, outcome: Outcome, detail: str) -> None:
         """The end of a run that has no process."""
         with self._loop.database.transaction():
-            self._loop.store.finish_job(job_id, State.QUEUED, outcome, time.time(), detail)
+            self._loop.store.moves.finish(job_id, State.QUEUED, outcome, time.time(), detail)
         self._loop.look_again()
         self.taken[job_id].ended = {"outcome": outcome, "detail": detail, "ended_at": time.time()}
         self.write_ends()

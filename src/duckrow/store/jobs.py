@@ -93,6 +93,11 @@ class JobStore:
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
+    def environment(self, environment_id: int) -> dict[str, str]:
+        text = self.database.one(_SQL["environment"], {"id": environment_id})
+        variables: dict[str, str] = json.loads(text)
+        return variables
+
     # -- finding ----------------------------------------------------------------------------------------------
 
     def pick(

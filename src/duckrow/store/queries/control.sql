@@ -74,27 +74,9 @@ SELECT id FROM jobs WHERE state = 'done' AND changed_at < :before
 -- name: waiting_of_host
 SELECT id FROM jobs WHERE host_id = :host_id AND state = 'queued' AND changed_at <= :before ORDER BY id
 
--- name: set_limit
-INSERT OR REPLACE INTO limits (scope, max_running) VALUES (:scope, :max_running)
-
--- name: clear_limit
-DELETE FROM limits WHERE scope = :scope
-
--- name: limits
-SELECT scope, max_running FROM limits ORDER BY scope
-
 -- name: running_of
 SELECT coalesce(sum(j.project = :project), 0) AS of_project, coalesce(sum(j.array_id = :array_id), 0) AS of_array
 FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.ended_at IS NULL AND j.host_id = :host_id
-
--- name: wish_of_device
-INSERT OR REPLACE INTO device_wishes (device, wish, at) VALUES (:device, :wish, :at)
-
--- name: unwish_device
-DELETE FROM device_wishes WHERE device = :device
-
--- name: device_wishes
-SELECT device, wish FROM device_wishes
 
 -- name: waiting_facts
 SELECT id, host_id, project, gpus, needs, held, not_before, blockers, priority, position, array_id, timeout_s,

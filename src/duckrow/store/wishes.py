@@ -1,0 +1,33 @@
+"""What people want of jobs: each wish stands until the host that owns or watches the job has fulfilled it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from duckrow.core.lifecycle import State
+from duckrow.store.connection import load_queries
+from duckrow.store.database import Database
+
+_SQL = load_queries("wishes")
+
+
+class Wish(NamedTuple):
+    id: int
+    job_id: int
+    wish: str
+    host_id: int  # the job's
+    state: State  # the job's, when it was read
+
+
+class WishStore:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def unfulfilled(self) -> list[Wish]:
+        return [
+            Wish(row["id"], row["job_id"], row["wish"], row["host_id"], State(row["state"]))
+            for row in self._database.execute(_SQL["unfulfilled"])
+        ]
+
+    def forget(self, wish_id: int) -> None:
+        self._database.execute(_SQL["forget"], {"id": wish_id})
