@@ -25,8 +25,9 @@ _FOR_EVERYBODY = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
 def fulfil_wishes(loop: Loop, now: Now) -> None:
     """Those for jobs that are ours to touch; the others are left to their hosts."""
     watched = {attempt.job.id: attempt for attempt in loop.live.values()}
-    for wish_id, job_id, wish, host_id, state in loop.store.wishes.unfulfilled():
+    for wish_id, job_id, wish, host_id in loop.store.wishes.unfulfilled():
         attempt = watched.get(job_id)
+        state = loop.store.queue.state_of(job_id)  # the wish before may have moved it: it may wait for that job
         if attempt is None and (state in LIVE or not _ours(loop, host_id)):
             continue
         if wish in (KILL, KILL_NOW):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from duckrow.core.lifecycle import State
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database
 
@@ -16,7 +15,6 @@ class Wish(NamedTuple):
     job_id: int
     wish: str
     host_id: int  # the job's
-    state: State  # the job's, when it was read
 
 
 class WishStore:
@@ -24,10 +22,7 @@ class WishStore:
         self._database = database
 
     def unfulfilled(self) -> list[Wish]:
-        return [
-            Wish(row["id"], row["job_id"], row["wish"], row["host_id"], State(row["state"]))
-            for row in self._database.execute(_SQL["unfulfilled"])
-        ]
+        return [Wish._make(row) for row in self._database.execute(_SQL["unfulfilled"])]
 
     def forget(self, wish_id: int) -> None:
         self._database.execute(_SQL["forget"], {"id": wish_id})
