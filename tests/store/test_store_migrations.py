@@ -16,6 +16,7 @@ from duckrow.store.connection import load_queries, migrations
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
 from duckrow.store.job_columns import LISTS
+from duckrow.store.sqlite_version import LEAST_SQLITE, is_new_enough
 from duckrow.store.tick import TickStores
 from tests.store.shelf import Shelf
 
@@ -120,6 +121,20 @@ def test_a_database_from_a_newer_version_is_refused_and_left_alone(folder: Folde
     assert "Upgrade duckrow, or choose another folder with DUCKROW_HOME." in str(caught.value)
     assert caught.value.exit_code == EXIT_FAILED
     assert version_of(folder) == 999
+
+
+def test_a_sqlite_that_is_too_old_is_refused_with_what_to_do(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version", "3.22.0")
+    with pytest.raises(StateError, match=f"has SQLite 3.22.0; duckrow needs {LEAST_SQLITE} or newer") as caught:
+        Database(folder)
+    assert "uv tool install --managed-python duckrow" in str(caught.value)
+    assert not os.path.exists(folder.database)
+
+
+def test_versions_of_sqlite_are_compared_as_numbers() -> None:
+    assert is_new_enough("3.100.1")
+    assert is_new_enough(LEAST_SQLITE)
+    assert not is_new_enough("3.9.2")
 
 
 def test_a_file_that_is_no_database_is_named_and_left_alone(folder: Folder) -> None:

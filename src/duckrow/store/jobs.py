@@ -127,7 +127,7 @@ class JobStore:
                 missing.append(name)
             found.update(ids)
         if selection.last:
-            ids = self._ids("SELECT max(id) FROM jobs HAVING max(id) IS NOT NULL", ())
+            ids = self._ids("SELECT id FROM jobs ORDER BY id DESC LIMIT 1", ())
             if not ids:
                 missing.append("last")
             found.update(ids)
