@@ -12,6 +12,7 @@ from duckrow.core.retry import Verdict
 from duckrow.store.database import Database
 from duckrow.store.delays import DelayStore
 from duckrow.store.hosts import DAEMON, HostStore
+from duckrow.store.job_story import JobStoryStore
 from duckrow.store.jobs import JobStore
 from duckrow.store.tick import TickStores
 
@@ -28,6 +29,7 @@ class Shelf:
         self.hosts = HostStore(database)
         self.tick = TickStores(database, DAEMON)
         self.delays = DelayStore(database)
+        self.story = JobStoryStore(database)
 
     def add(self, *commands: str, host_id: int = DAEMON, **fields: Any) -> list[int]:
         specs = [JobSpec(command, fields.pop("cwd", "/work"), **fields) for command in commands or ("true",)]

@@ -157,7 +157,7 @@ def test_a_picked_job_has_its_latest_attempt(shelf: Shelf) -> None:
     (row,) = shelf.jobs.pick()
     assert (row["attempt"], row["log"], row["started_at"], row["pid"]) == (2, "/logs/2", 1030.0, 4242)
     assert (row["exit_code"], row["ended_at"]) == (None, None)
-    assert [(one["number"], one["outcome"]) for one in shelf.jobs.attempts(1)] == [(1, "failed"), (2, None)]
+    assert [(one.number, one.outcome) for one in shelf.story.attempts(1)] == [(1, "failed"), (2, None)]
 
 
 def test_jobs_are_selected_by_id_range_name_and_last(shelf: Shelf) -> None:

@@ -93,7 +93,7 @@ def test_a_database_with_jobs_in_every_state_is_brought_up_to_date_and_they_go_o
     assert [row["state"] for row in shelf.jobs.pick()] == list(State)
     assert shelf.add("next") == [71]
     shelf.finish(shelf.run(1))
-    assert [event["after"] for event in shelf.jobs.events(1)] == ["starting", "running", "done"]
+    assert [event.after for event in shelf.story.events(1)] == ["starting", "running", "done"]
     shelf.database.close()
 
 

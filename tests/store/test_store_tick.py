@@ -93,7 +93,7 @@ def test_a_host_is_unfinished_until_its_last_job_is_done(shelf: Shelf) -> None:
 
 
 def story_of(shelf: Shelf, job_id: int) -> list[tuple[str, str, str | None]]:
-    return [(event["before"], event["after"], event["outcome"]) for event in shelf.jobs.events(job_id)]
+    return [(event.before, event.after, event.outcome) for event in shelf.story.events(job_id)]
 
 
 def test_every_move_leaves_an_event(shelf: Shelf) -> None:
@@ -108,10 +108,10 @@ def test_every_move_leaves_an_event(shelf: Shelf) -> None:
         ("running", "stopping", None),
         ("stopping", "done", "killed"),
     ]
-    events = shelf.jobs.events(1)
-    assert [event["at"] for event in events] == [1000.0, 1001.0, 1005.0, 1010.0]
-    assert events[2]["detail"] == "kill asked for"
-    assert {event["attempt"] for event in events} == {1}
+    events = shelf.story.events(1)
+    assert [event.at for event in events] == [1000.0, 1001.0, 1005.0, 1010.0]
+    assert events[2].detail == "kill asked for"
+    assert {event.attempt for event in events} == {1}
 
 
 def test_a_change_that_is_no_move_leaves_no_event(shelf: Shelf) -> None:
@@ -155,8 +155,8 @@ def test_a_finished_attempt_tells_how_it_ended_and_holds_nothing(shelf: Shelf) -
     shelf.add("a")
     attempt = shelf.run(1)
     shelf.finish(attempt, Outcome.FAILED, at=1060.0)
-    (row,) = shelf.jobs.attempts(1)
-    assert (row["ended_at"], row["exit_code"], row["outcome"], row["pid"]) == (1060.0, 1, "failed", 4242)
+    (row,) = shelf.story.attempts(1)
+    assert (row.ended_at, row.exit_code, row.outcome, row.pid) == (1060.0, 1, "failed", 4242)
     assert shelf.tick.attempts.live() == []
     assert shelf.tick.attempts.keepers_in_use() == set()
 
@@ -166,8 +166,8 @@ def test_an_attempt_is_finished_by_one_only(shelf: Shelf) -> None:
     attempt = shelf.run(1)
     shelf.finish(attempt)
     assert not shelf.tick.attempts.finish(attempt, Outcome.LOST, 2000.0, "")
-    (row,) = shelf.jobs.attempts(1)
-    assert row["outcome"] == "succeeded"
+    (row,) = shelf.story.attempts(1)
+    assert row.outcome == "succeeded"
 
 
 def test_a_keeper_is_in_use_while_an_attempt_of_it_lives(shelf: Shelf) -> None:
@@ -187,7 +187,7 @@ def test_a_retry_goes_back_to_the_queue_after_its_time(shelf: Shelf) -> None:
     shelf.release(at(1070.0))
     (job,) = shelf.tick.queue.eligible(1)
     assert (job.retries_used, job.attempts) == (1, 1)
-    assert shelf.jobs.events(1)[-1]["detail"] == "failed, retry 1 of 3"
+    assert shelf.story.events(1)[-1].detail == "failed, retry 1 of 3"
 
 
 def test_a_requeue_that_is_no_retry_uses_none(shelf: Shelf) -> None:
@@ -204,7 +204,7 @@ def test_an_attempt_that_never_began_does_not_count(shelf: Shelf) -> None:
         shelf.tick.attempts.unstart(attempt, 0.0, at(1001.0), "the scheduler died")
     (job,) = shelf.tick.queue.eligible(1)
     assert job.attempts == 0
-    assert shelf.jobs.attempts(1) == []
+    assert shelf.story.attempts(1) == []
     assert story_of(shelf, 1)[-1] == ("starting", "queued", None)
     assert shelf.start(1).number == 1
 
@@ -219,7 +219,7 @@ def test_a_rerun_keeps_the_earlier_attempts_and_begins_its_retries_anew(shelf: S
     assert shelf.head() == []
     (job,) = TickStores(shelf.database, run).queue.eligible(1)
     assert (job.attempts, job.retries_used) == (1, 0)
-    assert len(shelf.jobs.attempts(1)) == 1
+    assert len(shelf.story.attempts(1)) == 1
     (row,) = shelf.jobs.pick()
     assert (row["state"], row["outcome"]) == ("queued", None)
 
@@ -234,7 +234,7 @@ def test_jobs_that_still_wait_can_be_left_out_and_those_that_began_cannot(shelf:
         ("running", None),
         ("queued", None),
     ]
-    assert [event["detail"] for event in shelf.jobs.events(1)] == ["no longer listed"]
+    assert [event.detail for event in shelf.story.events(1)] == ["no longer listed"]
 
 
 # -- compare and set ------------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def test_a_job_cannot_be_started_twice(shelf: Shelf, folder: Folder) -> None:
     with pytest.raises(IllegalTransition) as caught, other.database.transaction():
         other.tick.attempts.start([theirs])
     assert str(caught.value) == "Job 1 was not queued when it was to become starting. Its story: queued to starting."
-    assert len(shelf.jobs.attempts(1)) == 1
+    assert len(shelf.story.attempts(1)) == 1
     other.database.close()
 
 

@@ -19,6 +19,7 @@ from duckrow.engines.slurm.batch import Run
 from duckrow.engines.slurm.claims import Claims, Taker
 from duckrow.engines.slurm.environment import wrapped
 from duckrow.scheduler.loop import Loop
+from duckrow.store.job_story import JobStoryStore
 
 # SLURM signals all processes of a job, in no order. So long we wait whether a signal that ended a run was meant for us.
 _AMBIGUOUS_S = 1.0
@@ -205,11 +206,10 @@ class PilotRuns:
 
     def _facts(self, job_id: int) -> dict[str, Any]:
         """Who we are, and every attempt that we made."""
-        attempts = []
-        for row in self._loop.jobs.attempts(job_id):
-            attempt = dict(row)
-            attempt["devices"] = [device for device, _ in json.loads(attempt.pop("holds"))]
-            attempts.append(attempt)
+        attempts = [
+            {**made._asdict(), "curve": json.dumps(made.curve) if made.curve else None}
+            for made in JobStoryStore(self._loop.database).attempts(job_id)
+        ]
         return {**self._about_us, "attempts": attempts}
 
     def running(self) -> dict[str, Any]:

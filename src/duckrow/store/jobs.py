@@ -151,12 +151,6 @@ class JobStore:
                 states[state] = states.get(state, 0) + count
         return found
 
-    def attempts(self, job_id: int) -> list[sqlite3.Row]:
-        return self.database.all(_SQL["attempts_of_job"], {"job_id": job_id})
-
-    def events(self, job_id: int) -> list[sqlite3.Row]:
-        return self.database.all(_SQL["events_of_job"], {"job_id": job_id})
-
     def live(self) -> list[sqlite3.Row]:
         return self.database.all(_SQL["live"])
 

@@ -10,7 +10,7 @@ from duckrow.store.database import Database
 _SQL = load_queries("wishes")
 
 
-class Wish(NamedTuple):
+class UnfulfilledWish(NamedTuple):
     id: int
     job_id: int
     wish: str
@@ -21,8 +21,8 @@ class WishStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def unfulfilled(self) -> list[Wish]:
-        return [Wish._make(row) for row in self._database.execute(_SQL["unfulfilled"])]
+    def unfulfilled(self) -> list[UnfulfilledWish]:
+        return [UnfulfilledWish._make(row) for row in self._database.execute(_SQL["unfulfilled"])]
 
     def forget(self, wish_id: int) -> None:
         self._database.execute(_SQL["forget"], {"id": wish_id})

@@ -42,14 +42,6 @@ WHERE {where}
 ORDER BY {order}
 LIMIT :limit OFFSET :offset
 
--- name: attempts_of_job
-SELECT number, holds, log, started_at, ended_at, pid, exit_code, signal, outcome, peak_memory_mb, host_peak_mb,
-       utilization, curve, detail
-FROM attempts WHERE job_id = :job_id ORDER BY number
-
--- name: events_of_job
-SELECT at, before, after, outcome, attempt, detail FROM events WHERE job_id = :job_id ORDER BY number
-
 -- name: live
 SELECT a.job_id, a.holds, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.state, j.needs,
        j.host_id AS job_host_id, j.array_index, s.name AS sweep
