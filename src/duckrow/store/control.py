@@ -10,6 +10,7 @@ from duckrow.core.editing import EDITABLE
 from duckrow.core.errors import JobGone
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, to_sql
+from duckrow.store.dependencies import DependencyStore
 from duckrow.store.device_wishes import DeviceWishStore
 from duckrow.store.job_columns import LISTS
 from duckrow.store.limits import LimitStore
@@ -143,12 +144,7 @@ class ControlStore:
 
     def add_dependencies(self, job_ids: Iterable[int], on: Iterable[tuple[int, str]]) -> None:
         """Within the caller's transaction: these jobs wait for those, each (job, condition)."""
-        waits_for = list(on)
-        for job_id in job_ids:
-            for on_job_id, condition in waits_for:
-                self._run("add_dependency", {"job_id": job_id, "on_job_id": on_job_id, "condition": condition})
-            if waits_for:
-                self._run("add_blockers", {"id": job_id})
+        DependencyStore(self.database).add(job_ids, on)
 
     def dependencies_of(self, job_id: int) -> list[sqlite3.Row]:
         return self.database.all(_SQL["dependencies_of"], {"id": job_id})

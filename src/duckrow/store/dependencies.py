@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from duckrow.core.dependency import in_words, is_met
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.store.connection import load_queries
@@ -14,6 +16,15 @@ class DependencyStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.any_wait = True  # as far as we know
+
+    def add(self, job_ids: Iterable[int], on: Iterable[tuple[int, str]]) -> None:
+        """Within the caller's transaction: these jobs wait for those, each (job, condition)."""
+        waits_for = list(on)
+        for job_id in job_ids if waits_for else ():
+            for on_job_id, condition in waits_for:
+                values = {"job_id": job_id, "on_job_id": on_job_id, "condition": condition}
+                self._database.execute(_SQL["add_dependency"], values)
+            self._database.execute(_SQL["count_blockers"], {"job_id": job_id})
 
     def look(self) -> None:
         """Whether any job waits for another: only others add such, so it is enough to look when they have written."""

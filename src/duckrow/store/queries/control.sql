@@ -59,12 +59,6 @@ FROM dependencies d JOIN jobs j ON j.id = d.on_job_id WHERE d.job_id = :id ORDER
 -- name: all_dependencies
 SELECT job_id, on_job_id, condition, met FROM dependencies
 
--- name: add_dependency
-INSERT OR REPLACE INTO dependencies (job_id, on_job_id, condition, met) VALUES (:job_id, :on_job_id, :condition, 0)
-
--- name: add_blockers
-UPDATE jobs SET blockers = (SELECT count(*) FROM dependencies d WHERE d.job_id = jobs.id AND NOT d.met) WHERE id = :id
-
 -- name: outcome_of
 SELECT state, outcome FROM jobs WHERE id = :id
 

@@ -3,6 +3,9 @@
 -- name: any_dependencies
 SELECT EXISTS (SELECT 1 FROM dependencies WHERE NOT met)
 
+-- name: add_dependency
+INSERT OR REPLACE INTO dependencies (job_id, on_job_id, condition, met) VALUES (:job_id, :on_job_id, :condition, 0)
+
 -- name: dependents
 SELECT d.job_id, d.condition, j.state, j.if_broken FROM dependencies d JOIN jobs j ON j.id = d.job_id
 WHERE d.on_job_id = :job_id AND NOT d.met
