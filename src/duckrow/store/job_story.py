@@ -32,7 +32,7 @@ class AttemptMade(NamedTuple):
     detail: str
 
 
-class Event(NamedTuple):
+class JobEvent(NamedTuple):
     at: float
     before: State
     after: State  # the same as before: a note
@@ -48,7 +48,7 @@ class JobStoryStore:
     def attempts(self, job_id: int) -> list[AttemptMade]:
         return [_attempt(row) for row in self._database.all(_SQL["attempts"], {"job_id": job_id})]
 
-    def events(self, job_id: int) -> list[Event]:
+    def events(self, job_id: int) -> list[JobEvent]:
         return [_event(row) for row in self._database.all(_SQL["events"], {"job_id": job_id})]
 
 
@@ -60,9 +60,9 @@ def _attempt(row: sqlite3.Row) -> AttemptMade:
     return AttemptMade(devices=devices, log=log, outcome=outcome, curve=curve, **values)
 
 
-def _event(row: sqlite3.Row) -> Event:
+def _event(row: sqlite3.Row) -> JobEvent:
     at, before, after, outcome, attempt, detail = row
-    return Event(at, State(before), State(after), _outcome(outcome), attempt, detail)
+    return JobEvent(at, State(before), State(after), _outcome(outcome), attempt, detail)
 
 
 def _outcome(text: str | None) -> Outcome | None:

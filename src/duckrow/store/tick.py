@@ -20,7 +20,7 @@ from duckrow.store.wishes import WishStore
 
 
 class TickStores:
-    """Only holds them: those of one host."""
+    """Only holds them, for one host."""
 
     def __init__(self, database: Database, host_id: int) -> None:
         self.dependencies = DependencyStore(database)
