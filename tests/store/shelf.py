@@ -12,8 +12,9 @@ from duckrow.core.retry import Verdict
 from duckrow.store.database import Database
 from duckrow.store.delays import DelayStore
 from duckrow.store.hosts import DAEMON, HostStore
+from duckrow.store.job_story import JobStoryStore
 from duckrow.store.jobs import JobStore
-from duckrow.store.tick import TickStore
+from duckrow.store.tick import TickStores
 
 
 def at(wall: float) -> Now:
@@ -26,8 +27,9 @@ class Shelf:
         self.database = database
         self.jobs = JobStore(database)
         self.hosts = HostStore(database)
-        self.tick = TickStore(database, DAEMON)
+        self.tick = TickStores(database, DAEMON)
         self.delays = DelayStore(database)
+        self.story = JobStoryStore(database)
 
     def add(self, *commands: str, host_id: int = DAEMON, **fields: Any) -> list[int]:
         specs = [JobSpec(command, fields.pop("cwd", "/work"), **fields) for command in commands or ("true",)]
@@ -36,45 +38,45 @@ class Shelf:
 
     def head(self, limit: int = 100) -> list[int]:
         """The ids of the jobs that could start now, in order."""
-        return [job.id for job in self.tick.eligible(limit)]
+        return [job.id for job in self.tick.queue.eligible(limit)]
 
     def attempt_of(self, job_id: int, **fields: Any) -> LiveAttempt:
         """An attempt at a job that waits, as the scheduler makes it."""
-        job = next(job for job in self.tick.eligible(1000) if job.id == job_id)
+        job = next(job for job in self.tick.queue.eligible(1000) if job.id == job_id)
         values: dict[str, Any] = {
             "number": job.attempts + 1,
             "keeper": "keeper-1",
             "holds": (("0", WHOLE),),
             "started": at(fields.pop("started_at", 1000.0)),
             "log": "/logs/attempt.log",
-            "job_host_id": self.tick.host_id,
+            "job_host_id": DAEMON,
         }
         return LiveAttempt(job=job, **{**values, **fields})
 
     def start(self, job_id: int, **fields: Any) -> LiveAttempt:
         attempt = self.attempt_of(job_id, **fields)
         with self.database.transaction():
-            self.tick.start([attempt])
+            self.tick.attempts.start([attempt])
         return attempt
 
     def run(self, job_id: int, **fields: Any) -> LiveAttempt:
         attempt = self.start(job_id, **fields)
         with self.database.transaction():
             attempt.pid = 4242
-            self.tick.running(attempt, 1001.0)
+            self.tick.attempts.running(attempt, 1001.0)
         return attempt
 
     def finish(self, attempt: LiveAttempt, outcome: Outcome = Outcome.SUCCEEDED, at: float = 1010.0) -> None:
         attempt.exit_code = 0 if outcome is Outcome.SUCCEEDED else 1
         with self.database.transaction():
-            assert self.tick.finish_attempt(attempt, outcome, at, "")
-            self.tick.finish_job(attempt.job.id, attempt.state, outcome, at, "")
+            assert self.tick.attempts.finish(attempt, outcome, at, "")
+            self.tick.moves.finish(attempt.job.id, attempt.state, outcome, at, "")
 
     def requeue(self, attempt: LiveAttempt, verdict: Verdict, now: Now | None = None) -> None:
         with self.database.transaction():
             now = now or at(1010.0)
-            self.tick.finish_attempt(attempt, verdict.outcome, now.wall, verdict.detail)
-            self.tick.requeue_job(attempt.job, attempt.state, verdict, now)
+            self.tick.attempts.finish(attempt, verdict.outcome, now.wall, verdict.detail)
+            self.tick.moves.retry(attempt.job, attempt.state, verdict, now)
 
     def release(self, now: Now) -> None:
         with self.database.transaction():

@@ -59,7 +59,7 @@ def test_a_job_keeps_all_that_was_asked_for(shelf: Shelf) -> None:
     with shelf.database.transaction():
         shelf.jobs.add(DAEMON, [asked], {"A": "1"})
         environment_id = shelf.jobs.keep_environment({"A": "1", "B": "2"})
-    (kept,) = shelf.tick.eligible(1)
+    (kept,) = shelf.tick.queue.eligible(1)
     for field in kept._fields:
         if field not in (
             "id",
@@ -94,11 +94,11 @@ def test_a_job_that_asks_for_nothing_gets_the_defaults(shelf: Shelf) -> None:
 def test_commands_and_folders_that_are_not_utf8_survive(shelf: Shelf) -> None:
     command, cwd, out = (os.fsdecode(raw) for raw in (b"echo \xff\xfe \xc3\xa9", b"/data/\xe9t\xe9", b"/out/\x80"))
     shelf.add(command, cwd=cwd, outfile=out)
-    (job,) = shelf.tick.eligible(1)
+    (job,) = shelf.tick.queue.eligible(1)
     assert (os.fsencode(job.command), os.fsencode(job.cwd)) == (b"echo \xff\xfe \xc3\xa9", b"/data/\xe9t\xe9")
     assert job.outfile == out
     shelf.start(1, log=os.fsdecode(b"/logs/\xff"))
-    ((_, attempt),) = shelf.tick.live_attempts()
+    ((_, attempt),) = shelf.tick.attempts.live()
     assert (attempt.job.command, os.fsencode(attempt.log)) == (command, b"/logs/\xff")
 
 
@@ -119,14 +119,14 @@ def test_the_same_variables_are_stored_once(shelf: Shelf) -> None:
         other = shelf.jobs.keep_environment({"A": "1", "B": "3"})
     assert first == same != other
     assert shelf.database.one("SELECT count(*) FROM environments") == 2
-    assert shelf.tick.environment(other) == {"A": "1", "B": "3"}
+    assert shelf.jobs.environment(other) == {"A": "1", "B": "3"}
 
 
 def test_variables_that_are_not_utf8_survive(shelf: Shelf) -> None:
     variables = {"PATH": os.fsdecode(b"/caf\xe9"), "EMPTY": ""}
     with shelf.database.transaction():
         environment_id = shelf.jobs.keep_environment(variables)
-    assert shelf.tick.environment(environment_id) == variables
+    assert shelf.jobs.environment(environment_id) == variables
 
 
 # -- finding --------------------------------------------------------------------------------------------------------
@@ -152,12 +152,12 @@ def test_a_picked_job_has_its_latest_attempt(shelf: Shelf) -> None:
     first = shelf.run(1)
     shelf.finish(first, Outcome.FAILED)
     with shelf.database.transaction():
-        shelf.tick.rerun(1, 1020.0, DAEMON)
+        shelf.tick.reruns.rerun(1, 1020.0, DAEMON)
     shelf.run(1, holds=(("3", 500_000),), log="/logs/2", started_at=1030.0)
     (row,) = shelf.jobs.pick()
     assert (row["attempt"], row["log"], row["started_at"], row["pid"]) == (2, "/logs/2", 1030.0, 4242)
     assert (row["exit_code"], row["ended_at"]) == (None, None)
-    assert [(one["number"], one["outcome"]) for one in shelf.jobs.attempts(1)] == [(1, "failed"), (2, None)]
+    assert [(one.number, one.outcome) for one in shelf.story.attempts(1)] == [(1, "failed"), (2, None)]
 
 
 def test_jobs_are_selected_by_id_range_name_and_last(shelf: Shelf) -> None:
@@ -200,9 +200,9 @@ def test_a_wish_stays_until_it_is_fulfilled(shelf: Shelf) -> None:
     shelf.add("a", "b", "c")
     shelf.jobs.wish([1, 3], "kill")
     assert shelf.jobs.wished() == {1, 3}
-    (first, *_), _ = shelf.tick.wishes()
+    (first, *_), _ = shelf.tick.wishes.unfulfilled()
     with shelf.database.transaction():
-        shelf.tick.forget_wish(first)
+        shelf.tick.wishes.forget(first)
     assert shelf.jobs.wished() == {3}
 
 
@@ -211,8 +211,8 @@ def test_wishes_are_seen_in_their_order_with_what_they_are_for(shelf: Shelf) -> 
     shelf.run(2)
     shelf.jobs.wish([2], "kill")
     shelf.jobs.wish([1], "rerun")
-    seen = [(job_id, wish, host_id, state.value) for _, job_id, wish, host_id, state in shelf.tick.wishes()]
-    assert seen == [(2, "kill", DAEMON, "running"), (1, "rerun", DAEMON, "queued")]
+    seen = [(job_id, wish, host_id) for _, job_id, wish, host_id in shelf.tick.wishes.unfulfilled()]
+    assert seen == [(2, "kill", DAEMON), (1, "rerun", DAEMON)]
 
 
 def test_a_wish_changes_no_state(shelf: Shelf) -> None:

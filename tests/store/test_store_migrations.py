@@ -16,8 +16,18 @@ from duckrow.store.connection import load_queries, migrations
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
 from duckrow.store.job_columns import LISTS
-from duckrow.store.tick import TickStore
+from duckrow.store.sqlite_version import LEAST_SQLITE, is_new_enough
+from duckrow.store.tick import TickStores
 from tests.store.shelf import Shelf
+
+_QUERIES = Path(connection.__file__).parent / "queries"
+
+
+def whole_topics() -> list[str]:
+    """Those whose statements are whole as they stand; parts of others are put together by their callers."""
+    known = {*LISTS, "where", "order"}
+    files = sorted(_QUERIES.glob("*.sql"))
+    return [file.stem for file in files if set(re.findall(r"{(\w+)}", file.read_text())) <= known]
 
 
 def version_of(folder: Folder) -> int:
@@ -63,7 +73,7 @@ def test_a_database_of_every_form_still_opens_and_its_jobs_still_wait(tmp_path: 
         raw.execute(f"PRAGMA user_version = {form}")
         raw.close()
         database = Database(folder)
-        assert [job.command for job in TickStore(database, 1).eligible(10)] == ["true"]
+        assert [job.command for job in TickStores(database, 1).queue.eligible(10)] == ["true"]
         database.close()
         assert version_of(folder) == len(migrations())
 
@@ -111,6 +121,20 @@ def test_a_database_from_a_newer_version_is_refused_and_left_alone(folder: Folde
     assert "Upgrade duckrow, or choose another folder with DUCKROW_HOME." in str(caught.value)
     assert caught.value.exit_code == EXIT_FAILED
     assert version_of(folder) == 999
+
+
+def test_a_sqlite_that_is_too_old_is_refused_with_what_to_do(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version", "3.22.0")
+    with pytest.raises(StateError, match=f"has SQLite 3.22.0; duckrow needs {LEAST_SQLITE} or newer") as caught:
+        Database(folder)
+    assert "uv tool install --managed-python duckrow" in str(caught.value)
+    assert not os.path.exists(folder.database)
+
+
+def test_versions_of_sqlite_are_compared_as_numbers() -> None:
+    assert is_new_enough("3.100.1")
+    assert is_new_enough(LEAST_SQLITE)
+    assert not is_new_enough("3.9.2")
 
 
 def test_a_file_that_is_no_database_is_named_and_left_alone(folder: Folder) -> None:
@@ -232,12 +256,12 @@ def test_the_files_of_the_database_are_private(folder: Folder, shelf: Shelf) -> 
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
 
 
-@pytest.mark.parametrize("topic", ["jobs", "hosts", "scheduler"])
+@pytest.mark.parametrize("topic", whole_topics())
 def test_every_query_is_one_whole_statement(topic: str, shelf: Shelf) -> None:
     queries = load_queries(topic, LISTS)
     assert queries
     for name, query in queries.items():
-        text = query.format(where="1", order="1")
+        text = query.replace("{where}", "1").replace("{order}", "1")
         assert sqlite3.complete_statement(text + ";"), name
         values = dict.fromkeys(re.findall(r":(\w+)", text))
         parameters: Any = (None,) * text.count("?") if "?" in text else values

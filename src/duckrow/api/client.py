@@ -14,7 +14,7 @@ from duckrow.api.environment import inherited_environment
 from duckrow.api.lending import Lending
 from duckrow.api.out_of_use import drained, set_aside
 from duckrow.api.tender import Tender
-from duckrow.api.views import JobView, device_names, gpu_seconds, job_view, text
+from duckrow.api.views import JobView, gpu_seconds, job_view, text
 from duckrow.core.dependency import Dependency, in_words, is_met
 from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, JobGone, NotFoundError, UsageError
 from duckrow.core.inventory import CPU, WHOLE, Seat
@@ -31,6 +31,7 @@ from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder, state_folder
 from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seats_from
+from duckrow.store.job_story import JobStoryStore
 from duckrow.store.jobs import BY_ID, JobStore
 
 if TYPE_CHECKING:
@@ -236,14 +237,12 @@ class Client:
 
     def story(self, job_id: int) -> dict[str, Any]:
         """All that is known of a job: itself, its attempts, its events."""
-        attempts = [dict(row) for row in self.jobs.attempts(job_id)]
-        for attempt in attempts:
-            attempt["log"] = text(attempt["log"])
-            holds, ended = attempt.pop("holds"), attempt["ended_at"]
-            attempt["devices"] = device_names(holds)
-            attempt["gpu_seconds"] = gpu_seconds(holds, attempt["started_at"], ended or time.time())
-            attempt["curve"] = json.loads(attempt["curve"] or "[]")
-        events = [dict(row) for row in self.jobs.events(job_id)]
+        story, now = JobStoryStore(self.database), time.time()
+        attempts = [
+            {**made._asdict(), "gpu_seconds": gpu_seconds(made.devices, made.started_at, made.ended_at or now)}
+            for made in story.attempts(job_id)
+        ]
+        events = [event._asdict() for event in story.events(job_id)]
         after = [
             {"id": row["on_job_id"], "condition": row["condition"], "met": bool(row["met"])}
             for row in ControlStore(self.database).dependencies_of(job_id)

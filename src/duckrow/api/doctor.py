@@ -24,6 +24,7 @@ from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, existing_folder, 
 from duckrow.store.folder_owner import owned_by_another
 from duckrow.store.hosts import DAEMON, is_alive
 from duckrow.store.looking import NEWEST_FORM, Look, Trouble
+from duckrow.store.sqlite_version import INSTEAD, LEAST_SQLITE, is_new_enough
 
 COMPLETIONS = {
     "bash": "~/.local/share/bash-completion/completions/duckrow",
@@ -63,6 +64,13 @@ def _versions() -> Iterator[Finding]:
     if missing:
         advice = f"Install duckrow anew: {install_command()}"
         yield Finding("packages", PROBLEM, f"{', '.join(missing)} cannot be found", advice)
+    yield _sqlite(known["sqlite"])
+
+
+def _sqlite(version: str) -> Finding:
+    if is_new_enough(version):
+        return Finding("sqlite", OK, f"{version} (at least {LEAST_SQLITE} is needed)")
+    return Finding("sqlite", PROBLEM, f"{version} is too old: at least {LEAST_SQLITE} is needed", INSTEAD)
 
 
 # -- the state ------------------------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from duckrow.api.client import Client
 from duckrow.core.errors import UsageError
-from duckrow.store.readings import Peak, ReadingStore
+from duckrow.store.peaks import Peak, PeakStore
+from duckrow.store.readings import ReadingStore
 
 _SHOWN = 5
 
@@ -15,11 +16,11 @@ _SHOWN = 5
 class Memory:
     def __init__(self, client: Client | None = None) -> None:
         self._client = client or Client()
-        self._store = ReadingStore(self._client.database)
+        self._store = PeakStore(self._client.database)
 
     def peaks(self) -> list[Peak]:
         """In the order of their numbers, which begin with 1."""
-        return self._store.peaks()
+        return self._store.all()
 
     def correct(self, words: str, peak_mb: int, model: str | None) -> list[Peak]:
         """Say what a recipe takes, on all GPUs that it has run on or on those of a model; what it was before."""
@@ -47,7 +48,7 @@ class Memory:
 
     def _model(self, words: str, peaks: Sequence[Peak]) -> str:
         """A model that was ever seen here: one that is mistyped would never count."""
-        read = (reading.told.get("model") or "" for reading in self._store.readings().values())
+        read = (reading.told.get("model") or "" for reading in ReadingStore(self._client.database).readings().values())
         known = sorted({*(peak.model for peak in peaks), *read} - {""})
         found = _matching(words, known)
         if len(found) == 1:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.peaks import LOGIN, SharedPeak, SharedPeaks
-from duckrow.store.readings import ReadingStore
+from duckrow.store.peaks import PeakStore
 
 if TYPE_CHECKING:
     from duckrow.core.job import JobSpec
@@ -19,14 +19,15 @@ def take_peaks_along(database: Database, batch: Batch, specs: Sequence[JobSpec])
     recipes = {spec.needs.recipe for spec in specs if spec.needs.auto}
     if not recipes:
         return
-    known = [peak for peak in ReadingStore(database).peaks() if peak.recipe in recipes]
+    known = [peak for peak in PeakStore(database).all() if peak.recipe in recipes]
     if known:
         SharedPeaks(batch, LOGIN).tell(SharedPeak(p.recipe, p.model, p.peak_mb, p.runs, p.corrected) for p in known)
 
 
 class PeaksFromBatch:
     def __init__(self, database: Database, batch: Batch) -> None:
-        self._store = ReadingStore(database)
+        self._database = database
+        self._store = PeakStore(database)
         self._shared = SharedPeaks(batch, LOGIN)
 
     def bring_home(self) -> None:
@@ -34,9 +35,9 @@ class PeaksFromBatch:
         told = self._shared.news()
         if not told:
             return
-        known = {(peak.recipe, peak.model): peak for peak in self._store.peaks()}
+        known = {(peak.recipe, peak.model): peak for peak in self._store.all()}
         news = [peak for peak in told if peak[:2] not in known or peak[2:4] > known[peak[:2]][2:4]]
         if news:
-            with self._store.database.transaction():
+            with self._database.transaction():
                 for peak in news:
                     self._store.hear(peak.recipe, peak.model, peak.peak_mb, runs=peak.runs)

@@ -15,7 +15,7 @@ def versions() -> dict[str, str]:
     """Name -> version, or what there is instead."""
     import platform
 
-    from duckrow.store.looking import SQLITE_VERSION
+    from duckrow.store.sqlite_version import SQLITE_VERSION
 
     system = os.uname()
     return {

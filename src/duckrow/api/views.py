@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -69,6 +70,7 @@ class JobView:
 def job_view(row: Any, now: float) -> JobView:
     started, ended = row["started_at"], row["ended_at"]
     is_queued = row["state"] == "queued"
+    devices = [] if is_queued else device_names(row["holds"])
     return JobView(
         id=row["id"],
         name=row["name"],
@@ -80,7 +82,7 @@ def job_view(row: Any, now: float) -> JobView:
         exit_code=row["exit_code"],
         signal=row["signal"],
         gpus=row["gpus"],
-        devices=[] if is_queued else device_names(row["holds"]),
+        devices=devices,
         pid=row["pid"] if ended is None else None,
         attempts=row["attempts"],
         priority=row["priority"],
@@ -100,7 +102,7 @@ def job_view(row: Any, now: float) -> JobView:
         folder=None if row["folder"] is None else text(row["folder"]),
         sweep=row["sweep"],
         utilization=row["utilization"],
-        gpu_seconds=None if started is None or is_queued else gpu_seconds(row["holds"], started, ended or now),
+        gpu_seconds=None if started is None or is_queued else gpu_seconds(devices, started, ended or now),
         parameters=None if row["parameters"] is None else json.loads(row["parameters"]),
         outfile=None if row["outfile"] is None else text(row["outfile"]),
         suspended=bool(row["suspended"]) and row["state"] in ("starting", "running"),
@@ -114,9 +116,9 @@ def device_names(holds: str | None) -> list[str]:
     return [] if holds is None else [device for device, _ in json.loads(holds)]
 
 
-def gpu_seconds(holds: str | None, started_at: float, ended_at: float) -> float:
+def gpu_seconds(devices: Iterable[str], started_at: float, ended_at: float) -> float:
     """What an attempt has cost: a GPU counts whole, also where it was shared; a CPU slot counts for nothing."""
-    gpus = sum(not device.startswith(CPU) for device in device_names(holds))
+    gpus = sum(not device.startswith(CPU) for device in devices)
     return gpus * max(ended_at - started_at, 0.0)
 
 

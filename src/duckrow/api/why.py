@@ -23,7 +23,7 @@ from duckrow.core.overtaking import Turn
 from duckrow.core.title import full_name
 from duckrow.store.control import ControlStore
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
-from duckrow.store.readings import ReadingStore
+from duckrow.store.peaks import PeakStore
 
 
 def why(client: Client, job_id: int) -> list[str]:
@@ -106,7 +106,7 @@ def why(client: Client, job_id: int) -> list[str]:
 def _peaks(client: Client) -> dict[str, int]:
     """What each recipe has taken at most, on whatever GPU."""
     peaks: dict[str, int] = {}
-    for peak in ReadingStore(client.database).peaks():
+    for peak in PeakStore(client.database).all():
         peaks[peak.recipe] = max(peaks.get(peak.recipe, 0), peak.peak_mb)
     return peaks
 

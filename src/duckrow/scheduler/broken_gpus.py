@@ -224,7 +224,7 @@ class BrokenGpus:
         detail = _detail(self._aside[device])
         sent: dict[int, None] = {}
         for job_id, number, retries_used in failures:
-            was = self._loop.store.go_back(job_id, number, retries_used, now.wall, detail)
+            was = self._loop.store.reruns.go_back(job_id, number, self._loop.host.id, retries_used, now.wall, detail)
             if was is None:
                 continue
             sent[job_id] = None

@@ -26,10 +26,10 @@ class ClockSteps:
         if before is not None and abs(now.wall_at_boot - before) < _STEP_S:
             return
         if before is not None:
-            self._loop.store.restate_host(now.wall_at_boot - before)
+            self._loop.host.rows.restate_start(self._loop.host.id, now.wall_at_boot - before)
         self._loop.delays.restate(now)
         for attempt in self._loop.live.values():
             if abs(now.wall_at_boot - attempt.started.wall_at_boot) >= _STEP_S:
                 attempt.started = attempt.started._replace(wall=now.wall_at_boot + attempt.started.boot)
-                self._loop.store.restate_start(attempt)
+                self._loop.store.attempts.restate_start(attempt)
         self._wall_at_boot = now.wall_at_boot

@@ -63,5 +63,5 @@ def _note(loop: Loop, attempt: LiveAttempt, gpu: str, own: list[Neighbour], at: 
     if not own:
         return
     sentence = f"it shares GPU {gpu} with {', '.join(map(str, own))}: no other GPU was free"
-    loop.store.note(attempt, sentence, at)
+    loop.store.events.note_once(attempt, sentence, at)
     loop.observer.trouble(f"{attempt.job.words.capitalize()}: {sentence}.")

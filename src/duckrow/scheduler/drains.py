@@ -20,7 +20,7 @@ class Drains:
     def observe(self) -> None:
         """Fulfil what can be fulfilled; a device that is to go, goes when its last job has ended."""
         loop = self._loop
-        wishes = loop.store.device_wishes()
+        wishes = loop.store.device_wishes.all()
         changed = False
         for device, wish in wishes.items():
             name = loop.watch.gpus.name_of(device) if wish == ADD else device
@@ -29,10 +29,10 @@ class Drains:
                 if not offered:
                     loop.seats = [Seat(((name, WHOLE),)), *loop.seats]
                     changed = True
-                loop.store.forget_device_wish(device)
+                loop.store.device_wishes.forget(device)
             elif wish == REMOVE and not (offered and loop.booked.get(device, 0)):
                 loop.seats = [seat for seat in loop.seats if device not in seat.devices]
-                loop.store.forget_device_wish(device)
+                loop.store.device_wishes.forget(device)
                 changed = changed or offered
         self.devices = frozenset(device for device, wish in wishes.items() if wish != ADD)
         if changed:

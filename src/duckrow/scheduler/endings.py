@@ -64,7 +64,7 @@ class Endings:
 
     def _saw_start(self, attempt: LiveAttempt, now: Now, ended: set[int]) -> None:
         if attempt.id not in ended and attempt.state is State.STARTING:
-            self._store.running(attempt, now.wall)
+            self._store.attempts.running(attempt, now.wall)
             if attempt.suspended_mono is not None:
                 self._loop.engine.signal_all(attempt, signal.SIGSTOP)  # it was paused before it was there to hear it
         elif attempt.stop_step == 1:
@@ -72,10 +72,10 @@ class Endings:
 
     def _begin_clearing(self, attempt: LiveAttempt, leftovers: Sequence[str], now: Now) -> None:
         """The job's own process has ended; what it left behind is ended too before its devices are free."""
-        self._store.note_exit(attempt)
+        self._store.attempts.note_exit(attempt)
         if attempt.stop_began_mono is None:
             attempt.left_behind = left_behind(leftovers)
-            self._store.stopping(attempt, None, now, attempt.left_behind)
+            self._store.attempts.stopping(attempt, None, now, attempt.left_behind)
             attempt.stop_began_mono = now.mono
         if attempt.stop_step < 2:
             attempt.stop_step = 0
@@ -92,7 +92,7 @@ class Endings:
         wanted_dead = attempt.stopped_for is Outcome.KILLED
         use = self._loop.watch.ended(attempt, outcome is Outcome.SUCCEEDED, now.mono)
         if use is not None:
-            self._store.note_use(attempt, use)
+            self._store.use.note(attempt, use)
         if outcome is Outcome.SUCCEEDED:
             self._loop.sharing.succeeded(attempt)
         verdict = None if outcome is Outcome.SUCCEEDED else self._lesson(attempt, outcome, use)
@@ -108,11 +108,11 @@ class Endings:
         return Lessons(self._loop).after(attempt, outcome, use)
 
     def _close(self, attempt: LiveAttempt, verdict: Verdict, at: float, now: Now) -> None:
-        self._store.finish_attempt(attempt, verdict.outcome, at, verdict.detail)
+        self._store.attempts.finish(attempt, verdict.outcome, at, verdict.detail)
         if verdict.again:
-            self._store.requeue_job(attempt.job, attempt.state, verdict, now)
+            self._store.moves.retry(attempt.job, attempt.state, verdict, now)
             self._loop.comes_back(verdict.wait_s, now)
-        elif self._store.finish_job(attempt.job.id, attempt.state, verdict.outcome, at, verdict.detail):
+        elif self._store.moves.finish(attempt.job.id, attempt.state, verdict.outcome, at, verdict.detail):
             self._loop.look_again()
         self._release(attempt)
         self.told.append((attempt, verdict, at))
@@ -131,13 +131,13 @@ class Endings:
         if attempt.stopped_for is Outcome.KILLED:
             self._finish(attempt, now, Outcome.KILLED, "killed before it began")
             return
-        self._store.unstart(attempt, wait_s, now, detail)
+        self._store.attempts.unstart(attempt, wait_s, now, detail)
         self._loop.comes_back(wait_s, now)
         self._release(attempt)
 
     def _release(self, attempt: LiveAttempt) -> None:
         if attempt.suspended_mono is not None:
-            self._store.end_suspension(attempt)
+            self._store.suspensions.end(attempt)
         del self._loop.live[attempt.id]
         self._loop.unbook(attempt)
         successor = self._loop.lines.step_up(attempt)

@@ -133,13 +133,13 @@ class Run:
         store, now = self.loop.store, time.time()
         wanted = {*again, *stranded}
         with self.loop.database.transaction():
-            ours = store.unfinished_jobs()
+            ours = store.queue.unfinished()
             others = [job_id for job_id, state in ours if state == State.QUEUED and job_id not in wanted]
             running = sum(state != State.QUEUED for _, state in ours)
-            store.skip_queued(others, now, "no longer asked for")
-            store.rehost(stranded)
+            store.moves.skip_queued(others, now, "no longer asked for")
+            store.queue.rehost(stranded)
             for job_id in again:
-                store.rerun(job_id, now, self.host_id)
+                store.reruns.rerun(job_id, now, self.host_id)
             self.loop.jobs.add(self.host_id, specs, environment)
         self.added += len(specs) + len(wanted) + running
 
@@ -172,8 +172,8 @@ class Run:
         store, now = self.loop.store, time.time()
         with self.loop.database.transaction():
             for job_id in self._rerun:
-                store.rerun(job_id, now, self.loop.host.id)
-            store.skip_queued(self._skip, now, "no longer in the list of commands")
+                store.reruns.rerun(job_id, now, self.loop.host.id)
+            store.moves.skip_queued(self._skip, now, "no longer in the list of commands")
         self._rerun, self._skip = [], []
         self.loop.look_again()
 
@@ -188,7 +188,7 @@ class Run:
         while not self._over():
             self.loop.turn(pulse_s)
             self._requeue_earlier()
-            if not self.loop.live and not self._told_of_pause and (paused := self.loop.store.paused_projects()):
+            if not self.loop.live and not self._told_of_pause and (paused := self.loop.store.queue.paused_projects()):
                 self._told_of_pause = True
                 self._on_event("paused", paused)
             self._tell_of_wait()
@@ -269,8 +269,8 @@ class Run:
     def drop_rest(self) -> None:
         """What has not been started never will be."""
         with self.loop.database.transaction():
-            waiting = [job_id for job_id, state in self.loop.store.unfinished_jobs() if state == State.QUEUED]
-            self.loop.store.skip_queued(waiting, time.time(), "the run has ended")
+            waiting = [job_id for job_id, state in self.loop.store.queue.unfinished() if state == State.QUEUED]
+            self.loop.store.moves.skip_queued(waiting, time.time(), "the run has ended")
 
     def close(self) -> None:
         self.loop.close()

@@ -25,7 +25,7 @@ class Learning:
         self.peaks: dict[tuple[str, str], int] = {}  # (recipe, model of GPU) -> MB
 
     def load(self) -> None:
-        self.peaks = self._loop.store.peaks()
+        self.peaks = self._loop.store.peaks.known()
 
     # -- what is known ----------------------------------------------------------------------------------------
 
@@ -88,6 +88,6 @@ class Learning:
         if not recipe:
             return
         for model in {self._gpus.model(device) for device, _ in attempt.holds}:
-            self._loop.store.learn(recipe, model, peak_mb)
+            self._loop.store.peaks.learn(recipe, model, peak_mb)
             if peak_mb > self.peaks.get((recipe, model), 0):
                 self.load()  # what a person has set stays as it is

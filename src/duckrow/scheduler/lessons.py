@@ -49,7 +49,7 @@ class Lessons:
             told = "ran out of GPU memory"
         if learned is None:
             return Verdict(Outcome.OUT_OF_MEMORY, again=False, detail=f"{told}, {self._why_final(which, attempt)}")
-        self._loop.store.set_needs(attempt.job.id, learned)
+        self._loop.store.queue.set_needs(attempt.job.id, learned)
         return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=f"{told}; tried again {_how(learned, which)}")
 
     def _after_mps(self, attempt: LiveAttempt, outcome: Outcome, lines: list[str]) -> Verdict | None:

@@ -69,7 +69,7 @@ class Lines:
         """All who have not been started go back to the queue."""
         for attempt in list(self._followed.values()):
             if attempt.follows is not None and self._loop.engine.stand_down(attempt):
-                self._loop.store.unstart(attempt, 0.0, now, "stood back from the line")
+                self._loop.store.attempts.unstart(attempt, 0.0, now, "stood back from the line")
                 self.drop(attempt)
                 self._loop.look_again()
 

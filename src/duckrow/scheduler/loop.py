@@ -41,7 +41,7 @@ from duckrow.store.checkpoint import Checkpointer
 from duckrow.store.database import Database
 from duckrow.store.hosts import DAEMON
 from duckrow.store.jobs import JobStore
-from duckrow.store.tick import TickStore
+from duckrow.store.tick import TickStores
 
 _BATCH_S = 0.01  # how long the ends of short jobs may wait to be written together
 _TROUBLE_S = 2.0  # how long to wait before trying again when the disk is full or the database cannot be written
@@ -65,10 +65,10 @@ class Loop:
         self.observer = observer or Observer()
         self.reactor = EpollReactor()
         self.signals = HostSignals(self.reactor, link.signals)
-        self.store = TickStore(database, host.id)
+        self.store = TickStores(database, host.id)
         self.jobs = JobStore(database)
         self._checkpointer = Checkpointer(database)
-        self.engine = LocalEngine(self.reactor, self.folder.keepers, link, self.store.environment, output)
+        self.engine = LocalEngine(self.reactor, self.folder.keepers, link, self.jobs.environment, output)
         self._link = link
         self.recovery = Recovery(self)
         self.lines = Lines(self)
@@ -90,7 +90,7 @@ class Loop:
         self.stop_all = 0  # 1: end all that we started, 2: at once
         self.inbox: list[JobSpec] = []  # jobs of a run that have come since the last tick
         self.environment: dict[str, str] = {}  # of those
-        self._queue = QueueHead(self.store)
+        self._queue = QueueHead(self.store.queue)
         self._reports: list[Report] = []  # seen, and not yet on disk
         self._wake_mono: float | None = None
         self._woken = True
@@ -110,14 +110,14 @@ class Loop:
             self._take_up_clocks()
             self.recovery.adopt_own()
             self.broken_gpus.begin()
-        self.engine.clean_up(self.store.keepers_in_use())
+        self.engine.clean_up(self.store.attempts.keepers_in_use())
         self.engine.on_keeper_death(self._become_keeper)
         self._own_files.watch()
 
     def _take_up_clocks(self) -> None:
         self.delays.begin()
         if self.host.previous.boot_id not in ("", self.host.boot_id):
-            self.store.forget_readings()
+            self.store.readings.forget_all()
 
     def turn(self, at_most_s: float | None = None) -> None:
         """Sleep until something happens, then one tick."""
@@ -148,8 +148,8 @@ class Loop:
             lined_up = self.lines.grow(self._queue.jobs, now) if may_look_ahead else []
             self._queue.drop([attempt.job for attempt in lined_up])
             reach("decided")
-            self.store.start(starts)
-            self.store.start(lined_up)
+            self.store.attempts.start(starts)
+            self.store.attempts.start(lined_up)
             note_own_neighbours(self, starts, now.wall)
             self._record_stops(decision, now)
         reach("recorded")
@@ -167,7 +167,7 @@ class Loop:
     def idle(self) -> bool:
         """Nothing runs here and nothing of ours is left to run. A paused or held job is left."""
         ours = any(attempt.job_host_id == self.host.id for attempt in self.live.values())
-        if ours or self.inbox or self._queue or self._reports or self._queue.stale or self.store.unfinished():
+        if ours or self.inbox or self._queue or self._reports or self._queue.stale or self.store.queue.is_unfinished():
             return False
         return not self.watch.is_looked_for_faults(self.reactor.now().mono)
 
@@ -184,7 +184,7 @@ class Loop:
         if self._closed:
             return
         self._closed = True
-        self.engine.close(self.store.keepers_in_use())
+        self.engine.close(self.store.attempts.keepers_in_use())
         self.sharing.close()
         self.delays.close()
         self._checkpointer.finish()
@@ -251,10 +251,10 @@ class Loop:
             self.host.look_around()
             self.recovery.adopt_orphans()
             self._rebook()
-            self.limits.most = self.store.limits()
-            self.store.look_for_dependencies()
+            self.limits.most = self.store.limits.all()
+            self.store.dependencies.look()
             self.watch.learning.load()
-            self.watch.look_until(self.store.looked_at_until())
+            self.watch.look_until(self.store.readings.looked_at_until())
             self._queue.stale = True
             self.delays.look()
         if self.inbox:
@@ -281,9 +281,9 @@ class Loop:
         self.booked = Ledger()
         for attempt in self.live.values():
             self.book(attempt)
-        for holds in self.store.foreign_holds():
+        for holds in self.store.reservations.of_other_hosts():
             book([hold for hold in holds if not hold[0].startswith(CPU)], self.booked)
-        self.limits.elsewhere = self.store.foreign_needs()
+        self.limits.elsewhere = self.store.reservations.needs_of_other_hosts()
 
     def book(self, attempt: LiveAttempt) -> None:
         if attempt.follows is None:
@@ -299,7 +299,7 @@ class Loop:
         self.unbook(attempt)
         attempt.holds = holds
         self.book(attempt)
-        self.store.set_holds(attempt)
+        self.store.reservations.change(attempt)
         self.look_again()
         self.endings.freed = True
 
@@ -354,7 +354,7 @@ class Loop:
     def begin_stop(self, attempt: LiveAttempt, reason: Outcome | None, now: Now, detail: str) -> None:
         if attempt.suspended_mono is not None:
             resume(self, attempt, now)  # or it could not hear that it must end
-        self.store.stopping(attempt, reason, now, detail)
+        self.store.attempts.stopping(attempt, reason, now, detail)
         attempt.stopped_for = reason
         attempt.stop_began_mono = now.mono
 

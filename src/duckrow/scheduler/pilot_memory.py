@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from duckrow.engines.slurm.peaks import SharedPeak, SharedPeaks
 from duckrow.scheduler.loop import Loop
-from duckrow.store.readings import ReadingStore
+from duckrow.store.peaks import PeakStore
 
 
 class PilotMemory:
     def __init__(self, loop: Loop, shared: SharedPeaks) -> None:
         self._loop = loop
         self._shared = shared
-        self._store = ReadingStore(loop.database)
+        self._store = PeakStore(loop.database)
         self._told: dict[tuple[str, str], int] = {}  # as it was when we last told the others
 
     def tell(self) -> None:
@@ -20,7 +20,7 @@ class PilotMemory:
         if known is self._told:  # it is another dict whenever something was learned
             return
         self._told = known
-        own = [SharedPeak(p.recipe, p.model, p.peak_mb, p.runs) for p in self._store.peaks() if p.runs]
+        own = [SharedPeak(p.recipe, p.model, p.peak_mb, p.runs) for p in self._store.all() if p.runs]
         if own:
             self._shared.tell(own)
 

@@ -19,6 +19,7 @@ from duckrow.engines.slurm.batch import Run
 from duckrow.engines.slurm.claims import Claims, Taker
 from duckrow.engines.slurm.environment import wrapped
 from duckrow.scheduler.loop import Loop
+from duckrow.store.job_story import JobStoryStore
 
 # SLURM signals all processes of a job, in no order. So long we wait whether a signal that ended a run was meant for us.
 _AMBIGUOUS_S = 1.0
@@ -105,7 +106,7 @@ class PilotRuns:
                 made = [attempt["number"] for release in history for attempt in release.get("attempts", [])]
                 retries_used = int(history[-1].get("retries_used", 0)) if history else 0
                 if number in self._known:  # it was done here, and somebody wants it again
-                    self._loop.store.rerun(run.job_id, time.time(), self._loop.host.id)
+                    self._loop.store.reruns.rerun(run.job_id, time.time(), self._loop.host.id)
                 else:
                     spec = replace(run.spec, folder=self.batch.run_folder(run), held=False, not_before=None)
                     spec = replace(spec, command=wrapped(self.batch.request, spec.command))
@@ -183,7 +184,7 @@ class PilotRuns:
     def _close(self, job_id: int, outcome: Outcome, detail: str) -> None:
         """The end of a run that has no process."""
         with self._loop.database.transaction():
-            self._loop.store.finish_job(job_id, State.QUEUED, outcome, time.time(), detail)
+            self._loop.store.moves.finish(job_id, State.QUEUED, outcome, time.time(), detail)
         self._loop.look_again()
         self.taken[job_id].ended = {"outcome": outcome, "detail": detail, "ended_at": time.time()}
         self.write_ends()
@@ -205,11 +206,10 @@ class PilotRuns:
 
     def _facts(self, job_id: int) -> dict[str, Any]:
         """Who we are, and every attempt that we made."""
-        attempts = []
-        for row in self._loop.jobs.attempts(job_id):
-            attempt = dict(row)
-            attempt["devices"] = [device for device, _ in json.loads(attempt.pop("holds"))]
-            attempts.append(attempt)
+        attempts = [
+            {**made._asdict(), "curve": json.dumps(made.curve) if made.curve else None}
+            for made in JobStoryStore(self._loop.database).attempts(job_id)
+        ]
         return {**self._about_us, "attempts": attempts}
 
     def running(self) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from duckrow.core.job import QueuedJob
-from duckrow.store.tick import TickStore
+from duckrow.store.queue import QueueStore
 
 HEAD = 256
 """How much of the queue a tick looks at."""
 
 
 class QueueHead:
-    def __init__(self, store: TickStore) -> None:
+    def __init__(self, store: QueueStore) -> None:
         self._store = store
         self.jobs: list[QueuedJob] = []
         self.stale = True  # it is to be read again

@@ -23,27 +23,27 @@ class Recovery:
     def adopt_own(self) -> None:
         """The attempts of the process that was this host before us."""
         loop = self._loop
-        own = [attempt for watcher, attempt in loop.store.live_attempts() if watcher == loop.host.id]
+        own = [attempt for watcher, attempt in loop.store.attempts.live() if watcher == loop.host.id]
         self._adopt(own, loop.host.previous.boot_id)
 
     def adopt_orphans(self) -> None:
         """The attempts of hosts that have died; and be woken when one that lives dies."""
         loop = self._loop
         by_host: dict[int, list[LiveAttempt]] = {}
-        for watcher, attempt in loop.store.live_attempts():
+        for watcher, attempt in loop.store.attempts.live():
             if watcher != loop.host.id:
                 by_host.setdefault(watcher, []).append(attempt)
         for host_id, attempts in by_host.items():
             if loop.host.is_alive(host_id):
                 self._watch_host(host_id)
                 continue
-            taken = [attempt for attempt in attempts if loop.store.take_over(attempt, host_id)]
+            taken = [attempt for attempt in attempts if loop.store.attempts.take_over(attempt, host_id)]
             self._adopt(taken, loop.host.rows.get(host_id).boot_id)
 
     def forget_unwritten(self) -> None:
         """After a tick that could not be written: what we hold must be what the database says."""
         loop = self._loop
-        known = {attempt.id: attempt for watcher, attempt in loop.store.live_attempts() if watcher == loop.host.id}
+        known = {attempt.id: attempt for watcher, attempt in loop.store.attempts.live() if watcher == loop.host.id}
         for attempt_id in list(loop.live):
             if attempt_id not in known:
                 loop.lines.drop(loop.live[attempt_id])

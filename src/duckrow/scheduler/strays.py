@@ -38,7 +38,7 @@ class Strays:
     def _warn(self, attempt: LiveAttempt, stray: Stray, at: float) -> None:
         sentence = warning(stray, [device for device, _ in attempt.holds if not device.startswith(CPU)])
         # A host that died may have told of it before.
-        if self._loop.store.note(attempt, sentence, at):
+        if self._loop.store.events.note_once(attempt, sentence, at):
             self._loop.observer.trouble(f"{attempt.job.words.capitalize()}: {sentence}")
 
 

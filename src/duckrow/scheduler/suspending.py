@@ -18,7 +18,7 @@ def suspend(loop: Loop, attempt: LiveAttempt, now: Now, by_itself: bool) -> None
         return  # it is about to end
     if attempt.suspended_mono is None:
         attempt.suspended_mono = now.mono
-    loop.store.suspend(attempt, by_itself, now.wall)
+    loop.store.suspensions.suspend(attempt, by_itself, now.wall)
     loop.engine.signal_all(attempt, signal.SIGSTOP)
 
 
@@ -28,5 +28,5 @@ def resume(loop: Loop, attempt: LiveAttempt, now: Now) -> None:
         lasted_s = now.mono - attempt.suspended_mono
         attempt.started = attempt.started._replace(mono=attempt.started.mono + lasted_s)
         attempt.suspended_mono = None
-        loop.store.resume(attempt, now.wall)
+        loop.store.suspensions.resume(attempt, now.wall)
     loop.engine.signal_all(attempt, signal.SIGCONT)

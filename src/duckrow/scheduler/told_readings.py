@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 class ToldReadings:
     def __init__(self, loop: Loop, gpus: KnownGpus, observation: Observation) -> None:
-        self._store = loop.store
+        self._store = loop.store.readings
         self._gpus = gpus
         self._observation = observation
         self._history = HistoryWriter(loop.database)
@@ -39,7 +39,7 @@ class ToldReadings:
             self._history.note(reading)
             if self.is_looked_at(mono):
                 told = {**self._described(reading, owners, mono), "locked_by": locked_by.get(reading.device)}
-                self._store.keep_reading(reading.device, reading.at, told)
+                self._store.keep(reading.device, reading.at, told)
 
     def _described(self, reading: Reading, owners: Owners, mono: float) -> dict[str, Any]:
         device = self._gpus.devices.get(reading.device)

@@ -184,12 +184,12 @@ class Watch:
         """For those who look at a job that runs, and for the host that comes after us."""
         for attempt_id, use in self.observation.uses.items():
             if attempt_id in self._loop.live:
-                self._loop.store.note_use(self._loop.live[attempt_id], use)
+                self._loop.store.use.note(self._loop.live[attempt_id], use)
 
     def adopted(self, attempts: Iterable[LiveAttempt]) -> None:
         """Go on with the curves of attempts that another host, now dead, has started: within a transaction."""
         for attempt in attempts:
-            curve = self._loop.store.curve(attempt) if _on_gpu(attempt) else []
+            curve = self._loop.store.use.curve(attempt) if _on_gpu(attempt) else []
             if curve:
                 self.observation.uses.setdefault(attempt.id, Use(attempt.started.mono)).resume(curve)
 

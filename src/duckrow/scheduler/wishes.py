@@ -25,19 +25,20 @@ _FOR_EVERYBODY = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
 def fulfil_wishes(loop: Loop, now: Now) -> None:
     """Those for jobs that are ours to touch; the others are left to their hosts."""
     watched = {attempt.job.id: attempt for attempt in loop.live.values()}
-    for wish_id, job_id, wish, host_id, state in loop.store.wishes():
+    for wish_id, job_id, wish, host_id in loop.store.wishes.unfulfilled():
         attempt = watched.get(job_id)
+        state = loop.store.queue.state_of(job_id)  # the wish before may have moved it: it may wait for that job
         if attempt is None and (state in LIVE or not _ours(loop, host_id)):
             continue
         if wish in (KILL, KILL_NOW):
             _kill(loop, job_id, state, attempt, now, at_once=wish == KILL_NOW)
         elif wish == RERUN and attempt is None and state is State.DONE:
-            loop.store.rerun(job_id, now.wall, host_id if loop.host.is_alive(host_id) else DAEMON)
+            loop.store.reruns.rerun(job_id, now.wall, host_id if loop.host.is_alive(host_id) else DAEMON)
             loop.look_again()
         elif wish in (LEND, TAKE_BACK) and attempt is not None:
             _hold_slot(loop, attempt, 0 if wish == LEND else WHOLE)
         elif wish == PAUSE and attempt is None and state is State.QUEUED:
-            loop.store.hold(job_id)  # it ran when somebody looked, and waits for its next attempt
+            loop.store.queue.hold(job_id)  # it ran when somebody looked, and waits for its next attempt
             loop.look_again()
         elif wish in (SUSPEND, PAUSE) and attempt is not None:
             suspend(loop, attempt, now, by_itself=wish == PAUSE)
@@ -45,7 +46,7 @@ def fulfil_wishes(loop: Loop, now: Now) -> None:
             resume(loop, attempt, now)
         elif wish.startswith(SIGNAL) and attempt is not None:
             _signal(loop, attempt, int(wish.removeprefix(SIGNAL)), now)
-        loop.store.forget_wish(wish_id)
+        loop.store.wishes.forget(wish_id)
 
 
 def _hold_slot(loop: Loop, attempt: LiveAttempt, share: int) -> None:
@@ -75,7 +76,7 @@ def _ours(loop: Loop, host_id: int) -> bool:
 def _kill(loop: Loop, job_id: int, state: State, attempt: LiveAttempt | None, now: Now, at_once: bool) -> None:
     if attempt is None:
         if state is State.QUEUED:
-            loop.store.finish_job(job_id, State.QUEUED, Outcome.KILLED, now.wall, "killed before it began")
+            loop.store.moves.finish(job_id, State.QUEUED, Outcome.KILLED, now.wall, "killed before it began")
             loop.look_again()
         return
     kill_live(loop, attempt, now, "kill asked for", at_once)

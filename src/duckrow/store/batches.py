@@ -13,9 +13,11 @@ from duckrow.core.job import JobSpec
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
+from duckrow.store.dependencies import DependencyStore
 from duckrow.store.hosts import DAEMON, HostRow
 from duckrow.store.jobs import JobStore
-from duckrow.store.tick import TickStore
+from duckrow.store.moves import MoveStore
+from duckrow.store.reruns import RerunStore
 
 _SQL = load_queries("batches")
 
@@ -54,6 +56,8 @@ class BatchStore:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self._dependencies = DependencyStore(database)
+        self._moves = MoveStore(database, self._dependencies)
 
     # -- which there are --------------------------------------------------------------------------------------
 
@@ -179,11 +183,11 @@ class BatchStore:
         if before is State.QUEUED and attempts:
             self._begin(run, attempts[-1])
             before = State.STARTING
-        TickStore(self.database, host_id).finish_job(run.job_id, before, outcome, at, result.get("detail", ""))
+        self._moves.finish(run.job_id, before, outcome, at, result.get("detail", ""))
 
     def saw_rerun(self, host_id: int, run: RunRow) -> None:
         """Jobs of the daemon that were skipped because of how it had ended stay with the daemon."""
-        TickStore(self.database, host_id).rerun(run.job_id, time.time(), DAEMON)
+        RerunStore(self.database, self._moves, self._dependencies).rerun(run.job_id, time.time(), DAEMON)
         self.database.execute(_SQL["rehost"], {"job_id": run.job_id, "host_id": host_id})
 
     def saw_order(self, run: RunRow, held: bool, priority: int) -> None:
@@ -194,7 +198,7 @@ class BatchStore:
         self.database.execute(_SQL["start"], values)
 
     def _move(self, job_id: int, before: State, after: State, at: float, detail: str = "") -> None:
-        TickStore(self.database, 0).move(job_id, before, after, at, detail)
+        self._moves.move(job_id, before, after, at, detail)
 
     def put_attempts(self, host_id: int, run: RunRow, told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         attempts: list[Mapping[str, Any]] = list(told.get("attempts", []))

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from duckrow.core.errors import StateError, UsageError
 from duckrow.store.folder import Folder, permission_hint
+from duckrow.store.sqlite_version import is_new_enough, refusal
 
 _HERE = os.path.dirname(__file__)
 BUSY_S = 30.0
@@ -35,6 +36,8 @@ def connect(path: str, *, durable: bool) -> sqlite3.Connection:
 
     Without `durable` a commit survives any crash of duckrow, but may be lost with the power.
     """
+    if not is_new_enough(sqlite3.sqlite_version):
+        raise StateError(refusal(sqlite3.sqlite_version))
     with told_plainly(path):
         try:
             connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,7 +10,10 @@ from duckrow.core.editing import EDITABLE
 from duckrow.core.errors import JobGone
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, to_sql
+from duckrow.store.dependencies import DependencyStore
+from duckrow.store.device_wishes import DeviceWishStore
 from duckrow.store.job_columns import LISTS
+from duckrow.store.limits import LimitStore
 
 _SQL = load_queries("control", LISTS)
 
@@ -142,12 +144,7 @@ class ControlStore:
 
     def add_dependencies(self, job_ids: Iterable[int], on: Iterable[tuple[int, str]]) -> None:
         """Within the caller's transaction: these jobs wait for those, each (job, condition)."""
-        waits_for = list(on)
-        for job_id in job_ids:
-            for on_job_id, condition in waits_for:
-                self._run("add_dependency", {"job_id": job_id, "on_job_id": on_job_id, "condition": condition})
-            if waits_for:
-                self._run("add_blockers", {"id": job_id})
+        DependencyStore(self.database).add(job_ids, on)
 
     def dependencies_of(self, job_id: int) -> list[sqlite3.Row]:
         return self.database.all(_SQL["dependencies_of"], {"id": job_id})
@@ -159,13 +156,10 @@ class ControlStore:
 
     def set_limit(self, scope: str, max_running: int | None) -> None:
         """Within the caller's transaction."""
-        if max_running is None:
-            self._run("clear_limit", {"scope": scope})
-        else:
-            self._run("set_limit", {"scope": scope, "max_running": max_running})
+        LimitStore(self.database).set(scope, max_running)
 
     def limits(self) -> dict[str, int]:
-        return {row[0]: row[1] for row in self.database.all(_SQL["limits"])}
+        return LimitStore(self.database).all()
 
     def running_of(self, host_id: int, project: str, array_id: int | None) -> tuple[int, int]:
         """How many jobs of a project, and of an array, run on a host."""
@@ -174,14 +168,15 @@ class ControlStore:
         return row["of_project"], row["of_array"]
 
     def wish_of_device(self, device: str, wish: str | None) -> None:
+        wishes = DeviceWishStore(self.database)
         with self.database.transaction():
             if wish is None:
-                self._run("unwish_device", {"device": device})
+                wishes.forget(device)
             else:
-                self._run("wish_of_device", {"device": device, "wish": wish, "at": time.time()})
+                wishes.wish(device, wish)
 
     def device_wishes(self) -> dict[str, str]:
-        return {row[0]: row[1] for row in self.database.all(_SQL["device_wishes"])}
+        return DeviceWishStore(self.database).all()
 
     # -- why --------------------------------------------------------------------------------------------------
 

@@ -80,6 +80,10 @@ class HostStore:
         """Within the caller's transaction."""
         self.database.execute(_SQL["change_seats"], {"id": host_id, "seats": json.dumps(list(seats))})
 
+    def restate_start(self, host_id: int, step_s: float) -> None:
+        """Within the caller's transaction. The wall clock was set: when it started, by the clock as it is now."""
+        self.database.execute(_SQL["restate_start"], {"id": host_id, "step_s": step_s})
+
     def close(self, host_id: int) -> None:
         with self.database.transaction():
             self.database.execute(_SQL["close_host"], {"id": host_id, "at": time.time()})

@@ -93,6 +93,11 @@ class JobStore:
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
+    def environment(self, environment_id: int) -> dict[str, str]:
+        text = self.database.one(_SQL["environment"], {"id": environment_id})
+        variables: dict[str, str] = json.loads(text)
+        return variables
+
     # -- finding ----------------------------------------------------------------------------------------------
 
     def pick(
@@ -122,7 +127,7 @@ class JobStore:
                 missing.append(name)
             found.update(ids)
         if selection.last:
-            ids = self._ids("SELECT max(id) FROM jobs HAVING max(id) IS NOT NULL", ())
+            ids = self._ids("SELECT id FROM jobs ORDER BY id DESC LIMIT 1", ())
             if not ids:
                 missing.append("last")
             found.update(ids)
@@ -145,12 +150,6 @@ class JobStore:
                 states = found.setdefault(host_id, {})
                 states[state] = states.get(state, 0) + count
         return found
-
-    def attempts(self, job_id: int) -> list[sqlite3.Row]:
-        return self.database.all(_SQL["attempts_of_job"], {"job_id": job_id})
-
-    def events(self, job_id: int) -> list[sqlite3.Row]:
-        return self.database.all(_SQL["events_of_job"], {"job_id": job_id})
 
     def live(self) -> list[sqlite3.Row]:
         return self.database.all(_SQL["live"])

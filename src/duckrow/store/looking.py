@@ -12,7 +12,6 @@ from duckrow.store.database import Parameters
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON, seats_from
 
-SQLITE_VERSION = sqlite3.sqlite_version
 NEWEST_FORM = len(migrations())
 
 

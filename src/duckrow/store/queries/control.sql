@@ -59,12 +59,6 @@ FROM dependencies d JOIN jobs j ON j.id = d.on_job_id WHERE d.job_id = :id ORDER
 -- name: all_dependencies
 SELECT job_id, on_job_id, condition, met FROM dependencies
 
--- name: add_dependency
-INSERT OR REPLACE INTO dependencies (job_id, on_job_id, condition, met) VALUES (:job_id, :on_job_id, :condition, 0)
-
--- name: add_blockers
-UPDATE jobs SET blockers = (SELECT count(*) FROM dependencies d WHERE d.job_id = jobs.id AND NOT d.met) WHERE id = :id
-
 -- name: outcome_of
 SELECT state, outcome FROM jobs WHERE id = :id
 
@@ -74,27 +68,9 @@ SELECT id FROM jobs WHERE state = 'done' AND changed_at < :before
 -- name: waiting_of_host
 SELECT id FROM jobs WHERE host_id = :host_id AND state = 'queued' AND changed_at <= :before ORDER BY id
 
--- name: set_limit
-INSERT OR REPLACE INTO limits (scope, max_running) VALUES (:scope, :max_running)
-
--- name: clear_limit
-DELETE FROM limits WHERE scope = :scope
-
--- name: limits
-SELECT scope, max_running FROM limits ORDER BY scope
-
 -- name: running_of
 SELECT coalesce(sum(j.project = :project), 0) AS of_project, coalesce(sum(j.array_id = :array_id), 0) AS of_array
 FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.ended_at IS NULL AND j.host_id = :host_id
-
--- name: wish_of_device
-INSERT OR REPLACE INTO device_wishes (device, wish, at) VALUES (:device, :wish, :at)
-
--- name: unwish_device
-DELETE FROM device_wishes WHERE device = :device
-
--- name: device_wishes
-SELECT device, wish FROM device_wishes
 
 -- name: waiting_facts
 SELECT id, host_id, project, gpus, needs, held, not_before, blockers, priority, position, array_id, timeout_s,

@@ -18,6 +18,9 @@ SELECT machine FROM hosts WHERE id = :id
 -- name: change_seats
 UPDATE hosts SET seats = :seats WHERE id = :id
 
+-- name: restate_start
+UPDATE hosts SET started_at = started_at + :step_s WHERE id = :id
+
 -- name: close_host
 UPDATE hosts SET ended_at = :at WHERE id = :id
 

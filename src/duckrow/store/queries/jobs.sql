@@ -23,6 +23,9 @@ SELECT id FROM environments WHERE variables = :variables
 -- name: insert_environment
 INSERT INTO environments (variables) VALUES (:variables)
 
+-- name: environment
+SELECT variables FROM environments WHERE id = :id
+
 -- name: pick
 SELECT j.id, j.host_id, j.project, j.name, j.command, j.cwd, j.gpus, j.state, j.outcome, j.detail, j.attempts,
        j.retries, j.requeue_lost, j.timeout_s, j.priority, j.held, j.not_before, j.created_at, j.changed_at, j.outfile,
@@ -38,14 +41,6 @@ LEFT JOIN sweeps s ON s.id = p.sweep_id
 WHERE {where}
 ORDER BY {order}
 LIMIT :limit OFFSET :offset
-
--- name: attempts_of_job
-SELECT number, holds, log, started_at, ended_at, pid, exit_code, signal, outcome, peak_memory_mb, host_peak_mb,
-       utilization, curve, detail
-FROM attempts WHERE job_id = :job_id ORDER BY number
-
--- name: events_of_job
-SELECT at, before, after, outcome, attempt, detail FROM events WHERE job_id = :job_id ORDER BY number
 
 -- name: live
 SELECT a.job_id, a.holds, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.state, j.needs,

@@ -1,0 +1,9 @@
+"""How statements name an attempt: by its job and its number."""
+
+from __future__ import annotations
+
+from duckrow.core.job import LiveAttempt
+
+
+def key_of(attempt: LiveAttempt) -> dict[str, int]:
+    return {"job_id": attempt.job.id, "number": attempt.number}

@@ -1,0 +1,27 @@
+"""Events that are not moves: something worth knowing of an attempt that goes on. A trigger writes those of moves."""
+
+from __future__ import annotations
+
+from duckrow.core.job import LiveAttempt
+from duckrow.store.attempt_key import key_of
+from duckrow.store.connection import load_queries
+from duckrow.store.database import Database
+
+_SQL = load_queries("events")
+
+
+class EventStore:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def note_once(self, attempt: LiveAttempt, detail: str, at: float) -> bool:
+        """Something worth knowing, which is also what its job is shown with; False if the attempt has such a note."""
+        values = {**key_of(attempt), "state": attempt.state, "detail": detail}
+        noted = self._database.execute(_SQL["note_once"], {**values, "at": at}).rowcount == 1
+        if noted:
+            self._database.execute(_SQL["set_detail"], values)
+        return noted
+
+    def note(self, attempt: LiveAttempt, detail: str, at: float) -> None:
+        values = {**key_of(attempt), "state": attempt.state, "detail": detail, "at": at}
+        self._database.execute(_SQL["note"], values)

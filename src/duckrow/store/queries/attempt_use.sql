@@ -1,0 +1,9 @@
+-- What was seen of the memory of an attempt, and of how busy its GPUs were.
+
+-- name: note_use
+UPDATE attempts SET peak_memory_mb = nullif(max(coalesce(peak_memory_mb, 0), :peak_mb), 0),
+       utilization = coalesce(:utilization, utilization), curve = :curve
+WHERE job_id = :job_id AND number = :number
+
+-- name: curve
+SELECT curve FROM attempts WHERE job_id = :job_id AND number = :number

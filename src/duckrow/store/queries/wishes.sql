@@ -1,0 +1,8 @@
+-- What people want of jobs, until it is fulfilled.
+
+-- name: unfulfilled
+SELECT w.id, w.job_id, w.wish, j.host_id FROM wishes w JOIN jobs j ON j.id = w.job_id
+WHERE w.wish NOT GLOB 'suspended:*' ORDER BY w.id
+
+-- name: forget
+DELETE FROM wishes WHERE id = :id

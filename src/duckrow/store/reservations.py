@@ -1,0 +1,44 @@
+"""What attempts hold of devices, as JSON of [[device, share], ...]; and what hosts see of each other's."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+
+from duckrow.core.job import LiveAttempt
+from duckrow.core.needs import Needs, needs_from
+from duckrow.store.attempt_key import key_of
+from duckrow.store.connection import load_queries
+from duckrow.store.database import Database
+
+_SQL = load_queries("reservations")
+Holds = tuple[tuple[str, int], ...]
+
+
+@lru_cache(maxsize=4096)
+def text_of(holds: Holds) -> str:
+    return json.dumps(holds)
+
+
+def holds_from(text: str) -> Holds:
+    return tuple((device, share) for device, share in json.loads(text))
+
+
+class ReservationStore:
+    def __init__(self, database: Database, host_id: int) -> None:
+        self._database = database
+        self._host_id = host_id
+
+    def of_other_hosts(self) -> list[Holds]:
+        """What their attempts hold."""
+        rows = self._database.execute(_SQL["foreign_holds"], {"host_id": self._host_id})
+        return [holds_from(row[0]) for row in rows]
+
+    def needs_of_other_hosts(self) -> list[Needs]:
+        """What their attempts have asked for, besides devices."""
+        rows = self._database.execute(_SQL["foreign_needs"], {"host_id": self._host_id})
+        return [needs_from(row[0]) for row in rows]
+
+    def change(self, attempt: LiveAttempt) -> None:
+        """It holds another share than before."""
+        self._database.execute(_SQL["set_holds"], {**key_of(attempt), "holds": text_of(attempt.holds)})

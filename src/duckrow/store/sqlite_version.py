@@ -1,0 +1,24 @@
+"""The SQLite that Python brings along: which it is, and whether it is new enough."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+
+LEAST_SQLITE = "3.24.0"
+"""The first with `INSERT ... ON CONFLICT ... DO UPDATE`. Clusters have old ones: a newer feature needs a reason."""
+
+SQLITE_VERSION = sqlite3.sqlite_version
+INSTEAD = "Install duckrow with another Python, as of conda, or by: uv tool install --managed-python duckrow"
+
+
+def is_new_enough(version: str) -> bool:
+    return _numbers(version) >= _numbers(LEAST_SQLITE)
+
+
+def refusal(version: str) -> str:
+    return f"This Python ({sys.executable}) has SQLite {version}; duckrow needs {LEAST_SQLITE} or newer. {INSTEAD}"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
