@@ -39,7 +39,7 @@ class Drains:
             from duckrow.scheduler.choice import choice_of, remember
 
             loop.host.rows.change_seats(loop.host.id, loop.seats)
-            remember(loop.database, choice_of(loop.seats))
+            remember(loop.database, choice_of(loop.seats, loop.watch.gpus.machine.policy))
 
     def usable(self, seats: list[Seat]) -> list[Seat]:
         if not self.devices:

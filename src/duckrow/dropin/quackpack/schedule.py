@@ -21,9 +21,10 @@ from duckrow.api.views import JobView
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError, UsageError
 from duckrow.core.inventory import parse_gpus
 from duckrow.core.job import name_of_command, shorten
-from duckrow.core.machine import Machine, Policy
+from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask
 from duckrow.core.placement import refusal
+from duckrow.core.policy import Policy
 from duckrow.core.units import plural
 from duckrow.dropin.quackpack.apply_calls import ApplyFunction, store_functions
 from duckrow.dropin.quackpack.apply_server import ApplyServer
