@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from duckrow.core.device_wish import ADD, REMOVE, drained
 from duckrow.core.inventory import WHOLE, Seat
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
-
-ADD, DRAIN, REMOVE = "add", "drain", "remove"
 
 
 class Drains:
@@ -34,7 +33,7 @@ class Drains:
                 loop.seats = [seat for seat in loop.seats if device not in seat.devices]
                 loop.store.forget_device_wish(device)
                 changed = changed or offered
-        self.devices = frozenset(device for device, wish in wishes.items() if wish != ADD)
+        self.devices = drained(wishes)
         if changed:
             from duckrow.scheduler.choice import choice_of, remember
 
