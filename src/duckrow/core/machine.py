@@ -24,6 +24,7 @@ class Machine(NamedTuple):
     mem_mb: int | None = None
     neighbours: Mapping[str, Sequence[Neighbour]] = {}  # who else uses a GPU
     unread: Sequence[str] = ()  # GPUs of which nobody knows who uses them now
+    models: Mapping[str, str] = {}  # of GPUs, as the driver calls them
     locked_by: Mapping[str, str] = {}  # GPUs on which a duckrow of this user has just started something
 
     def share_of(self, device: str, mb: int, parts: int = 1) -> int:

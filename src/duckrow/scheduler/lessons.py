@@ -65,8 +65,8 @@ class Lessons:
         share = min((share for _, share in attempt.holds), default=WHOLE)
         held_mb = None if total is None else total * share // WHOLE
         alone = share == WHOLE
-        largest = self._loop.watch.gpus.largest_mb(len(gpus))
-        everything = self._loop.watch.gpus.all_mb()
+        largest = self._loop.watch.gpus.given_out.largest_mb(len(gpus))
+        everything = self._loop.watch.gpus.given_out.all_mb()
         foreign = max((self._loop.watch.foreign_mb(gpu) for gpu in gpus), default=0)
         return Ending(held_mb, use.peak_mb if use else 0, wanted_mb or 0, alone, total, largest, foreign, everything)
 

@@ -75,7 +75,8 @@ class HostStore:
 
     def machine(self, host_id: int) -> Machine:
         known = json.loads(self.database.one(_SQL["machine"], {"id": host_id}) or "{}")
-        return Machine(**{**known, "policy": Policy.of_json(known.get("policy", {}))})
+        values = {name: known[name] for name in Machine._fields if name in known}
+        return Machine(**{**values, "policy": Policy.of_json(known.get("policy", {}))})
 
     def change_seats(self, host_id: int, seats: Sequence[Seat]) -> None:
         """Within the caller's transaction."""

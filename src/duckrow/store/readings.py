@@ -72,6 +72,11 @@ class ReadingStore:
                 self.database.execute(_SQL["forget"], {"recipe": to_sql(recipe), "model": model})
 
 
+def learned_peaks(database: Database) -> dict[tuple[str, str], int]:
+    """What each recipe has taken at most on each model of GPU."""
+    return {(peak.recipe, peak.model): peak.peak_mb for peak in ReadingStore(database).peaks()}
+
+
 def _kept(at: float, told: dict[str, Any]) -> KeptReading:
     """One that a host of an older version has written says nothing of the monotonic clock."""
     return KeptReading(at, told.get("mono", time.monotonic() - (time.time() - at)), told)
