@@ -14,7 +14,7 @@ from duckrow.api.environment import inherited_environment
 from duckrow.api.lending import Lending
 from duckrow.api.out_of_use import drained, set_aside
 from duckrow.api.tender import Tender
-from duckrow.api.views import JobView, device_names, gpu_seconds, job_view, text
+from duckrow.api.views import JobView, device_names, gpu_seconds, job_view
 from duckrow.core.dependency import Dependency, in_words, is_met
 from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, JobGone, NotFoundError, UsageError
 from duckrow.core.inventory import CPU, WHOLE, Seat
@@ -28,7 +28,7 @@ from duckrow.core.title import full_name
 from duckrow.store.answers import AnswerStore
 from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
-from duckrow.store.database import Database
+from duckrow.store.database import Database, from_sql
 from duckrow.store.folder import Folder, state_folder
 from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seats_from
 from duckrow.store.jobs import BY_ID, JobStore
@@ -207,7 +207,7 @@ class Client:
                 job = {
                     "id": row["job_id"],
                     "name": full_name(row["name"], row["array_index"]),
-                    "command": text(row["command"]),
+                    "command": from_sql(row["command"]),
                     "pid": row["pid"],
                     "share": share / WHOLE,
                     "for_s": now - row["started_at"],
@@ -238,7 +238,7 @@ class Client:
         """All that is known of a job: itself, its attempts, its events."""
         attempts = [dict(row) for row in self.jobs.attempts(job_id)]
         for attempt in attempts:
-            attempt["log"] = text(attempt["log"])
+            attempt["log"] = from_sql(attempt["log"])
             holds, ended = attempt.pop("holds"), attempt["ended_at"]
             attempt["devices"] = device_names(holds)
             attempt["gpu_seconds"] = gpu_seconds(holds, attempt["started_at"], ended or time.time())
