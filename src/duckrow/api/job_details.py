@@ -9,14 +9,14 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.listing import annotate, variable_names
-from duckrow.api.log_ends import LINE_SHOWN, last_lines
 from duckrow.api.views import JobView
 from duckrow.core.errors import JobGone, NotFoundError
 from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.lifecycle import Outcome
+from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
+from duckrow.kernel.plain_files import open_plain
 from duckrow.store.answers import AnswerStore
 from duckrow.store.database import from_sql
-from duckrow.store.plain_files import open_plain
 
 _LARGEST_CODE_FILE = 1 << 20
 _ERROR_LINES = 60

@@ -1,10 +1,10 @@
-"""What a person wants of a device of the daemon, and which devices get no new job for it."""
+"""Which devices get no new job because a person wants something of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-ADD, DRAIN, REMOVE = "add", "drain", "remove"
+ADD = "add"
 
 
 def drained(wishes: Mapping[str, str]) -> frozenset[str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duckrow.core.device_wish import ADD, REMOVE, drained
+from duckrow.core.device_wish import drained
 from duckrow.core.inventory import WHOLE, Seat
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
+
+ADD, REMOVE = "add", "remove"
 
 
 class Drains:

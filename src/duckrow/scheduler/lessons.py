@@ -14,7 +14,7 @@ from duckrow.core.oom import memory_wanted_mb, ran_out_of_memory, was_killed
 from duckrow.core.retry import Verdict
 from duckrow.core.units import format_mb
 from duckrow.core.use import Use
-from duckrow.store.log_ends import LINE_SHOWN, last_lines
+from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop

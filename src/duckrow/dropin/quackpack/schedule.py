@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from duckrow.api.client import Client
 from duckrow.api.foreground import Event, run_jobs
-from duckrow.api.log_ends import last_lines
 from duckrow.api.views import JobView
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError, UsageError
 from duckrow.core.inventory import parse_gpus
@@ -31,6 +30,7 @@ from duckrow.dropin.quackpack.apply_server import ApplyServer
 from duckrow.dropin.quackpack.deadline import Deadline
 from duckrow.dropin.quackpack.gpus import GpuInfo, get_memory_gpus
 from duckrow.dropin.quackpack.launching import command_in_attempt, command_without_shell
+from duckrow.kernel.log_ends import last_lines
 
 # Memory is given out to the last MB, as the original did. The need that stands here for all jobs only says that there
 # are such needs; each has its own. What has not been run is run when the script is started again.
