@@ -14,8 +14,8 @@ import pytest
 SRC = Path(__file__).parent.parent / "src"
 
 CORE_MAY_IMPORT = frozenset(
-    "__future__ collections collections.abc dataclasses enum functools hashlib heapq itertools json math random re"
-    " typing".split()
+    "__future__ collections collections.abc dataclasses difflib enum functools hashlib heapq itertools json math random"
+    " re typing".split()
 )
 # The package of a module, and what else of duckrow it may import. A package that is not here has no business yet.
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -39,7 +39,7 @@ CLUSTER = "duckrow.engines.slurm"  # it has files and sbatch, no GPU and no proc
 KEEPER = "duckrow.engines.local.keeper"
 READS_GPUS_ITSELF = ("duckrow.api.gpus", "duckrow.devices.nvml")  # while no host lives: docs/decisions/0012
 MEANINGLESS_NAMES = frozenset({"utils", "common", "base", "misc"})
-HEAVY = frozenset({"rich", "sqlite3", "asyncio", "subprocess", "psutil", "pynvml", "duckrow.api", "duckrow.store"})
+HEAVY = frozenset({"rich", "sqlite3", "asyncio", "subprocess", "pynvml", "duckrow.api", "duckrow.store"})
 
 
 class Import(NamedTuple):

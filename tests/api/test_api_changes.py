@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from duckrow.api.changes import Change, ChangeWatch
+from duckrow.api.client import Client
 from duckrow.api.control import Control
 from duckrow.api.handles import client_of
 from duckrow.core.job import JobSpec
@@ -34,47 +35,62 @@ def test_a_new_job_and_a_changed_one_are_told_once(home: str) -> None:
     assert watch.look() == Change(jobs=True, devices=True)
 
 
-def test_readings_alone_are_no_change_of_jobs(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 100.0
-    monkeypatch.setattr("duckrow.api.changes.time.monotonic", lambda: now)
-    client, watch = client_of(home), ChangeWatch(home)
-
-    def read(at: float) -> None:
-        with client.database.transaction():
-            client.database.execute("INSERT OR REPLACE INTO readings (device, at, reading) VALUES ('0', ?, '{}')", [at])
-
-    read(1.0)
-    watch.look()  # how the jobs were before nobody knows
-    now += 10
-    read(2.0)
-    assert watch.look() == Change(jobs=False, devices=True)
+def read(client: Client, at: float, *more: str) -> None:
+    """A host has read a GPU, and written what else there is in the same moment."""
     with client.database.transaction():
-        client.jobs.add(1, [JobSpec("true", "/")], {})
-        client.database.execute("UPDATE readings SET at = 3")
-    assert watch.look() == Change(jobs=True, devices=True)
-    now += 10
-    with client.database.transaction():
-        client.database.execute("UPDATE jobs SET priority = 7")
-        client.database.execute("UPDATE readings SET at = 4")
-    assert watch.look() == Change(jobs=True, devices=True)
+        client.database.execute("INSERT OR REPLACE INTO readings (device, at, reading) VALUES ('0', ?, '{}')", [at])
+        for statement in more:
+            client.database.execute(statement)
 
 
-def test_a_change_beside_readings_is_told_a_little_later_if_jobs_were_looked_at_just_now(
-    home: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = 100.0
-    monkeypatch.setattr("duckrow.api.changes.time.monotonic", lambda: now)
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr("duckrow.api.changes.time.monotonic", lambda: now[0])
+    return now
+
+
+def test_readings_alone_are_no_change_of_jobs(home: str, clock: list[float]) -> None:
     client, watch = client_of(home), ChangeWatch(home)
     with client.database.transaction():
         client.jobs.add(1, [JobSpec("true", "/")], {})
-        client.database.execute("INSERT INTO readings (device, at, reading) VALUES ('0', 1, '{}')")
+    assert watch.look() == Change(jobs=True, devices=True)
+    for at in (1.0, 2.0):
+        clock[0] += 0.5
+        read(client, at)
+        assert watch.look() == Change(jobs=False, devices=True)
+
+
+def test_what_starts_or_is_added_beside_a_reading_is_told_at_once(home: str, clock: list[float]) -> None:
+    client, watch = client_of(home), ChangeWatch(home)
+    read(client, 1.0)
     watch.look()
-    for at in (2, 3):
-        with client.database.transaction():
-            client.database.execute(f"UPDATE jobs SET priority = {at}")
-            client.database.execute(f"UPDATE readings SET at = {at}")
-        told = watch.look()
-        assert told is not None
-    assert told == Change(jobs=False, devices=True)  # jobs were looked at with the reading before
-    now += 10
-    assert watch.look() == Change(jobs=True, devices=False)
+    with client.database.transaction():
+        client.jobs.add(1, [JobSpec("true", "/")], {})
+        client.database.execute("UPDATE readings SET at = 2")
+    assert watch.look() == Change(jobs=True, devices=True)
+
+
+def test_any_other_change_beside_readings_is_told_within_two_seconds(home: str, clock: list[float]) -> None:
+    client, watch = client_of(home), ChangeWatch(home)
+    with client.database.transaction():
+        client.jobs.add(1, [JobSpec("true", "/")], {})
+    watch.look()
+    read(client, 1.0, "UPDATE jobs SET command = 'false'")
+    assert watch.look() == Change(jobs=False, devices=True)
+    clock[0] += 1.0
+    assert watch.look() is None
+    clock[0] += 1.0
+    assert watch.look() == Change(jobs=True, devices=False), "although nothing more was read"
+    assert watch.look() is None
+
+
+def test_as_long_as_readings_come_jobs_are_told_every_two_seconds(home: str, clock: list[float]) -> None:
+    client, watch = client_of(home), ChangeWatch(home)
+    told = []
+    for at in range(12):
+        read(client, at)
+        change = watch.look()
+        told.append(change is not None and change.jobs)
+        clock[0] += 0.5
+    assert [at for at, jobs in enumerate(told) if jobs] == [0, 4, 8]

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duckrow.api import log_ends
 from duckrow.api.error_groups import error_groups
-from duckrow.api.log_ends import fold_progress, last_lines
 from duckrow.api.views import JobView
 from duckrow.cli import log_tail
 from duckrow.cli.log_tail import GrowingLines, GrowingLog, offset_of_last_lines
+from duckrow.kernel import log_ends
+from duckrow.kernel.log_ends import fold_progress, last_lines
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ from duckrow.core.decide import CORES, MEMORY
 from duckrow.core.dependency import ANY, FAILED, OK
 from duckrow.core.explain import SOON, Holder, Waiting, explain
 from duckrow.core.inventory import WHOLE, Ledger, book
-from duckrow.core.machine import Machine, Policy
+from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask
 from duckrow.core.neighbours import Neighbour
 from duckrow.core.observation import Observation
 from duckrow.core.overtaking import Turn
+from duckrow.core.policy import Policy
 from tests.core.language import cpus, gpus, groups, side_cpus
 
 

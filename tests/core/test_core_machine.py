@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from duckrow.core.attribution import Owners
 from duckrow.core.inventory import WHOLE, Ledger, book, unbook
-from duckrow.core.machine import BARE, Machine, Policy
+from duckrow.core.machine import BARE, Machine
 from duckrow.core.observation import Observation
+from duckrow.core.policy import Policy
 from duckrow.core.ports import Reading
 
 ABC = ("a", "b", "c")

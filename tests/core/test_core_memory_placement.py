@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from duckrow.core.decide import CORES, MEMORY, Start, choose_starts, plain_ask
 from duckrow.core.inventory import WHOLE, Ledger, Seat, cpu_seats, unbook
 from duckrow.core.job import QueuedJob
-from duckrow.core.machine import Machine, Policy
+from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask
 from duckrow.core.placement import place, refusal
+from duckrow.core.policy import Policy
 from tests.core.language import cpus, shares, side_cpus
 from tests.core.memory_language import WAITS, Stage, expect, gpus, job, machine_of
 

@@ -6,11 +6,12 @@ import pytest
 
 from duckrow.core.attribution import Owners, Tenant
 from duckrow.core.inventory import WHOLE, Ledger, Seat, parse_gpus
-from duckrow.core.machine import Machine, Policy
+from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask
 from duckrow.core.neighbours import RETURN_S, Neighbour, Person, noticeable_mb
 from duckrow.core.observation import Observation
 from duckrow.core.placement import place, refusal
+from duckrow.core.policy import Policy
 from duckrow.core.ports import ProcessUse, Reading
 from tests.core.language import shares
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from duckrow.core.attribution import Owners, Stray, Tenant, strays
 from duckrow.core.inventory import WHOLE
-from duckrow.core.machine import Machine, Policy
+from duckrow.core.machine import Machine
 from duckrow.core.observation import FOREIGN_WINDOW_S, FRESH_S, Observation
+from duckrow.core.policy import Policy
 from duckrow.core.ports import ProcessUse, Reading
 from duckrow.core.use import FLAT_S, Use
 

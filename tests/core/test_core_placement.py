@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from duckrow.core.decide import Start, choose_starts
 from duckrow.core.inventory import WHOLE, Ledger, Seat, book, cpu_seats, has_room, load, parse_gpus, unbook
 from duckrow.core.job import QueuedJob
-from duckrow.core.machine import Machine, Policy
+from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask
 from duckrow.core.placement import place, refusal
+from duckrow.core.policy import Policy
 from tests.core.language import WAITS, cpus, expect, gpus, groups, job, side_cpus, taken
 
 HALF = WHOLE // 2

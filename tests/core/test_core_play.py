@@ -12,10 +12,11 @@ from duckrow.core.clock import Now
 from duckrow.core.decide import Start, decide, plain_ask
 from duckrow.core.inventory import WHOLE, Ledger, Seat, cpu_seats, unbook
 from duckrow.core.job import LiveAttempt, QueuedJob
-from duckrow.core.machine import Machine, Policy
+from duckrow.core.machine import Machine
 from duckrow.core.needs import is_packed
 from duckrow.core.overtaking import MOST_OVERTAKERS, TOGETHER_S
 from duckrow.core.placement import place, refusal
+from duckrow.core.policy import Policy
 from tests.core.memory_language import gpus, job, machine_of
 
 STEP_S = 120.0

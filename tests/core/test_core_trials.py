@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from duckrow.core import trials
 from duckrow.core.inventory import Ledger, Seat, book
-from duckrow.core.machine import Machine, Policy
+from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask
 from duckrow.core.placement import Holds, place, refusal
+from duckrow.core.policy import Policy
 from duckrow.core.trials import Trials
 from tests.core.memory_language import gpus, machine_of
 

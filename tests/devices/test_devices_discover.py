@@ -12,7 +12,7 @@ import pytest
 
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import WHOLE
-from duckrow.core.machine import Policy
+from duckrow.core.policy import Policy
 from duckrow.core.ports import Device, Reading
 from duckrow.devices import discover
 from duckrow.devices.discover import cores, find_gpus, offer_of

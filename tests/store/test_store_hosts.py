@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from duckrow.core.inventory import parse_gpus
+from duckrow.core.machine import Machine
+from duckrow.core.policy import Policy
 from duckrow.kernel.process import boot_id, identity_of
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON, is_alive, ring, seats_from, try_lock, unlock
@@ -244,3 +246,25 @@ def test_the_jobs_of_a_run_are_listed_in_their_order(shelf: Shelf) -> None:
     shelf.add("not ours")
     shelf.add("b", strange, host_id=run)
     assert shelf.hosts.jobs_of(run) == [(2, "b", "queued", None), (3, strange, "queued", None)]
+
+
+def test_the_machine_of_a_host_is_read_as_it_was_noted(shelf: Shelf) -> None:
+    machine = Machine(total_mb={"0": 24_000}, policy=Policy(max_gpus=2, ignore=("Xorg",)), cpus=8, mem_mb=64_000)
+    shelf.hosts.open(DAEMON, parse_gpus(["0"]), machine)
+    read = shelf.hosts.machine(DAEMON)
+    assert (read.policy, read.total_mb, read.cpus, read.mem_mb) == (machine.policy, {"0": 24_000}, 8, 64_000)
+
+
+def test_the_machine_that_a_host_of_an_older_version_noted_is_read(shelf: Shelf) -> None:
+    """It listed its policy by position, and shorter ones are older still."""
+    for listed, policy in (
+        ('[1, 2, ["0"], 3, true, 512, "on", ["Xorg"], false, false]', None),
+        ("[0, 2]", Policy(max_gpus=2)),
+    ):
+        shelf.database.execute("UPDATE hosts SET machine = ?", (f'{{"total_mb": {{"0": 24000}}, "policy": {listed}}}',))
+        read = shelf.hosts.machine(DAEMON)
+        full = Policy(
+            min_free_gpus=1, max_gpus=2, prefer=("0",), jobs_per_gpu=3, only_idle=True, margin_mb=512, mps="on",
+            ignore=("Xorg",),
+        )  # fmt: skip
+        assert read == Machine(total_mb={"0": 24_000}, policy=policy or full)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from duckrow.core.errors import WrongCall
+from duckrow.core.nearest_word import nearest_word
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -91,9 +91,9 @@ def _what_is_wrong(
     known = [name for name, parameter in parameters.items() if parameter.kind in _BY_NAME]
     for name in kwargs:
         if name not in known:
-            near = difflib.get_close_matches(name, [*known, *options], n=1)
+            near = nearest_word(name, [*known, *options])
             has = f"Its parameters: {', '.join(parameters)}." if parameters else "It takes no arguments."
-            hint = f"Did you mean {near[0]}?" if near else has
+            hint = f"Did you mean {near}?" if near else has
             nor = ", and there is no such option" if options else ""
             return f"{shown_name(function)}() has no parameter '{name}'{nor}. {hint} Nothing was queued."
     return None

@@ -6,9 +6,9 @@ import time
 from typing import NamedTuple
 
 from duckrow.api.handles import client_of
-from duckrow.store.changes import jobs_fingerprint, live_fingerprint, readings_fingerprint
+from duckrow.store.changes import live_fingerprint, readings_fingerprint
 
-_THOROUGH_S = 2.0
+_UNSURE_S = 2.0  # for no longer a change of jobs may hide behind readings
 
 
 class Change(NamedTuple):
@@ -17,8 +17,8 @@ class Change(NamedTuple):
 
 
 class ChangeWatch:
-    """SQLite tells that somebody has written, not what. Readings of GPUs come all the time while somebody looks at
-    them; that these alone have changed is worth to know, so that nobody asks for the jobs again.
+    """SQLite tells that somebody has written, not what. Readings of GPUs come twice a second while somebody looks at
+    them: where these are all that has changed for certain, whoever shows jobs need not ask for them as often.
     """
 
     def __init__(self, home: str) -> None:
@@ -26,27 +26,21 @@ class ChangeWatch:
         self._database.changed_by_others()
         self._readings = readings_fingerprint(self._database)
         self._live = live_fingerprint(self._database)
-        self._jobs: object = None
-        self._asked_at = 0.0
-        self._unsure = False  # something has changed, and it was not asked yet whether jobs have
+        self._told_at = 0.0  # that jobs have changed, or may have
+        self._unsure = False  # readings have changed since, and jobs may have beside them
 
     def look(self) -> Change | None:
-        """What has changed since the last look."""
+        """What has changed since the last look, or may have."""
         if not self._database.changed_by_others():
-            return self._thorough() if self._unsure else None
+            return Change(jobs=True, devices=False) if self._unsure and self._tell_jobs() else None
         readings, live = readings_fingerprint(self._database), live_fingerprint(self._database)
-        new_readings, new_live = readings != self._readings, live != self._live
-        self._readings, self._live = readings, live
-        if new_live or not new_readings:
-            return Change(jobs=True, devices=True)
-        self._unsure = True
-        thorough = self._thorough()
-        return Change(jobs=thorough is not None, devices=True)
+        only_readings = readings != self._readings and live == self._live
+        self._readings, self._live, self._unsure = readings, live, True
+        return Change(jobs=self._tell_jobs(at_once=not only_readings), devices=True)
 
-    def _thorough(self) -> Change | None:
-        """Jobs may have changed beside the readings: all of them are looked at, but not often."""
-        if time.monotonic() - self._asked_at < _THOROUGH_S:
-            return None
-        self._asked_at, self._unsure = time.monotonic(), False
-        before, self._jobs = self._jobs, jobs_fingerprint(self._database)
-        return None if before == self._jobs else Change(jobs=True, devices=False)
+    def _tell_jobs(self, at_once: bool = False) -> bool:
+        now = time.monotonic()
+        if not at_once and now - self._told_at < _UNSURE_S:
+            return False
+        self._told_at, self._unsure = now, False
+        return True

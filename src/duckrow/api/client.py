@@ -14,7 +14,7 @@ from duckrow.api.environment import inherited_environment
 from duckrow.api.lending import Lending
 from duckrow.api.out_of_use import drained, set_aside
 from duckrow.api.tender import Tender
-from duckrow.api.views import JobView, gpu_seconds, job_view, text
+from duckrow.api.views import JobView, gpu_seconds, job_view
 from duckrow.core.dependency import Dependency, in_words, is_met
 from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, JobGone, NotFoundError, UsageError
 from duckrow.core.inventory import CPU, WHOLE, Seat
@@ -28,7 +28,7 @@ from duckrow.core.title import full_name
 from duckrow.store.answers import AnswerStore
 from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
-from duckrow.store.database import Database
+from duckrow.store.database import Database, from_sql
 from duckrow.store.folder import Folder, state_folder
 from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seats_from
 from duckrow.store.job_story import JobStoryStore
@@ -208,7 +208,7 @@ class Client:
                 job = {
                     "id": row["job_id"],
                     "name": full_name(row["name"], row["array_index"]),
-                    "command": text(row["command"]),
+                    "command": from_sql(row["command"]),
                     "pid": row["pid"],
                     "share": share / WHOLE,
                     "for_s": now - row["started_at"],

@@ -11,7 +11,7 @@ from typing import Any
 from duckrow.api.client import Client
 from duckrow.core.errors import StateError
 from duckrow.core.inventory import CPU
-from duckrow.core.observation import LOOK_S
+from duckrow.core.observation import LOOK_S, SHOWN_S, is_fresh
 from duckrow.core.ports import Device, Reading
 from duckrow.core.units import format_duration
 from duckrow.kernel.process import program_of, user_of
@@ -73,12 +73,12 @@ class GpuView:
         found = [_described(unread.get(name) or _given_out_by_nobody(name), seen[name], {}) for name in seen]
         return [*(device for device in listed if device["device"] not in seen), *found]
 
-    def readings(self, hosts: list[HostRow]) -> dict[str, KeptReading]:
-        """Of each GPU that these give out, as far as they have told."""
+    def readings(self, hosts: list[HostRow], fresh_s: float = 0.0) -> dict[str, KeptReading]:
+        """Of each GPU that these give out, as far as they have told. `fresh_s`: one of this age is new enough."""
         gpus = _gpus_of(hosts)
-        return self._fresh(gpus) if gpus else {}
+        return self._fresh(gpus, fresh_s) if gpus else {}
 
-    def _fresh(self, gpus: dict[str, float]) -> dict[str, KeptReading]:
+    def _fresh(self, gpus: dict[str, float], fresh_s: float) -> dict[str, KeptReading]:
         """`gpus`: since when each is given out. What was told of them, as new as can be had without long waiting."""
         asked = time.monotonic()
         before = self._looked_at_until(asked)
@@ -97,7 +97,7 @@ class GpuView:
         deadline = time.monotonic() + patience
         while True:
             known = self._known(gpus)
-            if time.monotonic() >= deadline or all(gpu in known and known[gpu].mono >= asked for gpu in gpus):
+            if time.monotonic() >= deadline or all(gpu in known and known[gpu].mono >= asked - fresh_s for gpu in gpus):
                 return known
             time.sleep(_POLL_S)
 
@@ -112,9 +112,10 @@ class GpuView:
         return had_time and not self._known(gpus)
 
     def _known(self, gpus: dict[str, float]) -> dict[str, KeptReading]:
-        """What has been told since they are given out by those who do so now."""
-        readings = self._store.readings()
-        return {gpu: readings[gpu] for gpu, since in gpus.items() if gpu in readings and readings[gpu].at >= since}
+        """What has been told since they are given out by those who do so now, and since the machine was booted."""
+        mono, readings = time.monotonic(), self._store.readings()
+        told = {gpu: readings[gpu] for gpu, since in gpus.items() if gpu in readings and readings[gpu].at >= since}
+        return {gpu: reading for gpu, reading in told.items() if reading.mono <= mono}
 
 
 def read_here() -> dict[str, KeptReading]:
@@ -155,11 +156,11 @@ def _described(
     told = {**UNREAD, "total_mb": sizes.get(device["device"])}
     if reading is not None:
         told |= {key: reading.told[key] for key in UNREAD if reading.told.get(key) not in (None, "")}
-        age_s = time.monotonic() - reading.mono
-        if not 0 <= age_s <= LOOK_S:
+        mono = time.monotonic()
+        if not is_fresh(reading.mono, mono, SHOWN_S):
             told |= {key: UNREAD[key] for key in UNREAD if key not in ("model", "uuid", "total_mb")}
             told["is_asked"] = is_asked
-            told["problem"] = None if is_asked else f"it has not answered for {format_duration(max(age_s, 0.0))}"
+            told["problem"] = None if is_asked else f"it has not answered for {format_duration(mono - reading.mono)}"
         told["processes"] = [_process(process) for process in told["processes"]]
     return {**device, "jobs": [_with_memory(job, device["jobs"], told) for job in device["jobs"]], **told}
 

@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeVar, cast
 
 from duckrow.api.client import Client, WaitedTooLong
 from duckrow.api.functions import JobFailed, exception_of, is_call, value_of
-from duckrow.api.log_ends import LINE_SHOWN, last_lines
 from duckrow.api.views import JobView
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.lifecycle import Outcome, State
+from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
 from duckrow.store.folder import Folder, state_folder
 
 T = TypeVar("T")

@@ -9,13 +9,14 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.listing import annotate, variable_names
-from duckrow.api.log_ends import LINE_SHOWN, last_lines
-from duckrow.api.views import JobView, text
+from duckrow.api.views import JobView
 from duckrow.core.errors import JobGone, NotFoundError
 from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.lifecycle import Outcome
+from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
+from duckrow.kernel.plain_files import open_plain
 from duckrow.store.answers import AnswerStore
-from duckrow.store.plain_files import open_plain
+from duckrow.store.database import from_sql
 
 _LARGEST_CODE_FILE = 1 << 20
 _ERROR_LINES = 60
@@ -67,7 +68,7 @@ def _row(client: Client, job_id: int) -> Any:
 def outfile_of(client: Client, job_id: int) -> str | None:
     """Where its output is to go, if somebody has said so."""
     row = _row(client, job_id)
-    return None if row["outfile"] is None else text(row["outfile"])
+    return None if row["outfile"] is None else from_sql(row["outfile"])
 
 
 def _attempt(attempt: dict[str, Any], job: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.nearest_word import nearest_word
 from duckrow.store.answers import AnswerStore
 from duckrow.store.database import to_sql
 from duckrow.store.hosts import DAEMON, is_alive
@@ -125,10 +126,8 @@ class Filter:
 
 def nearest(word: str, words: Iterable[str]) -> str:
     """A hint at what was meant, or nothing."""
-    import difflib
-
-    close = difflib.get_close_matches(word, list(words), n=1)
-    return f" Did you mean '{close[0]}'?" if close else ""
+    near = nearest_word(word, words)
+    return f" Did you mean '{near}'?" if near else ""
 
 
 def parse_words(what: str, texts: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import IO, Any, NamedTuple
 from duckrow.api.client import Client
 from duckrow.api.job_details import check_job
 from duckrow.core.errors import NotFoundError
-from duckrow.store.plain_files import open_plain
+from duckrow.kernel.plain_files import open_plain
 
 MOST_BYTES = 1 << 20  # of one piece
 

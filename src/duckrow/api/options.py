@@ -14,6 +14,7 @@ from duckrow.api.settings import Settings
 from duckrow.core.dependency import OK, Dependency, parse_after
 from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec, parse_modules
+from duckrow.core.nearest_word import nearest_word
 from duckrow.core.needs import Needs
 from duckrow.core.recipe import recipe_of
 from duckrow.core.settings import settings_of
@@ -160,10 +161,8 @@ def with_recipe(spec: JobSpec, what: str | None) -> JobSpec:
 
 def _check(key: str, value: Any) -> None:
     if key not in Options.__annotations__:
-        import difflib
-
-        near = difflib.get_close_matches(key, Options.__annotations__, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(Options.__annotations__)}."
+        near = nearest_word(key, Options.__annotations__)
+        hint = f"Did you mean {near}?" if near else f"There are {', '.join(Options.__annotations__)}."
         raise UsageError(f"There is no option {key}=. {hint}")
     kind, words = _PLAIN.get(key, (object, ""))
     is_right = isinstance(value, kind) and not (kind is int and isinstance(value, bool))

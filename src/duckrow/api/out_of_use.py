@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from duckrow.core import device_wish
 from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
 from duckrow.store.hosts import DAEMON
 from duckrow.store.set_aside import SetAsideStore
 
 
-def drained(database: Database, host_id: int) -> set[str]:
+def drained(database: Database, host_id: int) -> frozenset[str]:
     """By a person; only the daemon's devices can be."""
-    wishes = ControlStore(database).device_wishes() if host_id == DAEMON else {}
-    return {device for device, wish in wishes.items() if wish != "add"}
+    return device_wish.drained(ControlStore(database).device_wishes() if host_id == DAEMON else {})
 
 
 def set_aside(database: Database, *host_ids: int) -> dict[str, str]:
@@ -19,5 +19,5 @@ def set_aside(database: Database, *host_ids: int) -> dict[str, str]:
     return {device: why for (device, _), why in SetAsideStore(database).of_hosts(host_ids).items()}
 
 
-def out_of_use(database: Database, host_id: int) -> set[str]:
+def out_of_use(database: Database, host_id: int) -> frozenset[str]:
     return drained(database, host_id) | set_aside(database, host_id).keys()

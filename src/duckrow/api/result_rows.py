@@ -6,11 +6,11 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from duckrow.api.listing import Filter
-from duckrow.api.log_ends import LINE_SHOWN, last_lines
 from duckrow.api.metrics import FILE_NAME, last_metrics
 from duckrow.api.views import job_view
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.results import Row, name_columns
+from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ from duckrow.api.job_values import parse_notice
 from duckrow.api.settings_files import PREFIX, bytes_of, project_file, user_file
 from duckrow.core.errors import UsageError
 from duckrow.core.job import check_name
+from duckrow.core.nearest_word import nearest_word
 from duckrow.core.settings import DEFAULTS, PROJECTS, RENAMED, SECTIONS, SETTINGS, Layer, Value, merge, settings_of
 from duckrow.core.slurm_request import KEYS as SLURM_KEYS
 from duckrow.core.slurm_request import read_value
@@ -126,7 +127,7 @@ def _check_slurm(key: str, value: Any, where: str) -> None:
     try:
         read_value(key, value)
     except UsageError as error:
-        near = _nearest(key, SLURM_KEYS) if key not in SLURM_KEYS else None
+        near = nearest_word(key, SLURM_KEYS) if key not in SLURM_KEYS else None
         reason = f" is no part of a SLURM request. Did you mean '{near}'?" if near else f" {error}."
         raise UsageError(f"{where}{reason}") from None
 
@@ -193,17 +194,11 @@ def _variable_layers(environment: Mapping[str, str]) -> Iterator[Layer]:
 # -- what is meant --------------------------------------------------------------------------------------------------
 
 
-def _nearest(word: str, known: Iterable[str]) -> str | None:
-    import difflib
-
-    return next(iter(difflib.get_close_matches(word.lower().replace("-", "_"), list(known), n=1)), None)
-
-
 def _no_section(word: str, above: str = "") -> str:
     homes = [setting.section for setting in SETTINGS if setting.key == word]
     if homes:
         return f"'{word}' stands outside of its section: it belongs to [{above}{homes[0]}]."
-    near = _nearest(word, (*SECTIONS, PROJECTS))
+    near = nearest_word(word, (*SECTIONS, PROJECTS))
     hint = f"Did you mean [{above}{near}]?" if near else f"There are {', '.join((*SECTIONS, PROJECTS))}."
     return f"there is no section [{above}{word}]. {hint}"
 
@@ -211,7 +206,7 @@ def _no_section(word: str, above: str = "") -> str:
 def _no_key(section: str, key: str, above: str = "") -> str:
     if (section, key) in RENAMED:
         return f"'{key}' in [{above}{section}] is now called '{RENAMED[section, key]}'. Change that line."
-    near = _nearest(key, settings_of(section))
+    near = nearest_word(key, settings_of(section))
     homes = [f"[{above}{setting.section}]" for setting in SETTINGS if setting.key == key]
     if near:
         hint = f"Did you mean '{near}'?"

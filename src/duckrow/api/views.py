@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from duckrow.core.inventory import CPU, describe_devices
 from duckrow.core.title import full_name, job_words, title_of
+from duckrow.store.database import from_sql
 
 
 @dataclass(slots=True)
@@ -75,8 +75,8 @@ def job_view(row: Any, now: float) -> JobView:
         id=row["id"],
         name=row["name"],
         project=row["project"],
-        command=text(row["command"]),
-        cwd=text(row["cwd"]),
+        command=from_sql(row["command"]),
+        cwd=from_sql(row["cwd"]),
         state=row["state"],
         outcome=row["outcome"],
         exit_code=row["exit_code"],
@@ -91,7 +91,7 @@ def job_view(row: Any, now: float) -> JobView:
         ended_at=row["changed_at"] if row["state"] == "done" else None,
         duration_s=None if started is None or is_queued else (ended or now) - started,
         peak_memory_mb=row["peak_memory_mb"],
-        log=None if row["log"] is None else text(row["log"]),
+        log=None if row["log"] is None else from_sql(row["log"]),
         host=row["host_name"],
         detail=row["detail"],
         timeout_s=row["timeout_s"],
@@ -99,16 +99,16 @@ def job_view(row: Any, now: float) -> JobView:
         requeue_lost=bool(row["requeue_lost"]),
         held=bool(row["held"]) and is_queued,
         not_before=row["not_before"] if is_queued else None,
-        folder=None if row["folder"] is None else text(row["folder"]),
+        folder=None if row["folder"] is None else from_sql(row["folder"]),
         sweep=row["sweep"],
         utilization=row["utilization"],
         gpu_seconds=None if started is None or is_queued else gpu_seconds(devices, started, ended or now),
         parameters=None if row["parameters"] is None else json.loads(row["parameters"]),
-        outfile=None if row["outfile"] is None else text(row["outfile"]),
+        outfile=None if row["outfile"] is None else from_sql(row["outfile"]),
         suspended=bool(row["suspended"]) and row["state"] in ("starting", "running"),
         array_id=row["array_id"],
         array_index=row["array_index"],
-        title=title_of(text(row["command"])),
+        title=title_of(from_sql(row["command"])),
     )
 
 
@@ -130,10 +130,3 @@ def exit_text(exit_code: int | None, signal: int | None) -> str:
     if signal is not None:
         return f"sig {signal}"
     return "" if exit_code is None else str(exit_code)
-
-
-def text(value: str | bytes) -> str:
-    """Bytes that are not UTF-8 are shown as what they are not: replacement characters."""
-    if isinstance(value, bytes):
-        return os.fsdecode(value)
-    return value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from duckrow.api.client import Client
@@ -18,8 +17,9 @@ from duckrow.core.dependency import in_words
 from duckrow.core.explain import Holder, Waiting, explain
 from duckrow.core.inventory import CPU, Ledger, book
 from duckrow.core.lifecycle import State, state_in_words
-from duckrow.core.needs import Ask, ask_of, needs_from, with_margin
+from duckrow.core.needs import needs_from
 from duckrow.core.overtaking import Turn
+from duckrow.core.prediction import gpus_of, predicted_ask
 from duckrow.core.title import full_name
 from duckrow.store.control import ControlStore
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
@@ -48,7 +48,8 @@ def why(client: Client, job_id: int) -> list[str]:
     history = history_of(client)
     kept = GpuView(client).readings([host] if alive else [])
     machine = machine_as_read(client, host.id, kept)
-    peaks = _peaks(client)
+    seats = seats_from(host.seats)
+    peaks, here = PeakStore(client.database).known(), gpus_of(seats, machine)
     room = {CORES: machine.cpus or 0, MEMORY: machine.mem_mb or 0}
     booked = Ledger()
     holders: list[Holder] = []
@@ -78,7 +79,7 @@ def why(client: Client, job_id: int) -> list[str]:
     full = [(what, most, running) for what, most, running in scopes if most is not None and running >= most]
     return explain(
         Waiting(
-            ask=_ask(facts, peaks),
+            ask=predicted_ask(facts["gpus"], facts["needs"], peaks, here),
             machine=machine,
             room=room,
             held=bool(facts["held"]),
@@ -90,32 +91,18 @@ def why(client: Client, job_id: int) -> list[str]:
             limit=full[0] if full else None,
             host=host.name if host.id != DAEMON and not alive else None,
             daemon_runs=alive,
-            seats=tuple(seats_from(host.seats)),
-            drained=frozenset(drained(client.database, host.id)),
+            seats=tuple(seats),
+            drained=drained(client.database, host.id),
             set_aside=set_aside(client.database, host.id),
             booked=booked,
             holders=tuple(holders),
             turn=_turn(facts),
-            ahead=tuple((_turn(row), _ask(row, peaks)) for row in ahead),
+            ahead=tuple((_turn(row), predicted_ask(row["gpus"], row["needs"], peaks, here)) for row in ahead),
             ahead_count=count,
-            ownerless_mb=ownerless_mb(kept, now),
+            ownerless_mb=ownerless_mb(kept),
         )
     )
 
 
-def _peaks(client: Client) -> dict[str, int]:
-    """What each recipe has taken at most, on whatever GPU."""
-    peaks: dict[str, int] = {}
-    for peak in PeakStore(client.database).all():
-        peaks[peak.recipe] = max(peaks.get(peak.recipe, 0), peak.peak_mb)
-    return peaks
-
-
 def _turn(row: Any) -> Turn:
     return Turn(row["id"], row["priority"], row["created_at"])
-
-
-def _ask(row: Any, peaks: Mapping[str, int]) -> Ask:
-    needs = needs_from(row["needs"])
-    learned = peaks.get(needs.recipe) if needs.auto else None
-    return ask_of(row["gpus"], row["needs"], None if learned is None else with_margin(learned))

@@ -10,11 +10,13 @@ from duckrow.api.machine_now import machine_as_read
 from duckrow.api.out_of_use import out_of_use
 from duckrow.core.inventory import CPU, Ledger, book, describe_devices
 from duckrow.core.job import JobSpec
-from duckrow.core.needs import ask_of
+from duckrow.core.observation import FRESH_S
 from duckrow.core.placement import place, refusal
+from duckrow.core.prediction import gpus_of, predicted_ask
 from duckrow.core.units import plural
 from duckrow.store.answers import AnswerStore
 from duckrow.store.hosts import DAEMON
+from duckrow.store.peaks import PeakStore
 
 _MOST_AHEAD = 10_000
 
@@ -29,8 +31,11 @@ class WouldPlace:
             return
         unused = out_of_use(client.database, DAEMON)
         self._seats = [seat for seat in client.seats() if unused.isdisjoint(seat.devices)]
-        readings = GpuView(client, patient=False).readings([client.hosts.get(DAEMON)])
+        # Where GPUs can be read, a reading is waited for: without one nothing is free.
+        is_read = bool(client.hosts.machine(DAEMON).models)
+        readings = GpuView(client, patient=is_read).readings([client.hosts.get(DAEMON)], FRESH_S / 2)
         self._machine = machine_as_read(client, DAEMON, readings)
+        self._peaks, self._here = PeakStore(client.database).known(), gpus_of(client.seats(), self._machine)
         # Those that may start: nobody waits behind a job that is held, paused, delayed or waits for another one.
         queue = AnswerStore(client.database).queue_of_host(DAEMON, _MOST_AHEAD)
         self._ahead = [(row["priority"], self._is_aside(row["gpus"])) for row in queue]
@@ -48,7 +53,7 @@ class WouldPlace:
         """(where, in words; why it could never start)."""
         if not self._runs:
             return "the daemon is not running: it is started when jobs are added", None
-        ask = ask_of(spec.gpus, spec.needs.as_text())
+        ask = predicted_ask(spec.gpus, spec.needs.as_text(), self._peaks, self._here)
         never = refusal(ask, self._seats, self._machine)
         if never:
             return "", f"This job could never start. {never}"

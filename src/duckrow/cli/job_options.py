@@ -12,8 +12,8 @@ import click
 from duckrow.api.job_values import existing_folder, find_shell, parse_notice
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.job import DEFAULT_PRIORITY, JobSpec, parse_modules
-from duckrow.core.machine import DISPLAYS, Policy, parse_names
 from duckrow.core.needs import NO_NEEDS, Needs
+from duckrow.core.policy import KNOBS, Form, Knob, Policy
 from duckrow.core.recipe import recipe_of
 from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes, parse_size_mb
 
@@ -229,12 +229,11 @@ def fill_devices(section: str, values: dict[str, Any], settings: Settings) -> No
     if not values["devices"] and values["slots"] is None:
         values["devices"] = tuple(settings[f"{section}.devices"] or ())
         values["slots"] = settings[f"{section}.slots"]
-    if values["ignore_processes"] is None:
-        values["ignore_processes"] = settings[f"{section}.ignore_processes"]
     if values["jobs_per_gpu"] is None:
         values["jobs_per_gpu"] = settings[f"{section}.jobs_per_gpu"]
-    if values["share_gpus"] is None and not values["only_idle_gpus"]:
-        values["share_gpus"] = settings[f"{section}.share_gpus"]
+    for knob in KNOBS.values():
+        if section in knob.settings and values[knob.option] is None and not values.get(knob.unless):
+            values[knob.option] = settings[f"{section}.{knob.option}"]
 
 
 DEVICES_HELP = "Which GPUs: 0,1 or 0-3 (a job each), 0+1 2+3 (pairs), 0 0 (two jobs on one), 0:24G (its size), all."
@@ -245,51 +244,22 @@ def device_options(function: Function) -> Function:
     return _add_options(function, _DEVICE_OPTIONS)
 
 
-def check_sharing(only_idle: bool, share: bool | None) -> None:
-    if only_idle and share:
-        raise UsageError("Either --only-idle-gpus (no job beside others) or --share-gpus (beside anybody), not both.")
-
-
 def policy_of(values: dict[str, Any]) -> Policy:
-    """Take the options of politeness out of a verb's arguments."""
-    ignore = values.pop("ignore_processes")
-    share = values.pop("share_gpus")
-    check_sharing(values["only_idle_gpus"], share)
-    return Policy(
-        values.pop("min_free_gpus") or 0,
-        values.pop("max_gpus"),
-        parse_names(values.pop("prefer") or ""),
-        None,
-        values.pop("only_idle_gpus"),
-        values.pop("mem_margin"),
-        values.pop("mps"),
-        DISPLAYS if ignore is None else parse_names(ignore),
-        bool(share),
-    )
+    """Take the options of the policy out of a verb's arguments."""
+    return Policy.of_options({knob.option: values.pop(knob.option) for knob in KNOBS.values()})
+
+
+def _option_of(knob: Knob) -> Callable[[Function], Function]:
+    if knob.form is Form.FLAG:
+        return click.option(knob.flag, is_flag=True, default=None, help=knob.help)
+    if knob.form is Form.SWITCH:
+        return click.option(f"{knob.flag}/--no-{knob.flag[2:]}", default=None, help=knob.help)
+    types = {Form.COUNT: click.IntRange(knob.least), Form.SIZE: MEGABYTES, Form.CHOICE: click.Choice(knob.words)}
+    return click.option(knob.flag, type=types.get(knob.form), metavar=knob.metavar, help=knob.help)
 
 
 _DEVICE_OPTIONS = [
-    click.option("--min-free-gpus", type=click.IntRange(0), metavar="N", help="Leave N GPUs unused, for others."),
-    click.option("--max-gpus", type=click.IntRange(1), metavar="N", help="Use at most N GPUs at a time."),
-    click.option("--prefer", metavar="GPUS", help="Take these first: 0,1,2,3,7,6."),
-    click.option("--mem-margin", type=MEGABYTES, help="GPU memory that is never given out.  [default: 1 %]"),
-    click.option(
-        "--mps",
-        type=click.Choice(["off", "auto", "on"]),
-        default="auto",
-        help="Run jobs that share a GPU under NVIDIA's MPS.  [default: auto, with packing]",
-    ),
-    click.option("--only-idle-gpus", is_flag=True, help="Start nothing on GPUs that anybody else uses, packed or not."),
-    click.option(
-        "--share-gpus/--no-share-gpus",
-        default=None,
-        help="Start beside other people's processes.  [default: wait for them to go]",
-    ),
-    click.option(
-        "--ignore-processes",
-        metavar="NAMES",
-        help="Programs that do not count as somebody: Xorg,gnome-shell.  [default: those of desktops]",
-    ),
+    *(_option_of(knob) for knob in KNOBS.values()),
     click.option("--devices", multiple=True, help=DEVICES_HELP),
     click.option(
         "--slots", type=click.IntRange(1), metavar="N", help="Run N jobs at a time on CPU slots, without GPUs."

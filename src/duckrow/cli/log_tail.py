@@ -6,7 +6,8 @@ import errno
 import os
 from collections.abc import Iterator
 
-from duckrow.api.log_ends import MOST_BYTES, open_plain
+from duckrow.kernel.log_ends import MOST_BYTES
+from duckrow.kernel.plain_files import open_plain
 
 _CHUNK_BYTES = 1 << 16
 _NO_LOG = (errno.ENOENT, errno.EINVAL, errno.ENXIO)  # there is none, or a pipe or a device in its place

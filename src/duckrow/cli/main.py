@@ -12,6 +12,7 @@ import click
 from duckrow.cli.completing import is_completing, read_nothing
 from duckrow.cli.refusals import open_missing_streams, refused_by_click, refused_by_machine, say
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError
+from duckrow.core.nearest_word import nearest_word
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -119,7 +120,7 @@ class Verbs(click.Group):
         if name in ALIASES:
             return super().resolve_command(ctx, [*ALIASES[name].split(), *args[1:]])
         if name not in VERBS and not ctx.resilient_parsing:
-            near = _nearest(name)
+            near = nearest_word(name, [*VERBS, *ALIASES])
             hint = f" Did you mean `duckrow {near}`?" if near else " `duckrow --help` lists the commands."
             raise click.UsageError(f"There is no command '{name}'.{hint}", ctx)
         return super().resolve_command(ctx, args)
@@ -130,13 +131,6 @@ class Verbs(click.Group):
             click.echo(ctx.get_help())
             ctx.exit()
         return self.resolve_command(ctx, [*args, "--help"])
-
-
-def _nearest(name: str) -> str | None:
-    import difflib
-
-    close = difflib.get_close_matches(name, [*VERBS, *ALIASES], n=1)
-    return close[0] if close else None
 
 
 def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from duckrow.core.policy import KNOBS
+
 # Whatever is in no group comes last, under "Options".
 GROUPS = {
     "This job": (
@@ -13,9 +15,7 @@ GROUPS = {
         *("after", "dependency", "if_broken", "begin", "array", "hold", "root", "snapshot"),
     ),
     "Where it runs": ("devices", "slots", "jobs_per_gpu", "prefer", "lifo"),
-    "Sharing with others": (
-        *("min_free_gpus", "max_gpus", "only_idle_gpus", "share_gpus", "ignore_processes", "mem_margin", "mps"),
-    ),
+    "Sharing with others": tuple(knob.option for knob in KNOBS.values() if knob.option != "prefer"),
     "On a cluster": (
         *(
             "on",

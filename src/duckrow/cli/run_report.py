@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from duckrow.api.log_ends import LINE_SHOWN, last_lines
 from duckrow.cli.console import clean
 from duckrow.core.failure import essence
 from duckrow.core.job import LiveAttempt, shorten
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.retry import Verdict
 from duckrow.core.units import format_duration
+from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
 
 _GROUPS_SHOWN = 3
 _LINES_SHOWN = 5

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from duckrow.core.needs import Needs
+from duckrow.core.prediction import leaves_room
 
 _TRIES_BESIDE_OTHERS = 3
-_ALMOST_ALL = 0.85  # of the largest GPU: who needs so much may as well have it alone
 _NEARLY_EMPTY = 0.93  # so much of a GPU is there to be had when nobody else uses it
 
 
@@ -40,7 +40,7 @@ def next_needs(needs: Needs, ending: Ending) -> Needs | None:
             return None
         return again._replace(total_gpu_mem_mb=min(needs.total_gpu_mem_mb * 2, most_mb))
     more_mb = max((ending.held_mb or 0) * 2, ending.peak_mb * 5 // 4, ending.wanted_mb * 11 // 10)
-    too_much = ending.largest_mb is None or more_mb > ending.largest_mb * _ALMOST_ALL
+    too_much = ending.largest_mb is None or not leaves_room(more_mb, ending.largest_mb)
     if too_much or ending.held_mb is None or again.ooms > _TRIES_BESIDE_OTHERS:
         return again._replace(alone=True, gpu_mem_mb=None)
     return again._replace(gpu_mem_mb=more_mb)

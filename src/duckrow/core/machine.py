@@ -1,4 +1,4 @@
-"""What the GPUs have room for: their memory, what others use of it, and how polite we are to be."""
+"""What the GPUs have room for: their memory, what others use of it, and what the policy leaves to them."""
 
 from __future__ import annotations
 
@@ -7,42 +7,10 @@ from typing import NamedTuple
 
 from duckrow.core.inventory import WHOLE, Ledger
 from duckrow.core.neighbours import Neighbour, others
-
-DISPLAYS = (
-    *("Xorg", "Xwayland", "Xvfb", "gdm-x-session", "sddm-greeter", "gnome-shell", "mutter", "kwin_x11"),
-    *("kwin_wayland", "plasmashell", "cinnamon", "xfwm4", "weston", "sway", "Hyprland"),
-)
-"""Programs that draw the desktop: they keep a GPU from nobody."""
+from duckrow.core.policy import NO_POLICY, Policy
 
 MPS_SERVERS = ("nvidia-cuda-mps-server", "nvidia-cuda-mps-control")
 """They use a GPU on behalf of others, who are listed beside them."""
-
-
-class Policy(NamedTuple):
-    """What the user wants to leave to others."""
-
-    min_free_gpus: int = 0  # so many GPUs stay unused
-    max_gpus: int | None = None  # at most so many are used at a time
-    prefer: tuple[str, ...] = ()  # which are taken first
-    jobs_per_gpu: int | None = None  # at most so many share one, however much memory is left
-    only_idle: bool = False  # a GPU that anybody else uses gets no job at all
-    margin_mb: int | None = None  # of each GPU never given out; None: a hundredth
-    mps: str = "auto"  # NVIDIA's MPS: off, auto (for jobs that are packed), on
-    ignore: tuple[str, ...] = DISPLAYS  # programs of others that make a GPU no less idle; their memory is not free
-    share: bool = False  # a job that wants a whole GPU does not wait for the processes of other users
-    fill: bool = False  # of several free seats the first that is listed is taken, however busy its devices are
-
-    def margin_of(self, total_mb: int) -> int:
-        """What is never given out of a GPU of this size: contexts and fragments take more than anybody asks for."""
-        return max(total_mb // 100, 128) if self.margin_mb is None else self.margin_mb
-
-
-NO_POLICY = Policy()
-
-
-def parse_names(text: str) -> tuple[str, ...]:
-    """`Xorg, gnome-shell`: the names in a list with commas."""
-    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
 class Machine(NamedTuple):
@@ -56,6 +24,7 @@ class Machine(NamedTuple):
     mem_mb: int | None = None
     neighbours: Mapping[str, Sequence[Neighbour]] = {}  # who else uses a GPU
     unread: Sequence[str] = ()  # GPUs of which nobody knows who uses them now
+    models: Mapping[str, str] = {}  # of GPUs, as the driver calls them
     locked_by: Mapping[str, str] = {}  # GPUs on which a duckrow of this user has just started something
 
     def share_of(self, device: str, mb: int, parts: int = 1) -> int:

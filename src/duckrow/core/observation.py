@@ -16,10 +16,22 @@ FOREIGN_WINDOW_S = 60.0
 """What others have used within this time counts as used: a colleague who restarts is not overrun."""
 
 FRESH_S = 2.0
-"""An older reading says nothing of now. While a job waits for memory there is one twice a second."""
+"""An older reading says nothing of now: the scheduler, `why` and previews alike take it for none.
+
+While a job waits for memory, or somebody looks, there is one twice a second.
+"""
 
 LOOK_S = 5.0
-"""For so long a host reads the GPUs, each time that somebody asks it to."""
+"""For this long a host reads the GPUs, each time that somebody asks it to."""
+
+SHOWN_S = 5.0
+"""A figure on a screen may be this old. Nothing is decided by it, and on a busy machine a reading may take longer than
+FRESH_S: figures that come and go help nobody."""
+
+
+def is_fresh(read_mono: float, mono: float, longest_s: float = FRESH_S) -> bool:
+    """Whether a reading still tells of now."""
+    return read_mono > mono - longest_s
 
 
 class Observation:
@@ -140,7 +152,7 @@ class Observation:
     def is_old(self, devices: Iterable[str], mono: float) -> bool:
         """Whether one of them was not read of late."""
         read = {device: reading.mono for device, reading in self.readings.items()}
-        return any(read.get(device, 0.0) <= mono - FRESH_S for device in devices)
+        return not all(is_fresh(read.get(device, 0.0), mono) for device in devices)
 
     def is_known(self, device: str, mono: float) -> bool:
         reading = self.readings.get(device)

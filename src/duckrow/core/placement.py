@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from duckrow.core.inventory import WHOLE, Ledger, Seat, has_room, load
-from duckrow.core.machine import BARE, Machine, Policy
+from duckrow.core.machine import BARE, Machine
 from duckrow.core.needs import Ask
+from duckrow.core.policy import Policy
 from duckrow.core.units import format_mb, plural
 
 Holds = tuple[tuple[str, int], ...]

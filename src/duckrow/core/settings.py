@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import looks_like_devices
 from duckrow.core.job import DEFAULT_PRIORITY, DEFAULT_PROJECT, DEFAULT_SHELL, check_name
-from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes
+from duckrow.core.policy import KNOBS, Form, Knob
+from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes, parse_size_mb
 
 PROJECTS = "projects"
 DEFAULT = "default"
@@ -120,8 +121,25 @@ _SIZE = _amount(parse_size_bytes, optional=True)
 _DEVICES = ("devices", _devices, None)
 _SLOTS = ("number", _whole(1), None)
 _SHARES = ("number", _whole(1), 1)
-_IGNORED = ("names", _names, None)
-_SHARING = ("true or false", _yes_or_no, False)
+
+
+def _of_policy(section: str) -> Iterable[Setting]:
+    """The knobs of the device policy that this section may set."""
+    for knob in KNOBS.values():
+        if section in knob.settings:
+            default = False if knob.form in (Form.FLAG, Form.SWITCH) else None
+            yield Setting(section, knob.option, knob.form.value, _reader_of(knob), default, knob.settings[section])
+
+
+def _reader_of(knob: Knob) -> Callable[[Any], Any]:
+    readers = {
+        Form.COUNT: _whole(knob.least),
+        Form.NAMES: _names,
+        Form.SIZE: _amount(parse_size_mb, optional=False),
+        Form.CHOICE: _choice(*knob.words),
+    }
+    return readers.get(knob.form, _yes_or_no)
+
 
 SETTINGS = (
     Setting("job", "project", "name", _project, DEFAULT_PROJECT, "The project that jobs belong to."),
@@ -139,15 +157,13 @@ SETTINGS = (
     Setting("run", "devices", *_DEVICES, 'Devices of `duckrow run`: "0,1", "0-3", "0+1 2+3", "all".'),
     Setting("run", "slots", *_SLOTS, "CPU slots of `duckrow run`."),
     Setting("run", "jobs_per_gpu", *_SHARES, "How many jobs of `duckrow run` may share a GPU."),
-    Setting("run", "ignore_processes", *_IGNORED, "Programs on GPUs that do not count as somebody who uses them."),
-    Setting("run", "share_gpus", *_SHARING, "`duckrow run` starts jobs beside other people's processes."),
+    *_of_policy("run"),
     Setting("run", "follow", "true or false", _yes_or_no, False, "`duckrow run` prints all output as it comes."),
     Setting("run", "max_failures", "number", _whole(1), None, "`duckrow run` starts nothing more after so many."),
     Setting("daemon", "devices", *_DEVICES, "Devices of the daemon, unless `duckrow up` was told others."),
     Setting("daemon", "slots", *_SLOTS, "CPU slots of the daemon, likewise."),
     Setting("daemon", "jobs_per_gpu", *_SHARES, "How many jobs of the daemon may share a GPU, likewise."),
-    Setting("daemon", "ignore_processes", *_IGNORED, "The same for the daemon."),
-    Setting("daemon", "share_gpus", *_SHARING, "The daemon starts jobs beside other people's processes."),
+    *_of_policy("daemon"),
     Setting(
         "daemon", "keep", "time", _LIMIT, None, "Forget jobs that have been done for longer, with their logs; or none."
     ),

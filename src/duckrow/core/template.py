@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from duckrow.core.errors import UsageError
 from duckrow.core.job import shorten
+from duckrow.core.nearest_word import nearest_word
 from duckrow.core.point import plain_value, text_of
 from duckrow.core.shell_quoting import HERE, fill
 
@@ -56,7 +57,7 @@ def _is_placeholder(piece: re.Match[str], point: Mapping[str, Any]) -> bool:
     name = piece["name"]
     if name in point:
         return True
-    near = _nearest(name, point)
+    near = nearest_word(name, point)
     if not _looks_like_one(piece) or not (near or name.isidentifier()):
         return False
     hint = f"Did you mean {{{near}}}?" if near else f"The parameters are: {', '.join(point) or 'none'}."
@@ -101,20 +102,3 @@ def _number(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def _nearest(word: str, names: Iterable[str]) -> str | None:
-    """The name that was probably meant: one or two letters away, or the same but for its case."""
-    distances = {name: _distance(word.lower(), name.lower()) for name in names}
-    near = min(distances, key=lambda name: distances[name], default=None)
-    return near if near is not None and distances[near] <= max(1, len(near) // 3) else None
-
-
-def _distance(one: str, other: str) -> int:
-    """How many letters must be changed, added or left out."""
-    row = list(range(len(other) + 1))
-    for number, letter in enumerate(one, 1):
-        before, row = row, [number]
-        for place, wanted in enumerate(other):
-            row.append(min(before[place] + (letter != wanted), before[place + 1] + 1, row[place] + 1))
-    return row[-1]

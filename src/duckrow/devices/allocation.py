@@ -9,7 +9,8 @@ from itertools import pairwise
 
 from duckrow.core.device_names import plain_name
 from duckrow.core.inventory import WHOLE, Seat, cpu_seats, looks_like_devices
-from duckrow.core.machine import Machine, Policy
+from duckrow.core.machine import Machine
+from duckrow.core.policy import Policy
 from duckrow.devices.discover import Offer, cores, find_gpus, memory_mb
 
 
@@ -39,7 +40,7 @@ def allocated_offer(
     known = {name: memory for name in gpus if (memory := sizes.get(name)) is not None}
     if by_memory:
         most = None if parallel_runs is None else math.ceil(parallel_runs / len(gpus))
-        machine = machine._replace(policy=policy._replace(jobs_per_gpu=most), total_mb=known)
+        machine = machine._replace(policy=policy.but(jobs_per_gpu=most), total_mb=known)
         return Offer([*(Seat(((gpu, WHOLE),)) for gpu in gpus), *beside], machine)
     return Offer([*gpu_seats(gpus, parallel_runs, gpus_per_run), *beside], machine._replace(total_mb=known))
 

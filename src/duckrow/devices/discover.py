@@ -9,7 +9,8 @@ from typing import NamedTuple
 from duckrow.core.device_names import any_uuid, called, name_of, with_names, written_names
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import Seat, cpu_seats, looks_like_devices, parse_gpus, split_sizes
-from duckrow.core.machine import NO_POLICY, Machine, Policy
+from duckrow.core.machine import Machine
+from duckrow.core.policy import NO_POLICY, Policy
 from duckrow.core.ports import Device, DeviceSource
 from duckrow.devices import cuda_order
 from duckrow.devices.cuda_order import as_cuda_numbers
@@ -86,7 +87,7 @@ def offer_of(
     named = [token for token in tokens if looks_like_devices(token)]
     written = {name: word for token in named for name, word in written_names(token, there).items()}
     tokens = [with_names(token, there) if token in named else token for token in tokens]
-    policy = policy._replace(prefer=tuple(name_of(written, there) for written in policy.prefer))
+    policy = policy.but(prefer=tuple(name_of(written, there) for written in policy.prefer))
     machine = Machine(policy=policy, cpus=cores(), mem_mb=memory_mb())
     if gpus is None and slots is not None:
         return Offer(cpu_seats(slots), machine)
@@ -100,7 +101,7 @@ def offer_of(
     if not tokens:
         return Offer(cpu_seats(cores()), machine)
     if by_memory:
-        machine = machine._replace(policy=policy._replace(jobs_per_gpu=jobs_per_gpu))
+        machine = machine._replace(policy=policy.but(jobs_per_gpu=jobs_per_gpu))
         jobs_per_gpu = None
     seats = parse_gpus(tokens, jobs_per_gpu or 1, [device.name for device in found])
     if slots is not None or with_cpu_slots:

@@ -3,74 +3,53 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from duckrow.core.inventory import Seat
-from duckrow.core.machine import DISPLAYS, Policy, parse_names
+from duckrow.core.policy import NO_POLICY, Policy
 from duckrow.store.database import Database
 from duckrow.store.hosts import keep_devices, kept_devices
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class DeviceChoice:
-    devices: list[str]
-    slots: int | None
-    jobs_per_gpu: int
+    devices: Sequence[str] = ()
+    slots: int | None = None
+    jobs_per_gpu: int = 1
     by_default: bool = False  # the settings chose: holds only where nothing is remembered, and is not remembered
-    min_free_gpus: int = 0
-    max_gpus: int | None = None
-    prefer: str = ""
-    only_idle_gpus: bool = False
-    mem_margin: int | None = None
-    mps: str = "auto"
-    ignore: str | None = None  # None: the programs that draw the desktop
-    share_gpus: bool = False
+    policy: Policy = NO_POLICY
 
     @property
     def is_explicit(self) -> bool:
         if self.by_default:
             return False
-        return bool(self.devices) or self.slots is not None or self.jobs_per_gpu != 1 or self.policy != Policy()
-
-    @property
-    def policy(self) -> Policy:
-        return Policy(
-            self.min_free_gpus,
-            self.max_gpus,
-            parse_names(self.prefer),
-            None,
-            self.only_idle_gpus,
-            self.mem_margin,
-            self.mps,
-            DISPLAYS if self.ignore is None else parse_names(self.ignore),
-            self.share_gpus,
-        )
+        return bool(self.devices) or self.slots is not None or self.jobs_per_gpu != 1 or self.policy != NO_POLICY
 
     def words(self) -> list[str]:
         words = ["--jobs-per-gpu", str(self.jobs_per_gpu)]
         words += ["--slots", str(self.slots)] if self.slots is not None else []
         words += ["--by-default"] if self.by_default else []
-        words += ["--min-free-gpus", str(self.min_free_gpus)] if self.min_free_gpus else []
-        words += ["--max-gpus", str(self.max_gpus)] if self.max_gpus is not None else []
-        words += ["--prefer", self.prefer] if self.prefer else []
-        words += ["--only-idle-gpus"] if self.only_idle_gpus else []
-        words += ["--mem-margin", str(self.mem_margin)] if self.mem_margin is not None else []
-        words += ["--mps", self.mps] if self.mps != "auto" else []
-        words += ["--ignore-processes", self.ignore] if self.ignore is not None else []
-        words += ["--share-gpus"] if self.share_gpus else []
+        words += self.policy.as_options()
         return words + [word for device in self.devices for word in ("--devices", device)]
 
 
-def choice_of(seats: Sequence[Seat]) -> DeviceChoice:
+def choice_of(seats: Sequence[Seat], policy: Policy) -> DeviceChoice:
     """The choice that gives these seats again."""
     gpus = ["+".join(seat.devices) for seat in seats if not seat.is_cpu]
-    return DeviceChoice(gpus, sum(seat.is_cpu for seat in seats) or None, 1)
+    return DeviceChoice(gpus, sum(seat.is_cpu for seat in seats) or None, policy=policy)
 
 
 def remember(database: Database, choice: DeviceChoice) -> None:
     """Within the caller's transaction."""
-    keep_devices(database, json.dumps(asdict(choice)))
+    known = {
+        "devices": list(choice.devices),
+        "slots": choice.slots,
+        "jobs_per_gpu": choice.jobs_per_gpu,
+        "policy": choice.policy.as_json(),
+    }
+    keep_devices(database, json.dumps(known))
 
 
 def keep(database: Database, choice: DeviceChoice) -> None:
@@ -85,8 +64,14 @@ def remembered(database: Database, choice: DeviceChoice) -> DeviceChoice:
     if choice.is_explicit:
         return choice
     kept = kept_devices(database)
-    if not kept:
-        return choice
-    known = json.loads(kept)
-    known["devices"] = known.pop("gpus", known.get("devices"))  # what they were called before
-    return DeviceChoice(**known)
+    return choice_from(json.loads(kept)) if kept else choice
+
+
+def choice_from(known: Mapping[str, Any]) -> DeviceChoice:
+    """Older versions wrote the options of the policy beside the devices, which they called `gpus` at first."""
+    if "policy" in known:
+        policy = Policy.of_json(known["policy"])
+    else:
+        policy = Policy.of_options({**known, "ignore_processes": known.get("ignore")})
+    devices = known.get("devices", known.get("gpus", []))
+    return DeviceChoice(devices, known["slots"], known["jobs_per_gpu"], policy=policy)

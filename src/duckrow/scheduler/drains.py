@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from duckrow.core.device_wish import drained
 from duckrow.core.inventory import WHOLE, Seat
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
 
-ADD, DRAIN, REMOVE = "add", "drain", "remove"
+ADD, REMOVE = "add", "remove"
 
 
 class Drains:
@@ -34,12 +35,12 @@ class Drains:
                 loop.seats = [seat for seat in loop.seats if device not in seat.devices]
                 loop.store.device_wishes.forget(device)
                 changed = changed or offered
-        self.devices = frozenset(device for device, wish in wishes.items() if wish != ADD)
+        self.devices = drained(wishes)
         if changed:
             from duckrow.scheduler.choice import choice_of, remember
 
             loop.host.rows.change_seats(loop.host.id, loop.seats)
-            remember(loop.database, choice_of(loop.seats))
+            remember(loop.database, choice_of(loop.seats, loop.watch.gpus.machine.policy))
 
     def usable(self, seats: list[Seat]) -> list[Seat]:
         if not self.devices:

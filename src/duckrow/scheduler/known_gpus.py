@@ -10,6 +10,7 @@ from duckrow.core.device_names import called, plain_name
 from duckrow.core.inventory import Seat
 from duckrow.core.machine import Machine
 from duckrow.core.ports import Device
+from duckrow.core.prediction import HostGpus, gpus_of
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
@@ -22,6 +23,7 @@ class KnownGpus:
         self.devices: dict[str, Device] = {}  # as the library describes them; empty until it was asked
         self.no_library = False  # static devices: what the user said of them is all there is
         self._watched: tuple[Sequence[Seat] | None, list[str]] = (None, [])  # of which seats, the GPUs in them
+        self._given_out: tuple[Sequence[Seat] | None, Machine | None, HostGpus] = (None, None, HostGpus())
 
     @property
     def watched(self) -> list[str]:
@@ -33,11 +35,21 @@ class KnownGpus:
             self._watched = (self._loop.seats, list(dict.fromkeys(devices)))
         return self._watched[1]
 
+    @property
+    def given_out(self) -> HostGpus:
+        """What the sizes and models of our GPUs are. Seats and machine are replaced, never changed."""
+        seats, machine, found = self._given_out
+        if seats is not self._loop.seats or machine is not self.machine:
+            found = gpus_of(self._loop.seats, self.machine)
+            self._given_out = (self._loop.seats, self.machine, found)
+        return found
+
     def meet(self, devices: Sequence[Device]) -> None:
         """The library has told which there are: within the tick's transaction."""
         self.devices = {device.name: device for device in devices}
         known = {device.name: device.memory_mb for device in devices if device.memory_mb is not None}
-        self.machine = self.machine._replace(total_mb={**known, **self.machine.total_mb})
+        models = {device.name: device.model for device in devices}
+        self.machine = self.machine._replace(total_mb={**known, **self.machine.total_mb}, models=models)
         self._loop.host.rows.note_machine(self._loop.host.id, self.machine)
 
     def name_of(self, written: str) -> str:
@@ -49,10 +61,6 @@ class KnownGpus:
         device = self.devices.get(gpu)
         return device.model if device else ""
 
-    def models(self) -> set[str]:
-        """Of those that we give out; an empty one where none is told."""
-        return {self.model(gpu) for gpu in self.watched} or {""}
-
     def lock_name(self, gpu: str) -> str:
         """What every duckrow on this machine calls it."""
         device = self.devices.get(gpu)
@@ -62,18 +70,3 @@ class KnownGpus:
 
     def smallest_mb(self, gpus: Iterable[str]) -> int | None:
         return min((self.machine.total_mb[gpu] for gpu in gpus if gpu in self.machine.total_mb), default=None)
-
-    def largest_mb(self, count: int = 1) -> int | None:
-        """The size of which, or above, there are so many GPUs."""
-        sizes = self._sizes()
-        return sizes[count - 1] if 0 < count <= len(sizes) else None
-
-    def all_mb(self) -> int | None:
-        """What all GPUs have together, if each has an even part of it."""
-        sizes = self._sizes()
-        return sizes[-1] * len(sizes) if sizes else None
-
-    def _sizes(self) -> list[int]:
-        """The largest first."""
-        usable = {device for seat in self._loop.seats for device in seat.devices}
-        return sorted((mb for gpu, mb in self.machine.total_mb.items() if gpu in usable), reverse=True)

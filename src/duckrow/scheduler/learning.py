@@ -8,13 +8,12 @@ from duckrow.core.inventory import WHOLE
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.needs import Ask, ask_of, needs_from, with_margin
 from duckrow.core.observation import Observation
+from duckrow.core.prediction import leaves_room, predicted_ask
 from duckrow.core.use import Use
 from duckrow.scheduler.known_gpus import KnownGpus
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
-
-_ALMOST_ALL = 0.85  # of the largest GPU: beside one that needs so much there is no room
 
 
 class Learning:
@@ -30,24 +29,10 @@ class Learning:
     # -- what is known ----------------------------------------------------------------------------------------
 
     def ask_of(self, job: QueuedJob) -> Ask:
-        """What a job asks for, with what is known of its like put in."""
+        """What a job asks for, with what is known of similar ones put in."""
         if job.needs is None:
-            return ask_of(job.gpus, None)
-        needs = needs_from(job.needs)
-        peak_mb = self._peak_of(needs.recipe) if needs.auto else None
-        reserved = None if peak_mb is None else with_margin(peak_mb)
-        if reserved is not None and not self._leaves_room(reserved, job.gpus or 1):
-            reserved = None  # it gets a GPU to itself
-        return ask_of(job.gpus, job.needs, reserved)
-
-    def _leaves_room(self, mb: int, gpus: int = 1) -> bool:
-        largest = self._gpus.largest_mb(gpus)
-        return largest is None or mb <= largest * _ALMOST_ALL
-
-    def _peak_of(self, recipe: str) -> int | None:
-        """The most that it has taken on any of the models that are here."""
-        peaks = (self.peaks.get((recipe, model)) for model in self._gpus.models())
-        return max((peak for peak in peaks if peak is not None), default=None)
+            return ask_of(job.gpus, None)  # said here too, as this is asked of every job of every tick
+        return predicted_ask(job.gpus, job.needs, self.peaks, self._gpus.given_out)
 
     # -- what is learned --------------------------------------------------------------------------------------
 
@@ -79,8 +64,10 @@ class Learning:
 
     def from_failure(self, attempt: LiveAttempt, wanted_mb: int) -> None:
         """One that ran out of memory has told how much it wanted: its like need not find that out one by one."""
-        known = self._gpus.largest_mb() is not None
-        if wanted_mb and known and self._leaves_room(with_margin(wanted_mb)) and attempt.job.needs is not None:
+        largest_mb = self._gpus.given_out.largest_mb()
+        if not wanted_mb or largest_mb is None or attempt.job.needs is None:
+            return
+        if leaves_room(with_margin(wanted_mb), largest_mb):
             self._learn(attempt, wanted_mb)
 
     def _learn(self, attempt: LiveAttempt, peak_mb: int) -> None:

@@ -14,7 +14,7 @@ from duckrow.core.oom import memory_wanted_mb, ran_out_of_memory, was_killed
 from duckrow.core.retry import Verdict
 from duckrow.core.units import format_mb
 from duckrow.core.use import Use
-from duckrow.store.log_ends import LINE_SHOWN, last_lines
+from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
@@ -65,8 +65,8 @@ class Lessons:
         share = min((share for _, share in attempt.holds), default=WHOLE)
         held_mb = None if total is None else total * share // WHOLE
         alone = share == WHOLE
-        largest = self._loop.watch.gpus.largest_mb(len(gpus))
-        everything = self._loop.watch.gpus.all_mb()
+        largest = self._loop.watch.gpus.given_out.largest_mb(len(gpus))
+        everything = self._loop.watch.gpus.given_out.all_mb()
         foreign = max((self._loop.watch.foreign_mb(gpu) for gpu in gpus), default=0)
         return Ending(held_mb, use.peak_mb if use else 0, wanted_mb or 0, alone, total, largest, foreign, everything)
 

@@ -6,8 +6,9 @@ import os
 from collections.abc import Collection, Mapping
 
 from duckrow.core.attribution import ANOTHER_DUCKROW, STRANGER
-from duckrow.core.machine import MPS_SERVERS, Policy
+from duckrow.core.machine import MPS_SERVERS
 from duckrow.core.neighbours import Person
+from duckrow.core.policy import Policy
 from duckrow.kernel.process import LONGEST_NAME, program_of, uid_of, user_name
 
 

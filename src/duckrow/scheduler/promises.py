@@ -17,7 +17,7 @@ from duckrow.scheduler.known_gpus import KnownGpus
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
 
-_NEARLY_ALL = 0.85  # who has taken so much of what it holds has taken it
+_COUNTS_AS_ALL = 0.85  # of what it holds: the margin in that is seldom used, and need not be waited for
 _ANY = 0.001  # the least part of a GPU that can be seen
 
 
@@ -135,7 +135,7 @@ class Promises:
             return False
         total_mb = self._gpus.machine.total_mb
         taken = [
-            use.mb.get(gpu, 0) * WHOLE >= share * total_mb.get(gpu, 0) * (_ANY if share == WHOLE else _NEARLY_ALL)
+            use.mb.get(gpu, 0) * WHOLE >= share * total_mb.get(gpu, 0) * (_ANY if share == WHOLE else _COUNTS_AS_ALL)
             for gpu, share in attempt.holds
         ]
         return all(taken) or use.is_flat(mono)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from duckrow.engines.local.mps import Mps
     from duckrow.scheduler.loop import Loop
 
-OFF, AUTO, ON = "off", "auto", "on"
-"""`auto`: for jobs that are packed. `on`: for every job on a GPU."""
+AUTO, ON = "auto", "on"
+"""`auto`: for jobs that are packed. `on`: for every job on a GPU. Otherwise MPS is off."""
 
 _MOST_FAILURES = 3  # of jobs in a row under MPS, before it is given up for this host
 

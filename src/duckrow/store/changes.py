@@ -15,8 +15,3 @@ def readings_fingerprint(database: Database) -> object:
 def live_fingerprint(database: Database) -> object:
     """Of what runs, what was ever added, and what is wished."""
     return tuple(tuple(row) for row in database.all(_SQL["live"]))
-
-
-def jobs_fingerprint(database: Database) -> object:
-    """Of all jobs, in one pass over them."""
-    return tuple(tuple(row) for row in database.all(_SQL["jobs"]))

@@ -6,10 +6,11 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from duckrow.core.inventory import Seat
-from duckrow.core.machine import BARE, NO_POLICY, Machine, Policy
+from duckrow.core.machine import BARE, Machine
+from duckrow.core.policy import Policy
 from duckrow.kernel.process import boot_id, identity_of
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
@@ -69,12 +70,13 @@ class HostStore:
 
     def note_machine(self, host_id: int, machine: Machine) -> None:
         """Within the caller's transaction: what is known of the host's GPUs beside their seats."""
-        self.database.execute(_SQL["note_machine"], {"id": host_id, "machine": json.dumps(machine._asdict())})
+        known = {**machine._asdict(), "policy": machine.policy.as_json()}
+        self.database.execute(_SQL["note_machine"], {"id": host_id, "machine": json.dumps(known)})
 
     def machine(self, host_id: int) -> Machine:
         known = json.loads(self.database.one(_SQL["machine"], {"id": host_id}) or "{}")
-        policy: list[Any] = [tuple(v) if isinstance(v, list) else v for v in known.pop("policy", [])]
-        return Machine(**known, policy=Policy(*policy) if policy else NO_POLICY)  # an older one may be shorter
+        values = {name: known[name] for name in Machine._fields if name in known}
+        return Machine(**{**values, "policy": Policy.of_json(known.get("policy", {}))})
 
     def change_seats(self, host_id: int, seats: Sequence[Seat]) -> None:
         """Within the caller's transaction."""

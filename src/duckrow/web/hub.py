@@ -18,7 +18,7 @@ from duckrow.web.errors import Refused
 MOST_STREAMS = 300
 _LOOK_S = 0.4
 _PER_STREAM_S = 0.04  # and so much more for each: what is told makes every page ask, and the jobs need the cores
-_SETTLED_S = 2.5  # so long after the last change it is told once more: counts may be a little old until then
+_SETTLED_S = 2.5  # this long after the last change of jobs it is told once more: counts may be a little old until then
 
 
 class Listener:
@@ -81,12 +81,13 @@ class Hub:
         while True:
             await self._somebody.wait()
             change = await asyncio.get_running_loop().run_in_executor(self._thread, self._look)
-            if change is not None:
+            if change is not None and change.jobs:
                 self._settles_at = time.monotonic() + _SETTLED_S
-                self._tell(change)
             elif self._settles_at is not None and time.monotonic() > self._settles_at:
                 self._settles_at = None
-                self._tell(Change(jobs=True, devices=True))
+                change = Change(jobs=True, devices=True)
+            if change is not None:
+                self._tell(change)
             await asyncio.sleep(max(_LOOK_S, self.streams * _PER_STREAM_S))
 
     def _tell(self, change: Change) -> None:

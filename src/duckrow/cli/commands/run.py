@@ -135,7 +135,7 @@ def check_devices(values: dict[str, Any], options: JobOptions) -> Offer:
         values["slots"],
         typed if options.by_memory else values["jobs_per_gpu"],
         with_cpu_slots=False,
-        policy=policy_of(values)._replace(fill=values.get("fill", False)),
+        policy=policy_of(values).but(fill=values.get("fill", False)),
         by_memory=options.by_memory,
         ask_sizes=values.get("form") == "json",  # a line may ask for memory
     )

@@ -12,8 +12,9 @@ import click
 from duckrow.api.settings import Settings
 from duckrow.cli.console import say
 from duckrow.cli.gpu_options import DeviceCommand
-from duckrow.cli.job_options import TIME, check_sharing, device_options, fill_devices
+from duckrow.cli.job_options import TIME, device_options, fill_devices, policy_of
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
+from duckrow.core.policy import KNOBS
 from duckrow.scheduler.background import READY, TAKEN, check_devices, daemon_seats, launch, notes_on, serve_here
 from duckrow.scheduler.choice import DeviceChoice, keep
 from duckrow.scheduler.host import AlreadyRunning
@@ -105,28 +106,16 @@ def _take_old_devices(values: dict[str, Any]) -> None:
 
 def _choice(values: dict[str, Any], filled: bool) -> DeviceChoice:
     """What was given, else what the settings say. `filled`: whoever started us has asked the settings already."""
-    given = (
-        *("devices", "slots", "jobs_per_gpu", "min_free_gpus", "max_gpus", "prefer"),
-        *("only_idle_gpus", "mem_margin", "ignore_processes", "share_gpus"),
-    )
-    chosen = any(values[name] not in (None, (), False) for name in given) or values["mps"] != "auto"
+    named = bool(values["devices"]) or values["slots"] is not None or values["jobs_per_gpu"] is not None
+    chosen = named or any(values[knob.option] not in (None, False) for knob in KNOBS.values())
     if not filled:
         fill_devices("daemon", values, Settings())
-    check_sharing(values["only_idle_gpus"], values["share_gpus"])
-    by_default = values["by_default"] or not chosen
     return DeviceChoice(
-        list(values["devices"]),
+        values["devices"],
         values["slots"],
         values["jobs_per_gpu"] or 1,
-        by_default,
-        values["min_free_gpus"] or 0,
-        values["max_gpus"],
-        values["prefer"] or "",
-        values["only_idle_gpus"],
-        values["mem_margin"],
-        values["mps"],
-        values["ignore_processes"],
-        bool(values["share_gpus"]),
+        by_default=values["by_default"] or not chosen,
+        policy=policy_of(values),
     )
 
 

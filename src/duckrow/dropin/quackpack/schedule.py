@@ -16,20 +16,21 @@ from typing import Any, NamedTuple
 
 from duckrow.api.client import Client
 from duckrow.api.foreground import Event, run_jobs
-from duckrow.api.log_ends import last_lines
 from duckrow.api.views import JobView
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError, UsageError
 from duckrow.core.inventory import parse_gpus
 from duckrow.core.job import name_of_command, shorten
-from duckrow.core.machine import Machine, Policy
+from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask
 from duckrow.core.placement import refusal
+from duckrow.core.policy import Policy
 from duckrow.core.units import plural
 from duckrow.dropin.quackpack.apply_calls import ApplyFunction, store_functions
 from duckrow.dropin.quackpack.apply_server import ApplyServer
 from duckrow.dropin.quackpack.deadline import Deadline
 from duckrow.dropin.quackpack.gpus import GpuInfo, get_memory_gpus
 from duckrow.dropin.quackpack.launching import command_in_attempt, command_without_shell
+from duckrow.kernel.log_ends import last_lines
 
 # Memory is given out to the last MB, as the original did. The need that stands here for all jobs only says that there
 # are such needs; each has its own. What has not been run is run when the script is started again.

@@ -10,6 +10,3 @@ UNION ALL SELECT -2, id, NULL FROM wishes
 UNION ALL SELECT -3, count(*), NULL FROM pauses
 UNION ALL SELECT -4, count(*), NULL FROM device_wishes
 UNION ALL SELECT -5, count(*), total(wanted_back) FROM set_aside
-
--- name: jobs
-SELECT count(*), max(changed_at), total(held), total(priority), total(position), total(length(name)) FROM jobs

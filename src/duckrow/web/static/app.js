@@ -123,9 +123,9 @@ function broken() {
 }
 
 const news = new News(
-  () => {
-    status.want();
-    view?.refreshing.want();
+  (change) => {
+    if (change.jobs) status.want();
+    if (change.jobs || view?.showsReadings) view?.refreshing.want();
   },
   (connection) => shell.showConnection(connection),
 );

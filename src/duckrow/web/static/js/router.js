@@ -14,6 +14,7 @@ import { BASE, address } from "./site.js";
  * @property {HTMLElement} element
  * @property {() => Promise<void>} refresh fetches and shows
  * @property {number} [every_ms] refresh so often even without news
+ * @property {boolean} [showsReadings] it shows what is read of the GPUs, not only jobs
  * @property {Record<string, () => void>} [keys] keys of this view
  * @property {(query: URLSearchParams) => void} [moved] the address changed within the view
  * @property {() => void} [opened] it is on the page now

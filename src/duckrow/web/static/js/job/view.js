@@ -26,6 +26,8 @@ export function open(place) {
 }
 
 class JobPage {
+  showsReadings = true; // its curves, and why it waits
+
   constructor(id) {
     this.id = id;
     this.title = `Job ${id}`;

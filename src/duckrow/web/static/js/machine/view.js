@@ -33,6 +33,8 @@ class Machine {
 
   every_ms = 2000;
 
+  showsReadings = true;
+
   constructor() {
     this.minutes = SPANS[0].minutes;
     this.summary = h("p", { class: "soft" });

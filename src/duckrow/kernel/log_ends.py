@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from duckrow.store.plain_files import open_plain
+from duckrow.kernel.plain_files import open_plain
 
 FIRST_BYTES = 1 << 12  # enough for a few lines, and quick for thousands of logs
 MOST_BYTES = 1 << 24  # of a log that is one endless line, more is not read to find where it begins

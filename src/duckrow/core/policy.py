@@ -1,0 +1,184 @@
+"""The device policy: what a user leaves to others, and how each part of it is written as option, setting and JSON.
+
+A new knob is one field of `Policy`: the verbs, their help, the settings, what is remembered of the daemon's devices and
+what other processes read of a host all follow from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
+
+from duckrow.core.errors import UsageError
+
+DISPLAYS = (
+    *("Xorg", "Xwayland", "Xvfb", "gdm-x-session", "sddm-greeter", "gnome-shell", "mutter", "kwin_x11"),
+    *("kwin_wayland", "plasmashell", "cinnamon", "xfwm4", "weston", "sway", "Hyprland"),
+)
+"""Programs that draw the desktop: they keep a GPU from nobody."""
+
+
+class Form(Enum):
+    """How a knob is written."""
+
+    COUNT = "number"
+    NAMES = "names"  # with commas
+    SIZE = "size"  # in MB
+    CHOICE = "word"
+    FLAG = "flag"  # given or not
+    SWITCH = "true or false"  # --x and --no-x
+
+
+class Knob(NamedTuple):
+    option: str  # what it is called on the command line (with hyphens) and in the settings
+    form: Form
+    help: str
+    least: int = 0  # of a COUNT
+    words: tuple[str, ...] = ()  # of a CHOICE
+    metavar: str | None = None
+    settings: Mapping[str, str] = {}  # section -> the help of its setting; none: it is not a setting
+    unless: str = ""  # where this option was given, the setting does not hold
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.option.replace('_', '-')}"
+
+
+def _knob(default: Any, option: str, form: Form, help: str, **more: Any) -> Any:
+    return field(default=default, metadata={"knob": Knob(option, form, help, **more)})
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the user wants to leave to others."""
+
+    # This many GPUs stay unused.
+    min_free_gpus: int = _knob(0, "min_free_gpus", Form.COUNT, "Leave N GPUs unused, for others.", metavar="N")
+    # At most this many are used at a time.
+    max_gpus: int | None = _knob(None, "max_gpus", Form.COUNT, "Use at most N GPUs at a time.", least=1, metavar="N")
+    # Which are taken first.
+    prefer: tuple[str, ...] = _knob((), "prefer", Form.NAMES, "Take these first: 0,1,2,3,7,6.", metavar="GPUS")
+    # A GPU that anybody else uses gets no job at all.
+    only_idle: bool = _knob(
+        False, "only_idle_gpus", Form.FLAG, "Start nothing on GPUs that anybody else uses, packed or not."
+    )
+    # A job that wants a whole GPU does not wait for the processes of other users.
+    share: bool = _knob(
+        False,
+        "share_gpus",
+        Form.SWITCH,
+        "Start beside other people's processes.  [default: wait for them to go]",
+        settings={
+            "run": "`duckrow run` starts jobs beside other people's processes.",
+            "daemon": "The daemon starts jobs beside other people's processes.",
+        },
+        unless="only_idle_gpus",
+    )
+    # Programs of others that make a GPU no less idle; their memory is not free.
+    ignore: tuple[str, ...] = _knob(
+        DISPLAYS,
+        "ignore_processes",
+        Form.NAMES,
+        "Programs that do not count as somebody: Xorg,gnome-shell.  [default: those of desktops]",
+        metavar="NAMES",
+        settings={
+            "run": "Programs on GPUs that do not count as somebody who uses them.",
+            "daemon": "The same for the daemon.",
+        },
+    )
+    # Of each GPU never given out; None: a hundredth.
+    margin_mb: int | None = _knob(None, "mem_margin", Form.SIZE, "GPU memory that is never given out.  [default: 1 %]")
+    # NVIDIA's MPS: off, auto (for jobs that are packed), on.
+    mps: str = _knob(
+        "auto",
+        "mps",
+        Form.CHOICE,
+        "Run jobs that share a GPU under NVIDIA's MPS.  [default: auto, with packing]",
+        words=("off", "auto", "on"),
+    )
+    # What follows is not said by a knob of its own: --jobs-per-gpu makes seats too, --fill is for older tools.
+    jobs_per_gpu: int | None = None  # at most this many share one, however much memory is left
+    fill: bool = False  # of several free seats the first that is listed is taken, however busy its devices are
+
+    def margin_of(self, total_mb: int) -> int:
+        """What is never given out of a GPU of this size: contexts and fragments take more than anybody asks for."""
+        return max(total_mb // 100, 128) if self.margin_mb is None else self.margin_mb
+
+    def but(self, **changed: Any) -> Policy:
+        return dataclasses.replace(self, **changed)
+
+    @classmethod
+    def of_options(cls, values: Mapping[str, Any]) -> Policy:
+        """From the values of its options, as the command line or a setting has them; None: not given."""
+        if values.get("only_idle_gpus") and values.get("share_gpus"):
+            raise UsageError(
+                "Either --only-idle-gpus (no job beside others) or --share-gpus (beside anybody), not both."
+            )
+        given = {name: values.get(knob.option) for name, knob in KNOBS.items()}
+        return cls(**{name: _value(KNOBS[name], value) for name, value in given.items() if value is not None})
+
+    def as_options(self) -> list[str]:
+        """The words that say the same on a command line."""
+        words: list[str] = []
+        for name, value in self._changed().items():
+            knob = KNOBS.get(name)
+            if knob is not None:
+                is_switch = knob.form in (Form.FLAG, Form.SWITCH)
+                text = ",".join(value) if knob.form is Form.NAMES else str(value)
+                words += [knob.flag] if is_switch else [knob.flag, text]
+        return words
+
+    def as_json(self) -> dict[str, Any]:
+        """By name, and only what is not as by default: what is added later is missing in what was written before."""
+        return self._changed()
+
+    @classmethod
+    def of_json(cls, known: Mapping[str, Any] | list[Any]) -> Policy:
+        """A list is how hosts of older versions wrote it. What nobody knows here comes from a newer one."""
+        named = dict(zip(_LISTED, known, strict=False)) if isinstance(known, list) else known
+        names = {each.name for each in dataclasses.fields(cls)}
+        return cls(**{name: _plain(value) for name, value in named.items() if name in names})
+
+    def _changed(self) -> dict[str, Any]:
+        values = {each.name: (getattr(self, each.name), each.default) for each in dataclasses.fields(self)}
+        return {name: value for name, (value, default) in values.items() if value != default}
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """`Xorg, gnome-shell`: the names in a list with commas."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
+def _value(knob: Knob, written: Any) -> Any:
+    return parse_names(written) if knob.form is Form.NAMES else written
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+KNOBS: dict[str, Knob] = {
+    each.name: each.metadata["knob"] for each in dataclasses.fields(Policy) if "knob" in each.metadata
+}
+"""Field -> how it is written."""
+
+_LISTED = (
+    *(
+        "min_free_gpus",
+        "max_gpus",
+        "prefer",
+        "jobs_per_gpu",
+        "only_idle",
+        "margin_mb",
+        "mps",
+        "ignore",
+        "share",
+        "fill",
+    ),
+)
+"""The order in which older versions listed them. Nothing is added here."""
+
+NO_POLICY = Policy()
