@@ -25,6 +25,7 @@ from duckrow.core.output_names import OutputNames
 from duckrow.core.placement import refusal
 from duckrow.core.selection import parse_selection
 from duckrow.core.title import full_name
+from duckrow.core.wishes import SignalWish, Wish, is_kill
 from duckrow.store.answers import AnswerStore
 from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
@@ -105,7 +106,7 @@ class Client:
         self.ensure_daemon()
         if after:
             self.tender.copy()  # they may wait for runs on a cluster
-        why_not = next(self._could_never_start(specs), None)
+        why_not = next(self.could_never_start(specs), None)
         if why_not:
             raise UsageError(f"This job could never start. {why_not[1]} Nothing was submitted.")
         with self.database.transaction():
@@ -123,7 +124,7 @@ class Client:
         ring(self.folder, DAEMON)
         return ids
 
-    def _could_never_start(self, specs: Sequence[JobSpec]) -> Iterator[tuple[int, str]]:
+    def could_never_start(self, specs: Sequence[JobSpec]) -> Iterator[tuple[int, str]]:
         """Which of these the daemon could never start, and why."""
         seats, machine = self.seats(), self.hosts.machine(DAEMON)
         asked: dict[tuple[int | None, Needs], str | None] = {}
@@ -255,11 +256,11 @@ class Client:
 
     # -- wishing ----------------------------------------------------------------------------------------------
 
-    def wish(self, ids: Sequence[int], wish: str) -> None:
+    def wish(self, ids: Sequence[int], wish: Wish | SignalWish) -> None:
         """Write the wish down and wake those who can fulfil it."""
         on_clusters = BatchStore(self.database).of_jobs(ids)
-        if on_clusters and wish.startswith("kill"):
-            self.batches.wishes.kill(list(on_clusters), at_once=wish == "kill-now")
+        if on_clusters and is_kill(wish):
+            self.batches.wishes.kill(list(on_clusters), at_once=wish == Wish.KILL_NOW)
         ids = [job_id for job_id in ids if job_id not in on_clusters]
         if not ids:
             return
@@ -275,59 +276,6 @@ class Client:
     def on_clusters(self, ids: Sequence[int]) -> list[int]:
         """Those of these jobs that are runs on clusters."""
         return sorted(BatchStore(self.database).of_jobs(ids))
-
-    def rerun(self, ids: Sequence[int]) -> None:
-        """Put jobs that are done back; those of a run that is over go to the daemon, if it could hold them."""
-        on_clusters = BatchStore(self.database).of_jobs(ids)
-        if on_clusters:
-            self.batches.wishes.rerun(list(on_clusters))
-        ids = [job_id for job_id in ids if job_id not in on_clusters]
-        if not ids:
-            return
-        self.ensure_daemon()
-        living = {row.id for row in self.living_hosts()}
-        moving = [job for job in self.jobs.asked_for(ids) if job.host_id not in living]
-        for number, why_not in self._could_never_start([job.spec for job in moving]):
-            raise UsageError(f"Job {moving[number].id} could never start here. {why_not} Nothing was queued.")
-        self.wish(ids, "rerun")
-        self.await_wishes(ids)
-
-    def pause(self, project: str | None) -> None:
-        self.jobs.pause(project or "")
-        self.ring_all()
-
-    def suspend(self, project: str | None) -> int:
-        """Suspend what runs, but for what is suspended already; how many jobs that are."""
-        before = self.jobs.suspended()
-        running = [
-            row["job_id"]
-            for row in self.jobs.live()
-            if project in (None, row["project"]) and row["job_id"] not in before
-        ]
-        if running:
-            self.wish(running, "suspend")
-            self.await_wishes(running)
-        return len(running)
-
-    def unpause(self, project: str | None) -> None:
-        """Of a project; without one, of everything: a project or a job that was paused by itself stays so."""
-        paused = self.jobs.pauses()
-        if project is not None and project not in paused:
-            raise UsageError(f"'{project}' is not paused.")
-        if project is None and paused and "" not in paused:
-            raise UsageError(
-                f"Not everything is paused, only {', '.join(paused)}: duckrow resume --project {paused[0]}"
-            )
-        self.jobs.unpause(project or "")
-        left, alone = self.jobs.pauses(), self.jobs.suspended()
-        running = [
-            row["job_id"]
-            for row in self.jobs.live()
-            if project in (None, row["project"]) and row["project"] not in left and not alone.get(row["job_id"])
-        ]
-        if running:
-            self.wish(running, "continue")  # no harm to those that were not suspended
-        self.ring_all()
 
     def ring_all(self) -> None:
         for row in self.living_hosts():

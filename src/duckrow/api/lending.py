@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from duckrow.core.inventory import CPU
 from duckrow.core.lifecycle import State
+from duckrow.core.wishes import Wish
 from duckrow.store.hosts import DAEMON
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Lending:
             return
         if all(device.startswith(CPU) for device in self._own.devices):
             self._is_lent = True  # said again each time: another thread may have taken it back meanwhile
-            self._client.wish([self._own.id], "lend")
+            self._client.wish([self._own.id], Wish.LEND)
         elif time.monotonic() - self._began > _TELL_S:
             self._is_told = True
             self._tell(
@@ -58,7 +59,7 @@ class Lending:
         """It waits no longer."""
         if self._is_lent and self._own is not None:
             self._is_lent = False
-            self._client.wish([self._own.id], "take-back")
+            self._client.wish([self._own.id], Wish.TAKE_BACK)
 
 
 def _own_job(client: Client) -> JobView | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.store.answers import AnswerStore
+from duckrow.store.control import ControlStore
 from duckrow.store.database import to_sql
 from duckrow.store.hosts import DAEMON, is_alive
 
@@ -249,6 +250,11 @@ def ended_runs(client: Client) -> list[EndedRun]:
 def waits_for_daemon(client: Client) -> bool:
     """Whether a job waits that only the daemon would start."""
     return AnswerStore(client.database).waits_for_daemon()
+
+
+def dependencies(client: Client) -> list[tuple[int, int]]:
+    """(job, job that it waits or has waited for)."""
+    return [(row["job_id"], row["on_job_id"]) for row in ControlStore(client.database).all_dependencies()]
 
 
 def variable_names(client: Client, job_id: int) -> list[str]:

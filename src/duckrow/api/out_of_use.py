@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from duckrow.core.wishes import DeviceWish
 from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
 from duckrow.store.hosts import DAEMON
@@ -11,7 +12,7 @@ from duckrow.store.set_aside import SetAsideStore
 def drained(database: Database, host_id: int) -> set[str]:
     """By a person; only the daemon's devices can be."""
     wishes = ControlStore(database).device_wishes() if host_id == DAEMON else {}
-    return {device for device, wish in wishes.items() if wish != "add"}
+    return {device for device, wish in wishes.items() if wish != DeviceWish.ADD}
 
 
 def set_aside(database: Database, *host_ids: int) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.jobs.rerun import put_back
 from duckrow.api.slurm import read_request, submit_batch
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import Outcome, State
@@ -33,7 +34,7 @@ def resume_batch(client: Client, on: str, asked: Mapping[str, Any], file: str | 
         submit_batch(client, [], request, name=batch.name, again=ended, file=batch.file)
         return sorted([*ended, *(job_id for job_id in waiting if job_id not in given_up)])
     if again:
-        client.rerun(again)
+        put_back(client, again)
     if waiting:
         client.batches.go_on([host.id])
         client.tender.submit()

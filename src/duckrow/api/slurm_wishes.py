@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.core.lifecycle import State
+from duckrow.core.wishes import kill_wish
 from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.claims import LOGIN, Claims, killed_before_it_began
 from duckrow.engines.slurm.files import put
@@ -46,7 +47,7 @@ class BatchWishes:
                 elif waits.is_waiting(run):
                     waits.end(run, killed_before_it_began())
                 elif run not in claims.done:
-                    put(f"{batch.wishes}/{run}.{'kill-now' if at_once else 'kill'}", {"at": time.time()})
+                    put(f"{batch.wishes}/{run}.{kill_wish(at_once).value}", {"at": time.time()})
             os.unlink(card)
         self._batches.copy()
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.code_version import CodeVersion, note_code
+from duckrow.api.jobs.rerun import put_back
 from duckrow.api.sweep_list import find_sweep
 from duckrow.core.dependency import Dependency
 from duckrow.core.errors import UsageError
@@ -221,7 +222,7 @@ class Sweeps:
             ControlStore(self.client.database).rehost(todo.stranded, DAEMON)
         ids = list(self.client.submit(specs, environment, after)) if specs else []
         if todo.again:
-            self.client.rerun(todo.again)
+            put_back(self.client, todo.again)
         self.client.ring_all()
         return sorted([*ids, *todo.again, *todo.stranded])
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.jobs.kill import kill
 from duckrow.api.tender import WAITING_S
 from duckrow.cli.console import say, tell
 from duckrow.core.clock import Now
@@ -178,7 +179,7 @@ class BatchWatch:
         if self._max_failures is not None and self._view.report.failed >= self._max_failures:
             self._max_failures = None
             waiting = [view.id for view in self._client.views(list(self._ids)) if view.state == State.QUEUED]
-            self._client.wish(waiting, "kill")
+            kill(self._client, waiting, answered=False)
             self._view.tell(f"{plural(self._view.report.failed, 'failure')}: starting nothing more.")
 
 

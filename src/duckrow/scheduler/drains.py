@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duckrow.core.inventory import WHOLE, Seat
+from duckrow.core.wishes import DeviceWish
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
-
-ADD, DRAIN, REMOVE = "add", "drain", "remove"
 
 
 class Drains:
@@ -23,18 +22,18 @@ class Drains:
         wishes = loop.store.device_wishes()
         changed = False
         for device, wish in wishes.items():
-            name = loop.watch.gpus.name_of(device) if wish == ADD else device
+            name = loop.watch.gpus.name_of(device) if wish == DeviceWish.ADD else device
             offered = any(name in seat.devices for seat in loop.seats)
-            if wish == ADD:
+            if wish == DeviceWish.ADD:
                 if not offered:
                     loop.seats = [Seat(((name, WHOLE),)), *loop.seats]
                     changed = True
                 loop.store.forget_device_wish(device)
-            elif wish == REMOVE and not (offered and loop.booked.get(device, 0)):
+            elif wish == DeviceWish.REMOVE and not (offered and loop.booked.get(device, 0)):
                 loop.seats = [seat for seat in loop.seats if device not in seat.devices]
                 loop.store.forget_device_wish(device)
                 changed = changed or offered
-        self.devices = frozenset(device for device, wish in wishes.items() if wish != ADD)
+        self.devices = frozenset(device for device, wish in wishes.items() if wish != DeviceWish.ADD)
         if changed:
             from duckrow.scheduler.choice import choice_of, remember
 

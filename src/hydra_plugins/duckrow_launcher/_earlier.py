@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 def forget_ended(client: Client, sweep_id: int, runs: Sequence[Run]) -> list[Run]:
     """Those of the runs that are to be submitted. The others wait or run already, and are left alone."""
-    from duckrow.api.control import Control
+    from duckrow.api.jobs.remove import remove
 
     keys = {run.key for run in runs}
     client.batches.wishes.end_abandoned([row["job_id"] for row in _rows(client, sweep_id, keys)])
     rows = _rows(client, sweep_id, keys)
     dead = _dead_runs(client)
     over = [row["job_id"] for row in rows if row["state"] == "done" or _is_stranded(row, dead)]
-    removed = set(Control(client).remove(over)) if over else set()
+    removed = set(remove(client, over).done) if over else set()
     busy = {row["key"] for row in rows if row["job_id"] not in removed}
     return [run for run in runs if run.key not in busy]
 

@@ -40,7 +40,9 @@ class SlurmBatch:
 
     def stop(self, client: Client, ids: Sequence[int]) -> None:
         if ids:
-            client.wish(ids, "kill")
+            from duckrow.api.jobs.kill import kill
+
+            kill(client, ids, answered=False)
 
     def close(self) -> None:
         pass

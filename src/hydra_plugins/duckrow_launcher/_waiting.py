@@ -74,10 +74,12 @@ class Waiting:
         self._on_end(key, None if is_called_off else view)
 
     def _call_off(self, ids: list[int]) -> None:
+        from duckrow.api.jobs.kill import kill
+
         new = [job_id for job_id in ids if job_id not in self._called_off]
         if new:
             self._called_off.update(new)
-            self._client.wish(new, "kill")
+            kill(self._client, new, answered=False)
 
     def _rest(self, rest_s: float) -> None:
         again_at = time.monotonic() + max(self._place.look_s, rest_s)

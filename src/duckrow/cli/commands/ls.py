@@ -127,10 +127,10 @@ class _Request:
 
     def lines(self, views: list[JobView]) -> list[str]:
         if self._tree:
-            from duckrow.api.control import Control
+            from duckrow.api.listing import dependencies
             from duckrow.cli.tree import as_tree
 
-            views = as_tree(views, Control().dependencies())
+            views = as_tree(views, dependencies(self._client))
         return job_lines(views, self.columns) if views else []
 
     def screen(self, at_most: int | None = None) -> tuple[list[str], list[str]]:

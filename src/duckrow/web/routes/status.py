@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 
 from duckrow import __version__
 from duckrow.api.client import Client
-from duckrow.api.control import Control
+from duckrow.api.limits import project_limits
 from duckrow.api.listing import Filter
 from duckrow.web.answer import Json
 from duckrow.web.parts import Of, Parts
@@ -33,7 +33,7 @@ async def status(request: Request, of: Of) -> Json:
 def _status(client: Client, of: Parts) -> dict[str, Any]:
     daemon = client.daemon()
     pauses = client.jobs.pauses()
-    limits = Control(client).limits()
+    limits = project_limits(client)
     by_project = of.tallies.by_project(client)
     names = sorted({*by_project, *limits, *pauses} - {""})
     return {

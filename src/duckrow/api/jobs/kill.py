@@ -1,0 +1,31 @@
+"""Kill: end jobs with all their processes; one that waits never starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.api.jobs.changed import Changed, look_at
+from duckrow.core.lifecycle import State
+from duckrow.core.wishes import kill_wish
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+
+
+def kill(client: Client, ids: Sequence[int], at_once: bool = False, answered: bool = True) -> Changed:
+    """`at_once`: without a grace. `answered`: not before a host has seen the wish."""
+    changed = look_at(client, ids)
+    for job in changed.jobs:
+        if job.state == State.DONE:
+            changed.refuse(job.id, f"{job.words} is {job.outcome} already")
+    alive = [job for job in changed.jobs if job.state != State.DONE]
+    changed.done = [job.id for job in alive]
+    if not alive:
+        return changed
+    client.wish(changed.done, kill_wish(at_once))
+    if answered:
+        client.await_wishes(changed.done)
+    if all(job.state == State.QUEUED for job in alive):
+        changed.undo = {"action": "rerun", "ids": changed.done}
+    return changed
