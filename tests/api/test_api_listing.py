@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from duckrow.api.client import Client
-from duckrow.api.listing import COLUMNS, STATES, Filter, ended_runs, listing, parse_words, tally, variable_names
+from duckrow.api.listing import COLUMNS, STATES, ended_runs, listing, parse_words, tally, variable_names
 from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec
+from duckrow.core.job_filter import Filter
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON
 

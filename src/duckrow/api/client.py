@@ -32,7 +32,7 @@ from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder, state_folder
 from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seats_from
-from duckrow.store.jobs import BY_ID, JobStore
+from duckrow.store.jobs import JobStore
 
 if TYPE_CHECKING:
     from duckrow.api.slurm_batches import Batches
@@ -168,12 +168,7 @@ class Client:
 
     def views(self, ids: Sequence[int]) -> list[JobView]:
         now = time.time()
-        views: list[JobView] = []
-        for at in range(0, len(ids), 500):
-            some = ids[at : at + 500]
-            marks = ",".join(str(int(job_id)) for job_id in some)
-            views += [job_view(row, now) for row in self.jobs.pick(f"j.id IN ({marks})", order=BY_ID)]
-        return views
+        return [job_view(row, now) for row in self.jobs.by_ids(ids)]
 
     def job(self, job_id: int) -> JobView:
         views = self.views([job_id])
@@ -183,7 +178,7 @@ class Client:
 
     def of_host(self, host_id: int) -> list[JobView]:
         now = time.time()
-        return [job_view(row, now) for row in self.jobs.pick("j.host_id = :host_id", {"host_id": host_id})]
+        return [job_view(row, now) for row in self.jobs.of_host(host_id)]
 
     def unfinished(self) -> tuple[list[int], list[int]]:
         """The jobs that are not done, wherever they are; those of them that only a run which has ended would start."""

@@ -287,8 +287,7 @@ def _refuse(options: Mapping[str, Any]) -> None:
 
 def _begun(client: Client, ids: Iterable[int]) -> list[JobView]:
     """Those of these jobs that do not wait any more: few, however many wait."""
-    marks = ",".join(str(job_id) for job_id in ids)
-    return [job_view(row, time.time()) for row in client.jobs.pick(f"j.id IN ({marks}) AND j.state <> 'queued'")]
+    return [job_view(row, time.time()) for row in client.jobs.by_ids(ids, begun=True)]
 
 
 def _until_changed(client: Client, rest_s: float) -> None:

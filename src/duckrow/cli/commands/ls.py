@@ -15,7 +15,6 @@ from duckrow.api.listing import (
     OUTCOMES,
     SHOWN,
     STATES,
-    Filter,
     ended_runs,
     listing,
     parse_words,
@@ -30,6 +29,7 @@ from duckrow.cli.job_options import TIME
 from duckrow.cli.job_table import job_lines
 from duckrow.cli.obstacles import left_by_runs, obstacles
 from duckrow.core.errors import EXIT_OK, UsageError
+from duckrow.core.job_filter import Filter
 
 _WATCH_S = "2"
 _BELOW_WATCHED = 4  # lines that a watched table leaves free below it

@@ -8,13 +8,14 @@ import click
 
 from duckrow.api.client import Client
 from duckrow.api.jobs.rerun import rerun
-from duckrow.api.listing import Filter, matching_ids
+from duckrow.api.listing import matching_ids
 from duckrow.api.sweep_list import find_sweep
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import clean, say
 from duckrow.cli.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.job_options import TIME
 from duckrow.core.errors import EXIT_OK, UsageError
+from duckrow.core.job_filter import Filter
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.units import plural
 

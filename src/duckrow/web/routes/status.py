@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request
 from duckrow import __version__
 from duckrow.api.client import Client
 from duckrow.api.limits import project_limits
-from duckrow.api.listing import Filter
+from duckrow.core.job_filter import Filter
 from duckrow.web.answer import Json
 from duckrow.web.parts import Of, Parts
 from duckrow.web.schemas.whole import Status
