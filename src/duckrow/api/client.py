@@ -1,92 +1,64 @@
-"""The client: add jobs, look at them, wish something of them."""
+"""The client: add jobs, look at them, wait for them, here and on clusters."""
 
 from __future__ import annotations
 
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from duckrow.api.attendance import Attendance, warn
-from duckrow.api.daemon import ensure_daemon, running_daemon
 from duckrow.api.environment import inherited_environment
 from duckrow.api.lending import Lending
 from duckrow.api.out_of_use import drained, set_aside
+from duckrow.api.session import Session
 from duckrow.api.tender import Tender
-from duckrow.api.views import JobView, device_names, gpu_seconds, job_view, text
+from duckrow.api.views import JobView, device_names, gpu_seconds, text
 from duckrow.core.dependency import Dependency, in_words, is_met
-from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, JobGone, NotFoundError, UsageError
-from duckrow.core.inventory import CPU, WHOLE, Seat
+from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, UsageError
+from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.job import JobSpec
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.needs import Needs, ask_of
 from duckrow.core.output_names import OutputNames
 from duckrow.core.placement import refusal
-from duckrow.core.selection import parse_selection
 from duckrow.core.title import full_name
-from duckrow.core.wishes import SignalWish, Wish, is_kill
 from duckrow.store.answers import AnswerStore
-from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
-from duckrow.store.database import Database
-from duckrow.store.folder import Folder, state_folder
-from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seats_from
-from duckrow.store.jobs import JobStore
+from duckrow.store.folder import Folder
+from duckrow.store.hosts import DAEMON, is_alive, ring, seats_from
 
 if TYPE_CHECKING:
     from duckrow.api.slurm_batches import Batches
+    from duckrow.api.slurm_wishes import BatchWishes
 
 _LOOK_S = 0.05  # how often a client that waits asks the database whether anything has changed
 _ANSWER_S = 10.0  # how long a host may take to fulfil a wish before we say that it has not yet
 
 
-class Client:
+class Client(Session):
     def __init__(self, folder: Folder | None = None) -> None:
-        self.folder = folder or state_folder()
-        self.database = Database(self.folder)
-        self.jobs = JobStore(self.database)
-        self.hosts = HostStore(self.database)
-        self._batches: Batches | None = None
+        super().__init__(folder)
         self.tender = Tender(self)
 
     def close(self) -> None:
-        if self._batches is not None:
-            self._batches.close()
-        self.database.close()
+        self.tender.close()
+        super().close()
 
     # -- clusters ---------------------------------------------------------------------------------------------
 
     @property
     def batches(self) -> Batches:
         """The runs on clusters."""
-        if self._batches is None:
-            from duckrow.api.slurm_batches import Batches
+        return self.tender.batches
 
-            self._batches = Batches(self)
-        return self._batches
+    @property
+    def batch_wishes(self) -> BatchWishes:
+        """What people want of runs on clusters."""
+        from duckrow.api.slurm_wishes import BatchWishes
 
-    def batches_changed(self) -> bool:
-        """Whether the tender has copied something new since this was last asked."""
-        changed = self._batches is not None and bool(self._batches.news)
-        if self._batches is not None:
-            self._batches.news.clear()
-        return changed
-
-    # -- the daemon -------------------------------------------------------------------------------------------
-
-    def daemon(self) -> HostRow | None:
-        return running_daemon(self.folder, self.database)
-
-    def ensure_daemon(self, dispatch: bool = True) -> bool:
-        return ensure_daemon(self.folder, self.database, dispatch)
-
-    def seats(self) -> list[Seat]:
-        """What the daemon gives out."""
-        return seats_from(self.hosts.get(DAEMON).seats)
-
-    def living_hosts(self) -> list[HostRow]:
-        return [row for row in self.hosts.open_hosts() if is_alive(self.folder, row.id)]
+        return BatchWishes(self.batches)
 
     # -- adding -----------------------------------------------------------------------------------------------
 
@@ -159,27 +131,6 @@ class Client:
 
     # -- looking ----------------------------------------------------------------------------------------------
 
-    def select(self, words: Iterable[str]) -> list[int]:
-        """The ids of the jobs that these words name; a word that names none is an error."""
-        found, missing = self.jobs.selected(parse_selection(words))
-        if missing:
-            raise NotFoundError(f"There is no job {', '.join(missing)}. `duckrow ls --all` shows which there are.")
-        return found
-
-    def views(self, ids: Sequence[int]) -> list[JobView]:
-        now = time.time()
-        return [job_view(row, now) for row in self.jobs.by_ids(ids)]
-
-    def job(self, job_id: int) -> JobView:
-        views = self.views([job_id])
-        if not views:
-            raise JobGone(job_id)
-        return views[0]
-
-    def of_host(self, host_id: int) -> list[JobView]:
-        now = time.time()
-        return [job_view(row, now) for row in self.jobs.of_host(host_id)]
-
     def unfinished(self) -> tuple[list[int], list[int]]:
         """The jobs that are not done, wherever they are; those of them that only a run which has ended would start."""
         self.tender.copy()
@@ -251,31 +202,6 @@ class Client:
 
     # -- wishing ----------------------------------------------------------------------------------------------
 
-    def wish(self, ids: Sequence[int], wish: Wish | SignalWish) -> None:
-        """Write the wish down and wake those who can fulfil it."""
-        on_clusters = BatchStore(self.database).of_jobs(ids)
-        if on_clusters and is_kill(wish):
-            self.batches.wishes.kill(list(on_clusters), at_once=wish == Wish.KILL_NOW)
-        ids = [job_id for job_id in ids if job_id not in on_clusters]
-        if not ids:
-            return
-        self.jobs.wish(ids, wish)
-        living = {row.id for row in self.living_hosts()}
-        watchers = {row["job_id"]: row["host_id"] for row in self.jobs.live()}
-        responsible = {watchers.get(job_id, owner) for job_id, owner in self.jobs.owners(ids)}
-        if not responsible <= living:
-            self.ensure_daemon()  # a run that is over fulfils nothing; the daemon sees to its jobs
-        for host_id in living | {DAEMON}:
-            ring(self.folder, host_id)
-
-    def on_clusters(self, ids: Sequence[int]) -> list[int]:
-        """Those of these jobs that are runs on clusters."""
-        return sorted(BatchStore(self.database).of_jobs(ids))
-
-    def ring_all(self) -> None:
-        for row in self.living_hosts():
-            ring(self.folder, row.id)
-
     def await_wishes(self, ids: Sequence[int]) -> None:
         """Until the wishes for these jobs have been seen by a host."""
         deadline = time.monotonic() + _ANSWER_S
@@ -313,7 +239,7 @@ class Client:
         while True:
             yield
             again_at = min(time.monotonic() + 1.0, deadline or math.inf)
-            while not (self.database.changed_by_others() or self.batches_changed()) and time.monotonic() < again_at:
+            while not (self.database.changed_by_others() or self.tender.has_news()) and time.monotonic() < again_at:
                 self.tender.see_to()
                 time.sleep(min(_LOOK_S, max(again_at - time.monotonic(), 0.0)))
 

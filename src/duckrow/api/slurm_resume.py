@@ -27,7 +27,7 @@ def resume_batch(client: Client, on: str, asked: Mapping[str, Any], file: str | 
     again = [run.job_id for run in runs if run.state is State.DONE and run.outcome != Outcome.SUCCEEDED]
     waiting = [run.job_id for run in runs if run.state is not State.DONE]
     if asked and (again or waiting):
-        given_up = client.batches.wishes.end_abandoned(waiting)
+        given_up = client.batch_wishes.end_abandoned(waiting)
         batch = Batch(host.source)
         request = replace(read_request(on, asked), folder=os.path.dirname(batch.folder))
         ended = [*again, *given_up]

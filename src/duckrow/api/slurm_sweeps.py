@@ -40,7 +40,7 @@ def earlier_request(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
 def todo_on_cluster(sweeps: Sweeps, sweep: SweepRow, points: Sequence[Point] | None) -> Todo:
     """As on one machine; and runs of a batch whose SLURM jobs somebody has cancelled do not wait for ever."""
     todo = sweeps.todo(sweep, points)
-    ended = sweeps.client.batches.wishes.end_abandoned(todo.busy)
+    ended = sweeps.client.batch_wishes.end_abandoned(todo.busy)
     return sweeps.todo(sweep, points) if ended else todo
 
 

@@ -53,7 +53,7 @@ class BatchWishes:
 
     def end_abandoned(self, ids: Sequence[int]) -> list[int]:
         """Kill those that would wait for ever, since nothing more is submitted for their batch."""
-        queued = [view.id for view in self._batches.client.views(ids) if view.state == State.QUEUED]
+        queued = [view.id for view in self._batches.session.views(ids) if view.state == State.QUEUED]
         abandoned = self._batches.abandoned(queued)
         if abandoned:
             self.kill(abandoned, at_once=False)
@@ -111,7 +111,7 @@ class BatchWishes:
         for job_id, (host_id, run) in self._batches.of_jobs(ids).items():
             of_batch.setdefault(host_id, {})[run] = job_id
         for host_id, job_of in of_batch.items():
-            claims = Claims(Batch(self._batches.client.hosts.get(host_id).source))
+            claims = Claims(Batch(self._batches.session.hosts.get(host_id).source))
             claims.look()
             yield claims, job_of
 

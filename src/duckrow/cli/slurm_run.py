@@ -61,7 +61,7 @@ def resume_batch(
 ) -> int:
     """Run again what has not succeeded, and see it through; the exit code."""
     from duckrow.api.slurm_resume import resume_batch as resume
-    from duckrow.cli.commands.run import make_view
+    from duckrow.cli.run_view import make_view
 
     ids = resume(client, on, asked, file, name)
     if not ids:

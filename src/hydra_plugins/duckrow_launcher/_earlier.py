@@ -16,7 +16,7 @@ def forget_ended(client: Client, sweep_id: int, runs: Sequence[Run]) -> list[Run
     from duckrow.api.jobs.remove import remove
 
     keys = {run.key for run in runs}
-    client.batches.wishes.end_abandoned([row["job_id"] for row in _rows(client, sweep_id, keys)])
+    client.batch_wishes.end_abandoned([row["job_id"] for row in _rows(client, sweep_id, keys)])
     rows = _rows(client, sweep_id, keys)
     dead = _dead_runs(client)
     over = [row["job_id"] for row in rows if row["state"] == "done" or _is_stranded(row, dead)]

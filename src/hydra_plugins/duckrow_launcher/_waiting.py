@@ -86,7 +86,7 @@ class Waiting:
         while True:
             time.sleep(rest_s)
             self._client.tender.see_to()
-            news = self._client.batches_changed() or self._client.database.changed_by_others()
+            news = self._client.tender.has_news() or self._client.database.changed_by_others()
             if news or time.monotonic() >= again_at:
                 return
 

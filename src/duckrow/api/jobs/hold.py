@@ -39,5 +39,5 @@ def _set_held(client: Client, ids: Sequence[int], held: bool) -> Changed:
 
 
 def _set_held_away(client: Client, ids: Sequence[int], held: bool) -> list[int]:
-    wishes = client.batches.wishes
+    wishes = client.batch_wishes
     return wishes.hold(ids) if held else wishes.release(ids)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.api.jobs.changed import Changed, look_at
+from duckrow.api.jobs.waiting import apart
 from duckrow.core.lifecycle import State
 from duckrow.core.wishes import kill_wish
 
@@ -23,7 +24,10 @@ def kill(client: Client, ids: Sequence[int], at_once: bool = False, answered: bo
     changed.done = [job.id for job in alive]
     if not alive:
         return changed
-    client.wish(changed.done, kill_wish(at_once))
+    here, away = apart(client, changed.done)
+    if away:
+        client.batch_wishes.kill(away, at_once)
+    client.wish(here, kill_wish(at_once))
     if answered:
         client.await_wishes(changed.done)
     if all(job.state == State.QUEUED for job in alive):

@@ -19,7 +19,7 @@ def prioritise(client: Client, ids: Sequence[int], priority: int) -> Changed:
     changed = look_at(client, ids)
     places = ControlStore(client.database).places_of(changed.before)
     here, away = apart(client, list(changed.before))
-    given = client.batches.wishes.prioritise(away, priority) if away else []
+    given = client.batch_wishes.prioritise(away, priority) if away else []
     changed.done = told(client, ControlStore(client.database).set_priority(here, priority) + given)
     changed.refuse_started()
     _can_go_back(changed, places)

@@ -48,7 +48,7 @@ def put_back(client: Client, ids: Sequence[int]) -> None:
     """Jobs that are known to be done; those of a run that is over go to the daemon, if it could hold them."""
     on_clusters = BatchStore(client.database).of_jobs(ids)
     if on_clusters:
-        client.batches.wishes.rerun(list(on_clusters))
+        client.batch_wishes.rerun(list(on_clusters))
     ids = [job_id for job_id in ids if job_id not in on_clusters]
     if not ids:
         return
