@@ -39,6 +39,12 @@ CLUSTER = "duckrow.engines.slurm"  # it has files and sbatch, no GPU and no proc
 KEEPER = "duckrow.engines.local.keeper"
 READS_GPUS_ITSELF = ("duckrow.api.gpus", "duckrow.devices.nvml")  # while no host lives: docs/decisions/0012
 MEANINGLESS_NAMES = frozenset({"utils", "common", "base", "misc"})
+FRONT_ENDS = frozenset({"cli", "web", "dropin", "hydra_plugins"})
+# What api is made of: front ends call its functions, and never take these out of what they return.
+BEHIND_API = frozenset({"database", "jobs", "hosts", "store", "folder", "batches", "batch_wishes", "wish"})
+OF_API = frozenset(
+    {"client", "_client", "session", "sweeps", "Client", "Session", "Sweeps", "client_of", "open_client"}
+)
 HEAVY = frozenset({"rich", "sqlite3", "asyncio", "subprocess", "psutil", "pynvml", "duckrow.api", "duckrow.store"})
 
 
@@ -227,6 +233,25 @@ def _module_of(found: Import, known: Mapping[str, object]) -> str | None:
     return full if full in known else found.module if found.module in known else None
 
 
+def reached_through(module: str, source: str) -> list[str]:
+    """The places where a front end takes something that lies behind api out of a client."""
+    return [
+        f"{module} (line {node.lineno}) has `{ast.unparse(node)}`: give api a function for what it needs"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute)
+        and node.attr in BEHIND_API
+        and (_last_name(node.value) in OF_API or node.attr == "database")
+        and not (module in HOSTS_OF_THE_LOOP and node.attr == "database")  # the loop is given one
+    ]
+
+
+def _last_name(node: ast.expr) -> str:
+    """`client` of `self.client`, `Sweeps` of `Sweeps(client)`."""
+    if isinstance(node, ast.Call):
+        return _last_name(node.func)
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
 # -- the house ------------------------------------------------------------------------------------------------------
 
 
@@ -235,6 +260,13 @@ def test_every_import_is_one_that_its_package_may_have() -> None:
     assert len(imports) > 50, f"only {len(imports)} modules were found under {SRC}"
     complaints = [sentence for found in imports.values() for each in found if (sentence := complaint(each))]
     assert not complaints, "\n".join(complaints)
+
+
+def test_front_ends_do_not_reach_through_api() -> None:
+    sources = {name: path.read_text() for name, path in modules() if package_of(name) in FRONT_ENDS}
+    assert len(sources) > 50
+    reached = [place for name, source in sources.items() for place in reached_through(name, source)]
+    assert not reached, "\n".join(reached)
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -349,3 +381,29 @@ def test_a_circle_of_imports_is_found() -> None:
 def test_an_import_that_loads_nothing_closes_no_circle(late: str) -> None:
     sources = {"duckrow.core.a": "from duckrow.core import b", "duckrow.core.b": late}
     assert not cycle_in({name: imports_in(name, source) for name, source in sources.items()})
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Client().jobs.live()",
+        "self._client.hosts.get(1)",
+        "client.database.close()",
+        "anything.database",
+        "Sweeps(client).store.points(7)",
+        "sweeps.client.batches.still()",
+        "client.wish(ids, Wish.KILL)",
+        "client_of().folder.root",
+    ],
+)
+def test_a_front_end_that_reaches_through_api_is_found(source: str) -> None:
+    assert len(reached_through("duckrow.cli.commands.ls", source)) == 1
+
+
+@pytest.mark.parametrize("source", ["client.views(ids)", "run.jobs", "sweep.folder", "client.tender.copy()"])
+def test_what_api_offers_is_let_through(source: str) -> None:
+    assert not reached_through("duckrow.cli.commands.ls", source)
+
+
+def test_a_host_of_the_loop_may_hand_over_the_database() -> None:
+    assert not reached_through("duckrow.cli.commands.up", "keep(client.database, choice)")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from duckrow.api.attendance import Attendance, warn
 from duckrow.api.environment import inherited_environment
 from duckrow.api.lending import Lending
-from duckrow.api.out_of_use import drained, set_aside
+from duckrow.api.out_of_use import drained, set_aside_by_living
 from duckrow.api.session import Session
 from duckrow.api.tender import Tender
 from duckrow.api.views import JobView, device_names, gpu_seconds, text
@@ -169,7 +169,7 @@ class Client(Session):
         }
         places = sorted({*offered, *held}, key=lambda place: (place[1], len(place[0]), place[0]))
         unwanted = drained(self.database, DAEMON)
-        broken = set_aside(self.database, *(host.id for host in self.living_hosts()))
+        broken = set_aside_by_living(self)
         return [
             {
                 "device": place[0],
@@ -233,13 +233,17 @@ class Client(Session):
         finally:
             lending.end()
 
+    def has_news(self) -> bool:
+        """Whether anything has changed since this was last asked, here or on clusters."""
+        return self.tender.has_news() or self.database.changed_by_others()
+
     def _changes(self, deadline: float | None) -> Iterator[None]:
         """Now, whenever the database has changed, at least once a second, and when the time is up."""
         self.database.changed_by_others()
         while True:
             yield
             again_at = min(time.monotonic() + 1.0, deadline or math.inf)
-            while not (self.database.changed_by_others() or self.tender.has_news()) and time.monotonic() < again_at:
+            while not self.has_news() and time.monotonic() < again_at:
                 self.tender.see_to()
                 time.sleep(min(_LOOK_S, max(again_at - time.monotonic(), 0.0)))
 

@@ -295,7 +295,7 @@ def _until_changed(client: Client, rest_s: float) -> None:
     while True:
         time.sleep(rest_s)
         client.tender.see_to()
-        if client.tender.has_news() or client.database.changed_by_others() or time.monotonic() >= again_at:
+        if client.has_news() or time.monotonic() >= again_at:
             return
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-from duckrow.api.daemon import ensure_daemon, running_daemon
+from duckrow.api.daemon import end_daemon, ensure_daemon, running_daemon
 from duckrow.api.views import JobView, job_view
 from duckrow.core.errors import JobGone, NotFoundError
 from duckrow.core.inventory import Seat
@@ -28,6 +28,20 @@ class Session:
         self.jobs = JobStore(self.database)
         self.hosts = HostStore(self.database)
 
+    @property
+    def home(self) -> str:
+        """The state folder."""
+        return self.folder.root
+
+    @property
+    def runs_folder(self) -> str:
+        """Where runs have their folders, unless somebody says otherwise."""
+        return self.folder.runs
+
+    def map_into_memory(self) -> None:
+        """For one who reads much, again and again."""
+        self.database.map_into_memory()
+
     def close(self) -> None:
         self.database.close()
 
@@ -45,6 +59,17 @@ class Session:
 
     def living_hosts(self) -> list[HostRow]:
         return [row for row in self.hosts.open_hosts() if is_alive(self.folder, row.id)]
+
+    def end_daemon(self, kill_jobs: bool = False) -> bool:
+        """With its running jobs if asked; whether it ran."""
+        if kill_jobs and self.running():
+            self.ensure_daemon(dispatch=False)  # somebody must see to the end of what an earlier daemon left running
+        return end_daemon(self.folder, self.database, kill_jobs) is not None
+
+    def ended_runs(self) -> set[int]:
+        """The ids of each `duckrow run` that there was."""
+        living = {row.id for row in self.living_hosts()}
+        return {row.id for row in self.hosts.all() if row.kind == "run" and row.id not in living}
 
     # -- looking ----------------------------------------------------------------------------------------------
 
@@ -68,6 +93,14 @@ class Session:
     def of_host(self, host_id: int) -> list[JobView]:
         now = time.time()
         return [job_view(row, now) for row in self.jobs.of_host(host_id)]
+
+    def running(self) -> int:
+        """How many jobs run, whoever sees to them."""
+        return len(self.jobs.live())
+
+    def pauses(self) -> list[str]:
+        """The projects that are paused; an empty name: everything."""
+        return self.jobs.pauses()
 
     # -- wishing ----------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.jobs.kill import kill_abandoned
 from duckrow.api.jobs.rerun import put_back
 from duckrow.api.slurm import read_request, submit_batch
 from duckrow.core.errors import UsageError
@@ -27,7 +28,7 @@ def resume_batch(client: Client, on: str, asked: Mapping[str, Any], file: str | 
     again = [run.job_id for run in runs if run.state is State.DONE and run.outcome != Outcome.SUCCEEDED]
     waiting = [run.job_id for run in runs if run.state is not State.DONE]
     if asked and (again or waiting):
-        given_up = client.batch_wishes.end_abandoned(waiting)
+        given_up = kill_abandoned(client, waiting)
         batch = Batch(host.source)
         request = replace(read_request(on, asked), folder=os.path.dirname(batch.folder))
         ended = [*again, *given_up]

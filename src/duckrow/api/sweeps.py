@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,6 +113,18 @@ class Sweeps:
             number += 1
             name = f"{first}-{number}"
         return name
+
+    def at_root(self, root: str) -> list[SweepRow]:
+        """Those whose folders are there, oldest first."""
+        return [row for row in self.store.rows() if row.root == root]
+
+    def points_with(self, sweep_id: int, keys: Container[str]) -> list[Any]:
+        """(job_id, key, state, outcome, host_id ...) of each point of these that has a job."""
+        return [row for row in self.store.points(sweep_id) if row["key"] in keys]
+
+    def forget_empty(self, sweep: SweepRow) -> bool:
+        """Forget a sweep, unless it has runs; whether it had none."""
+        return self.store.forget_empty(sweep.id)
 
     def resumable(self, name: str, project: str | None, root: str) -> SweepRow:
         """The sweep of that name, or the last one in this place."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from duckrow.api.jobs.kill import kill
-from duckrow.api.tender import WAITING_S
+from duckrow.api.slurm_watch import RunsOfBatch
 from duckrow.cli.console import say, tell
 from duckrow.core.clock import Now
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
@@ -117,7 +117,8 @@ class BatchWatch:
         self._live: dict[int, LiveAttempt] = {}
         self._ended: set[int] = set()
         self.unsuccessful: list[int] = []
-        self.host_id = client.batches.of_jobs([ids[0]])[ids[0]][0]
+        self._batch = RunsOfBatch(client, ids)
+        self.host_id = self._batch.host_id
         view.attach(self)
 
     @property
@@ -134,21 +135,15 @@ class BatchWatch:
 
     def see_through(self) -> None:
         """Until all is done, or somebody has cancelled the SLURM jobs."""
-        batches = self._client.batches
-        batches.news |= dict.fromkeys(self._ids)  # what was seen before we began to watch
         while self._view.report.finished < len(self._ids):
             began = time.monotonic()
-            self._client.tender.submit(WAITING_S, patience_s=0.0)
-            changed = [job_id for job_id in batches.news if job_id in self._ids]
-            batches.news.clear()
-            self._tell_of(self._client.views(changed))
-            for note in batches.notes:
+            self._tell_of(self._batch.changed())
+            for note in self._batch.notes():
                 self._view.tell(note)
-            batches.notes.clear()
             self._view.pulse()
-            why_still = batches.still().get(self.host_id)
+            why_still = self._batch.why_still()
             if why_still:
-                name = self._client.hosts.get(self.host_id).name
+                name = self._batch.name
                 self._view.tell(f"Batch {name} stands still: {why_still}. `duckrow batches {name} --start` goes on.")
                 return
             if self._view.report.finished < len(self._ids):

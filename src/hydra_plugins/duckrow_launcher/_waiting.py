@@ -49,7 +49,7 @@ class Waiting:
     def _rows(self, keys: dict[str, None]) -> dict[str, Any]:
         from duckrow.api.sweeps import Sweeps
 
-        return {row["key"]: row for row in Sweeps(self._client).store.points(self._sweep_id) if row["key"] in keys}
+        return {row["key"]: row for row in Sweeps(self._client).points_with(self._sweep_id, keys)}
 
     def _look(self, pending: dict[str, None]) -> None:
         is_over = self._place.is_over(self._client)  # asked before: what it has done since is seen
@@ -86,8 +86,7 @@ class Waiting:
         while True:
             time.sleep(rest_s)
             self._client.tender.see_to()
-            news = self._client.tender.has_news() or self._client.database.changed_by_others()
-            if news or time.monotonic() >= again_at:
+            if self._client.has_news() or time.monotonic() >= again_at:
                 return
 
 

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from duckrow.api.client import Client
 
 
+def kill_abandoned(client: Client, ids: Sequence[int]) -> list[int]:
+    """Those of these that would wait on a cluster for ever, since nothing more is submitted for their batch."""
+    return client.batch_wishes.end_abandoned(ids)
+
+
 def kill(client: Client, ids: Sequence[int], at_once: bool = False, answered: bool = True) -> Changed:
     """`at_once`: without a grace. `answered`: not before a host has seen the wish."""
     changed = look_at(client, ids)

@@ -32,7 +32,7 @@ async def status(request: Request, of: Of) -> Json:
 
 def _status(client: Client, of: Parts) -> dict[str, Any]:
     daemon = client.daemon()
-    pauses = client.jobs.pauses()
+    pauses = client.pauses()
     limits = project_limits(client)
     by_project = of.tallies.by_project(client)
     names = sorted({*by_project, *limits, *pauses} - {""})
@@ -45,7 +45,7 @@ def _status(client: Client, of: Parts) -> dict[str, Any]:
         "cwd": os.getcwd(),
         "daemon": {"running": False}
         if daemon is None
-        else {"running": True, "pid": daemon.pid, "since": daemon.started_at, "home": client.folder.root},
+        else {"running": True, "pid": daemon.pid, "since": daemon.started_at, "home": client.home},
         "paused": "" in pauses,
         "paused_projects": [name for name in pauses if name],
         "counts": of.tallies.of_filter(client, Filter()),
