@@ -46,6 +46,27 @@ def test_no_wish_is_typed_as_a_string() -> None:
     assert not typed, "Use duckrow.core.wishes here:\n" + "\n".join(typed)
 
 
+def test_a_wish_for_a_job_is_written_down_by_its_verb_alone() -> None:
+    """So that the command line, the page, Hydra and the drop-ins cannot drift apart."""
+    front = [SRC / "duckrow" / room for room in ("api", "cli", "web", "dropin")] + [SRC / "hydra_plugins"]
+    verbs = {"api/jobs", "api/lending.py", "api/session.py"}
+    sources = [path for room in front for path in sorted(room.rglob("*.py"))]
+    others = [path for path in sources if not any(f"/duckrow/{verb}" in str(path) for verb in verbs)]
+    assert len(others) < len(sources)
+    found = [f"{path.relative_to(SRC)}:{line}" for path in others for line in written_wishes(path.read_text())]
+    assert not found, "Call the verb in duckrow.api.jobs instead:\n" + "\n".join(found)
+
+
+def written_wishes(source: str) -> list[int]:
+    """The lines that call `something.wish(...)`."""
+    calls = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return [call.lineno for call in calls if isinstance(call, ast.Attribute) and call.attr == "wish"]
+
+
+def test_one_that_writes_a_wish_down_by_itself_is_found() -> None:
+    assert written_wishes("ids = []\nself._client.wish(ids, Wish.KILL)") == [2]
+
+
 @pytest.mark.parametrize(
     "source",
     [
