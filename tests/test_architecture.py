@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -201,13 +202,20 @@ def all_imports() -> dict[str, list[Import]]:
     return {name: imports_in(name, path.read_text(), path.name == "__init__.py") for name, path in modules()}
 
 
-def cycle_in(imports: Mapping[str, Iterable[Import]]) -> list[str]:
-    """The modules of a cycle of imports that happen while modules are loaded; empty if there is none."""
+def cycle_in(
+    imports: Mapping[str, Iterable[Import]], when: Container[str] = ("loaded",), but_for: Container[str] = ()
+) -> list[str]:
+    """The modules of a cycle of imports; empty if there is none.
+
+    `when`: which imports count, those that happen while modules are loaded or all. `but_for`: packages left out.
+    """
     graph = {
         importer: [
             target
             for found in all_found
-            if found.when == "loaded" and (target := _module_of(found, imports)) not in (None, importer)
+            if found.when in when
+            and (target := _module_of(found, imports)) not in (None, importer)
+            and package_of(target or "") not in but_for
         ]
         for importer, all_found in imports.items()
     }
@@ -245,6 +253,19 @@ def reached_through(module: str, source: str) -> list[str]:
     ]
 
 
+_SQL = re.compile(
+    r"\b(SELECT\s.+\sFROM|INSERT INTO|UPDATE\s+\w+\s+SET|DELETE FROM|j\.\w+ (=|IN|<|>|IS|LIKE)|ORDER BY)\b", re.DOTALL
+)
+
+
+def sql_in(module: str, source: str) -> list[str]:
+    return [
+        f"{module} (line {node.lineno}) has SQL in it: `{node.value[:40]}`"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _SQL.search(node.value)
+    ]
+
+
 def _last_name(node: ast.expr) -> str:
     """`client` of `self.client`, `Sweeps` of `Sweeps(client)`."""
     if isinstance(node, ast.Call):
@@ -272,6 +293,18 @@ def test_front_ends_do_not_reach_through_api() -> None:
 def test_no_modules_import_each_other_in_a_circle() -> None:
     cycle = cycle_in(all_imports())
     assert not cycle, f"A circle of imports: {' -> '.join(cycle)}. Move what they share into a module of its own."
+
+
+def test_no_circle_is_hidden_by_a_late_import() -> None:
+    """The modules of the scheduler know their loop, which knows them: there it is not so yet."""
+    cycle = cycle_in(all_imports(), when=("loaded", "called", "checked"), but_for=("scheduler",))
+    assert not cycle, f"A circle of imports: {' -> '.join(cycle)}. Move what they share into a module of its own."
+
+
+def test_sql_stands_in_store_alone() -> None:
+    sources = {name: path.read_text() for name, path in modules() if package_of(name) != "store"}
+    found = [place for name, source in sources.items() for place in sql_in(name, source)]
+    assert not found, "\n".join(found)
 
 
 def test_every_module_has_a_name_that_says_something() -> None:
@@ -407,3 +440,22 @@ def test_what_api_offers_is_let_through(source: str) -> None:
 
 def test_a_host_of_the_loop_may_hand_over_the_database() -> None:
     assert not reached_through("duckrow.cli.commands.up", "keep(client.database, choice)")
+
+
+@pytest.mark.parametrize("late", ["def f():\n    import duckrow.api.a", "if TYPE_CHECKING:\n    import duckrow.api.a"])
+def test_a_circle_that_a_late_import_hides_is_found(late: str) -> None:
+    sources = {"duckrow.api.a": "from duckrow.api import b", "duckrow.api.b": late}
+    imports = {name: imports_in(name, source) for name, source in sources.items()}
+    assert cycle_in(imports, when=("loaded", "called", "checked"))
+    assert not cycle_in(imports, when=("loaded", "called", "checked"), but_for=("api",))
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT id FROM jobs", "j.id IN ({marks})", "DELETE FROM jobs", "UPDATE jobs SET x = 1"]
+)
+def test_sql_is_found(text: str) -> None:
+    assert sql_in("duckrow.api.client", f"rows = find({text!r})")
+
+
+def test_a_sentence_is_no_sql() -> None:
+    assert not sql_in("duckrow.api.client", "say('Select jobs from the list, and update them.')")
