@@ -32,9 +32,10 @@ def _set_held(client: Client, ids: Sequence[int], held: bool) -> Changed:
     changed = look_at(client, ids)
     changed.done = set_held(client, list(changed.before), held)
     changed.refuse_started()
-    other = [job.id for job in changed.jobs if job.id in set(changed.done) and job.held != held]
-    if other:
-        changed.undo = {"action": "release" if held else "hold", "ids": other}
+    done = set(changed.done)
+    were_not = [job.id for job in changed.jobs if job.id in done and job.held != held]
+    if were_not:
+        changed.undo = {"action": "release" if held else "hold", "ids": were_not}
     return changed
 
 
