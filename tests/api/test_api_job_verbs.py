@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def wishes(client: Client) -> list[tuple[int, str]]:
     return [tuple(row) for row in client.database.all("SELECT job_id, wish FROM wishes ORDER BY id")]
 
 
-def refused(changed: Changed) -> dict[int, str]:
+def refused(changed: Changed[Any]) -> dict[int, str]:
     return dict(changed.refused)
 
 
@@ -162,7 +163,7 @@ def test_several_that_move_keep_their_order(client: Client) -> None:
         lambda client: move_before(client, [SECOND], FIRST),
     ],
 )
-def test_a_change_of_the_order_can_be_taken_back(client: Client, change: Callable[[Client], Changed]) -> None:
+def test_a_change_of_the_order_can_be_taken_back(client: Client, change: Callable[[Client], Changed[Any]]) -> None:
     undo = change(client).undo
     assert queue(client) == [SECOND, FIRST]
     assert undo is not None

@@ -90,6 +90,7 @@ def test_who_changes_it_is_told_that_it_is_gone(
     ("kind", "step"),
     [
         (Client, "views"),
+        (JobStore, "glance"),
         (waiting, "must_be_here"),
         (remove, "must_be_here"),
         (order, "must_wait"),

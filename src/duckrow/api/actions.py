@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST_JOBS = 10_000
 
-_PLAIN: dict[str, Callable[[Client, Sequence[int]], Changed]] = {
+_PLAIN: dict[str, Callable[[Client, Sequence[int]], Changed[Any]]] = {
     "hold": hold,
     "release": release,
     "pause": pause,
@@ -41,7 +41,7 @@ def act(
     changes: Mapping[str, Any] | None = None,
     places: Sequence[tuple[int, int, float]] = (),
     now: bool = False,
-) -> Changed:
+) -> Changed[Any]:
     """`now`: what is killed gets no time to end by itself."""
     if len(ids) > MOST_JOBS:
         raise UsageError(f"{len(ids)} jobs are too many for one request: at most {MOST_JOBS}. Nothing was done.")

@@ -31,6 +31,15 @@ class EarlierJob(NamedTuple):
     spec: JobSpec  # its variables are all that it has
 
 
+class Glance(NamedTuple):
+    """What must be known of a job that is to be held or moved; read quickly for many."""
+
+    id: int
+    state: str
+    outcome: str | None
+    held: bool
+
+
 class JobStore:
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -114,6 +123,10 @@ class JobStore:
             marks = ",".join(str(int(job_id)) for job_id in numbers[at : at + 500])
             rows += self.pick(f"j.id IN ({marks})" + (" AND j.state <> 'queued'" if begun else ""))
         return rows
+
+    def glance(self, ids: Iterable[int]) -> list[Glance]:
+        rows = self.database.all(_SQL["glance"], {"ids": json.dumps(list(ids))})
+        return [Glance(row["id"], row["state"], row["outcome"], bool(row["held"])) for row in rows]
 
     def of_host(self, host_id: int) -> list[sqlite3.Row]:
         return self.pick("j.host_id = :host_id", {"host_id": host_id})

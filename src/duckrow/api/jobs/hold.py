@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from duckrow.api.jobs.changed import Changed, look_at
+from duckrow.api.jobs.changed import Changed, glance_at
 from duckrow.api.jobs.waiting import apart, told
 from duckrow.store.control import ControlStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
+    from duckrow.store.jobs import Glance
 
 
-def hold(client: Client, ids: Sequence[int]) -> Changed:
+def hold(client: Client, ids: Sequence[int]) -> Changed[Glance]:
     return _set_held(client, ids, held=True)
 
 
-def release(client: Client, ids: Sequence[int]) -> Changed:
+def release(client: Client, ids: Sequence[int]) -> Changed[Glance]:
     return _set_held(client, ids, held=False)
 
 
@@ -28,8 +29,8 @@ def set_held(client: Client, ids: Sequence[int], held: bool) -> list[int]:
     return told(client, ControlStore(client.database).set_held(here, held) + changed)
 
 
-def _set_held(client: Client, ids: Sequence[int], held: bool) -> Changed:
-    changed = look_at(client, ids)
+def _set_held(client: Client, ids: Sequence[int], held: bool) -> Changed[Glance]:
+    changed = glance_at(client, ids)
     changed.done = set_held(client, list(changed.before), held)
     changed.refuse_started()
     done = set(changed.done)

@@ -12,6 +12,7 @@ from duckrow.core.wishes import kill_wish
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
+    from duckrow.api.views import JobView
 
 
 def kill_abandoned(client: Client, ids: Sequence[int]) -> list[int]:
@@ -19,7 +20,7 @@ def kill_abandoned(client: Client, ids: Sequence[int]) -> list[int]:
     return client.batch_wishes.end_abandoned(ids)
 
 
-def kill(client: Client, ids: Sequence[int], at_once: bool = False, answered: bool = True) -> Changed:
+def kill(client: Client, ids: Sequence[int], at_once: bool = False, answered: bool = True) -> Changed[JobView]:
     """`at_once`: without a grace. `answered`: not before a host has seen the wish."""
     changed = look_at(client, ids)
     for job in changed.jobs:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from duckrow.api.jobs.changed import Changed, look_at
 from duckrow.api.jobs.hold import set_held
+from duckrow.api.views import JobView
 from duckrow.core.lifecycle import State, state_in_words
 from duckrow.core.wishes import Wish
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.views import JobView
 
 
 @dataclass
-class PausedJobs(Changed):
+class PausedJobs(Changed[JobView]):
     waiting: list[int] = field(default_factory=list)  # of those done: were held, or released
     running: list[int] = field(default_factory=list)  # were suspended, or go on
 

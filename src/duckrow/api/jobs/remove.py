@@ -14,9 +14,10 @@ from duckrow.store.forgetting import Forgetting
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
+    from duckrow.api.views import JobView
 
 
-def remove(client: Client, ids: Sequence[int]) -> Changed:
+def remove(client: Client, ids: Sequence[int]) -> Changed[JobView]:
     changed = look_at(client, ids)
     must_be_here(client, [job.id for job in changed.jobs if job.state == State.QUEUED])
     changed.done = told(client, Forgetting(client.database).forget(list(changed.before)))

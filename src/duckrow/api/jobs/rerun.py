@@ -17,11 +17,12 @@ from duckrow.store.control import ControlStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
+    from duckrow.api.views import JobView
 
 
 def rerun(
     client: Client, ids: Sequence[int], changes: Mapping[str, Any] | None = None, dry_run: bool = False
-) -> Changed:
+) -> Changed[JobView]:
     """`changes`: each is changed so before it can start. `dry_run`: only say which would run again."""
     changed = look_at(client, ids)
     for job in changed.jobs:

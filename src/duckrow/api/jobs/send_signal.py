@@ -13,9 +13,10 @@ from duckrow.core.wishes import signal_wish
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
+    from duckrow.api.views import JobView
 
 
-def send_signal(client: Client, ids: Sequence[int], name: str) -> Changed:
+def send_signal(client: Client, ids: Sequence[int], name: str) -> Changed[JobView]:
     """To those that run. `name`: USR1, INT, 10."""
     number = parse_signal(name, "USR1, INT, HUP or a number")
     changed = look_at(client, ids)

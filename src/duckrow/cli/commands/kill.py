@@ -8,6 +8,7 @@ from duckrow.api.client import Client
 from duckrow.api.jobs.changed import Changed
 from duckrow.api.jobs.kill import kill
 from duckrow.api.jobs.send_signal import send_signal
+from duckrow.api.views import JobView
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.core.errors import EXIT_OK, UsageError
@@ -53,7 +54,7 @@ def command(words: tuple[str, ...], kill_all: bool, now: bool, signal_name: str 
     return EXIT_OK
 
 
-def _say_sent(changed: Changed, name: str) -> None:
+def _say_sent(changed: Changed[JobView], name: str) -> None:
     for job in [job for job in changed.jobs if job.state == State.QUEUED][:_NAMED]:
         say(f"duckrow: {job.words} waits: it has no process to signal.")
     say(f"duckrow: {name} sent to {plural(len(changed.done), 'job')}.")
