@@ -1,6 +1,6 @@
 """A session: the state folder with its database, what there is in it, and wishes for those who run it.
 
-Opening one changes nothing.
+Opening one starts nothing and copies nothing; the database is made or migrated if need be.
 """
 
 from __future__ import annotations
