@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,6 +40,12 @@ CLUSTER = "duckrow.engines.slurm"  # it has files and sbatch, no GPU and no proc
 KEEPER = "duckrow.engines.local.keeper"
 READS_GPUS_ITSELF = ("duckrow.api.gpus", "duckrow.devices.nvml")  # while no host lives: docs/decisions/0012
 MEANINGLESS_NAMES = frozenset({"utils", "common", "base", "misc"})
+FRONT_ENDS = frozenset({"cli", "web", "dropin", "hydra_plugins"})
+# What api is made of: front ends call its functions, and never take these out of what they return.
+BEHIND_API = frozenset({"database", "jobs", "hosts", "store", "folder", "batches", "batch_wishes", "wish"})
+OF_API = frozenset(
+    {"client", "_client", "session", "sweeps", "Client", "Session", "Sweeps", "client_of", "open_client"}
+)
 HEAVY = frozenset({"rich", "sqlite3", "asyncio", "subprocess", "pynvml", "duckrow.api", "duckrow.store"})
 
 
@@ -195,13 +202,20 @@ def all_imports() -> dict[str, list[Import]]:
     return {name: imports_in(name, path.read_text(), path.name == "__init__.py") for name, path in modules()}
 
 
-def cycle_in(imports: Mapping[str, Iterable[Import]]) -> list[str]:
-    """The modules of a cycle of imports that happen while modules are loaded; empty if there is none."""
+def cycle_in(
+    imports: Mapping[str, Iterable[Import]], when: Container[str] = ("loaded",), but_for: Container[str] = ()
+) -> list[str]:
+    """The modules of a cycle of imports; empty if there is none.
+
+    `when`: which imports count, those that happen while modules are loaded or all. `but_for`: packages left out.
+    """
     graph = {
         importer: [
             target
             for found in all_found
-            if found.when == "loaded" and (target := _module_of(found, imports)) not in (None, importer)
+            if found.when in when
+            and (target := _module_of(found, imports)) not in (None, importer)
+            and package_of(target or "") not in but_for
         ]
         for importer, all_found in imports.items()
     }
@@ -227,6 +241,38 @@ def _module_of(found: Import, known: Mapping[str, object]) -> str | None:
     return full if full in known else found.module if found.module in known else None
 
 
+def reached_through(module: str, source: str) -> list[str]:
+    """The places where a front end takes something that lies behind api out of a client."""
+    return [
+        f"{module} (line {node.lineno}) has `{ast.unparse(node)}`: give api a function for what it needs"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute)
+        and node.attr in BEHIND_API
+        and (_last_name(node.value) in OF_API or node.attr == "database")
+        and not (module in HOSTS_OF_THE_LOOP and node.attr == "database")  # the loop is given one
+    ]
+
+
+_SQL = re.compile(
+    r"\b(SELECT\s.+\sFROM|INSERT INTO|UPDATE\s+\w+\s+SET|DELETE FROM|j\.\w+ (=|IN|<|>|IS|LIKE)|ORDER BY)\b", re.DOTALL
+)
+
+
+def sql_in(module: str, source: str) -> list[str]:
+    return [
+        f"{module} (line {node.lineno}) has SQL in it: `{node.value[:40]}`"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _SQL.search(node.value)
+    ]
+
+
+def _last_name(node: ast.expr) -> str:
+    """`client` of `self.client`, `Sweeps` of `Sweeps(client)`."""
+    if isinstance(node, ast.Call):
+        return _last_name(node.func)
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
 # -- the house ------------------------------------------------------------------------------------------------------
 
 
@@ -237,9 +283,28 @@ def test_every_import_is_one_that_its_package_may_have() -> None:
     assert not complaints, "\n".join(complaints)
 
 
+def test_front_ends_do_not_reach_through_api() -> None:
+    sources = {name: path.read_text() for name, path in modules() if package_of(name) in FRONT_ENDS}
+    assert len(sources) > 50
+    reached = [place for name, source in sources.items() for place in reached_through(name, source)]
+    assert not reached, "\n".join(reached)
+
+
 def test_no_modules_import_each_other_in_a_circle() -> None:
     cycle = cycle_in(all_imports())
     assert not cycle, f"A circle of imports: {' -> '.join(cycle)}. Move what they share into a module of its own."
+
+
+def test_no_circle_is_hidden_by_a_late_import() -> None:
+    """The modules of the scheduler know their loop, which knows them: there it is not so yet."""
+    cycle = cycle_in(all_imports(), when=("loaded", "called", "checked"), but_for=("scheduler",))
+    assert not cycle, f"A circle of imports: {' -> '.join(cycle)}. Move what they share into a module of its own."
+
+
+def test_sql_stands_in_store_alone() -> None:
+    sources = {name: path.read_text() for name, path in modules() if package_of(name) != "store"}
+    found = [place for name, source in sources.items() for place in sql_in(name, source)]
+    assert not found, "\n".join(found)
 
 
 def test_every_module_has_a_name_that_says_something() -> None:
@@ -349,3 +414,48 @@ def test_a_circle_of_imports_is_found() -> None:
 def test_an_import_that_loads_nothing_closes_no_circle(late: str) -> None:
     sources = {"duckrow.core.a": "from duckrow.core import b", "duckrow.core.b": late}
     assert not cycle_in({name: imports_in(name, source) for name, source in sources.items()})
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Client().jobs.live()",
+        "self._client.hosts.get(1)",
+        "client.database.close()",
+        "anything.database",
+        "Sweeps(client).store.points(7)",
+        "sweeps.client.batches.still()",
+        "client.wish(ids, Wish.KILL)",
+        "client_of().folder.root",
+    ],
+)
+def test_a_front_end_that_reaches_through_api_is_found(source: str) -> None:
+    assert len(reached_through("duckrow.cli.commands.ls", source)) == 1
+
+
+@pytest.mark.parametrize("source", ["client.views(ids)", "run.jobs", "sweep.folder", "client.tender.copy()"])
+def test_what_api_offers_is_let_through(source: str) -> None:
+    assert not reached_through("duckrow.cli.commands.ls", source)
+
+
+def test_a_host_of_the_loop_may_hand_over_the_database() -> None:
+    assert not reached_through("duckrow.cli.commands.up", "keep(client.database, choice)")
+
+
+@pytest.mark.parametrize("late", ["def f():\n    import duckrow.api.a", "if TYPE_CHECKING:\n    import duckrow.api.a"])
+def test_a_circle_that_a_late_import_hides_is_found(late: str) -> None:
+    sources = {"duckrow.api.a": "from duckrow.api import b", "duckrow.api.b": late}
+    imports = {name: imports_in(name, source) for name, source in sources.items()}
+    assert cycle_in(imports, when=("loaded", "called", "checked"))
+    assert not cycle_in(imports, when=("loaded", "called", "checked"), but_for=("api",))
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT id FROM jobs", "j.id IN ({marks})", "DELETE FROM jobs", "UPDATE jobs SET x = 1"]
+)
+def test_sql_is_found(text: str) -> None:
+    assert sql_in("duckrow.api.client", f"rows = find({text!r})")
+
+
+def test_a_sentence_is_no_sql() -> None:
+    assert not sql_in("duckrow.api.client", "say('Select jobs from the list, and update them.')")

@@ -9,9 +9,16 @@ import pytest
 
 from duckrow.api.client import Client
 from duckrow.api.cluster_standing import jobs_in_words, why_it_waits
+from duckrow.api.jobs.hold import hold, release
+from duckrow.api.jobs.kill import kill
+from duckrow.api.jobs.order import prioritise
+from duckrow.api.jobs.remove import remove
+from duckrow.api.slurm_watch import RunsOfBatch, batches_of, still_batches
 from duckrow.api.tender import Tender
+from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec
 from duckrow.core.slurm_request import SlurmRequest
+from duckrow.core.wishes import Wish
 from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch, create_batch
 from duckrow.engines.slurm.claims import Claims
@@ -19,6 +26,7 @@ from duckrow.engines.slurm.pilots import PilotFolder
 from duckrow.engines.slurm.tending import Tending
 from duckrow.store.batches import BatchStore, Standing
 from duckrow.store.folder import Folder
+from duckrow.store.hosts import DAEMON
 from duckrow.web.serving import Serving
 from tests.web.inside import Inside
 
@@ -142,6 +150,55 @@ class SilentSlurm:
 
     def answer(self, wait_s: float) -> dict[str, commands.JobState]:
         return {}
+
+
+def test_a_kill_of_runs_and_jobs_ends_each_where_it_is(
+    folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Client, "ensure_daemon", lambda _self, dispatch=True: False)
+    client, claims = Client(folder), Claims(batch)
+    with client.database.transaction():
+        here = client.jobs.add(DAEMON, [JobSpec("true", "/")], {})[0]
+    claims.take(PilotFolder(batch, "1_0").card, 0)
+    killed = kill(client, [1, 2, here], at_once=True, answered=False)
+    assert killed.done == [1, 2, here]
+    assert [view.outcome for view in client.views([1, 2])] == [None, "killed"]  # the other is its pilot's to end
+    assert (Path(batch.wishes) / f"0.{Wish.KILL_NOW.value}").exists()
+    assert client.jobs.wished() == {here}  # a wish for a run on a cluster would wait for ever
+
+
+def test_runs_are_held_released_and_given_a_priority(
+    folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "StatesQuestion", SilentSlurm)
+    monkeypatch.setattr(commands, "sbatch", lambda *_, **__: 7)
+    monkeypatch.setattr(commands, "limits", commands.Limits)
+    client = Client(folder)
+    client.tender.copy()
+    assert hold(client, [1]).done == [1]
+    assert prioritise(client, [2], 60).done == [2]
+    assert [(view.held, view.priority) for view in client.views([1, 2])] == [(True, 30), (False, 60)]
+    assert 1 in release(client, [1]).done
+    with pytest.raises(UsageError, match="waits on a cluster"):
+        remove(client, [1])
+
+
+def test_one_who_watches_hears_each_change_once(folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "StatesQuestion", SilentSlurm)
+    monkeypatch.setattr(commands, "sbatch", lambda *_, **__: 7)
+    monkeypatch.setattr(commands, "limits", commands.Limits)
+    client = Client(folder)
+    watched = RunsOfBatch(client, [1, 2])
+    assert (watched.name, batches_of(client, [1, 2])) == ("batch", {watched.host_id})
+    assert [view.id for view in watched.changed()] == [1, 2]  # what was there when it began
+    claims = Claims(batch)
+    claims.take(PilotFolder(batch, "1_0").card, 0)
+    claims.finish(0, 1, {"outcome": "succeeded"})
+    assert [(view.id, view.outcome) for view in watched.changed()] == [(1, "succeeded")]
+    assert watched.changed() == []
+    assert watched.notes() == ["SLURM jobs submitted: 7_0, 7_1."]
+    assert watched.notes() == []
+    assert (watched.why_still(), still_batches(client)) == (None, {})
 
 
 def test_what_slurm_says_of_its_jobs_is_told_in_words() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from duckrow.api.changes import Change, ChangeWatch
 from duckrow.api.client import Client
-from duckrow.api.control import Control
 from duckrow.api.handles import client_of
+from duckrow.api.jobs.order import prioritise
 from duckrow.core.job import JobSpec
 from duckrow.store.folder import Folder
 
@@ -31,7 +31,7 @@ def test_a_new_job_and_a_changed_one_are_told_once(home: str) -> None:
         client.jobs.add(1, [JobSpec("true", "/")], {})
     assert watch.look() == Change(jobs=True, devices=True)
     assert watch.look() is None
-    Control(client).prioritise([1], 5)
+    prioritise(client, [1], 5)
     assert watch.look() == Change(jobs=True, devices=True)
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from duckrow.api.client import Client
-from duckrow.api.listing import COLUMNS, STATES, Filter, ended_runs, listing, parse_words, tally, variable_names
+from duckrow.api.job_pages import SORTS, jobs_of_page
+from duckrow.api.listing import COLUMNS, STATES, ended_runs, listing, parse_words, tally, variable_names
 from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec
+from duckrow.core.job_filter import Filter
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON
 
@@ -140,3 +142,17 @@ def test_words_may_be_many_at_once_and_in_capitals() -> None:
 def test_of_a_wrong_word_the_nearest_is_named() -> None:
     with pytest.raises(UsageError, match=r"There is no column 'comand'. Did you mean 'command'\? There are: id, name"):
         parse_words("column", ["id,comand"], list(COLUMNS))
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_a_page_is_sorted_both_ways_by_what_it_offers(client: Client, sort: str) -> None:
+    up = [view.id for view in jobs_of_page(client, Filter(), sort)]
+    down = [view.id for view in jobs_of_page(client, Filter(), f"-{sort}")]
+    assert sorted(up) == sorted(down) == [1, 2, 3, 4, 5, 6]
+    assert [jobs_of_page(client, Filter(), sort, page, 2)[0].id for page in (1, 2, 3)] == up[::2]
+
+
+def test_a_page_by_id_begins_with_the_newest_if_asked(client: Client) -> None:
+    assert [view.id for view in jobs_of_page(client, Filter(), "-id", per_page=2)] == [6, 5]
+    assert [view.id for view in jobs_of_page(client, Filter(), "-priority", per_page=1)] == [6]
+    assert {view.id for view in jobs_of_page(client, Filter(), "duration")[-3:]} == {3, 5, 6}  # those that have none

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from duckrow.api.client import Client
-from duckrow.api.listing import Filter, listing, tally
+from duckrow.api.listing import listing, tally
 from duckrow.api.results import Results, results
 from duckrow.api.sweep_list import NoSweepYet, find_sweep, handle_of, list_sweeps
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.job import JobSpec, PointOfSweep
+from duckrow.core.job_filter import Filter
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON
 from duckrow.store.sweeps import SweepStore

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from duckrow.api.colour import colour
 from duckrow.api.settings import Settings
-from duckrow.api.settings_files import colour, project_file, user_file
+from duckrow.api.settings_files import project_file, user_file
 from duckrow.core.errors import UsageError
 from duckrow.core.settings import SETTINGS
 

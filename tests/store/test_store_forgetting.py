@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from duckrow.api.client import Client
-from duckrow.api.control import Control
+from duckrow.api.jobs.clean import clean, old_jobs
 from duckrow.core.job import JobSpec
 from duckrow.scheduler.retention import Retention
 from duckrow.store.database import Database
@@ -54,7 +54,7 @@ def test_clean_gives_the_space_back_with_the_variables_that_nobody_has_any_more(
     add_done(folder, 1, name="young", age_s=0.0)
     assert size_of(folder) > empty + (8 << 20)
     client = Client(folder)
-    assert len(Control(client).clean(DAY_S)) == 4000
+    assert len(clean(client, old_jobs(client, DAY_S))) == 4000
     client.close()
     assert size_of(folder) < empty + (6 << 20)
     assert names_left(folder) == ["young"]
@@ -69,7 +69,7 @@ def test_clean_makes_a_database_of_an_earlier_release_small_too(tmp_path: Path) 
     add_done(folder, 4000)
     assert mode_of(folder) == 0
     client = Client(folder)
-    Control(client).clean(DAY_S)
+    clean(client, old_jobs(client, DAY_S))
     client.close()
     assert size_of(folder) < 2 << 20
     assert mode_of(folder) == INCREMENTAL
@@ -86,7 +86,6 @@ def test_clean_lets_others_write_meanwhile(folder: Folder) -> None:
     add_done(folder, 2000)
     other, waits = Database(folder), []
     client = Client(folder)
-    control = Control(client)
 
     def another_writes(_took_s: float) -> None:
         began = time.monotonic()
@@ -96,7 +95,7 @@ def test_clean_lets_others_write_meanwhile(folder: Folder) -> None:
 
     from duckrow.store.forgetting import Forgetting
 
-    assert len(Forgetting(client.database, rest=another_writes).forget(control.old(DAY_S))) == 2000
+    assert len(Forgetting(client.database, rest=another_writes).forget(old_jobs(client, DAY_S))) == 2000
     assert len(waits) >= 4
     client.close()
     other.close()
@@ -127,7 +126,7 @@ def test_variables_of_a_new_job_never_get_the_number_of_forgotten_ones(folder: F
     add_done(folder, 1, name="first")
     add_done(folder, 1, name="second")
     client = Client(folder)
-    Control(client).clean(DAY_S)
+    clean(client, old_jobs(client, DAY_S))
     newest = client.database.one("SELECT max(id) FROM environments")
     with client.database.transaction():
         client.jobs.add(DAEMON, [spec("third")], {"OF": "third"})

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from duckrow.api.client import Client
-from duckrow.api.control import Control
 from duckrow.api.handles import client_of
 from duckrow.api.history import History
+from duckrow.api.jobs import edit, order, remove, waiting
 from duckrow.core.job import JobSpec
 from duckrow.store.control import ControlStore
 from duckrow.store.hosts import DAEMON
@@ -51,7 +52,7 @@ def remove_first(home: str) -> None:
     other.close()
 
 
-def removed_after(inside: Inside, monkeypatch: pytest.MonkeyPatch, kind: type, step: str) -> None:
+def removed_after(inside: Inside, monkeypatch: pytest.MonkeyPatch, kind: type | ModuleType, step: str) -> None:
     """Once this step is done, job 1 is gone."""
     done: Callable[..., Any] = getattr(kind, step)
 
@@ -73,10 +74,10 @@ def test_who_looks_at_it_is_told_that_it_is_gone(inside: Inside, monkeypatch: py
 
 @pytest.mark.parametrize(
     ("kind", "step"),
-    [(Client, "select"), (Control, "_must_wait"), (Control, "_must_be_here"), (ControlStore, "edit")],
+    [(Client, "select"), (edit, "must_wait"), (waiting, "must_be_here"), (ControlStore, "edit")],
 )
 def test_who_changes_it_is_told_that_it_is_gone(
-    inside: Inside, monkeypatch: pytest.MonkeyPatch, kind: type, step: str
+    inside: Inside, monkeypatch: pytest.MonkeyPatch, kind: type | ModuleType, step: str
 ) -> None:
     removed_after(inside, monkeypatch, kind, step)
     answer = inside.ask("PATCH", f"{API}/jobs/1", json={"priority": 5})
@@ -87,10 +88,17 @@ def test_who_changes_it_is_told_that_it_is_gone(
 @pytest.mark.parametrize("action", ["hold", "release", "remove", "first", "last", "priority"])
 @pytest.mark.parametrize(
     ("kind", "step"),
-    [(Client, "views"), (Control, "_must_be_here"), (Control, "_must_wait"), (ControlStore, "places_of")],
+    [
+        (Client, "views"),
+        (JobStore, "glance"),
+        (waiting, "must_be_here"),
+        (remove, "must_be_here"),
+        (order, "must_wait"),
+        (ControlStore, "places_of"),
+    ],
 )
 def test_of_many_the_one_that_is_gone_is_refused_and_the_others_are_done(
-    inside: Inside, monkeypatch: pytest.MonkeyPatch, action: str, kind: type, step: str
+    inside: Inside, monkeypatch: pytest.MonkeyPatch, action: str, kind: type | ModuleType, step: str
 ) -> None:
     removed_after(inside, monkeypatch, kind, step)
     answer = inside.ask("POST", f"{API}/jobs/actions", json={"action": action, "priority": 1, "ids": [1, 2]})
@@ -108,7 +116,7 @@ def test_a_wish_for_one_that_is_gone_does_not_stay_for_ever(inside: Inside, monk
 
 
 def test_a_move_before_one_that_is_gone_is_refused(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
-    removed_after(inside, monkeypatch, Control, "_must_wait")
+    removed_after(inside, monkeypatch, order, "must_wait")
     answer = inside.ask("POST", f"{API}/jobs/actions", json={"action": "before", "before": 1, "ids": [2]})
     assert (answer.status_code, answer.json()["done"]) == (200, [])
     assert "no job 1 any more" in answer.json()["refused"][0]["why"]
@@ -116,7 +124,7 @@ def test_a_move_before_one_that_is_gone_is_refused(inside: Inside, monkeypatch: 
 
 @pytest.mark.parametrize(("kind", "step"), [(Client, "views"), (JobStore, "pick"), (JobStore, "owners")])
 def test_a_page_of_the_list_is_shown_all_the_same(
-    inside: Inside, monkeypatch: pytest.MonkeyPatch, kind: type, step: str
+    inside: Inside, monkeypatch: pytest.MonkeyPatch, kind: type | ModuleType, step: str
 ) -> None:
     monkeypatch.setattr("duckrow.api.history.history_of", lambda _client: History([("default", "b", None, 5.0)]))
     removed_after(inside, monkeypatch, kind, step)

@@ -21,9 +21,10 @@ import uvicorn
 
 from duckrow import __version__ as duckrow_version
 from duckrow.api.handles import client_of
-from duckrow.api.listing import Filter, matching_ids
+from duckrow.api.listing import matching_ids
 from duckrow.cli.commands.web import _open
 from duckrow.core.errors import NotFoundError
+from duckrow.core.job_filter import Filter
 from duckrow.web.app import build
 from duckrow.web.connections import Connections
 from duckrow.web.credentials import Credentials

@@ -14,7 +14,7 @@ from duckrow.core.units import plural
 from duckrow.store.hosts import DAEMON, HostRow, is_alive
 
 if TYPE_CHECKING:
-    from duckrow.api.client import Client
+    from duckrow.api.session import Session
 
 _LOOK_S = 1.0
 
@@ -22,8 +22,8 @@ _LOOK_S = 1.0
 class Attendance:
     """Asks again and again whether somebody sees to jobs. Each answer is told once, until it changes."""
 
-    def __init__(self, client: Client, tell: Callable[[str], None]) -> None:
-        self._client = client
+    def __init__(self, session: Session, tell: Callable[[str], None]) -> None:
+        self._session = session
         self._tell = tell
         self._told: list[str] = []
         self._looked_at = -math.inf
@@ -32,7 +32,7 @@ class Attendance:
         """At jobs; those that are done need nobody."""
         if time.monotonic() - self._looked_at < _LOOK_S:
             return
-        sentences = unattended(self._client, ids)
+        sentences = unattended(self._session, ids)
         self._looked_at = time.monotonic()
         for sentence in sentences:
             if sentence not in self._told:
@@ -47,20 +47,20 @@ def warn(sentence: str) -> None:
     warnings.warn(f"duckrow: {sentence}", stacklevel=2)
 
 
-def unattended(client: Client, ids: Sequence[int]) -> list[str]:
+def unattended(session: Session, ids: Sequence[int]) -> list[str]:
     """What keeps these jobs from going on, in sentences: their hosts are dead, or no SLURM job comes for them."""
-    by_host = client.jobs.unfinished_by_host(ids)
+    by_host = session.jobs.unfinished_by_host(ids)
     dead = {
         host_id: states
         for host_id, states in by_host.items()
-        if client.hosts.get(host_id).kind != "slurm" and not is_alive(client.folder, host_id)
+        if session.hosts.get(host_id).kind != "slurm" and not is_alive(session.folder, host_id)
     }
-    waiting = {client.hosts.get(host_id): states.get(State.QUEUED, 0) for host_id, states in dead.items()}
+    waiting = {session.hosts.get(host_id): states.get(State.QUEUED, 0) for host_id, states in dead.items()}
     begun = sum(sum(states.values()) for states in dead.values()) - sum(waiting.values())
     # What runs is taken over by whichever host there is.
-    unseen = bool(begun) and not client.living_hosts()
+    unseen = bool(begun) and not session.living_hosts()
     here = _in_words({host: count for host, count in waiting.items() if count}, unseen)
-    return here + standing_still(client, list(by_host))
+    return here + standing_still(session, list(by_host))
 
 
 def _in_words(waiting: Mapping[HostRow, int], unseen: bool) -> list[str]:

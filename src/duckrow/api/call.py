@@ -6,7 +6,7 @@ import os
 import pickle
 import sys
 
-from duckrow.api.call_data import with_data
+from duckrow.api.call_data import PROTOCOL, with_data
 
 TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from typing import IO, Any
 
 CALL, RESULT = "call.pkl", "result.pkl"
-PROTOCOL = 5
 
 # The head of a result says which kind it is.
 RETURNED = "returned"  # the value follows as a pickle of its own

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Cut = tuple[int, str, int]  # where in the call something is missing, the file that has it, and its size
 
+PROTOCOL = 5  # of pickles
 INDEX = "call-data.pkl"
 _PREFIX = "data-"
 _LARGE_BYTES = 8 << 20

@@ -7,7 +7,7 @@ from typing import Any
 
 import cloudpickle
 
-from duckrow.api.call import PROTOCOL
+from duckrow.api.call_data import PROTOCOL
 
 
 class CallPickler(cloudpickle.Pickler):  # type: ignore[misc]

@@ -1,92 +1,66 @@
-"""The client: add jobs, look at them, wish something of them."""
+"""The client: add jobs, look at them, wait for them, here and on clusters."""
 
 from __future__ import annotations
 
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from duckrow.api.attendance import Attendance, warn
-from duckrow.api.daemon import ensure_daemon, running_daemon
 from duckrow.api.environment import inherited_environment
 from duckrow.api.lending import Lending
-from duckrow.api.out_of_use import drained, set_aside
+from duckrow.api.out_of_use import drained, set_aside_by_living
+from duckrow.api.session import Session
 from duckrow.api.tender import Tender
-from duckrow.api.views import JobView, gpu_seconds, job_view
+from duckrow.api.views import JobView, gpu_seconds
 from duckrow.core.dependency import Dependency, in_words, is_met
-from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, JobGone, NotFoundError, UsageError
-from duckrow.core.inventory import CPU, WHOLE, Seat
+from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, UsageError
+from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.job import JobSpec
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.needs import Needs, ask_of
 from duckrow.core.output_names import OutputNames
 from duckrow.core.placement import refusal
-from duckrow.core.selection import parse_selection
 from duckrow.core.title import full_name
 from duckrow.store.answers import AnswerStore
-from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
-from duckrow.store.database import Database, from_sql
-from duckrow.store.folder import Folder, state_folder
-from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seats_from
+from duckrow.store.database import from_sql
+from duckrow.store.folder import Folder
+from duckrow.store.hosts import DAEMON, is_alive, ring, seats_from
 from duckrow.store.job_story import JobStoryStore
-from duckrow.store.jobs import BY_ID, JobStore
 
 if TYPE_CHECKING:
     from duckrow.api.slurm_batches import Batches
+    from duckrow.api.slurm_wishes import BatchWishes
 
 _LOOK_S = 0.05  # how often a client that waits asks the database whether anything has changed
 _ANSWER_S = 10.0  # how long a host may take to fulfil a wish before we say that it has not yet
 
 
-class Client:
+class Client(Session):
     def __init__(self, folder: Folder | None = None) -> None:
-        self.folder = folder or state_folder()
-        self.database = Database(self.folder)
-        self.jobs = JobStore(self.database)
-        self.hosts = HostStore(self.database)
-        self._batches: Batches | None = None
+        super().__init__(folder)
         self.tender = Tender(self)
 
     def close(self) -> None:
-        if self._batches is not None:
-            self._batches.close()
-        self.database.close()
+        self.tender.close()
+        super().close()
 
     # -- clusters ---------------------------------------------------------------------------------------------
 
     @property
     def batches(self) -> Batches:
         """The runs on clusters."""
-        if self._batches is None:
-            from duckrow.api.slurm_batches import Batches
+        return self.tender.batches
 
-            self._batches = Batches(self)
-        return self._batches
+    @property
+    def batch_wishes(self) -> BatchWishes:
+        """What people want of runs on clusters."""
+        from duckrow.api.slurm_wishes import BatchWishes
 
-    def batches_changed(self) -> bool:
-        """Whether the tender has copied something new since this was last asked."""
-        changed = self._batches is not None and bool(self._batches.news)
-        if self._batches is not None:
-            self._batches.news.clear()
-        return changed
-
-    # -- the daemon -------------------------------------------------------------------------------------------
-
-    def daemon(self) -> HostRow | None:
-        return running_daemon(self.folder, self.database)
-
-    def ensure_daemon(self, dispatch: bool = True) -> bool:
-        return ensure_daemon(self.folder, self.database, dispatch)
-
-    def seats(self) -> list[Seat]:
-        """What the daemon gives out."""
-        return seats_from(self.hosts.get(DAEMON).seats)
-
-    def living_hosts(self) -> list[HostRow]:
-        return [row for row in self.hosts.open_hosts() if is_alive(self.folder, row.id)]
+        return BatchWishes(self.batches)
 
     # -- adding -----------------------------------------------------------------------------------------------
 
@@ -106,7 +80,7 @@ class Client:
         self.ensure_daemon()
         if after:
             self.tender.copy()  # they may wait for runs on a cluster
-        why_not = next(self._could_never_start(specs), None)
+        why_not = next(self.could_never_start(specs), None)
         if why_not:
             raise UsageError(f"This job could never start. {why_not[1]} Nothing was submitted.")
         with self.database.transaction():
@@ -124,7 +98,7 @@ class Client:
         ring(self.folder, DAEMON)
         return ids
 
-    def _could_never_start(self, specs: Sequence[JobSpec]) -> Iterator[tuple[int, str]]:
+    def could_never_start(self, specs: Sequence[JobSpec]) -> Iterator[tuple[int, str]]:
         """Which of these the daemon could never start, and why."""
         seats, machine = self.seats(), self.hosts.machine(DAEMON)
         asked: dict[tuple[int | None, Needs], str | None] = {}
@@ -158,32 +132,6 @@ class Client:
         return waits_for
 
     # -- looking ----------------------------------------------------------------------------------------------
-
-    def select(self, words: Iterable[str]) -> list[int]:
-        """The ids of the jobs that these words name; a word that names none is an error."""
-        found, missing = self.jobs.selected(parse_selection(words))
-        if missing:
-            raise NotFoundError(f"There is no job {', '.join(missing)}. `duckrow ls --all` shows which there are.")
-        return found
-
-    def views(self, ids: Sequence[int]) -> list[JobView]:
-        now = time.time()
-        views: list[JobView] = []
-        for at in range(0, len(ids), 500):
-            some = ids[at : at + 500]
-            marks = ",".join(str(int(job_id)) for job_id in some)
-            views += [job_view(row, now) for row in self.jobs.pick(f"j.id IN ({marks})", order=BY_ID)]
-        return views
-
-    def job(self, job_id: int) -> JobView:
-        views = self.views([job_id])
-        if not views:
-            raise JobGone(job_id)
-        return views[0]
-
-    def of_host(self, host_id: int) -> list[JobView]:
-        now = time.time()
-        return [job_view(row, now) for row in self.jobs.pick("j.host_id = :host_id", {"host_id": host_id})]
 
     def unfinished(self) -> tuple[list[int], list[int]]:
         """The jobs that are not done, wherever they are; those of them that only a run which has ended would start."""
@@ -223,7 +171,7 @@ class Client:
         }
         places = sorted({*offered, *held}, key=lambda place: (place[1], len(place[0]), place[0]))
         unwanted = drained(self.database, DAEMON)
-        broken = set_aside(self.database, *(host.id for host in self.living_hosts()))
+        broken = set_aside_by_living(self)
         return [
             {
                 "device": place[0],
@@ -253,84 +201,6 @@ class Client:
         return {**own, "needs": needs, "after": after, "attempts_made": attempts, "events": events}
 
     # -- wishing ----------------------------------------------------------------------------------------------
-
-    def wish(self, ids: Sequence[int], wish: str) -> None:
-        """Write the wish down and wake those who can fulfil it."""
-        on_clusters = BatchStore(self.database).of_jobs(ids)
-        if on_clusters and wish.startswith("kill"):
-            self.batches.wishes.kill(list(on_clusters), at_once=wish == "kill-now")
-        ids = [job_id for job_id in ids if job_id not in on_clusters]
-        if not ids:
-            return
-        self.jobs.wish(ids, wish)
-        living = {row.id for row in self.living_hosts()}
-        watchers = {row["job_id"]: row["host_id"] for row in self.jobs.live()}
-        responsible = {watchers.get(job_id, owner) for job_id, owner in self.jobs.owners(ids)}
-        if not responsible <= living:
-            self.ensure_daemon()  # a run that is over fulfils nothing; the daemon sees to its jobs
-        for host_id in living | {DAEMON}:
-            ring(self.folder, host_id)
-
-    def on_clusters(self, ids: Sequence[int]) -> list[int]:
-        """Those of these jobs that are runs on clusters."""
-        return sorted(BatchStore(self.database).of_jobs(ids))
-
-    def rerun(self, ids: Sequence[int]) -> None:
-        """Put jobs that are done back; those of a run that is over go to the daemon, if it could hold them."""
-        on_clusters = BatchStore(self.database).of_jobs(ids)
-        if on_clusters:
-            self.batches.wishes.rerun(list(on_clusters))
-        ids = [job_id for job_id in ids if job_id not in on_clusters]
-        if not ids:
-            return
-        self.ensure_daemon()
-        living = {row.id for row in self.living_hosts()}
-        moving = [job for job in self.jobs.asked_for(ids) if job.host_id not in living]
-        for number, why_not in self._could_never_start([job.spec for job in moving]):
-            raise UsageError(f"Job {moving[number].id} could never start here. {why_not} Nothing was queued.")
-        self.wish(ids, "rerun")
-        self.await_wishes(ids)
-
-    def pause(self, project: str | None) -> None:
-        self.jobs.pause(project or "")
-        self.ring_all()
-
-    def suspend(self, project: str | None) -> int:
-        """Suspend what runs, but for what is suspended already; how many jobs that are."""
-        before = self.jobs.suspended()
-        running = [
-            row["job_id"]
-            for row in self.jobs.live()
-            if project in (None, row["project"]) and row["job_id"] not in before
-        ]
-        if running:
-            self.wish(running, "suspend")
-            self.await_wishes(running)
-        return len(running)
-
-    def unpause(self, project: str | None) -> None:
-        """Of a project; without one, of everything: a project or a job that was paused by itself stays so."""
-        paused = self.jobs.pauses()
-        if project is not None and project not in paused:
-            raise UsageError(f"'{project}' is not paused.")
-        if project is None and paused and "" not in paused:
-            raise UsageError(
-                f"Not everything is paused, only {', '.join(paused)}: duckrow resume --project {paused[0]}"
-            )
-        self.jobs.unpause(project or "")
-        left, alone = self.jobs.pauses(), self.jobs.suspended()
-        running = [
-            row["job_id"]
-            for row in self.jobs.live()
-            if project in (None, row["project"]) and row["project"] not in left and not alone.get(row["job_id"])
-        ]
-        if running:
-            self.wish(running, "continue")  # no harm to those that were not suspended
-        self.ring_all()
-
-    def ring_all(self) -> None:
-        for row in self.living_hosts():
-            ring(self.folder, row.id)
 
     def await_wishes(self, ids: Sequence[int]) -> None:
         """Until the wishes for these jobs have been seen by a host."""
@@ -363,13 +233,17 @@ class Client:
         finally:
             lending.end()
 
+    def has_news(self) -> bool:
+        """Whether anything has changed since this was last asked, here or on clusters."""
+        return self.tender.has_news() or self.database.changed_by_others()
+
     def _changes(self, deadline: float | None) -> Iterator[None]:
         """Now, whenever the database has changed, at least once a second, and when the time is up."""
         self.database.changed_by_others()
         while True:
             yield
             again_at = min(time.monotonic() + 1.0, deadline or math.inf)
-            while not (self.database.changed_by_others() or self.batches_changed()) and time.monotonic() < again_at:
+            while not self.has_news() and time.monotonic() < again_at:
                 self.tender.see_to()
                 time.sleep(min(_LOOK_S, max(again_at - time.monotonic(), 0.0)))
 

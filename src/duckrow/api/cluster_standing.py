@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from duckrow.store.batches import BatchStore, Standing
+
 if TYPE_CHECKING:
-    from duckrow.api.client import Client
-    from duckrow.store.batches import Standing
+    from duckrow.api.session import Session
 
 _NAMED = 3
 
@@ -48,18 +49,24 @@ def held_jobs(held: Mapping[str, str]) -> list[str]:
     return [f"SLURM holds job {job} ({reason}); it is replaced: duckrow batches" for job, reason in held.items()]
 
 
-def standing_still(client: Client, host_ids: Sequence[int]) -> list[str]:
+def standing_still(session: Session, host_ids: Sequence[int]) -> list[str]:
     """A sentence for each of these batches for which nothing more is submitted."""
-    standings = client.tender.standings()
-    found = [(client.hosts.get(host_id).name, standings[host_id].still) for host_id in host_ids if host_id in standings]
+    standings = BatchStore(session.database).open_standings()
+    found = [
+        (session.hosts.get(host_id).name, standings[host_id].still) for host_id in host_ids if host_id in standings
+    ]
     return [
         f"Batch {name} stands still: {why}. Still waiting. Type: {start_command(name)}" for name, why in found if why
     ]
 
 
-def still_note(client: Client) -> str:
+def still_note(session: Session) -> str:
     """The same for a list of jobs, as the end of a sentence."""
-    names = [client.hosts.get(host_id).name for host_id, s in client.tender.standings().items() if s.still]
+    names = [
+        session.hosts.get(host_id).name
+        for host_id, s in BatchStore(session.database).open_standings().items()
+        if s.still
+    ]
     if not names:
         return ""
     what = f"batch {names[0]} stands still" if len(names) == 1 else f"{len(names)} batches stand still"

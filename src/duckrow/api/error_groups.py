@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from duckrow.api.client import Client
-from duckrow.api.listing import Filter, listing
+from duckrow.api.listing import listing
 from duckrow.api.views import JobView, exit_text
 from duckrow.core.failure import compact_ids, essence
+from duckrow.core.job_filter import Filter
 from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
 
 LOOKED_AT = 20_000  # failed jobs whose logs are read, the newest

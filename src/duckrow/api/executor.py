@@ -12,9 +12,10 @@ from duckrow.api.attendance import Attendance, warn
 from duckrow.api.call import each, words_of
 from duckrow.api.call_signature import check_call, check_kind
 from duckrow.api.client import Client
-from duckrow.api.control import Control
 from duckrow.api.functions import Call, JobFailed, name_of
 from duckrow.api.handles import Job, open_client
+from duckrow.api.jobs.hold import set_held
+from duckrow.api.jobs.kill import kill
 from duckrow.api.lending import Lending
 from duckrow.api.options import read_options
 from duckrow.api.submission import submit_calls
@@ -96,14 +97,13 @@ def cancel_all(futures: Sequence[JobFuture[Any]]) -> None:
     if not pending:
         return
     with open_client(next(iter(pending.values())).job.home) as client:
-        control = Control(client)
-        waiting = control.hold(list(pending), True)  # so that none of them starts meanwhile
+        waiting = set_held(client, list(pending), True)  # so that none of them starts meanwhile
         withdrawn = [job_id for job_id in waiting if pending[job_id].withdraw()]
         if withdrawn:
-            client.wish(withdrawn, "kill")
+            kill(client, withdrawn, answered=False)
         left = sorted({*waiting} - {*withdrawn})  # such as one that waits for its next try
         if left:
-            control.hold(left, False)
+            set_held(client, left, False)
 
 
 class Executor(concurrent.futures.Executor):
@@ -259,7 +259,7 @@ class Executor(concurrent.futures.Executor):
             for job_id in released:
                 del self._held[job_id]
         if released:
-            Control(client).hold(released, False)
+            set_held(client, released, False)
 
     def _give_up(self, error: Exception) -> None:
         with self._lock:
@@ -287,8 +287,7 @@ def _refuse(options: Mapping[str, Any]) -> None:
 
 def _begun(client: Client, ids: Iterable[int]) -> list[JobView]:
     """Those of these jobs that do not wait any more: few, however many wait."""
-    marks = ",".join(str(job_id) for job_id in ids)
-    return [job_view(row, time.time()) for row in client.jobs.pick(f"j.id IN ({marks}) AND j.state <> 'queued'")]
+    return [job_view(row, time.time()) for row in client.jobs.by_ids(ids, begun=True)]
 
 
 def _until_changed(client: Client, rest_s: float) -> None:
@@ -296,7 +295,7 @@ def _until_changed(client: Client, rest_s: float) -> None:
     while True:
         time.sleep(rest_s)
         client.tender.see_to()
-        if client.batches_changed() or client.database.changed_by_others() or time.monotonic() >= again_at:
+        if client.has_news() or time.monotonic() >= again_at:
             return
 
 

@@ -19,7 +19,6 @@ from duckrow.api.attendance import warn
 from duckrow.api.call import (
     CALL,
     NOT_STORED,
-    PROTOCOL,
     RAISED,
     RESULT,
     RETURNED,
@@ -28,7 +27,7 @@ from duckrow.api.call import (
     read_head,
     words_of,
 )
-from duckrow.api.call_data import CallWriter, forget_data
+from duckrow.api.call_data import PROTOCOL, CallWriter, forget_data
 from duckrow.api.call_pickler import CallPickler
 from duckrow.api.call_words import call_words
 from duckrow.api.copied_generators import warn_of_copied_generators

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from duckrow.api.client import Client, WaitedTooLong
 from duckrow.api.functions import JobFailed, exception_of, is_call, value_of
+from duckrow.api.jobs.kill import kill
 from duckrow.api.views import JobView
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.lifecycle import Outcome, State
@@ -103,7 +104,7 @@ class Job(Generic[T]):
             client.tender.copy()
             if self._only(client.views([self.id])).state == State.DONE:
                 return
-            client.wish([self.id], "kill-now" if now else "kill")
+            kill(client, [self.id], at_once=now, answered=False)
             if wait:
                 client.wait([self.id])
 

@@ -59,7 +59,7 @@ def _error(view: JobView) -> list[str]:
 
 
 def _row(client: Client, job_id: int) -> Any:
-    rows = client.jobs.pick("j.id = :id", {"id": job_id})
+    rows = client.jobs.by_ids([job_id])
     if not rows:
         raise JobGone(job_id)
     return rows[0]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
-from duckrow.api.listing import COLUMNS, OUTCOMES, STATES, Filter, annotated, listing, nearest
+from duckrow.api.listing import OUTCOMES, STATES, annotated, listing, nearest
 from duckrow.core.errors import UsageError
+from duckrow.core.job_filter import Filter
 from duckrow.core.lifecycle import State
-from duckrow.store.answers import AnswerStore
+from duckrow.store.listing import ListingStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
@@ -18,16 +18,16 @@ PER_PAGE = 50
 MOST_PER_PAGE = 500
 STATUSES = (*STATES, *OUTCOMES)
 
-# What pages can be sorted by. `since` is when a job came into its state.
+# What pages can be sorted by, and the column that this is. `since` is when a job came into its state.
 SORTS: dict[str, str] = {
-    "id": "j.id",
-    "name": "j.name",
-    "project": "j.project",
-    "state": "coalesce(j.outcome, j.state)",
-    "since": "j.changed_at",
-    "duration": str(COLUMNS["time"]),
-    "peak": "a.peak_memory_mb",
-    "priority": "j.priority",
+    "id": "id",
+    "name": "name",
+    "project": "project",
+    "state": "state",
+    "since": "since",
+    "duration": "time",
+    "peak": "memory",
+    "priority": "priority",
 }
 
 
@@ -46,11 +46,7 @@ def jobs_of_page(
             f"Jobs cannot be sorted by '{name}'.{nearest(name, SORTS)} There are: {', '.join(SORTS)}; with a minus in"
             " front downwards."
         )
-    now = time.time()
-    where, values = filter.where(now)
-    by = SORTS[name]
-    order = f"({by}) IS NULL, {by} {'DESC' if down else 'ASC'}, j.id" if name != "id" else f"j.id {'DESC' * down}"
-    ids = AnswerStore(client.database).ids(where, {**values, "now": now}, order, per_page, (page - 1) * per_page)
+    ids = ListingStore(client.database).ids(filter, SORTS[name], down, per_page, (page - 1) * per_page)
     return annotated(client, ids)
 
 
@@ -67,6 +63,6 @@ def count_of(counts: dict[str, int], statuses: Any) -> int:
 def counts_by_project(client: Client) -> dict[str, dict[str, int]]:
     """How many jobs each project has, by state or outcome."""
     counts: dict[str, dict[str, int]] = {}
-    for project, status, jobs in AnswerStore(client.database).tally_by_project():
+    for project, status, jobs in ListingStore(client.database).tally_by_project():
         counts.setdefault(project, {})[status] = jobs
     return counts

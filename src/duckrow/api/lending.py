@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from duckrow.core.inventory import CPU
 from duckrow.core.lifecycle import State
+from duckrow.core.wishes import Wish
 from duckrow.store.hosts import DAEMON
 
 if TYPE_CHECKING:
-    from duckrow.api.client import Client
+    from duckrow.api.session import Session
     from duckrow.api.views import JobView
 
 _LOOK_S = 0.5  # a queue that goes on by itself needs no help
@@ -25,10 +26,10 @@ _TELL_S = 2.0  # nor need anybody be told of it
 class Lending:
     """Of the job in which this process runs, if it is in one, while it waits."""
 
-    def __init__(self, client: Client, tell: Callable[[str], None]) -> None:
-        self._client = client
+    def __init__(self, session: Session, tell: Callable[[str], None]) -> None:
+        self._session = session
         self._tell = tell
-        self._own = _own_job(client)
+        self._own = _own_job(session)
         self._began = self._looked_at = time.monotonic()
         self._is_lent = self._is_told = False
 
@@ -46,7 +47,7 @@ class Lending:
             return
         if all(device.startswith(CPU) for device in self._own.devices):
             self._is_lent = True  # said again each time: another thread may have taken it back meanwhile
-            self._client.wish([self._own.id], "lend")
+            self._session.wish([self._own.id], Wish.LEND)
         elif time.monotonic() - self._began > _TELL_S:
             self._is_told = True
             self._tell(
@@ -58,16 +59,16 @@ class Lending:
         """It waits no longer."""
         if self._is_lent and self._own is not None:
             self._is_lent = False
-            self._client.wish([self._own.id], "take-back")
+            self._session.wish([self._own.id], Wish.TAKE_BACK)
 
 
-def _own_job(client: Client) -> JobView | None:
+def _own_job(session: Session) -> JobView | None:
     """Of the daemon here; not of another duckrow, whose job has the same number."""
     number = os.environ.get("DUCKROW_JOB_ID", "")
     if not number.isdigit():
         return None
-    found = client.views([int(number)])
-    if not found or found[0].state == State.DONE or dict(client.jobs.owners([found[0].id])).get(found[0].id) != DAEMON:
+    found = session.views([int(number)])
+    if not found or found[0].state == State.DONE or dict(session.jobs.owners([found[0].id])).get(found[0].id) != DAEMON:
         return None
-    folder = found[0].folder or client.folder.run_folder(found[0].project, found[0].name, found[0].id)
+    folder = found[0].folder or session.folder.run_folder(found[0].project, found[0].name, found[0].id)
     return found[0] if folder == os.environ.get("DUCKROW_RUN_DIR") else None

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from duckrow.core import device_wish
+from typing import TYPE_CHECKING
+
+from duckrow.core import wishes
 from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
 from duckrow.store.hosts import DAEMON
 from duckrow.store.set_aside import SetAsideStore
 
+if TYPE_CHECKING:
+    from duckrow.api.session import Session
+
 
 def drained(database: Database, host_id: int) -> frozenset[str]:
     """By a person; only the daemon's devices can be."""
-    return device_wish.drained(ControlStore(database).device_wishes() if host_id == DAEMON else {})
+    return wishes.drained(ControlStore(database).device_wishes() if host_id == DAEMON else {})
 
 
 def set_aside(database: Database, *host_ids: int) -> dict[str, str]:
     """Each GPU that one of these hosts has set aside, and why."""
     return {device: why for (device, _), why in SetAsideStore(database).of_hosts(host_ids).items()}
+
+
+def set_aside_by_living(session: Session) -> dict[str, str]:
+    """Each GPU that a host which lives has set aside, and why."""
+    return set_aside(session.database, *(host.id for host in session.living_hosts()))
 
 
 def out_of_use(database: Database, host_id: int) -> frozenset[str]:

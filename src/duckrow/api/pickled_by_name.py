@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import cloudpickle
 
-from duckrow.api.call import PROTOCOL
+from duckrow.api.call_data import PROTOCOL
 
 
 class ByName(cloudpickle.Pickler):  # type: ignore[misc]

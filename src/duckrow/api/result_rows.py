@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from duckrow.api.listing import Filter
 from duckrow.api.metrics import FILE_NAME, last_metrics
 from duckrow.api.views import job_view
+from duckrow.core.job_filter import Filter
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.results import Row, name_columns
 from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
+from duckrow.store.listing import ListingStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
@@ -40,7 +41,7 @@ class Gathered(NamedTuple):
 def gather(client: Client, sweep_id: int) -> Gathered:
     """One query for all runs, and one file for each."""
     now = time.time()
-    views = [job_view(row, now) for row in client.jobs.pick(*Filter(sweep_id=sweep_id).where(now))]
+    views = [job_view(row, now) for row in ListingStore(client.database).rows(Filter(sweep_id=sweep_id))]
     folders = [view.folder or client.folder.run_folder(view.project, view.name, view.id) for view in views]
     metrics = [last_metrics(f"{folder}/{FILE_NAME}") for folder in folders]
     taken = [*FIRST_COLUMNS, *LAST_COLUMNS]

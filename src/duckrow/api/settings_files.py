@@ -44,17 +44,3 @@ def bytes_of(path: str) -> bytes:
         return b""
     except OSError as error:
         raise UsageError(f"The settings in {path} cannot be read: {error.strerror}.") from None
-
-
-def colour() -> str:
-    """`ui.color`. Nothing is parsed where nothing can say it; a mistake is for other verbs to tell."""
-    try:
-        places = (user_file(), project_file())
-        said = f"{PREFIX}UI__COLOR" in os.environ or any(b"color" in bytes_of(path) for path in places if path)
-        if not said:
-            return "auto"
-        from duckrow.api.settings import Settings
-
-        return str(Settings()["ui.color"])
-    except UsageError:
-        return "auto"

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.api.slurm_copy import BatchCopy
-from duckrow.api.slurm_wishes import BatchWishes
 from duckrow.core.errors import UsageError
 from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch
@@ -18,7 +17,7 @@ from duckrow.engines.slurm.waits import Waits
 from duckrow.store.batches import BatchStore, Standing
 
 if TYPE_CHECKING:
-    from duckrow.api.client import Client
+    from duckrow.api.session import Session
 
 _LOOK_S = 0.05
 _ANSWER_S = 10.0  # for so long SLURM may think about what it still has, where that has to be known
@@ -29,10 +28,9 @@ States = Mapping[str, commands.JobState]
 
 
 class Batches:
-    def __init__(self, client: Client) -> None:
-        self.client = client
-        self.store = BatchStore(client.database)
-        self.wishes = BatchWishes(self)
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.store = BatchStore(session.database)
         self.copies: dict[int, BatchCopy] = {}
         self.news: dict[int, None] = {}  # jobs that have changed, until somebody has taken note of it
         self.notes: list[str] = []  # what happened that a person who waits should hear
@@ -53,7 +51,7 @@ class Batches:
         changed = self._closed_by_others({host.id for host in open_batches})
         self._settle_dependents()
         for host in open_batches:
-            copy = self.copies.setdefault(host.id, BatchCopy(self.client, host))
+            copy = self.copies.setdefault(host.id, BatchCopy(self.session, host))
             changed += copy.refresh()
         if changed:
             self._settle_dependents()  # before a batch is closed of which all were skipped
@@ -63,19 +61,19 @@ class Batches:
                 self.copies.pop(host.id).close()
         if changed:
             self.news |= dict.fromkeys(changed)
-            self.client.ring_all()  # somebody's job may have waited for one of these
+            self.session.ring_all()  # somebody's job may have waited for one of these
 
     def _reopen(self) -> None:
         """Batches that are done here, and of which somebody runs something again from another login node."""
         for host in self.store.latest_closed():
             if host.ended_at is not None and Batch(host.source).reopened_at() > host.ended_at:
-                with self.client.database.transaction():
+                with self.session.database.transaction():
                     self.store.reopen(host.id)
 
     def _settle_dependents(self) -> None:
         """Of runs that wait for jobs only the database knows whether those have ended: their folders are told."""
         for host_id, dependents in self.store.dependents().items():
-            batch = Batch(self.client.hosts.get(host_id).source)
+            batch = Batch(self.session.hosts.get(host_id).source)
             if os.path.exists(batch.folder):
                 claims = Claims(batch)
                 claims.look()
@@ -126,7 +124,7 @@ class Batches:
         except OSError as error:  # the folder of a batch is full, or away: nothing is lost, and it is tried again
             self._give_up(f"{error.filename or 'The folder of a batch'}: {error.strerror}. Nothing is lost.")
             pause_s = min(max(pause_s * 2, 2.0), _LONGEST_PAUSE_S)
-        with self.client.database.transaction():
+        with self.session.database.transaction():
             self.store.note_asked(what, pause_s)
 
     def _answer_of(self, clusters: str, patience_s: float) -> States | None:
@@ -165,7 +163,7 @@ class Batches:
         if os.path.exists(copy.batch.folder):
             why_still = tending.stands_still() if tending.claims.free() else ""
             standing = Standing(why_still, tending.running(), tending.waiting(), tending.held())
-            with self.client.database.transaction():
+            with self.session.database.transaction():
                 self.store.note_standing(copy.host.id, standing)
 
     def _say_submitted(self, jobs: Sequence[str]) -> None:
@@ -184,7 +182,7 @@ class Batches:
     def start(self, host_id: int) -> list[str]:
         """Submit what is missing, also where somebody has cancelled everything."""
         self.go_on([host_id])
-        tending = Tending(Batch(self.client.hosts.get(host_id).source))
+        tending = Tending(Batch(self.session.hosts.get(host_id).source))
         tending.look(commands.states_of_jobs(clusters=tending.batch.request.clusters))
         tending.lapse()
         tending.claims.look()
@@ -193,7 +191,7 @@ class Batches:
     def go_on(self, host_ids: Sequence[int]) -> None:
         """Somebody wants runs of these: a cancel of all before that does not count any more."""
         for host_id in host_ids:
-            batch = Batch(self.client.hosts.get(host_id).source)
+            batch = Batch(self.session.hosts.get(host_id).source)
             if os.path.exists(batch.folder):
                 Tending(batch).go_on()
 

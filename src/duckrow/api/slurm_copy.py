@@ -17,21 +17,21 @@ from duckrow.engines.slurm.waits import Waits
 from duckrow.store.batches import BatchStore, RunRow
 
 if TYPE_CHECKING:
-    from duckrow.api.client import Client
+    from duckrow.api.session import Session
     from duckrow.store.hosts import HostRow
 
 
 class BatchCopy:
-    def __init__(self, client: Client, host: HostRow) -> None:
-        self.client = client
+    def __init__(self, session: Session, host: HostRow) -> None:
+        self.session = session
         self.host = host
         self.batch = Batch(host.source)
         self.claims = Claims(self.batch)
         self._holds = Holds(self.claims)
         self._priorities = Priorities(self.batch)
-        self._peaks = PeaksFromBatch(client.database, self.batch)
+        self._peaks = PeaksFromBatch(session.database, self.batch)
         self.pilots: list[Pilot] = []
-        self._store = BatchStore(client.database)
+        self._store = BatchStore(session.database)
         self._running: dict[int, tuple[Pilot, dict[str, Any]]] = {}
         self._known_releases: set[tuple[int, int]] = set()
         self._rows: dict[int, RunRow] | None = None  # by their jobs, as we saw them last
@@ -56,7 +56,7 @@ class BatchCopy:
         if not any(self._news(run) for run in self._store.runs(self.host.id)):
             return []
         changed: list[int] = []
-        with self.client.database.transaction():
+        with self.session.database.transaction():
             for run in self._store.runs(self.host.id):
                 if self._news(run):
                     self._write(run)
@@ -68,7 +68,7 @@ class BatchCopy:
 
     def close(self) -> None:
         """Nobody needs to look there any more."""
-        self.client.hosts.close(self.host.id)
+        self.session.hosts.close(self.host.id)
 
     def _news(self, run: RunRow) -> str:
         """What has to be written down of a run: done, again, running, released, order; empty: nothing."""
@@ -133,7 +133,7 @@ class BatchCopy:
         """Somebody has removed the folder."""
         left = [run for run in self._store.runs(self.host.id) if run.state is not State.DONE]
         how = {"outcome": Outcome.LOST, "detail": f"{self.batch.folder} was removed", "ended_at": time.time()}
-        with self.client.database.transaction():
+        with self.session.database.transaction():
             for run in left:
                 self._store.saw_result(self.host.id, run, how)
         return [run.job_id for run in left]

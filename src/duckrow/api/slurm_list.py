@@ -52,6 +52,11 @@ def unknown_batches(client: Client) -> list[str]:
     return [folder for folder in folders if folder not in known and os.path.exists(f"{folder}/batch.json")]
 
 
+def start_batch(client: Client, batch: HostRow) -> list[str]:
+    """Submit what is missing, also where somebody has cancelled everything; the SLURM jobs."""
+    return client.batches.start(batch.id)
+
+
 def batch_rows(client: Client, only: HostRow | None = None) -> list[dict[str, Any]]:
     store = BatchStore(client.database)
     hosts = store.batches() if only is None else [only]

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.jobs.kill import kill_abandoned
+from duckrow.api.jobs.rerun import put_back
 from duckrow.api.slurm import read_request, submit_batch
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import Outcome, State
@@ -26,14 +28,14 @@ def resume_batch(client: Client, on: str, asked: Mapping[str, Any], file: str | 
     again = [run.job_id for run in runs if run.state is State.DONE and run.outcome != Outcome.SUCCEEDED]
     waiting = [run.job_id for run in runs if run.state is not State.DONE]
     if asked and (again or waiting):
-        given_up = client.batches.wishes.end_abandoned(waiting)
+        given_up = kill_abandoned(client, waiting)
         batch = Batch(host.source)
         request = replace(read_request(on, asked), folder=os.path.dirname(batch.folder))
         ended = [*again, *given_up]
         submit_batch(client, [], request, name=batch.name, again=ended, file=batch.file)
         return sorted([*ended, *(job_id for job_id in waiting if job_id not in given_up)])
     if again:
-        client.rerun(again)
+        put_back(client, again)
     if waiting:
         client.batches.go_on([host.id])
         client.tender.submit()

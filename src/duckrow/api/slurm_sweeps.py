@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duckrow.api.attendance import warn
+from duckrow.api.jobs.kill import kill_abandoned
 from duckrow.api.slurm import submit_batch
 from duckrow.core.errors import DuckrowError
 from duckrow.core.lifecycle import Outcome
@@ -40,7 +41,7 @@ def earlier_request(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
 def todo_on_cluster(sweeps: Sweeps, sweep: SweepRow, points: Sequence[Point] | None) -> Todo:
     """As on one machine; and runs of a batch whose SLURM jobs somebody has cancelled do not wait for ever."""
     todo = sweeps.todo(sweep, points)
-    ended = sweeps.client.batches.wishes.end_abandoned(todo.busy)
+    ended = kill_abandoned(sweeps.client, todo.busy)
     return sweeps.todo(sweep, points) if ended else todo
 
 

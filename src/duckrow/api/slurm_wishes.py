@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.core.lifecycle import State
+from duckrow.core.wishes import kill_wish
 from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.claims import LOGIN, Claims, killed_before_it_began
 from duckrow.engines.slurm.files import put
@@ -46,13 +47,13 @@ class BatchWishes:
                 elif waits.is_waiting(run):
                     waits.end(run, killed_before_it_began())
                 elif run not in claims.done:
-                    put(f"{batch.wishes}/{run}.{'kill-now' if at_once else 'kill'}", {"at": time.time()})
+                    put(f"{batch.wishes}/{run}.{kill_wish(at_once).value}", {"at": time.time()})
             os.unlink(card)
         self._batches.copy()
 
     def end_abandoned(self, ids: Sequence[int]) -> list[int]:
         """Kill those that would wait for ever, since nothing more is submitted for their batch."""
-        queued = [view.id for view in self._batches.client.views(ids) if view.state == State.QUEUED]
+        queued = [view.id for view in self._batches.session.views(ids) if view.state == State.QUEUED]
         abandoned = self._batches.abandoned(queued)
         if abandoned:
             self.kill(abandoned, at_once=False)
@@ -110,7 +111,7 @@ class BatchWishes:
         for job_id, (host_id, run) in self._batches.of_jobs(ids).items():
             of_batch.setdefault(host_id, {})[run] = job_id
         for host_id, job_of in of_batch.items():
-            claims = Claims(Batch(self._batches.client.hosts.get(host_id).source))
+            claims = Claims(Batch(self._batches.session.hosts.get(host_id).source))
             claims.look()
             yield claims, job_of
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from duckrow.api.client import Client
-from duckrow.api.listing import Filter, nearest, tally
+from duckrow.api.listing import nearest, tally
 from duckrow.core.errors import NotFoundError
+from duckrow.core.job_filter import Filter
 from duckrow.store.database import from_sql
 from duckrow.store.sweeps import SweepRow, SweepStore
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.code_version import CodeVersion, note_code
+from duckrow.api.jobs.rerun import put_back
 from duckrow.api.sweep_list import find_sweep
 from duckrow.core.dependency import Dependency
 from duckrow.core.errors import UsageError
@@ -112,6 +113,18 @@ class Sweeps:
             number += 1
             name = f"{first}-{number}"
         return name
+
+    def at_root(self, root: str) -> list[SweepRow]:
+        """Those whose folders are there, oldest first."""
+        return [row for row in self.store.rows() if row.root == root]
+
+    def points_with(self, sweep_id: int, keys: Container[str]) -> list[Any]:
+        """(job_id, key, state, outcome, host_id ...) of each point of these that has a job."""
+        return [row for row in self.store.points(sweep_id) if row["key"] in keys]
+
+    def forget_empty(self, sweep: SweepRow) -> bool:
+        """Forget a sweep, unless it has runs; whether it had none."""
+        return self.store.forget_empty(sweep.id)
 
     def resumable(self, name: str, project: str | None, root: str) -> SweepRow:
         """The sweep of that name, or the last one in this place."""
@@ -221,7 +234,7 @@ class Sweeps:
             ControlStore(self.client.database).rehost(todo.stranded, DAEMON)
         ids = list(self.client.submit(specs, environment, after)) if specs else []
         if todo.again:
-            self.client.rerun(todo.again)
+            put_back(self.client, todo.again)
         self.client.ring_all()
         return sorted([*ids, *todo.again, *todo.stranded])
 

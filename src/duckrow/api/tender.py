@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from duckrow.store.batches import BatchStore
 
 if TYPE_CHECKING:
-    from duckrow.api.client import Client
+    from duckrow.api.session import Session
+    from duckrow.api.slurm_batches import Batches
     from duckrow.store.batches import Standing
 
 COPY_S = 0.2  # between two looks at the folders of batches
@@ -23,29 +24,50 @@ PATIENCE_S = 5.0  # how long they then wait for its answer; who comes again need
 
 
 class Tender:
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._store = BatchStore(client.database)
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._store = BatchStore(session.database)
+        self._batches: Batches | None = None
         self._copied_at = -math.inf
+
+    @property
+    def batches(self) -> Batches:
+        """Loaded when there is something on a cluster."""
+        if self._batches is None:
+            from duckrow.api.slurm_batches import Batches
+
+            self._batches = Batches(self._session)
+        return self._batches
+
+    def close(self) -> None:
+        if self._batches is not None:
+            self._batches.close()
+
+    def has_news(self) -> bool:
+        """Whether something new was copied since this was last asked."""
+        news = self._batches is not None and bool(self._batches.news)
+        if self._batches is not None:
+            self._batches.news.clear()
+        return news
 
     def copy(self) -> None:
         """Write down what has become of runs on clusters, from the folders of their batches. It submits nothing."""
         if time.monotonic() - self._copied_at >= COPY_S and self._store.any():
-            self._client.batches.copy()
+            self.batches.copy()
             self._copied_at = time.monotonic()
 
     def look(self, every_s: float = NOW_AND_THEN_S) -> dict[int, Standing]:
         """How batches that are not done stand, by what SLURM says of their jobs now and then. It submits nothing."""
         if not self._store.any_open():
             return {}
-        self._client.batches.look(every_s, PATIENCE_S)
+        self.batches.look(every_s, PATIENCE_S)
         return self._store.standings()
 
     def submit(self, every_s: float = 0.0, patience_s: float = PATIENCE_S) -> None:
         """Copy, and submit what is missing; `every_s`: unless somebody did so less than so long ago."""
         if self._store.any():
-            self._client.batches.copy()
-            self._client.batches.submit(every_s, patience_s)
+            self.batches.copy()
+            self.batches.submit(every_s, patience_s)
 
     def see_to(self) -> None:
         """For those who wait and come again and again."""
@@ -55,4 +77,4 @@ class Tender:
 
     def standings(self) -> dict[int, Standing]:
         """As somebody last saw them."""
-        return self._store.standings() if self._store.any_open() else {}
+        return self._store.open_standings()

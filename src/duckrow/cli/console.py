@@ -48,7 +48,7 @@ def wants_colour(stream: TextIO) -> bool:
 @lru_cache(maxsize=1)
 def chosen_colour() -> str:
     """The setting; asked for once, since every painted word wants to know."""
-    from duckrow.api.settings_files import colour
+    from duckrow.api.colour import colour
 
     return colour()
 
@@ -78,7 +78,8 @@ def tell(sentence: str) -> None:
 
 def say_changed(asked: Sequence[int], changed: Sequence[int], what: str) -> None:
     """How many jobs were changed, and which no longer wait."""
-    late = [str(job_id) for job_id in asked if job_id not in set(changed)]
+    in_time = set(changed)
+    late = [str(job_id) for job_id in asked if job_id not in in_time]
     if late:
         more = ", ..." if len(late) > 10 else ""
         say(f"duckrow: left alone, since they no longer wait: {', '.join(late[:10])}{more}.")

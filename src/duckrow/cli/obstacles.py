@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from duckrow.api.client import Client
 from duckrow.api.cluster_standing import still_note
 from duckrow.api.listing import EndedRun, waits_for_daemon
-from duckrow.api.out_of_use import set_aside
+from duckrow.api.out_of_use import set_aside_by_living
 from duckrow.core.units import plural
 
 
@@ -34,13 +34,13 @@ _RUNS_TOLD = 3
 
 
 def _set_aside(client: Client) -> str:
-    broken = sorted(set_aside(client.database, *(host.id for host in client.living_hosts())))
+    broken = sorted(set_aside_by_living(client))
     are = "GPU {} is" if len(broken) == 1 else "GPUs {} are"
     return f"; {are.format(', '.join(broken))} set aside (duckrow gpus)" if broken else ""
 
 
 def _others(client: Client, some_wait: bool) -> str:
-    pauses = client.jobs.pauses()
+    pauses = client.pauses()
     if "" in pauses:
         return "; everything is paused (duckrow resume)"
     note = f"; {', '.join(pauses)} {'is' if len(pauses) == 1 else 'are'} paused (duckrow resume)" if pauses else ""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from duckrow.api.client import Client
 from duckrow.api.gpus import GpuView
-from duckrow.api.listing import Filter, ended_runs, tally, tally_in_words
+from duckrow.api.listing import ended_runs, tally, tally_in_words
 from duckrow.cli.console import terminal_height
 from duckrow.cli.gpu_table import gpu_lines
 from duckrow.cli.obstacles import left_by_runs, obstacles
+from duckrow.core.job_filter import Filter
 
 _OWN_LINES = 8  # of the screen: all but the devices
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import Any
@@ -206,3 +207,11 @@ class LiveView(RunView):
             left_s = per_job_s * (total - done) / max(min(self.run.places, total), 1)
             words.append(f"ETA {format_duration(left_s)}")
         return "  ".join(words)
+
+
+def make_view(values: dict[str, Any]) -> RunView:
+    if values["follow"]:
+        return FollowView()
+    if sys.stderr.isatty() and not values["passthrough"] and os.environ.get("TERM") != "dumb":
+        return LiveView()
+    return RunView()

@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from duckrow.api.tender import WAITING_S
+from duckrow.api.jobs.kill import kill
+from duckrow.api.slurm_watch import RunsOfBatch
 from duckrow.cli.console import say, tell
 from duckrow.core.clock import Now
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
@@ -60,7 +61,7 @@ def resume_batch(
 ) -> int:
     """Run again what has not succeeded, and see it through; the exit code."""
     from duckrow.api.slurm_resume import resume_batch as resume
-    from duckrow.cli.commands.run import make_view
+    from duckrow.cli.run_view import make_view
 
     ids = resume(client, on, asked, file, name)
     if not ids:
@@ -116,7 +117,8 @@ class BatchWatch:
         self._live: dict[int, LiveAttempt] = {}
         self._ended: set[int] = set()
         self.unsuccessful: list[int] = []
-        self.host_id = client.batches.of_jobs([ids[0]])[ids[0]][0]
+        self._batch = RunsOfBatch(client, ids)
+        self.host_id = self._batch.host_id
         view.attach(self)
 
     @property
@@ -133,21 +135,15 @@ class BatchWatch:
 
     def see_through(self) -> None:
         """Until all is done, or somebody has cancelled the SLURM jobs."""
-        batches = self._client.batches
-        batches.news |= dict.fromkeys(self._ids)  # what was seen before we began to watch
         while self._view.report.finished < len(self._ids):
             began = time.monotonic()
-            self._client.tender.submit(WAITING_S, patience_s=0.0)
-            changed = [job_id for job_id in batches.news if job_id in self._ids]
-            batches.news.clear()
-            self._tell_of(self._client.views(changed))
-            for note in batches.notes:
+            self._tell_of(self._batch.changed())
+            for note in self._batch.notes():
                 self._view.tell(note)
-            batches.notes.clear()
             self._view.pulse()
-            why_still = batches.still().get(self.host_id)
+            why_still = self._batch.why_still()
             if why_still:
-                name = self._client.hosts.get(self.host_id).name
+                name = self._batch.name
                 self._view.tell(f"Batch {name} stands still: {why_still}. `duckrow batches {name} --start` goes on.")
                 return
             if self._view.report.finished < len(self._ids):
@@ -178,7 +174,7 @@ class BatchWatch:
         if self._max_failures is not None and self._view.report.failed >= self._max_failures:
             self._max_failures = None
             waiting = [view.id for view in self._client.views(list(self._ids)) if view.state == State.QUEUED]
-            self._client.wish(waiting, "kill")
+            kill(self._client, waiting, answered=False)
             self._view.tell(f"{plural(self._view.report.failed, 'failure')}: starting nothing more.")
 
 

@@ -41,7 +41,7 @@ def watch_sweep(
     """Submit them and see them through; the exit code."""
     from duckrow.api.slurm_sweeps import submit_sweep
     from duckrow.api.sweep_list import handle_of
-    from duckrow.cli.commands.run import make_view
+    from duckrow.cli.run_view import make_view
     from duckrow.cli.slurm_run import watch_runs
 
     ids = submit_sweep(sweeps, sweep, specs, todo, request, variables, tell)

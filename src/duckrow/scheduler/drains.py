@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duckrow.core.device_wish import drained
 from duckrow.core.inventory import WHOLE, Seat
+from duckrow.core.wishes import DeviceWish, drained
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
-
-ADD, REMOVE = "add", "remove"
 
 
 class Drains:
@@ -24,14 +22,14 @@ class Drains:
         wishes = loop.store.device_wishes.all()
         changed = False
         for device, wish in wishes.items():
-            name = loop.watch.gpus.name_of(device) if wish == ADD else device
+            name = loop.watch.gpus.name_of(device) if wish == DeviceWish.ADD else device
             offered = any(name in seat.devices for seat in loop.seats)
-            if wish == ADD:
+            if wish == DeviceWish.ADD:
                 if not offered:
                     loop.seats = [Seat(((name, WHOLE),)), *loop.seats]
                     changed = True
                 loop.store.device_wishes.forget(device)
-            elif wish == REMOVE and not (offered and loop.booked.get(device, 0)):
+            elif wish == DeviceWish.REMOVE and not (offered and loop.booked.get(device, 0)):
                 loop.seats = [seat for seat in loop.seats if device not in seat.devices]
                 loop.store.device_wishes.forget(device)
                 changed = changed or offered

@@ -15,6 +15,7 @@ from duckrow.core.job import LiveAttempt
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.ports import Observer
 from duckrow.core.retry import Verdict
+from duckrow.core.wishes import Wish
 from duckrow.devices.allocation import allocated_offer
 from duckrow.devices.discover import Offer
 from duckrow.engines.local.keeper import fork_host
@@ -202,7 +203,7 @@ class PilotHost(Observer):
         self._wishes_at = time.monotonic() + _PULSE_S
         for name in names(self.batch.wishes):
             run, _, wish = name.partition(".")
-            if run.isdigit() and self.runs.kill(int(run), at_once=wish == "kill-now"):
+            if run.isdigit() and self.runs.kill(int(run), at_once=wish == Wish.KILL_NOW):
                 os.unlink(f"{self.batch.wishes}/{name}")
 
     # -- leaving ----------------------------------------------------------------------------------------------

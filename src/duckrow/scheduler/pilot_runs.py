@@ -15,6 +15,7 @@ from duckrow.core.machine import Machine
 from duckrow.core.needs import ask_of
 from duckrow.core.placement import refusal
 from duckrow.core.retry import Verdict
+from duckrow.core.wishes import kill_wish
 from duckrow.engines.slurm.batch import Run
 from duckrow.engines.slurm.claims import Claims, Taker
 from duckrow.engines.slurm.environment import wrapped
@@ -166,7 +167,7 @@ class PilotRuns:
             return False
         taken.wanted_dead = True
         if any(attempt.job.id == job_id for attempt in self._loop.live.values()):
-            self._loop.jobs.wish([job_id], "kill-now" if at_once else "kill")
+            self._loop.jobs.wish([job_id], kill_wish(at_once))
             self._loop.wake()
         else:
             self._close(job_id, Outcome.KILLED, "killed before it began")

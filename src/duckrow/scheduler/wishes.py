@@ -9,16 +9,13 @@ from duckrow.core.clock import Now
 from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.job import LiveAttempt
 from duckrow.core.lifecycle import LIVE, Outcome, State
+from duckrow.core.wishes import Wish, is_kill, signal_of
 from duckrow.scheduler.suspending import resume, suspend
 from duckrow.store.hosts import DAEMON
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
 
-KILL, KILL_NOW, RERUN = "kill", "kill-now", "rerun"
-SUSPEND, PAUSE, CONTINUE = "suspend", "pause", "continue"  # with the queue or project; this job by itself; go on
-LEND, TAKE_BACK = "lend", "take-back"  # its CPU slot
-SIGNAL = "signal:"  # and its number
 _FOR_EVERYBODY = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
 
 
@@ -30,22 +27,22 @@ def fulfil_wishes(loop: Loop, now: Now) -> None:
         state = loop.store.queue.state_of(job_id)  # the wish before may have moved it: it may wait for that job
         if attempt is None and (state in LIVE or not _ours(loop, host_id)):
             continue
-        if wish in (KILL, KILL_NOW):
-            _kill(loop, job_id, state, attempt, now, at_once=wish == KILL_NOW)
-        elif wish == RERUN and attempt is None and state is State.DONE:
+        if is_kill(wish):
+            _kill(loop, job_id, state, attempt, now, at_once=wish == Wish.KILL_NOW)
+        elif wish == Wish.RERUN and attempt is None and state is State.DONE:
             loop.store.reruns.rerun(job_id, now.wall, host_id if loop.host.is_alive(host_id) else DAEMON)
             loop.look_again()
-        elif wish in (LEND, TAKE_BACK) and attempt is not None:
-            _hold_slot(loop, attempt, 0 if wish == LEND else WHOLE)
-        elif wish == PAUSE and attempt is None and state is State.QUEUED:
+        elif wish in (Wish.LEND, Wish.TAKE_BACK) and attempt is not None:
+            _hold_slot(loop, attempt, 0 if wish == Wish.LEND else WHOLE)
+        elif wish == Wish.PAUSE and attempt is None and state is State.QUEUED:
             loop.store.queue.hold(job_id)  # it ran when somebody looked, and waits for its next attempt
             loop.look_again()
-        elif wish in (SUSPEND, PAUSE) and attempt is not None:
-            suspend(loop, attempt, now, by_itself=wish == PAUSE)
-        elif wish == CONTINUE and attempt is not None:
+        elif wish in (Wish.SUSPEND, Wish.PAUSE) and attempt is not None:
+            suspend(loop, attempt, now, by_itself=wish == Wish.PAUSE)
+        elif wish == Wish.CONTINUE and attempt is not None:
             resume(loop, attempt, now)
-        elif wish.startswith(SIGNAL) and attempt is not None:
-            _signal(loop, attempt, int(wish.removeprefix(SIGNAL)), now)
+        elif (number := signal_of(wish)) is not None and attempt is not None:
+            _signal(loop, attempt, number, now)
         loop.store.wishes.forget(wish_id)
 
 

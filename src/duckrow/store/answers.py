@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from duckrow.core.errors import JobGone
 from duckrow.store.connection import load_queries
@@ -17,25 +16,6 @@ _SQL = load_queries("answers")
 class AnswerStore:
     def __init__(self, database: Database) -> None:
         self.database = database
-
-    def ids(self, where: str, parameters: Mapping[str, Any], order: str, limit: int, offset: int = 0) -> list[int]:
-        """The jobs that match. The tables that only an order needs are joined only then."""
-        joins = [_SQL["join_attempts"]] if "a." in order else []
-        joins += [_SQL["join_hosts"]] if "h." in order else []
-        statement = _SQL["ids"].format(join=" ".join(joins), where=where, order=order)
-        rows = self.database.all(statement, {**parameters, "limit": limit, "offset": offset})
-        return [row[0] for row in rows]
-
-    def count(self, where: str, parameters: Mapping[str, Any]) -> int:
-        return int(self.database.one(_SQL["count"].format(where=where), parameters))
-
-    def tally(self, where: str, parameters: Mapping[str, Any]) -> dict[str, int]:
-        """How many of them are in each state, or have each outcome once done."""
-        return {row[0]: row[1] for row in self.database.all(_SQL["tally"].format(where=where), parameters)}
-
-    def tally_by_project(self) -> list[tuple[str, str, int]]:
-        """(project, state or outcome, how many)."""
-        return [(row[0], row[1], row[2]) for row in self.database.all(_SQL["tally_by_project"])]
 
     def durations(self, limit: int) -> list[sqlite3.Row]:
         """(project, name, sweep, duration_s) of the attempts that succeeded, newest first."""

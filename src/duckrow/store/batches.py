@@ -130,6 +130,10 @@ class BatchStore:
         rows = self.database.all(_SQL["standings"])
         return {row["id"]: Standing(*json.loads(row["value"])) for row in rows}
 
+    def open_standings(self) -> dict[int, Standing]:
+        """Nothing is read where no batch is open."""
+        return self.standings() if self.any_open() else {}
+
     def note_standing(self, host_id: int, standing: Standing) -> None:
         value = json.dumps(standing)
         if self.database.one(_SQL["standing"], {"host_id": host_id}) != value:

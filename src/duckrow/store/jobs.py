@@ -31,6 +31,15 @@ class EarlierJob(NamedTuple):
     spec: JobSpec  # its variables are all that it has
 
 
+class Glance(NamedTuple):
+    """What must be known of a job that is to be held or moved; read quickly for many."""
+
+    id: int
+    state: str
+    outcome: str | None
+    held: bool
+
+
 class JobStore:
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -111,6 +120,21 @@ class JobStore:
         """Jobs with their latest attempt. `where` is written in this package only; values are parameters."""
         statement = _SQL["pick"].format(where=where, order=order)
         return self.database.all(statement, {**(parameters or {}), "limit": limit, "offset": offset})
+
+    def by_ids(self, ids: Iterable[int], begun: bool = False) -> list[sqlite3.Row]:
+        """These jobs with their latest attempt, by their ids. `begun`: only those that do not wait any more."""
+        numbers, rows = list(ids), list[sqlite3.Row]()
+        for at in range(0, len(numbers), 500):
+            marks = ",".join(str(int(job_id)) for job_id in numbers[at : at + 500])
+            rows += self.pick(f"j.id IN ({marks})" + (" AND j.state <> 'queued'" if begun else ""))
+        return rows
+
+    def glance(self, ids: Iterable[int]) -> list[Glance]:
+        rows = self.database.all(_SQL["glance"], {"ids": json.dumps(list(ids))})
+        return [Glance(row["id"], row["state"], row["outcome"], bool(row["held"])) for row in rows]
+
+    def of_host(self, host_id: int) -> list[sqlite3.Row]:
+        return self.pick("j.host_id = :host_id", {"host_id": host_id})
 
     def selected(self, selection: Selection) -> tuple[list[int], list[str]]:
         """The ids of the jobs that were named, in order, and the words that name nothing."""

@@ -52,7 +52,7 @@ class Desk:
         client: Client | None = getattr(self._mine, "client", None)
         if client is None:
             client = self._mine.client = client_of(self._home)
-            client.database.map_into_memory()
+            client.map_into_memory()
             self._clients.append(client)
         return client
 

@@ -11,8 +11,9 @@ from urllib.parse import parse_qs
 
 from duckrow.api.actions import MOST_JOBS
 from duckrow.api.client import Client
-from duckrow.api.listing import Filter, matching_ids
+from duckrow.api.listing import matching_ids
 from duckrow.core.errors import UsageError
+from duckrow.core.job_filter import Filter
 from duckrow.web.routes.jobs import filter_of
 
 _BY = ("status", "project", "sweep", "q", "name", "since", "older_than", "failed")

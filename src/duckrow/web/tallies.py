@@ -14,7 +14,8 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.job_pages import STATUSES, counts_by_project
-from duckrow.api.listing import Filter, tally
+from duckrow.api.listing import tally
+from duckrow.core.job_filter import Filter
 
 _SHARE = 20  # a count is good for so many times as long as it took
 _OLDEST_S = 2.0

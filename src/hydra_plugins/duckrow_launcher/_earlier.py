@@ -13,27 +13,19 @@ if TYPE_CHECKING:
 
 def forget_ended(client: Client, sweep_id: int, runs: Sequence[Run]) -> list[Run]:
     """Those of the runs that are to be submitted. The others wait or run already, and are left alone."""
-    from duckrow.api.control import Control
-
-    keys = {run.key for run in runs}
-    client.batches.wishes.end_abandoned([row["job_id"] for row in _rows(client, sweep_id, keys)])
-    rows = _rows(client, sweep_id, keys)
-    dead = _dead_runs(client)
-    over = [row["job_id"] for row in rows if row["state"] == "done" or _is_stranded(row, dead)]
-    removed = set(Control(client).remove(over)) if over else set()
-    busy = {row["key"] for row in rows if row["job_id"] not in removed}
-    return [run for run in runs if run.key not in busy]
-
-
-def _rows(client: Client, sweep_id: int, keys: set[str]) -> list[Any]:
+    from duckrow.api.jobs.kill import kill_abandoned
+    from duckrow.api.jobs.remove import remove
     from duckrow.api.sweeps import Sweeps
 
-    return [row for row in Sweeps(client).store.points(sweep_id) if row["key"] in keys]
-
-
-def _dead_runs(client: Client) -> set[int]:
-    living = {row.id for row in client.living_hosts()}
-    return {row.id for row in client.hosts.all() if row.kind == "run" and row.id not in living}
+    sweeps = Sweeps(client)
+    keys = {run.key for run in runs}
+    kill_abandoned(client, [row["job_id"] for row in sweeps.points_with(sweep_id, keys)])
+    rows = sweeps.points_with(sweep_id, keys)
+    dead = client.ended_runs()
+    over = [row["job_id"] for row in rows if row["state"] == "done" or _is_stranded(row, dead)]
+    removed = set(remove(client, over).done) if over else set()
+    busy = {row["key"] for row in rows if row["job_id"] not in removed}
+    return [run for run in runs if run.key not in busy]
 
 
 def _is_stranded(row: Any, dead: set[int]) -> bool:

@@ -170,7 +170,7 @@ class Session:
         from duckrow.api.sweeps import Sweeps
 
         sweeps = Sweeps(client)
-        earlier = [row for row in sweeps.store.rows() if row.root == root] if self._wanted.resume else []
+        earlier = sweeps.at_root(root) if self._wanted.resume else []
         if earlier:
             return earlier[-1]
         pattern = " ".join([self._config.hydra.job.name, *unresolved(self._config.hydra.overrides.task)])
@@ -202,7 +202,7 @@ class Session:
         from duckrow.api.call import CALL
         from duckrow.api.sweeps import Sweeps
 
-        if self._sweep is None or not Sweeps(client).store.forget_empty(self._sweep.id):
+        if self._sweep is None or not Sweeps(client).forget_empty(self._sweep):
             return
         shutil.rmtree(self._sweep.folder, ignore_errors=True)
         if self._multirun is not None:
@@ -223,7 +223,7 @@ class Session:
         of_key = {run.key: run for run in runs}
 
         def on_end(key: str, view: JobView | None) -> None:
-            returns[key] = self._returned(of_key[key], view, client.folder.root)
+            returns[key] = self._returned(of_key[key], view, client.home)
 
         Waiting(client, self._sweep.id, self._place, self._wanted.max_failures, on_end).until_done(list(of_key))
         self._place.close()

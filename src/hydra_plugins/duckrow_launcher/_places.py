@@ -55,7 +55,9 @@ class DaemonQueue:
 
     def stop(self, client: Client, ids: Sequence[int]) -> None:
         if ids:
-            client.wish(ids, "kill")
+            from duckrow.api.jobs.kill import kill
+
+            kill(client, ids, answered=False)
 
     def close(self) -> None:
         pass
@@ -116,7 +118,9 @@ class OwnRun:
                 process.send_signal(signal.SIGINT)
                 process.send_signal(signal.SIGTERM)
         if ids:
-            client.wish(ids, "kill")
+            from duckrow.api.jobs.kill import kill
+
+            kill(client, ids, answered=False)
 
     def close(self) -> None:
         for process in self._processes:

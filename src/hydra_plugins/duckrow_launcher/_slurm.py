@@ -31,16 +31,21 @@ class SlurmBatch:
 
     def submit(self, client: Client, specs: Sequence[JobSpec], environment: Mapping[str, str]) -> None:
         from duckrow.api.slurm import submit_batch
+        from duckrow.api.slurm_watch import batches_of
 
         ids = submit_batch(client, specs, self._request, environment, self._name)
-        self._batches |= {batch for batch, _ in client.batches.of_jobs(ids).values()}
+        self._batches |= batches_of(client, ids)
 
     def is_over(self, client: Client) -> bool:
-        return bool(self._batches) and self._batches <= set(client.batches.still())
+        from duckrow.api.slurm_watch import still_batches
+
+        return bool(self._batches) and self._batches <= set(still_batches(client))
 
     def stop(self, client: Client, ids: Sequence[int]) -> None:
         if ids:
-            client.wish(ids, "kill")
+            from duckrow.api.jobs.kill import kill
+
+            kill(client, ids, answered=False)
 
     def close(self) -> None:
         pass

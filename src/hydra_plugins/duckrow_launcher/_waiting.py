@@ -49,7 +49,7 @@ class Waiting:
     def _rows(self, keys: dict[str, None]) -> dict[str, Any]:
         from duckrow.api.sweeps import Sweeps
 
-        return {row["key"]: row for row in Sweeps(self._client).store.points(self._sweep_id) if row["key"] in keys}
+        return {row["key"]: row for row in Sweeps(self._client).points_with(self._sweep_id, keys)}
 
     def _look(self, pending: dict[str, None]) -> None:
         is_over = self._place.is_over(self._client)  # asked before: what it has done since is seen
@@ -74,18 +74,19 @@ class Waiting:
         self._on_end(key, None if is_called_off else view)
 
     def _call_off(self, ids: list[int]) -> None:
+        from duckrow.api.jobs.kill import kill
+
         new = [job_id for job_id in ids if job_id not in self._called_off]
         if new:
             self._called_off.update(new)
-            self._client.wish(new, "kill")
+            kill(self._client, new, answered=False)
 
     def _rest(self, rest_s: float) -> None:
         again_at = time.monotonic() + max(self._place.look_s, rest_s)
         while True:
             time.sleep(rest_s)
             self._client.tender.see_to()
-            news = self._client.batches_changed() or self._client.database.changed_by_others()
-            if news or time.monotonic() >= again_at:
+            if self._client.has_news() or time.monotonic() >= again_at:
                 return
 
 

@@ -33,7 +33,7 @@ def command(name: str | None, start: bool, adds: bool, as_json: bool) -> int:
     Those that another login node has submitted are found in .duckrow-slurm, in the folder that the settings name, and
     beside those that are known here. Once one is taken up, its runs are in `duckrow ls` here too.
     """
-    from duckrow.api.slurm_list import adopt_batch, batch_rows, find_batch
+    from duckrow.api.slurm_list import adopt_batch, batch_rows, find_batch, start_batch
 
     client = Client()
     client.tender.submit()
@@ -47,7 +47,7 @@ def command(name: str | None, start: bool, adds: bool, as_json: bool) -> int:
     if start:
         if found is None:
             raise UsageError("Say which batch is to go on: duckrow batches NAME --start.")
-        jobs = client.batches.start(found.id)
+        jobs = start_batch(client, found)
         say(f"duckrow: {plural(len(jobs), 'SLURM job')} submitted for {found.name}.")
     rows = batch_rows(client, found)
     if as_json:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.control import Control
+from duckrow.api.client import Client
+from duckrow.api.jobs.clean import clean, left_by_runs, old_jobs
 from duckrow.cli.console import say
 from duckrow.cli.job_options import TIME
 from duckrow.core.errors import EXIT_OK, UsageError
@@ -30,16 +31,16 @@ def command(older_than: float | None, run_name: str | None, dry_run: bool) -> in
         raise UsageError(
             "Say what to forget: --older-than 7d, or --run NAME. (`duckrow ls` names runs that left jobs.)"
         )
-    control = Control()
+    client = Client()
     what = "would be removed" if dry_run else "removed"
     if run_name is not None:
-        waiting = control.left_by_runs(run_name)
-        found = waiting if dry_run else control.forget(waiting)
+        waiting = left_by_runs(client, run_name)
+        found = waiting if dry_run else clean(client, waiting)
         say(f"duckrow: {plural(len(found), 'job')} left by {run_name} {what}.")
         return EXIT_OK
     assert older_than is not None
-    left = set(control.left_by_runs())
-    found = control.old(older_than) if dry_run else control.clean(older_than)
+    left, old = set(left_by_runs(client)), old_jobs(client, older_than)
+    found = old if dry_run else clean(client, old)
     waited = len(left.intersection(found))
     note = f", and {plural(waited, 'job')} left by runs that have ended," if waited else ""
     done = plural(len(found) - waited, "job")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from duckrow.api.client import Client
-from duckrow.api.daemon import end_daemon
 from duckrow.api.web_process import end_beside_daemon
 from duckrow.cli.console import say
 from duckrow.core.errors import EXIT_OK
@@ -22,15 +21,12 @@ def command(kill_jobs: bool) -> int:
     duckrow down --kill
     """
     client = Client()
-    if end_beside_daemon(client.folder.root):
+    if end_beside_daemon(client.home):
         say("duckrow: the page is no longer served.")
-    if kill_jobs and client.jobs.live():
-        client.ensure_daemon(dispatch=False)  # somebody must see to the end of what an earlier daemon left running
-    row = end_daemon(client.folder, client.database, kill_jobs)
-    if row is None:
+    if not client.end_daemon(kill_jobs):
         say("duckrow: the daemon is not running.")
         return EXIT_OK
-    running_now = len(client.jobs.live())
+    running_now = client.running()
     note = (
         f" {plural(running_now, 'running job')} still there; `duckrow up` looks after them again."
         if running_now

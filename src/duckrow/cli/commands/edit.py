@@ -6,9 +6,11 @@ from typing import Any
 
 import click
 
-from duckrow.api.control import Control, edit_in_editor
+from duckrow.api.client import Client
+from duckrow.api.jobs.edit import edit, spec_of
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
+from duckrow.cli.editor import edit_in_editor
 from duckrow.cli.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.job_options import SIZE, TIME
 from duckrow.core.errors import EXIT_OK, UsageError
@@ -35,18 +37,18 @@ def command(word: str, command_: str | None, **values: Any) -> int:
     duckrow edit 12 --gpus 2 --timeout 4h
     duckrow edit 12
     """
-    control = Control()
-    ids = control.client.select([word])
+    client = Client()
+    ids = client.select([word])
     if len(ids) != 1:
         raise UsageError(f"'{word}' names {len(ids)} jobs; one can be edited at a time.")
     values["gpus"] = gpu_count(values)
     changes = {key: value for key, value in {"command": command_, **values}.items() if value is not None}
     if not changes:
-        changes = _edited(control.spec_of(ids[0]))
+        changes = _edited(spec_of(client, ids[0]))
     if not changes:
         say("duckrow: nothing was changed.")
         return EXIT_OK
-    control.edit(ids[0], changes)
+    edit(client, ids[0], changes)
     say(f"duckrow: job {ids[0]}: {', '.join(changes)} changed.")
     return EXIT_OK
 

@@ -8,13 +8,14 @@ import time
 import click
 
 from duckrow.api.client import Client
-from duckrow.api.control import Control
+from duckrow.api.device_wishes import wish_of_devices
 from duckrow.api.gpus import GpuView
 from duckrow.cli.console import print_json, say, terminal_height
 from duckrow.cli.gpu_table import gpu_lines
 from duckrow.cli.job_options import TIME
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.inventory import names_one_gpu
+from duckrow.core.wishes import DeviceWish
 
 _WATCH_S = "1"
 _NO_DAEMON = "duckrow: the daemon is not running; `duckrow up` starts it."
@@ -73,19 +74,19 @@ def _watch(client: Client, view: GpuView, every_s: float) -> None:
         time.sleep(every_s)
 
 
-def _changer(wish: str, help_text: str) -> None:
-    @command.command(wish, help=help_text)
+def _changer(wish: DeviceWish, help_text: str) -> None:
+    @command.command(wish.value, help=help_text)
     @click.argument("devices", nargs=-1, required=True)
     def change(devices: tuple[str, ...]) -> int:
         for device in devices:
             if not names_one_gpu(device):
                 raise UsageError(f"'{device}' does not name a GPU. Write its number or its UUID.")
-        for sentence in Control().wish_of_devices(devices, wish):
+        for sentence in wish_of_devices(Client(), devices, wish):
             say(f"duckrow: {sentence}")
         return EXIT_OK
 
 
-_changer("add", "Give out these GPUs as well, or again if they were set aside.")
-_changer("drain", "Start no new job on these GPUs; what runs there may end.")
-_changer("undrain", "Start jobs on these GPUs again.")
-_changer("remove", "Give these GPUs up, each when its last job has ended.")
+_changer(DeviceWish.ADD, "Give out these GPUs as well, or again if they were set aside.")
+_changer(DeviceWish.DRAIN, "Start no new job on these GPUs; what runs there may end.")
+_changer(DeviceWish.UNDRAIN, "Start jobs on these GPUs again.")
+_changer(DeviceWish.REMOVE, "Give these GPUs up, each when its last job has ended.")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.control import Control
+from duckrow.api.client import Client
+from duckrow.api.jobs.hold import hold
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say_changed
 from duckrow.core.errors import EXIT_OK
@@ -21,7 +22,7 @@ def command(words: tuple[str, ...]) -> int:
     duckrow hold 12
     duckrow hold 10-20 train
     """
-    control = Control()
-    ids = control.client.select(words)
-    say_changed(ids, control.hold(ids, held=True), "held")
+    client = Client()
+    ids = client.select(words)
+    say_changed(ids, hold(client, ids).done, "held")
     return EXIT_OK

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 
 from duckrow.api.client import Client
-from duckrow.api.job_values import parse_signal
+from duckrow.api.jobs.changed import Changed
+from duckrow.api.jobs.kill import kill
+from duckrow.api.jobs.send_signal import send_signal
+from duckrow.api.views import JobView
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.lifecycle import State
 from duckrow.core.units import plural
+
+_NAMED = 10  # jobs that are told of one by one
 
 
 @click.command(short_help="End jobs.")
@@ -40,32 +43,18 @@ def command(words: tuple[str, ...], kill_all: bool, now: bool, signal_name: str 
     client = Client()
     client.tender.copy()
     ids = client.select(words) if words else client.unfinished()[0]
-    views = client.views(ids)
-    alive = [view.id for view in views if view.state != State.DONE]
-    for view in views:
-        if words and view.state == State.DONE and len(ids) < 10:
-            say(f"duckrow: {view.words} is done already.")
-    if signal_name is not None:
-        return _signal(client, alive, signal_name)
-    if alive:
-        client.wish(alive, "kill-now" if now else "kill")
-        client.await_wishes(alive)
-    say(f"duckrow: {len(alive)} {'job' if len(alive) == 1 else 'jobs'} told to end.")
+    changed = kill(client, ids, at_once=now) if signal_name is None else send_signal(client, ids, signal_name)
+    if words and len(ids) < _NAMED:
+        for job in [job for job in changed.jobs if job.state == State.DONE]:
+            say(f"duckrow: {job.words} is done already.")
+    if signal_name is None:
+        say(f"duckrow: {plural(len(changed.done), 'job')} told to end.")
+    else:
+        _say_sent(changed, signal_name)
     return EXIT_OK
 
 
-def _signal(client: Client, ids: Sequence[int], name: str) -> int:
-    """To all processes of those that run; one that waits has none."""
-    number = parse_signal(name, "USR1, INT, HUP or a number")
-    views = client.views(ids)
-    running = [view.id for view in views if view.state != State.QUEUED]
-    for view in [view for view in views if view.state == State.QUEUED][:10]:
-        say(f"duckrow: {view.words} waits: it has no process to signal.")
-    on_clusters = client.on_clusters(running)
-    if on_clusters:
-        raise UsageError(f"Job {on_clusters[0]} runs on a cluster: scancel --signal={name} sends a signal there.")
-    if running:
-        client.wish(running, f"signal:{number}")
-        client.await_wishes(running)
-    say(f"duckrow: {name} sent to {plural(len(running), 'job')}.")
-    return EXIT_OK
+def _say_sent(changed: Changed[JobView], name: str) -> None:
+    for job in [job for job in changed.jobs if job.state == State.QUEUED][:_NAMED]:
+        say(f"duckrow: {job.words} waits: it has no process to signal.")
+    say(f"duckrow: {name} sent to {plural(len(changed.done), 'job')}.")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.control import Control
+from duckrow.api.client import Client
+from duckrow.api.limits import limit_project, project_limits
 from duckrow.cli.console import print_json, print_table, say
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.units import plural
@@ -23,13 +24,13 @@ def command(project: str | None, max_running: int | None, no_limit: bool, as_jso
     duckrow limit thesis --none
     duckrow limit
     """
-    control = Control()
+    client = Client()
     if project is None:
-        _show(control.limits(), as_json)
+        _show(project_limits(client), as_json)
         return EXIT_OK
     if (max_running is not None) == no_limit:
         raise UsageError("Say how many: --max-running N, or --none.")
-    control.limit(project, max_running)
+    limit_project(client, project, max_running)
     what = "no limit" if max_running is None else f"at most {plural(max_running, 'job')} at a time"
     say(f"duckrow: {project}: {what}.")
     return EXIT_OK

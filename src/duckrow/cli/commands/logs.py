@@ -75,8 +75,8 @@ def command(
 
 def _errors(client: Client, words: tuple[str, ...], lines: int, as_json: bool) -> int:
     from duckrow.api.error_groups import errors_of
-    from duckrow.api.listing import Filter
     from duckrow.cli.log_errors import print_errors, say_totals
+    from duckrow.core.job_filter import Filter
 
     groups, left_out = errors_of(client, Filter(failed=True, ids=client.select(words) if words else None), lines)
     if as_json:

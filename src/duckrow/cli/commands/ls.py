@@ -15,7 +15,6 @@ from duckrow.api.listing import (
     OUTCOMES,
     SHOWN,
     STATES,
-    Filter,
     ended_runs,
     listing,
     parse_words,
@@ -30,6 +29,7 @@ from duckrow.cli.job_options import TIME
 from duckrow.cli.job_table import job_lines
 from duckrow.cli.obstacles import left_by_runs, obstacles
 from duckrow.core.errors import EXIT_OK, UsageError
+from duckrow.core.job_filter import Filter
 
 _WATCH_S = "2"
 _BELOW_WATCHED = 4  # lines that a watched table leaves free below it
@@ -127,10 +127,10 @@ class _Request:
 
     def lines(self, views: list[JobView]) -> list[str]:
         if self._tree:
-            from duckrow.api.control import Control
+            from duckrow.api.listing import dependencies
             from duckrow.cli.tree import as_tree
 
-            views = as_tree(views, Control().dependencies())
+            views = as_tree(views, dependencies(self._client))
         return job_lines(views, self.columns) if views else []
 
     def screen(self, at_most: int | None = None) -> tuple[list[str], list[str]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.control import Control
+from duckrow.api.client import Client
+from duckrow.api.jobs.order import move_before, move_first, move_last
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
-from duckrow.core.errors import EXIT_OK, UsageError
+from duckrow.core.errors import EXIT_OK, ConflictError, UsageError
 
 
 @click.command(short_help="Change the order of waiting jobs.")
@@ -24,11 +25,14 @@ def command(words: tuple[str, ...], before: str | None, first: bool, last: bool)
     """
     if (before is not None) + first + last != 1:
         raise UsageError("Say where to: --before ID, --first or --last.")
-    control = Control()
-    ids = control.client.select(words)
-    target = None if before is None else _one(control.client.select([before]), before)
-    for job_id in reversed(ids) if first else ids:
-        control.move(job_id, target, first)
+    client = Client()
+    ids = client.select(words)
+    if before is not None:
+        moved = move_before(client, ids, _one(client.select([before]), before))
+    else:
+        moved = move_first(client, ids) if first else move_last(client, ids)
+    if moved.refused:
+        raise ConflictError(moved.refused[0].why)
     say(f"duckrow: {', '.join(map(str, ids))} moved.")
     return EXIT_OK
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from duckrow.api.client import Client
-from duckrow.api.pausing import Paused, pause_jobs
+from duckrow.api.jobs.pause import PausedJobs, pause
+from duckrow.api.jobs.pause_queue import pause_queue
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
@@ -34,9 +35,8 @@ def command(words: tuple[str, ...], project: str | None, stop_running: bool) -> 
         if project is not None or stop_running:
             raise UsageError("Say either which jobs to pause, or --project and --stop-running: not both.")
         return _pause_jobs(client, words)
-    client.pause(project)
+    suspended = pause_queue(client, project, stop_running)
     if stop_running:
-        suspended = client.suspend(project)
         what_they = "what it holds" if suspended == 1 else "what they hold"
         say(f"duckrow: {plural(suspended, 'running job')} suspended; {what_they} of GPU memory stays taken.")
     say(f"duckrow: {project or 'everything'} is paused. `duckrow resume` goes on.")
@@ -44,7 +44,7 @@ def command(words: tuple[str, ...], project: str | None, stop_running: bool) -> 
 
 
 def _pause_jobs(client: Client, words: tuple[str, ...]) -> int:
-    paused = pause_jobs(client, client.select(words))
+    paused = pause(client, client.select(words))
     say_refused(paused)
     if paused.running:
         say(f"duckrow: {plural(len(paused.running), 'job')} suspended; the devices and GPU memory stay taken.")
@@ -55,10 +55,10 @@ def _pause_jobs(client: Client, words: tuple[str, ...]) -> int:
     return EXIT_OK if paused.done or not paused.refused else EXIT_FAILED
 
 
-def say_refused(paused: Paused) -> None:
+def say_refused(paused: PausedJobs) -> None:
     """The first of those that were left as they are."""
-    for why in list(paused.refused.values())[:_NAMED]:
-        say(f"duckrow: {why}.")
+    for refused in paused.refused[:_NAMED]:
+        say(f"duckrow: {refused.why}.")
     if len(paused.refused) > _NAMED:
         say(f"duckrow: and {plural(len(paused.refused) - _NAMED, 'job')} more were left as they are.")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.control import Control
+from duckrow.api.client import Client
+from duckrow.api.jobs.hold import release
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say_changed
 from duckrow.core.errors import EXIT_OK
@@ -19,7 +20,7 @@ def command(words: tuple[str, ...]) -> int:
     duckrow release 12
     duckrow release 10-20
     """
-    control = Control()
-    ids = control.client.select(words)
-    say_changed(ids, control.hold(ids, held=False), "released")
+    client = Client()
+    ids = client.select(words)
+    say_changed(ids, release(client, ids).done, "released")
     return EXIT_OK

@@ -7,15 +7,16 @@ from typing import Any
 import click
 
 from duckrow.api.client import Client
-from duckrow.api.control import Control
-from duckrow.api.listing import Filter, matching_ids
+from duckrow.api.jobs.rerun import rerun
+from duckrow.api.listing import matching_ids
 from duckrow.api.sweep_list import find_sweep
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import clean, say
 from duckrow.cli.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.job_options import TIME
 from duckrow.core.errors import EXIT_OK, UsageError
-from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.job_filter import Filter
+from duckrow.core.lifecycle import Outcome
 from duckrow.core.units import plural
 
 _NAMED = 10  # jobs that are listed
@@ -61,20 +62,17 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
             raise UsageError(f"--{name} goes with --failed: duckrow rerun --failed --{name} {what}.")
     client = Client()
     client.tender.copy()
-    views = client.views(_failed(client, words, **among) if failed else client.select(words))
-    for view in [view for view in views if view.state != State.DONE][:10]:
-        say(f"duckrow: {view.words} is {view.state}, not done: nothing to run again.")
-    done = [view.id for view in views if view.state == State.DONE]
-    named = [f"{view.id} ({clean(view.full_name)}, {view.outcome})" for view in views if view.state == State.DONE]
+    ids = _failed(client, words, **among) if failed else client.select(words)
+    changed = rerun(client, ids, changes, dry_run)
+    for refused in changed.refused[:_NAMED]:
+        say(f"duckrow: {refused.why}: nothing to run again.")
+    done = [changed.before[job_id] for job_id in changed.done]
+    named = [f"{job.id} ({clean(job.full_name)}, {job.outcome})" for job in done]
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     which = f": {', '.join(named[:_NAMED])}{more}" if named else ""
     if dry_run:
         say(f"duckrow: {plural(len(done), 'job')} would run again{which}.")
         return EXIT_OK
-    if done and changes:
-        Control(client).rerun_changed(done, changes)
-    elif done:
-        client.rerun(done)
     say(f"duckrow: {len(done)} {'job is' if len(done) == 1 else 'jobs are'} back in the queue{which}.")
     return EXIT_OK
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from duckrow.api.client import Client
-from duckrow.api.pausing import resume_jobs
+from duckrow.api.jobs.pause import resume
+from duckrow.api.jobs.pause_queue import resume_queue
 from duckrow.cli.commands.pause import say_refused
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
@@ -32,18 +33,16 @@ def command(words: tuple[str, ...], project: str | None) -> int:
         if project is not None:
             raise UsageError("Say either which jobs to resume, or --project: not both.")
         return _resume_jobs(client, words)
-    client.unpause(project)
-    left = client.jobs.pauses()
-    note = f"; still paused: {', '.join(name or 'everything' for name in left)}" if left else ""
+    left = resume_queue(client, project)
+    note = f"; still paused: {', '.join(name or 'everything' for name in left.projects)}" if left.projects else ""
     say(f"duckrow: {project or 'everything'} goes on{note}.")
-    alone = [job_id for job_id, by_itself in client.jobs.suspended().items() if by_itself]
-    if alone:
-        say(f"duckrow: {plural(len(alone), 'job')} paused before stays so: duckrow resume {compact_ids(alone)}")
+    if left.jobs:
+        say(f"duckrow: {plural(len(left.jobs), 'job')} paused before stays so: duckrow resume {compact_ids(left.jobs)}")
     return EXIT_OK
 
 
 def _resume_jobs(client: Client, words: tuple[str, ...]) -> int:
-    resumed = resume_jobs(client, client.select(words))
+    resumed = resume(client, client.select(words))
     say_refused(resumed)
     if resumed.running:
         say(f"duckrow: {plural(len(resumed.running), 'job')} running again.")

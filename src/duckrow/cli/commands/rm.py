@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.control import Control
+from duckrow.api.client import Client
+from duckrow.api.jobs.remove import remove
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK
@@ -20,11 +21,9 @@ def command(words: tuple[str, ...]) -> int:
     duckrow rm 12
     duckrow rm 10-20
     """
-    control = Control()
-    ids = control.client.select(words)
-    removed = control.remove(ids)
-    kept = [job_id for job_id in ids if job_id not in set(removed)]
-    for job_id in kept[:10]:
-        say(f"duckrow: {control.why_not_removed(job_id)}.")
-    say(f"duckrow: {plural(len(removed), 'job')} removed.")
-    return EXIT_FAILED if kept else EXIT_OK
+    client = Client()
+    removed = remove(client, client.select(words))
+    for refused in removed.refused[:10]:
+        say(f"duckrow: {refused.why.rstrip('.')}.")
+    say(f"duckrow: {plural(len(removed.done), 'job')} removed.")
+    return EXIT_FAILED if removed.refused else EXIT_OK

@@ -26,7 +26,7 @@ from duckrow.cli.job_options import (
     take_job_options,
 )
 from duckrow.cli.run_events import Announcer, EventWriter, Watchers, open_events
-from duckrow.cli.run_view import FollowView, LiveView, RunView
+from duckrow.cli.run_view import RunView, make_view
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
 from duckrow.core.commands import CommandReader, program_in_place_of_list
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
@@ -263,14 +263,6 @@ def _spec_of(line: str, values: dict[str, Any], options: JobOptions, offer: Offe
         devices = () if offer is None else (offer.seats, offer.machine)
         return spec_of_line(line, options, values["gpu_count"], *devices)
     return options.spec(line, values["gpu_count"])
-
-
-def make_view(values: dict[str, Any]) -> RunView:
-    if values["follow"]:
-        return FollowView()
-    if sys.stderr.isatty() and not values["passthrough"] and os.environ.get("TERM") != "dumb":
-        return LiveView()
-    return RunView()
 
 
 def run_sweep(

@@ -139,7 +139,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     if values["root"] or values["snapshot"]:
         from duckrow.api.run_folders import give_folders
 
-        give_folders(specs, values["root"] or client.folder.runs, values["snapshot"])
+        give_folders(specs, values["root"] or client.runs_folder, values["snapshot"])
     after = _after(values)
     limit = array.max_running if array else None
     variables = {**variables_for_sbatch(ctx, specs[0], array, values["wrap"]), **dict(options.variables)}

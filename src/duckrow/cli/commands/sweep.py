@@ -254,7 +254,7 @@ def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, value
     sweeps.leave_clusters(todo)
     specs = _prepare(sweeps, sweep, todo, options, values)
     handle = shlex.quote(handle_of(sweeps.client, sweep))
-    sweeps.client.database.close()  # before there are two of us
+    sweeps.client.close()  # before there are two of us
     again = f"duckrow sweep --resume --name {handle}"
     code = run_sweep(offer, sweep.id, sweep.name, specs, todo, values, options, again)
     say(f"duckrow: `duckrow results {handle}` shows the results.")

@@ -63,7 +63,7 @@ def command(
         from duckrow.api.handles import client_of
         from duckrow.api.web_process import start_beside_daemon
 
-        print(start_beside_daemon(client_of().folder.root), end="")
+        print(start_beside_daemon(client_of().home), end="")
     return code
 
 
@@ -85,14 +85,13 @@ def _end_for_change(choice: DeviceChoice) -> None:
     """The next daemon has other devices. What runs goes on, and is found again by it."""
     from duckrow.api import service
     from duckrow.api.client import Client
-    from duckrow.api.daemon import end_daemon
 
     if os.path.exists(service.unit_path()):
         words = " ".join(choice.words())
         raise UsageError(f"The daemon is a service of systemd. To change its devices: duckrow up --service {words}")
     check_devices(choice)
     client = Client()
-    end_daemon(client.folder, client.database)
+    client.end_daemon()
     client.close()
 
 
@@ -142,7 +141,6 @@ def _serve(choice: DeviceChoice, ready_fd: int | None, dispatch: bool, keep_s: f
 def _serve_by_systemd(choice: DeviceChoice, print_unit: bool, remove: bool) -> int:
     from duckrow.api import service
     from duckrow.api.client import Client
-    from duckrow.api.daemon import end_daemon
 
     # Settings are asked when the service starts; only what was typed stands in the unit. What is remembered wins over
     # that, so that a restart does not undo what `duckrow gpus add` and `remove` have changed since.
@@ -161,7 +159,7 @@ def _serve_by_systemd(choice: DeviceChoice, print_unit: bool, remove: bool) -> i
         say("duckrow: systemd does not answer here. Where it does: systemctl --user enable --now duckrow")
         return EXIT_FAILED
     # One that `submit` has started would keep the service from starting.
-    if end_daemon(client.folder, client.database):
+    if client.end_daemon():
         say("duckrow: the daemon that ran has ended; its running jobs go on, and the service looks after them.")
     for words in (["daemon-reload"], ["enable", service.UNIT], ["restart", service.UNIT]):
         trouble = service.systemctl(*words)

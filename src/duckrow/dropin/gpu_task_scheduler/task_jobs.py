@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from duckrow.api.call import PROTOCOL, private
+from duckrow.api.call import private
+from duckrow.api.call_data import PROTOCOL
 from duckrow.api.script_again import script_of
 from duckrow.core.errors import UsageError
 from duckrow.dropin.gpu_task_scheduler.gpu_task import GPUTask

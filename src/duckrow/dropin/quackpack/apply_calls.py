@@ -52,7 +52,8 @@ def store_functions(functions: Sequence[ApplyFunction], folder: str) -> None:
     """For when we are no longer there to be asked. Functions that cannot be pickled can then not be called."""
     import cloudpickle
 
-    from duckrow.api.call import PROTOCOL, private
+    from duckrow.api.call import private
+    from duckrow.api.call_data import PROTOCOL
 
     try:
         pickled = cloudpickle.dumps(list(functions), protocol=PROTOCOL)

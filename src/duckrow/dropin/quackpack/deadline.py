@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from duckrow.api.client import Client
+from duckrow.api.jobs.kill import kill
 from duckrow.core.errors import DuckrowError
 from duckrow.core.lifecycle import State
 
@@ -52,7 +53,7 @@ class Deadline:
                 jobs = client.of_host(run.id)
                 rest = [job.id for job in jobs if job.state != State.DONE and job.id not in self._told]
                 if rest:
-                    client.wish(rest, "kill")
+                    kill(client, rest, answered=False)
                     self._told.update(rest)
         finally:
-            client.database.close()
+            client.close()

@@ -1,19 +1,4 @@
--- What the commands that answer ask: lists, totals, what lies ahead of a job, how long its like have taken.
-
--- name: ids
-SELECT j.id FROM jobs j {join} WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset
-
--- name: join_attempts
-LEFT JOIN attempts a ON a.job_id = j.id AND a.number = j.attempts
-
--- name: join_hosts
-JOIN hosts h ON h.id = j.host_id
-
--- name: count
-SELECT count(*) FROM jobs j WHERE {where}
-
--- name: tally
-SELECT coalesce(j.outcome, j.state) AS status, count(*) AS jobs FROM jobs j WHERE {where} GROUP BY 1
+-- What the commands that answer ask: what lies ahead of a job, how long its like have taken.
 
 -- name: durations
 SELECT j.project, j.name, s.name AS sweep, a.ended_at - a.started_at AS duration_s
@@ -42,9 +27,6 @@ SELECT EXISTS (SELECT 1 FROM jobs WHERE host_id = 1 AND state = 'queued' AND hel
 
 -- name: variables_of_job
 SELECT e.variables FROM jobs j JOIN environments e ON e.id = j.environment_id WHERE j.id = :job_id
-
--- name: tally_by_project
-SELECT j.project, coalesce(j.outcome, j.state) AS status, count(*) AS jobs FROM jobs j GROUP BY 1, 2
 
 -- name: sweep_of
 SELECT sweep_id FROM points WHERE job_id = :job_id

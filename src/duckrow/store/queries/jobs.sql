@@ -26,6 +26,9 @@ INSERT INTO environments (variables) VALUES (:variables)
 -- name: environment
 SELECT variables FROM environments WHERE id = :id
 
+-- name: glance
+SELECT id, state, outcome, held FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
+
 -- name: pick
 SELECT j.id, j.host_id, j.project, j.name, j.command, j.cwd, j.gpus, j.state, j.outcome, j.detail, j.attempts,
        j.retries, j.requeue_lost, j.timeout_s, j.priority, j.held, j.not_before, j.created_at, j.changed_at, j.outfile,

@@ -63,6 +63,6 @@ async def start(of: Of, name: BatchName) -> Json:
 
 
 def _start(client: Client, name: str) -> dict[str, Any]:
-    from duckrow.api.slurm_list import find_batch
+    from duckrow.api.slurm_list import find_batch, start_batch
 
-    return {"slurm_jobs": client.batches.start(find_batch(client, name).id)}
+    return {"slurm_jobs": start_batch(client, find_batch(client, name))}

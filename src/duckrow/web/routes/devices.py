@@ -8,9 +8,10 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
 from duckrow.api.client import Client
-from duckrow.api.control import Control
+from duckrow.api.device_wishes import wish_of_devices
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import names_one_gpu
+from duckrow.core.wishes import DeviceWish
 from duckrow.web.answer import Json
 from duckrow.web.parts import Of
 from duckrow.web.schemas.devices import DeviceCards, DeviceHistory
@@ -45,7 +46,7 @@ async def history(of: Of, minutes: Annotated[float, Query(gt=0, le=10_080)] = 10
 
 @router.post("/devices", summary="Give out these GPUs as well.", response_model=Sentence)
 async def add_devices(of: Of, new: NewDevices) -> Json:
-    return await of.desk.do(_wish, new.names, "add")
+    return await of.desk.do(_wish, new.names, DeviceWish.ADD)
 
 
 @router.post(
@@ -54,12 +55,11 @@ async def add_devices(of: Of, new: NewDevices) -> Json:
     response_model=Sentence,
 )
 async def change_device(of: Of, name: DeviceName, wish: Literal["drain", "undrain", "remove"]) -> Json:
-    return await of.desk.do(_wish, [name], wish)
+    return await of.desk.do(_wish, [name], DeviceWish(wish))
 
 
-def _wish(client: Client, names: list[str], wish: str) -> dict[str, str]:
+def _wish(client: Client, names: list[str], wish: DeviceWish) -> dict[str, str]:
     for name in names:
         if not names_one_gpu(name):
             raise UsageError(f"'{name}' does not name a GPU. Write its number or its UUID.")
-    control = Control(client)
-    return {"sentence": " ".join(control.wish_of_device(name, wish) for name in names)}
+    return {"sentence": " ".join(wish_of_devices(client, names, wish))}

@@ -14,12 +14,12 @@ from duckrow.api.client import Client
 from duckrow.api.drafts import outfile_problems
 from duckrow.api.job_details import outfile_of
 from duckrow.api.job_pages import jobs_of_page
-from duckrow.api.listing import Filter
 from duckrow.api.options import read_options, with_recipe
 from duckrow.api.program_words import without_shell, words_without_shell
 from duckrow.api.views import JobView
 from duckrow.core.batch import tidy_name
 from duckrow.core.errors import DuckrowError, UsageError
+from duckrow.core.job_filter import Filter
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.web.answer import Json
 from duckrow.web.parts import Of

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from duckrow.api.client import Client
-from duckrow.api.daemon import end_daemon
 from duckrow.api.doctor import examine
 from duckrow.api.finding import PROBLEM
 from duckrow.api.settings import Settings
@@ -81,7 +80,4 @@ async def down(of: Of, wanted: End) -> Json:
 
 
 def _down(client: Client, kill: bool) -> dict[str, Any]:
-    if kill and client.jobs.live():
-        client.ensure_daemon(dispatch=False)  # somebody must see to the end of what an earlier daemon left running
-    ended = end_daemon(client.folder, client.database, kill)
-    return {"ended": ended is not None, "still_running": len(client.jobs.live())}
+    return {"ended": client.end_daemon(kill), "still_running": client.running()}

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from duckrow.api.actions import MOST_JOBS, act, edit_words
+from duckrow.api.actions import MOST_JOBS, act
 from duckrow.api.client import Client
-from duckrow.api.control import Control
 from duckrow.api.job_details import check_job, job_details
+from duckrow.api.jobs.clean import clean as clean_jobs
+from duckrow.api.jobs.clean import old_jobs
+from duckrow.api.jobs.edit import edit, edit_words
+from duckrow.api.jobs.rerun import rerun
 from duckrow.api.run_metrics import report_for
 from duckrow.core.errors import ConflictError, UsageError
 from duckrow.core.units import parse_duration_s
@@ -60,7 +62,7 @@ def _do(client: Client, wanted: Action) -> dict[str, Any]:
     if (wanted.ids is None) == (wanted.select is None):
         raise UsageError("Say which jobs: either 'ids' or 'select'.")
     ids = wanted.ids if wanted.ids is not None else selected_ids(client, wanted.select or "")
-    deed = act(
+    changed = act(
         client,
         wanted.action,
         ids,
@@ -70,7 +72,7 @@ def _do(client: Client, wanted: Action) -> dict[str, Any]:
         places=wanted.places,
         now=wanted.now,
     )
-    return asdict(deed)
+    return changed.as_json()
 
 
 @router.post(
@@ -83,9 +85,8 @@ async def clean(of: Of, wanted: Cleaning) -> Json:
 
 
 def _clean(client: Client, wanted: Cleaning) -> dict[str, Any]:
-    control, older_than_s = Control(client), parse_duration_s(str(wanted.older_than))
-    found = control.old(older_than_s) if wanted.dry_run else control.clean(older_than_s)
-    return {"ids": found, "removed": not wanted.dry_run}
+    old = old_jobs(client, parse_duration_s(str(wanted.older_than)))
+    return {"ids": old if wanted.dry_run else clean_jobs(client, old), "removed": not wanted.dry_run}
 
 
 @router.patch("/jobs/{job_id:int}", summary="Change a job that waits.", response_model=JobDetails)
@@ -95,7 +96,7 @@ async def edit_job(of: Of, job_id: JobId, changes: dict[str, Any]) -> Json:
 
 def _edit(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, Any]:
     check_job(client, job_id)
-    Control(client).edit(job_id, edit_words(changes))
+    edit(client, job_id, edit_words(changes))
     return job_details(client, job_id)
 
 
@@ -110,9 +111,9 @@ async def rerun_job(of: Of, job_id: JobId, changes: Changes) -> Json:
 
 def _rerun(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, Any]:
     check_job(client, job_id)
-    deed = act(client, "rerun", [job_id], changes=changes)
-    if deed.refused:
-        raise ConflictError(f"J{deed.refused[0]['why'][1:]}: nothing to run again.")
+    changed = rerun(client, [job_id], edit_words(changes))
+    if changed.refused:
+        raise ConflictError(f"J{changed.refused[0].why[1:]}: nothing to run again.")
     return job_details(client, job_id)
 
 

@@ -10,11 +10,12 @@ from duckrow.api.client import Client
 from duckrow.api.error_groups import errors_of
 from duckrow.api.job_details import check_job, job_details
 from duckrow.api.job_pages import MOST_PER_PAGE, PER_PAGE, STATUSES, count_of, jobs_of_page
-from duckrow.api.listing import Filter, parse_words
+from duckrow.api.listing import parse_words
 from duckrow.api.masked_environment import masked_environment
 from duckrow.api.metric_curves import curves_of_job
 from duckrow.api.sweep_list import find_sweep
 from duckrow.api.why import why
+from duckrow.core.job_filter import Filter
 from duckrow.core.units import parse_duration_s
 from duckrow.web.answer import Json
 from duckrow.web.parts import JobId, Of, Parts

@@ -8,7 +8,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from duckrow.api.client import Client
-from duckrow.api.control import Control
+from duckrow.api.jobs.pause_queue import pause_queue, resume_queue
+from duckrow.api.limits import limit_project
 from duckrow.core.job import check_name
 from duckrow.web.answer import Json
 from duckrow.web.parts import Of
@@ -42,8 +43,7 @@ async def pause(of: Of, wanted: Pause) -> Json:
 def _pause(client: Client, wanted: Pause) -> dict[str, Any]:
     if wanted.project is not None:
         check_name("project", wanted.project)
-    client.pause(wanted.project)
-    suspended = client.suspend(wanted.project) if wanted.stop_running else 0
+    suspended = pause_queue(client, wanted.project, wanted.stop_running)
     return {"sentence": f"{wanted.project or 'Everything'} is paused.", "suspended": suspended}
 
 
@@ -55,7 +55,7 @@ async def resume(of: Of, wanted: Scope) -> Json:
 def _resume(client: Client, wanted: Scope) -> dict[str, Any]:
     if wanted.project is not None:
         check_name("project", wanted.project)
-    client.unpause(wanted.project)
+    resume_queue(client, wanted.project)
     return {"sentence": f"{wanted.project or 'Everything'} goes on."}
 
 
@@ -66,5 +66,5 @@ async def limit(of: Of, wanted: Limit) -> Json:
 
 def _limit(client: Client, wanted: Limit) -> dict[str, Any]:
     check_name("project", wanted.project)
-    Control(client).limit(wanted.project, wanted.max_running)
+    limit_project(client, wanted.project, wanted.max_running)
     return {"project": wanted.project, "max_running": wanted.max_running}

@@ -12,8 +12,8 @@ from fastapi import APIRouter, Request
 
 from duckrow import __version__
 from duckrow.api.client import Client
-from duckrow.api.control import Control
-from duckrow.api.listing import Filter
+from duckrow.api.limits import project_limits
+from duckrow.core.job_filter import Filter
 from duckrow.web.answer import Json
 from duckrow.web.parts import Of, Parts
 from duckrow.web.schemas.whole import Status
@@ -32,8 +32,8 @@ async def status(request: Request, of: Of) -> Json:
 
 def _status(client: Client, of: Parts) -> dict[str, Any]:
     daemon = client.daemon()
-    pauses = client.jobs.pauses()
-    limits = Control(client).limits()
+    pauses = client.pauses()
+    limits = project_limits(client)
     by_project = of.tallies.by_project(client)
     names = sorted({*by_project, *limits, *pauses} - {""})
     return {
@@ -45,7 +45,7 @@ def _status(client: Client, of: Parts) -> dict[str, Any]:
         "cwd": os.getcwd(),
         "daemon": {"running": False}
         if daemon is None
-        else {"running": True, "pid": daemon.pid, "since": daemon.started_at, "home": client.folder.root},
+        else {"running": True, "pid": daemon.pid, "since": daemon.started_at, "home": client.home},
         "paused": "" in pauses,
         "paused_projects": [name for name in pauses if name],
         "counts": of.tallies.of_filter(client, Filter()),

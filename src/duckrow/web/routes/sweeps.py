@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -133,6 +132,6 @@ async def as_csv(of: Of, sweep_id: SweepId, choice: ChoiceOf) -> Response:
 @router.post("/{sweep_id:int}/rerun", summary="Run those again that did not succeed.", response_model=Deed)
 async def rerun(of: Of, sweep_id: SweepId, wanted: Repeat) -> Json:
     def repeat(client: Client) -> dict[str, Any]:
-        return asdict(act(client, "rerun", runs_to_repeat(client, str(sweep_id), wanted.ids, wanted.failure)))
+        return act(client, "rerun", runs_to_repeat(client, str(sweep_id), wanted.ids, wanted.failure)).as_json()
 
     return await of.desk.do(repeat)

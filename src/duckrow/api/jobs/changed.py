@@ -1,0 +1,70 @@
+"""What came of a verb: which jobs it was done to, which were refused and why, and how to take it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from duckrow.api.views import JobView
+from duckrow.core.lifecycle import State
+from duckrow.store.jobs import Glance
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+
+
+class Refused(NamedTuple):
+    id: int
+    why: str  # a sentence without its full stop: job 7 is running, not done
+
+
+J = TypeVar("J", JobView, Glance)  # all of a job, or only what those need who hold and move many
+
+
+@dataclass
+class Changed(Generic[J]):
+    before: dict[int, J]  # each job that there is, as it stood when we looked
+    done: list[int] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    undo: dict[str, Any] | None = None  # what the page sends to take it back, where that can be done
+
+    @property
+    def jobs(self) -> list[J]:
+        return list(self.before.values())
+
+    def refuse(self, job_id: int, why: str) -> None:
+        self.refused.append(Refused(job_id, why))
+
+    def refuse_started(self) -> None:
+        """All that were not done: only a job that waits can be changed."""
+        done = set(self.done)
+        for job in self.jobs:
+            if job.id in done:
+                continue
+            if job.state == State.QUEUED:
+                self.refuse(job.id, f"job {job.id} has started meanwhile, and was left as it is")
+            else:
+                self.refuse(job.id, f"job {job.id} is {job.outcome or job.state}: only a job that waits can be changed")
+
+    def as_json(self) -> dict[str, Any]:
+        refused = [each._asdict() for each in self.refused]
+        return {"done": self.done, "refused": refused, "undo": self.undo}
+
+
+def look_at(client: Client, ids: Sequence[int]) -> Changed[JobView]:
+    """An answer in which nothing has been done yet; ids that are no jobs are refused."""
+    return _answer(client.views(list(dict.fromkeys(ids))), ids)
+
+
+def glance_at(client: Client, ids: Sequence[int]) -> Changed[Glance]:
+    return _answer(client.jobs.glance(dict.fromkeys(ids)), ids)
+
+
+def _answer(found: Iterable[J], ids: Sequence[int]) -> Changed[J]:
+    known = {job.id: job for job in found}
+    changed = Changed({job_id: known[job_id] for job_id in dict.fromkeys(ids) if job_id in known})
+    for job_id in ids:
+        if job_id not in known:
+            changed.refuse(job_id, f"there is no job {job_id}")
+    return changed

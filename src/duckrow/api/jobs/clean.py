@@ -1,0 +1,55 @@
+"""Clean: forget what is old, or what runs have left, and give back the space that it took."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.api.jobs.waiting import told
+from duckrow.api.listing import ended_runs
+from duckrow.core.errors import ConflictError, NotFoundError
+from duckrow.store.control import ControlStore
+from duckrow.store.forgetting import Forgetting, rest_a_little
+from duckrow.store.hosts import is_alive
+from duckrow.store.space import give_back_space
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+
+_EVER = 1e18  # a time that is never over
+
+
+def old_jobs(client: Client, older_than_s: float) -> list[int]:
+    """Jobs that have been done for longer than this, and what runs that have ended have left for as long."""
+    before = time.time() - older_than_s
+    return sorted([*ControlStore(client.database).older_than(before), *left_by_runs(client, before=before)])
+
+
+def left_by_runs(client: Client, name: str | None = None, before: float = math.inf) -> list[int]:
+    """Jobs that wait for runs that have ended. `name`: only of this run."""
+    if name is not None:
+        _must_have_ended(client, name)
+    store = ControlStore(client.database)
+    runs = [run for run in ended_runs(client) if name in (None, run.name)]
+    return [job_id for run in runs for job_id in store.waiting_of(run.host_id, min(before, _EVER))]
+
+
+def _must_have_ended(client: Client, name: str) -> None:
+    run = client.hosts.run_named(name)
+    if run is None:
+        raise NotFoundError(f"There is no run {name}. `duckrow ls` names those that have ended and left jobs.")
+    if is_alive(client.folder, run.id):
+        raise ConflictError(f"{name} is still running. Press Ctrl-C there, or kill its jobs.")
+
+
+def clean(client: Client, ids: Sequence[int]) -> list[int]:
+    """Forget these, and give back the space that they took; those that were removed."""
+    forgetting = Forgetting(client.database)
+    removed = forgetting.forget(ids)
+    if removed:
+        forgetting.forget_environments()
+        alone = not client.living_hosts()
+        give_back_space(client.database.path, rest_a_little, may_copy=True, alone=alone)
+    return told(client, removed)

@@ -1,0 +1,41 @@
+"""Edit: change a job that waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from duckrow.api.jobs.waiting import has_started, must_wait, told
+from duckrow.core.editing import checked_change
+from duckrow.core.errors import UsageError
+from duckrow.core.needs import Ask
+from duckrow.core.placement import refusal
+from duckrow.store.control import ControlStore
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+
+_SECONDS_AND_BYTES = {"timeout": "timeout_s", "grace": "grace_s", "backoff": "backoff_s", "max_log": "max_log_bytes"}
+
+
+def edit(client: Client, job_id: int, changes: Mapping[str, Any]) -> None:
+    must_wait(client, job_id)
+    changes = {key: checked_change(key, value) for key, value in changes.items()}
+    if "gpus" in changes:
+        why_not = refusal(Ask(changes["gpus"]), client.seats())
+        if why_not and client.job(job_id).host == "daemon":
+            raise UsageError(f"Job {job_id} could never start so. {why_not} Nothing was changed.")
+    if changes and not ControlStore(client.database).edit(job_id, changes):
+        raise has_started(job_id)
+    told(client, [job_id])
+
+
+def spec_of(client: Client, job_id: int) -> dict[str, Any]:
+    """What of it can be changed, as it is now."""
+    must_wait(client, job_id)
+    return ControlStore(client.database).spec_of(job_id)
+
+
+def edit_words(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the command line by the names under which jobs keep them."""
+    return {_SECONDS_AND_BYTES.get(name, name): value for name, value in changes.items()}

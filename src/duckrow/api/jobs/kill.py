@@ -1,0 +1,41 @@
+"""Kill: end jobs with all their processes; one that waits never starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.api.jobs.changed import Changed, look_at
+from duckrow.api.jobs.waiting import apart
+from duckrow.core.lifecycle import State
+from duckrow.core.wishes import kill_wish
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+    from duckrow.api.views import JobView
+
+
+def kill_abandoned(client: Client, ids: Sequence[int]) -> list[int]:
+    """Those of these that would wait on a cluster for ever, since nothing more is submitted for their batch."""
+    return client.batch_wishes.end_abandoned(ids)
+
+
+def kill(client: Client, ids: Sequence[int], at_once: bool = False, answered: bool = True) -> Changed[JobView]:
+    """`at_once`: without a grace. `answered`: not before a host has seen the wish."""
+    changed = look_at(client, ids)
+    for job in changed.jobs:
+        if job.state == State.DONE:
+            changed.refuse(job.id, f"{job.words} is {job.outcome} already")
+    alive = [job for job in changed.jobs if job.state != State.DONE]
+    changed.done = [job.id for job in alive]
+    if not alive:
+        return changed
+    here, away = apart(client, changed.done)
+    if away:
+        client.batch_wishes.kill(away, at_once)
+    client.wish(here, kill_wish(at_once))
+    if answered:
+        client.await_wishes(changed.done)
+    if all(job.state == State.QUEUED for job in alive):
+        changed.undo = {"action": "rerun", "ids": changed.done}
+    return changed

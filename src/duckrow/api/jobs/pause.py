@@ -1,0 +1,92 @@
+"""Pause and resume single jobs: one that waits is held, one that runs is suspended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duckrow.api.jobs.changed import Changed, look_at
+from duckrow.api.jobs.hold import set_held
+from duckrow.api.views import JobView
+from duckrow.core.lifecycle import State, state_in_words
+from duckrow.core.wishes import Wish
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+
+
+@dataclass
+class PausedJobs(Changed[JobView]):
+    waiting: list[int] = field(default_factory=list)  # of those done: were held, or released
+    running: list[int] = field(default_factory=list)  # were suspended, or go on
+
+
+def pause(client: Client, ids: Sequence[int]) -> PausedJobs:
+    """Hold those that wait, suspend those that run. Each stays so until it is resumed, or killed."""
+    paused = _look(client, ids)
+    paused.waiting = set_held(client, [job.id for job in paused.jobs if job.state == State.QUEUED], held=True)
+    held = set(paused.waiting)
+    others = [job for job in paused.jobs if job.id not in held]
+    refused = _cannot_be_suspended(client, others)
+    wished = [job.id for job in others if job.id not in refused]
+    if wished:
+        client.wish(wished, Wish.PAUSE)
+        client.await_wishes(wished)
+    for job in client.views(wished):
+        if job.suspended:
+            paused.running.append(job.id)
+        elif job.held:  # it waits for its next attempt
+            paused.waiting.append(job.id)
+        else:
+            refused[job.id] = f"{job.words} {state_in_words(job.state, job.outcome)} meanwhile"
+    return _ended(paused, refused, undo="resume")
+
+
+def resume(client: Client, ids: Sequence[int]) -> PausedJobs:
+    """Release those that are held, let those go on that are suspended."""
+    resumed = _look(client, ids)
+    resumed.waiting = set_held(client, [job.id for job in resumed.jobs if job.held], held=False)
+    resumed.running = [job.id for job in resumed.jobs if job.suspended]
+    if resumed.running:
+        client.wish(resumed.running, Wish.CONTINUE)
+        client.await_wishes(resumed.running)
+    done = {*resumed.waiting, *resumed.running}
+    refused = {job.id: _why_not_resumed(client, job) for job in resumed.jobs if job.id not in done}
+    return _ended(resumed, refused, undo="pause")
+
+
+def _look(client: Client, ids: Sequence[int]) -> PausedJobs:
+    looked = look_at(client, ids)
+    return PausedJobs(looked.before, refused=looked.refused)
+
+
+def _ended(paused: PausedJobs, refused: dict[int, str], undo: str) -> PausedJobs:
+    paused.done = sorted([*paused.waiting, *paused.running])
+    for job_id, why in refused.items():
+        paused.refuse(job_id, why)
+    if paused.done:
+        paused.undo = {"action": undo, "ids": list(paused.done)}
+    return paused
+
+
+def _cannot_be_suspended(client: Client, jobs: Sequence[JobView]) -> dict[int, str]:
+    away = set(client.on_clusters([job.id for job in jobs]))
+    refused = {}
+    for job in jobs:
+        if job.state in (State.DONE, State.STOPPING):
+            refused[job.id] = f"{job.words} {state_in_words(job.state, job.outcome)}"
+        elif job.id in away:
+            refused[job.id] = f"{job.words} runs on a cluster, where it cannot be suspended"
+    return refused
+
+
+def _why_not_resumed(client: Client, job: JobView) -> str:
+    if job.state != State.QUEUED:
+        return f"{job.words} {state_in_words(job.state, job.outcome)}: it is not paused"
+    pauses = client.jobs.pauses()
+    if "" in pauses:
+        return f"{job.words} is not paused by itself, but everything is: duckrow resume"
+    if job.project in pauses:
+        return f"{job.words} is not paused by itself, but {job.project} is: duckrow resume --project {job.project}"
+    return f"{job.words} is not paused: duckrow why {job.id} says what it waits for"

@@ -1,0 +1,55 @@
+"""Pause and resume the queue, as a whole or of one project: nothing more is started."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from duckrow.core.errors import UsageError
+from duckrow.core.wishes import Wish
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+
+
+class StillPaused(NamedTuple):
+    projects: list[str]  # empty: everything
+    jobs: list[int]  # each was paused by itself
+
+
+def pause_queue(client: Client, project: str | None, stop_running: bool = False) -> int:
+    """`stop_running`: suspend what runs, too; how many jobs were."""
+    client.jobs.pause(project or "")
+    client.ring_all()
+    return _suspend(client, project) if stop_running else 0
+
+
+def _suspend(client: Client, project: str | None) -> int:
+    """Suspend what runs, but for what is suspended already; how many jobs that are."""
+    before = client.jobs.suspended()
+    running = [
+        row["job_id"] for row in client.jobs.live() if project in (None, row["project"]) and row["job_id"] not in before
+    ]
+    if running:
+        client.wish(running, Wish.SUSPEND)
+        client.await_wishes(running)
+    return len(running)
+
+
+def resume_queue(client: Client, project: str | None) -> StillPaused:
+    """Of a project; without one, of everything: a project or a job that was paused by itself stays so."""
+    paused = client.jobs.pauses()
+    if project is not None and project not in paused:
+        raise UsageError(f"'{project}' is not paused.")
+    if project is None and paused and "" not in paused:
+        raise UsageError(f"Not everything is paused, only {', '.join(paused)}: duckrow resume --project {paused[0]}")
+    client.jobs.unpause(project or "")
+    left, alone = client.jobs.pauses(), client.jobs.suspended()
+    running = [
+        row["job_id"]
+        for row in client.jobs.live()
+        if project in (None, row["project"]) and row["project"] not in left and not alone.get(row["job_id"])
+    ]
+    if running:
+        client.wish(running, Wish.CONTINUE)  # no harm to those that were not suspended
+    client.ring_all()
+    return StillPaused(left, [job_id for job_id, by_itself in alone.items() if by_itself])

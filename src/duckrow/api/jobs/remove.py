@@ -1,0 +1,38 @@
+"""Remove: forget jobs that wait or are done, with their logs and folders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.api.jobs.changed import Changed, look_at
+from duckrow.api.jobs.waiting import must_be_here, told
+from duckrow.core.errors import JobGone
+from duckrow.core.lifecycle import State
+from duckrow.store.control import ControlStore
+from duckrow.store.forgetting import Forgetting
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+    from duckrow.api.views import JobView
+
+
+def remove(client: Client, ids: Sequence[int]) -> Changed[JobView]:
+    changed = look_at(client, ids)
+    must_be_here(client, [job.id for job in changed.jobs if job.state == State.QUEUED])
+    changed.done = told(client, Forgetting(client.database).forget(list(changed.before)))
+    gone = set(changed.done)
+    for job_id in changed.before:
+        if job_id not in gone:
+            changed.refuse(job_id, _why_not(client, job_id))
+    return changed
+
+
+def _why_not(client: Client, job_id: int) -> str:
+    waiting = ControlStore(client.database).waiting_for(job_id)
+    if waiting:
+        return f"job {job_id} is waited for by job {waiting[0]}; remove that one first"
+    try:
+        return f"job {job_id} is {client.job(job_id).state}; kill it first"
+    except JobGone as error:
+        return str(error)

@@ -1,0 +1,47 @@
+"""What holds of every change to a job that waits: it must wait, here, and its host is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.core.errors import ConflictError, UsageError
+from duckrow.core.lifecycle import State
+from duckrow.store.batches import BatchStore
+from duckrow.store.control import ControlStore
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+
+
+def told(client: Client, ids: list[int]) -> list[int]:
+    """The same jobs, once the hosts know that they were changed."""
+    if ids:
+        client.ring_all()
+    return ids
+
+
+def apart(client: Client, ids: Sequence[int]) -> tuple[list[int], list[int]]:
+    """(jobs of this machine, runs on clusters)."""
+    away = BatchStore(client.database).of_jobs(ids)
+    return [job_id for job_id in ids if job_id not in away], list(away)
+
+
+def must_be_here(client: Client, ids: Sequence[int]) -> None:
+    for job_id, (host_id, _) in BatchStore(client.database).of_jobs(ids).items():
+        batch = client.hosts.get(host_id).name
+        raise UsageError(
+            f"Job {job_id} waits on a cluster, in batch {batch}: it can be held, released, given a priority or "
+            "killed, but not changed otherwise."
+        )
+
+
+def must_wait(client: Client, job_id: int) -> None:
+    must_be_here(client, [job_id])
+    state, outcome = ControlStore(client.database).end_of(job_id)
+    if state != State.QUEUED:
+        raise ConflictError(f"Job {job_id} is {outcome or state}: only a job that waits can be changed.")
+
+
+def has_started(job_id: int) -> ConflictError:
+    return ConflictError(f"Job {job_id} has started meanwhile, and was left as it is.")

@@ -1,0 +1,128 @@
+"""A session: the state folder with its database, what there is in it, and wishes for those who run it.
+
+Opening one starts nothing and copies nothing; the database is made or migrated if need be.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+from duckrow.api.daemon import end_daemon, ensure_daemon, running_daemon
+from duckrow.api.views import JobView, job_view
+from duckrow.core.errors import JobGone, NotFoundError
+from duckrow.core.inventory import Seat
+from duckrow.core.selection import parse_selection
+from duckrow.core.wishes import SignalWish, Wish
+from duckrow.store.batches import BatchStore
+from duckrow.store.database import Database
+from duckrow.store.folder import Folder, state_folder
+from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seats_from
+from duckrow.store.jobs import JobStore
+
+
+class Session:
+    def __init__(self, folder: Folder | None = None) -> None:
+        self.folder = folder or state_folder()
+        self.database = Database(self.folder)
+        self.jobs = JobStore(self.database)
+        self.hosts = HostStore(self.database)
+
+    @property
+    def home(self) -> str:
+        """The state folder."""
+        return self.folder.root
+
+    @property
+    def runs_folder(self) -> str:
+        """Where runs have their folders, unless somebody says otherwise."""
+        return self.folder.runs
+
+    def map_into_memory(self) -> None:
+        """For one who reads much, again and again."""
+        self.database.map_into_memory()
+
+    def close(self) -> None:
+        self.database.close()
+
+    # -- the daemon -------------------------------------------------------------------------------------------
+
+    def daemon(self) -> HostRow | None:
+        return running_daemon(self.folder, self.database)
+
+    def ensure_daemon(self, dispatch: bool = True) -> bool:
+        return ensure_daemon(self.folder, self.database, dispatch)
+
+    def seats(self) -> list[Seat]:
+        """What the daemon gives out."""
+        return seats_from(self.hosts.get(DAEMON).seats)
+
+    def living_hosts(self) -> list[HostRow]:
+        return [row for row in self.hosts.open_hosts() if is_alive(self.folder, row.id)]
+
+    def end_daemon(self, kill_jobs: bool = False) -> bool:
+        """With its running jobs if asked; whether it ran."""
+        if kill_jobs and self.running():
+            self.ensure_daemon(dispatch=False)  # somebody must see to the end of what an earlier daemon left running
+        return end_daemon(self.folder, self.database, kill_jobs) is not None
+
+    def ended_runs(self) -> set[int]:
+        """The ids of each `duckrow run` that there was."""
+        living = {row.id for row in self.living_hosts()}
+        return {row.id for row in self.hosts.all() if row.kind == "run" and row.id not in living}
+
+    # -- looking ----------------------------------------------------------------------------------------------
+
+    def select(self, words: Iterable[str]) -> list[int]:
+        """The ids of the jobs that these words name; a word that names none is an error."""
+        found, missing = self.jobs.selected(parse_selection(words))
+        if missing:
+            raise NotFoundError(f"There is no job {', '.join(missing)}. `duckrow ls --all` shows which there are.")
+        return found
+
+    def views(self, ids: Sequence[int]) -> list[JobView]:
+        now = time.time()
+        return [job_view(row, now) for row in self.jobs.by_ids(ids)]
+
+    def job(self, job_id: int) -> JobView:
+        views = self.views([job_id])
+        if not views:
+            raise JobGone(job_id)
+        return views[0]
+
+    def of_host(self, host_id: int) -> list[JobView]:
+        now = time.time()
+        return [job_view(row, now) for row in self.jobs.of_host(host_id)]
+
+    def running(self) -> int:
+        """How many jobs run, whoever sees to them."""
+        return len(self.jobs.live())
+
+    def pauses(self) -> list[str]:
+        """The projects that are paused; an empty name: everything."""
+        return self.jobs.pauses()
+
+    # -- wishing ----------------------------------------------------------------------------------------------
+
+    def wish(self, ids: Sequence[int], wish: Wish | SignalWish) -> None:
+        """Write the wish down and wake those who can fulfil it: the hosts here. `BatchWishes` are for clusters."""
+        on_clusters = BatchStore(self.database).of_jobs(ids)
+        ids = [job_id for job_id in ids if job_id not in on_clusters]
+        if not ids:
+            return
+        self.jobs.wish(ids, wish)
+        living = {row.id for row in self.living_hosts()}
+        watchers = {row["job_id"]: row["host_id"] for row in self.jobs.live()}
+        responsible = {watchers.get(job_id, owner) for job_id, owner in self.jobs.owners(ids)}
+        if not responsible <= living:
+            self.ensure_daemon()  # a run that is over fulfils nothing; the daemon sees to its jobs
+        for host_id in living | {DAEMON}:
+            ring(self.folder, host_id)
+
+    def on_clusters(self, ids: Sequence[int]) -> list[int]:
+        """Those of these jobs that are runs on clusters."""
+        return sorted(BatchStore(self.database).of_jobs(ids))
+
+    def ring_all(self) -> None:
+        for row in self.living_hosts():
+            ring(self.folder, row.id)

@@ -1,0 +1,60 @@
+"""What people can want of a job or of a device: a front end writes the wish down, the scheduler fulfils it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import NewType
+
+
+class Wish(str, Enum):
+    """What somebody wants of a job. The values stand in the database and name files in batch folders."""
+
+    KILL = "kill"
+    KILL_NOW = "kill-now"  # without a grace
+    RERUN = "rerun"
+    SUSPEND = "suspend"  # with the queue or its project
+    PAUSE = "pause"  # this job by itself
+    CONTINUE = "continue"  # whichever of the two it was
+    LEND = "lend"  # its CPU slot, while it waits for other jobs
+    TAKE_BACK = "take-back"
+
+    __str__ = str.__str__
+
+
+class DeviceWish(str, Enum):
+    """What somebody wants of a GPU of the daemon."""
+
+    ADD = "add"
+    DRAIN = "drain"
+    REMOVE = "remove"
+    UNDRAIN = "undrain"
+
+    __str__ = str.__str__
+
+
+def drained(wishes: Mapping[str, str]) -> frozenset[str]:
+    """The devices that get no new job: one that is to go, until it has gone; not one that is to be added again."""
+    return frozenset(device for device, wish in wishes.items() if wish != DeviceWish.ADD)
+
+
+SignalWish = NewType("SignalWish", str)
+_SIGNAL = "signal:"
+
+
+def kill_wish(at_once: bool) -> Wish:
+    return Wish.KILL_NOW if at_once else Wish.KILL
+
+
+def is_kill(wish: str) -> bool:
+    return wish in (Wish.KILL, Wish.KILL_NOW)
+
+
+def signal_wish(number: int) -> SignalWish:
+    """Only send this signal: the job goes on."""
+    return SignalWish(f"{_SIGNAL}{number}")
+
+
+def signal_of(wish: str) -> int | None:
+    """The signal that is wished for, if it is one."""
+    return int(wish.removeprefix(_SIGNAL)) if wish.startswith(_SIGNAL) else None
