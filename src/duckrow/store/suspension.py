@@ -23,7 +23,7 @@ class SuspensionStore:
         if not self.end(attempt):
             self._events.note(attempt, "suspended", at)
         wish = standing_wish(attempt.suspended_mono, by_itself)
-        self._database.execute(_SQL["suspend"], {"job_id": attempt.job.id, "wish": wish, "at": at})
+        self._database.execute(_SQL["begin"], {"job_id": attempt.job.id, "wish": wish, "at": at})
 
     def resume(self, attempt: LiveAttempt, at: float) -> None:
         """It goes on, and its time limit with it: the time of its start was moved on by as long as it was suspended."""

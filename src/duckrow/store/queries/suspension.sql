@@ -1,6 +1,6 @@
 -- Jobs that are suspended while they run.
 
--- name: suspend
+-- name: begin
 -- A standing wish: it stays until the job goes on or ends.
 INSERT INTO wishes (job_id, wish, at) VALUES (:job_id, :wish, :at)
 
