@@ -22,12 +22,16 @@ class ChangeWatch:
     """
 
     def __init__(self, home: str) -> None:
-        self._database = client_of(home).database
+        self._client = client_of(home)
+        self._database = self._client.database
         self._database.changed_by_others()
         self._readings = readings_fingerprint(self._database)
         self._live = live_fingerprint(self._database)
         self._told_at = 0.0  # that jobs have changed, or may have
         self._unsure = False  # readings have changed since, and jobs may have beside them
+
+    def close(self) -> None:
+        self._client.close()
 
     def look(self) -> Change | None:
         """What has changed since the last look, or may have."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from typing import Any
 
 from duckrow.api.client import Client
@@ -41,8 +42,9 @@ _NOTEBOOK_ROWS = 50
 def results(sweep: str | int | None = None, *, client: Client | None = None) -> Results:
     """The runs of a sweep as a list of dicts. `sweep`: its name or id; None: the newest."""
     if client is None:
-        client = Client()
-        client.tender.copy()
+        with closing(Client()) as own:
+            own.tender.copy()
+            return results(sweep, client=own)
     found = find_sweep(client, sweep)
     return Results(gather(client, found.id), found, handle_of(client, found))
 

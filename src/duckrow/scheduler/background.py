@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 
 from duckrow.core.errors import DuckrowError, StateError
 from duckrow.core.inventory import Seat
@@ -62,7 +63,9 @@ def notes_on(choice: DeviceChoice) -> tuple[str, ...]:
     """What variables of the user's do, or do not do, to the devices of a daemon that has just been started."""
     if not {VISIBLE, ORDER} & os.environ.keys():
         return ()
-    offer = check_devices(remembered(Database(state_folder()), choice))
+    with closing(Database(state_folder())) as database:
+        choice = remembered(database, choice)
+    offer = check_devices(choice)
     visible = f"{VISIBLE}={os.environ.get(VISIBLE)}"
     limit = f"only the GPUs in {visible} are given out; to choose others: duckrow up --devices"
     return (*([limit] if offer.is_limited else []), *offer.notes)
@@ -74,12 +77,17 @@ def launch(choice: DeviceChoice, python: str, dispatch: bool, keep_s: float | No
     One that somebody else starts meanwhile is as good, and one that is ending is waited for.
     """
     folder = state_folder()
-    hosts = HostStore(Database(folder))
+    words = [*choice.words(), *_other_words(dispatch, keep_s)]
+    with closing(Database(folder)) as database:
+        return _launch(folder, HostStore(database), words, python)
+
+
+def _launch(folder: Folder, hosts: HostStore, words: Sequence[str], python: str) -> tuple[int | None, bool]:
     deadline = time.monotonic() + _OTHERS_S
     while True:
         if _is_ready(folder, hosts, deadline):
             return hosts.get(DAEMON).pid, False
-        news, said, code = _start(folder, [*choice.words(), *_other_words(dispatch, keep_s)], python)
+        news, said, code = _start(folder, words, python)
         if news == READY:
             return hosts.get(DAEMON).pid, True
         if news != TAKEN or time.monotonic() > deadline:
@@ -148,7 +156,8 @@ def _own_environment(folder: Folder) -> dict[str, str]:
 
 def daemon_seats() -> str:
     """The daemon's devices in words."""
-    return describe(seats_from(HostStore(Database(state_folder())).get(DAEMON).seats))
+    with closing(Database(state_folder())) as database:
+        return describe(seats_from(HostStore(database).get(DAEMON).seats))
 
 
 def describe(seats: Sequence[Seat]) -> str:

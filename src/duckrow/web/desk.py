@@ -25,7 +25,6 @@ class Desk:
     def __init__(self, home: str) -> None:
         self._home = home
         self._mine = threading.local()
-        self._clients: list[Client] = []
         self._looking = ThreadPoolExecutor(_LOOKING, "looking")
         self._acting = ThreadPoolExecutor(_ACTING, "acting")
         self.acted_at = 0.0  # by time.monotonic
@@ -49,16 +48,26 @@ class Desk:
         return await asyncio.get_running_loop().run_in_executor(pool, lambda: task(self._client(), *arguments))
 
     def _client(self) -> Client:
-        client: Client | None = getattr(self._mine, "client", None)
-        if client is None:
-            client = self._mine.client = client_of(self._home)
+        own: _OfThread | None = getattr(self._mine, "own", None)
+        if own is None:
+            client = client_of(self._home)
             client.map_into_memory()
-            self._clients.append(client)
-        return client
+            own = self._mine.own = _OfThread(client)
+        return own.client
 
     def close(self) -> None:
         self._looking.shutdown(wait=False, cancel_futures=True)
         self._acting.shutdown(wait=False, cancel_futures=True)
+
+
+class _OfThread:
+    """The client of a thread, which closes with it: a connection must be closed where it was opened."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def __del__(self) -> None:
+        self.client.close()
 
 
 def _as_json(client: Client, question: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:

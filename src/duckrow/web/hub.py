@@ -107,4 +107,11 @@ class Hub:
     def close(self) -> None:
         """Let all streams end."""
         self.closing.set()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.submit(self._stop_watching)
+        self._thread.shutdown(wait=False)
+
+    def _stop_watching(self) -> None:
+        """In the thread that has opened the connection."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None

@@ -1,0 +1,72 @@
+"""Whoever opens the database for a moment closes it again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from duckrow.api.changes import ChangeWatch
+from duckrow.api.results import results
+from duckrow.core.errors import UsageError
+from duckrow.scheduler.background import daemon_seats, notes_on
+from duckrow.scheduler.choice import DeviceChoice
+from duckrow.store.folder import Folder
+from duckrow.web.desk import Desk
+from duckrow.web.hub import Hub
+from tests.conftest import until
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    monkeypatch.setenv("DUCKROW_HOME", str(tmp_path / "state"))
+    return Folder(tmp_path / "state").make()
+
+
+def open_files(folder: Folder) -> list[str]:
+    """The files that only a connection has open; the database itself is kept open to see its locks."""
+    found = []
+    for fd in os.listdir("/proc/self/fd"):
+        try:
+            found.append(os.readlink(f"/proc/self/fd/{fd}"))
+        except OSError:
+            continue  # it was that of the listing
+    return [path for path in found if path.startswith(f"{folder.database}-")]
+
+
+def ask_for_results() -> None:
+    with pytest.raises(UsageError):
+        results("no such sweep")
+
+
+def note_variables() -> None:
+    notes_on(DeviceChoice(slots=1))
+
+
+@pytest.mark.parametrize("ask", [daemon_seats, note_variables, ask_for_results])
+def test_who_asks_once_leaves_nothing_open(
+    folder: Folder, ask: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    ask()
+    assert open_files(folder) == []
+
+
+def test_the_threads_of_the_page_close_what_they_opened(folder: Folder) -> None:
+    desk = Desk(folder.root)
+    assert asyncio.run(desk.look(lambda client: client.daemon())) is None
+    assert open_files(folder)
+    desk.close()
+    until(lambda: not open_files(folder), "all is closed")
+
+
+def test_the_watcher_of_changes_closes_what_it_opened(folder: Folder) -> None:
+    hub = Hub(folder.root)
+    assert hub._thread.submit(hub._look).result() is None
+    assert isinstance(hub._watch, ChangeWatch)
+    assert open_files(folder)
+    hub.close()
+    until(lambda: not open_files(folder), "all is closed")
