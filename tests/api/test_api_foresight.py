@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,10 +20,8 @@ from duckrow.core.job import JobSpec
 from duckrow.core.machine import Machine
 from duckrow.core.needs import Needs
 from duckrow.core.observation import FRESH_S
-from duckrow.store.control import ControlStore
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON, try_lock, unlock
-from duckrow.store.tick import TickStore
 
 AUTO = Needs(auto=True, recipe="train")
 WHOLE_GPU = Needs()
@@ -36,15 +35,22 @@ class Scene:
         self.client = client
 
     def learned(self, model: str, peak_mb: int) -> None:
-        with self.client.database.transaction():
-            TickStore(self.client.database, DAEMON).learn(AUTO.recipe, model, peak_mb)
+        self._write(
+            "INSERT INTO peaks (recipe, model, peak_mb, runs, at) VALUES (?, ?, ?, 1, 1)", "train", model, peak_mb
+        )
 
     def read(self, age_s: float = 0.0, **told: Any) -> None:
         """GPU 0 was read so long ago."""
         mono = time.monotonic() - age_s
         reading = {"mono": mono, "processes": [], "total_mb": 24_000, "free_mb": 24_000, **told}
+        self._write("INSERT OR REPLACE INTO readings VALUES ('0', ?, ?)", time.time(), json.dumps(reading))
+
+    def wish_of_gpu(self, wish: str) -> None:
+        self._write("INSERT OR REPLACE INTO device_wishes VALUES ('0', ?, 1)", wish)
+
+    def _write(self, statement: str, *values: object) -> None:
         with self.client.database.transaction():
-            TickStore(self.client.database, DAEMON).keep_reading("0", time.time(), reading)
+            self.client.database.execute(statement, values)
 
     def why(self, needs: Needs) -> list[str]:
         with self.client.database.transaction():
@@ -109,9 +115,9 @@ def test_a_reading_of_before_the_machine_was_restarted_is_none(scene: Scene) -> 
 
 def test_a_device_that_is_drained_gets_no_job(scene: Scene) -> None:
     scene.read()
-    ControlStore(scene.client.database).wish_of_device("0", "drain")
+    scene.wish_of_gpu("drain")
     (told,) = scene.why(WHOLE_GPU)
     assert told.endswith("(0 drained)")
     assert scene.would_place(WHOLE_GPU) == [""]
-    ControlStore(scene.client.database).wish_of_device("0", "add")  # what is to be added is there already
+    scene.wish_of_gpu("add")  # what is to be added is there already
     assert scene.would_place(WHOLE_GPU, 2)[0] == "it waits for a device to be free, behind 1 job"
