@@ -15,7 +15,6 @@ from duckrow.core.machine import Machine
 from duckrow.core.policy import Policy
 from duckrow.scheduler.choice import DeviceChoice, keep, remembered
 from duckrow.scheduler.drains import Drains
-from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON, HostStore, keep_devices
@@ -70,7 +69,7 @@ def test_a_gpu_that_is_added_leaves_the_policy_as_it_was_chosen(database: Databa
         host=SimpleNamespace(rows=rows, id=DAEMON),
         watch=SimpleNamespace(gpus=gpus),
     )
-    ControlStore(database).wish_of_device("1", "add")
     with database.transaction():
+        database.execute("INSERT INTO device_wishes VALUES ('1', 'add', 1)", ())
         Drains(cast(Any, loop)).observe()
     assert remembered(database, DeviceChoice()) == DeviceChoice(["1", "0"], 2, policy=POLITE)

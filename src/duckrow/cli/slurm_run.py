@@ -224,7 +224,7 @@ def check_options(values: dict[str, Any]) -> None:
     devices = "Say what each SLURM job gets: --gres gpu:4."
     refuse_with_cluster(
         values,
-        gpus=devices,
+        devices=devices,
         slots="Say how many run at a time: --parallel-runs.",
         jobs_per_gpu="Say how many run at a time: --parallel-runs.",
         passthrough="Use --follow.",
