@@ -252,6 +252,11 @@ def test_a_job_that_needs_more_memory_than_the_daemon_has_cannot_be_rerun_there(
     assert refused.stderr.startswith("duckrow: Job 1 could never start here. It asks for 50G of GPU memory")
     assert refused.stderr.endswith(" Nothing was queued.\n")
     assert duckrow.job(1)["outcome"] == "failed"
+    assert "Nothing was queued" in duckrow("rerun", "1", "--gpus", "2", ok=False).stderr
+    assert duckrow.job(1)["gpus"] is None  # a refused rerun changes nothing
+    small = duckrow.submit("--hold", "--gpu-mem", "20G", "--", "true")
+    refused = duckrow("edit", str(small), "--gpus", "2", ok=False)
+    assert refused.stderr.startswith(f"duckrow: Job {small} could never start so. ")
 
 
 def test_a_job_of_a_run_that_is_over_can_be_rerun_by_the_daemon(duckrow: Duckrow) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duckrow.api.jobs.waiting import has_started, must_wait, told
 from duckrow.core.editing import checked_change
 from duckrow.core.errors import UsageError
-from duckrow.core.needs import Ask
-from duckrow.core.placement import refusal
 from duckrow.store.control import ControlStore
+from duckrow.store.hosts import DAEMON
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
@@ -22,12 +22,17 @@ def edit(client: Client, job_id: int, changes: Mapping[str, Any]) -> None:
     must_wait(client, job_id)
     changes = {key: checked_change(key, value) for key, value in changes.items()}
     if "gpus" in changes:
-        why_not = refusal(Ask(changes["gpus"]), client.seats())
-        if why_not and client.job(job_id).host == "daemon":
-            raise UsageError(f"Job {job_id} could never start so. {why_not} Nothing was changed.")
+        _refuse_impossible(client, job_id, changes["gpus"])
     if changes and not ControlStore(client.database).edit(job_id, changes):
         raise has_started(job_id)
     told(client, [job_id])
+
+
+def _refuse_impossible(client: Client, job_id: int, gpus: int | None) -> None:
+    for job in client.jobs.asked_for([job_id]):
+        specs = [replace(job.spec, gpus=gpus)] if job.host_id == DAEMON else []
+        for _, why_not in client.could_never_start(specs):
+            raise UsageError(f"Job {job_id} could never start so. {why_not} Nothing was changed.")
 
 
 def spec_of(client: Client, job_id: int) -> dict[str, Any]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duckrow.api.jobs.changed import Changed, look_at
 from duckrow.core.editing import checked_change
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import State
-from duckrow.core.needs import Ask
-from duckrow.core.placement import refusal
 from duckrow.core.wishes import Wish
 from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
@@ -31,32 +30,30 @@ def rerun(
         else:
             changed.refuse(job.id, f"{job.words} is {job.state}, not done")
     if changed.done and not dry_run:
-        if changes:
-            _change(client, changed.done, changes)
-        put_back(client, changed.done)
+        put_back(client, changed.done, {key: checked_change(key, value) for key, value in (changes or {}).items()})
     return changed
 
 
-def _change(client: Client, ids: Sequence[int], changes: Mapping[str, Any]) -> None:
-    changes = {key: checked_change(key, value) for key, value in changes.items()}
-    client.ensure_daemon()
-    if "gpus" in changes and (why_not := refusal(Ask(changes["gpus"]), client.seats())):
-        raise UsageError(f"They could never start so. {why_not} Nothing was queued.")
-    ControlStore(client.database).edit_done(ids, changes)
-
-
-def put_back(client: Client, ids: Sequence[int]) -> None:
+def put_back(client: Client, ids: Sequence[int], changes: Mapping[str, Any] | None = None) -> None:
     """Jobs that are known to be done; those of a run that is over go to the daemon, if it could hold them."""
     on_clusters = BatchStore(client.database).of_jobs(ids)
+    here = [job_id for job_id in ids if job_id not in on_clusters]
+    if here:
+        client.ensure_daemon()
+        _refuse_impossible(client, here, changes or {})
+    if changes:
+        ControlStore(client.database).edit_done(ids, changes)
     if on_clusters:
         client.batch_wishes.rerun(list(on_clusters))
-    ids = [job_id for job_id in ids if job_id not in on_clusters]
-    if not ids:
-        return
-    client.ensure_daemon()
+    if here:
+        client.wish(here, Wish.RERUN)
+        client.await_wishes(here)
+
+
+def _refuse_impossible(client: Client, ids: Sequence[int], changes: Mapping[str, Any]) -> None:
+    """Before anything is changed: those that go to the daemon, or ask for another number of GPUs, must fit there."""
     living = {row.id for row in client.living_hosts()}
-    moving = [job for job in client.jobs.asked_for(ids) if job.host_id not in living]
-    for number, why_not in client.could_never_start([job.spec for job in moving]):
-        raise UsageError(f"Job {moving[number].id} could never start here. {why_not} Nothing was queued.")
-    client.wish(ids, Wish.RERUN)
-    client.await_wishes(ids)
+    judged = [job for job in client.jobs.asked_for(ids) if "gpus" in changes or job.host_id not in living]
+    specs = [replace(job.spec, gpus=changes.get("gpus", job.spec.gpus)) for job in judged]
+    for number, why_not in client.could_never_start(specs):
+        raise UsageError(f"Job {judged[number].id} could never start here. {why_not} Nothing was queued.")
