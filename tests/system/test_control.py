@@ -168,13 +168,13 @@ def test_a_job_waits_for_others_to_succeed_end_or_fail(busy: Duckrow) -> None:
         busy.wait_for(jobs[name], "succeeded")
     busy.wait_for(jobs["after both"], "skipped")
     busy.wait_for(behind, "skipped")
-    assert f"it waited for job {bad} to succeed, which has failed" in busy.job(jobs["after both"])["detail"]
+    assert f"it waited for job {bad} to succeed, which failed" in busy.job(jobs["after both"])["detail"]
     assert busy.state(jobs["waits on"]) == "queued"
     held = busy.submit("--hold", "true")
     last = busy.submit("--after", "any:last", "true")
     assert busy.job(last)["after"] == [{"id": held, "condition": "any", "met": False}]
     for words, sentence in (
-        (["--after", str(bad)], "which has failed already"),
+        (["--after", str(bad)], "which failed already"),
         (["--after", "99"], "There is no job 99"),
         (["--after", "soon:1"], "is not a condition"),
         (["--begin", "+999999999999d"], "further away"),

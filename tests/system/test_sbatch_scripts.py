@@ -154,7 +154,7 @@ def test_a_script_waits_for_what_its_lines_name(duckrow: Duckrow) -> None:
         "jobs: afterany:12:13.\n",
     )
     never = duckrow("submit", "-d", f"afterok:{first}", "--", "true", ok=False)
-    assert "which has failed already, so it would never start" in never.stderr
+    assert "which failed already, so it would never start" in never.stderr
 
 
 def test_a_rerun_of_a_script_has_the_same_id_and_file(duckrow: Duckrow) -> None:

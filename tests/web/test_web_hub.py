@@ -38,3 +38,10 @@ def test_jobs_are_told_once_more_when_they_have_settled_although_readings_go_on(
         hub.close()
 
     asyncio.run(asyncio.wait_for(listen(), DEADLINE_S))
+
+
+def test_a_hub_may_be_closed_by_the_signal_and_by_the_end_of_its_server(tmp_path: Path) -> None:
+    hub = Hub(str(tmp_path))
+    hub.close()
+    hub.close()
+    assert hub.closing.is_set()

@@ -19,7 +19,7 @@ from duckrow.core.dependency import Dependency, in_words, is_met
 from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError, UsageError
 from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.job import JobSpec
-from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.lifecycle import Outcome, State, state_in_words
 from duckrow.core.needs import Needs, ask_of
 from duckrow.core.output_names import OutputNames
 from duckrow.core.placement import refusal
@@ -124,9 +124,9 @@ class Client(Session):
                 elif may_be_broken:
                     waits_for.append((job_id, dependency.condition))
                 else:
-                    wanted = in_words(dependency.condition, job_id)
+                    wanted, ended = in_words(dependency.condition, job_id), state_in_words(State.DONE, outcome)
                     raise UsageError(
-                        f"This job would wait for {wanted}, which has {outcome} already, so it would never start. "
+                        f"This job would wait for {wanted}, which {ended} already, so it would never start. "
                         "Nothing was submitted."
                     )
         return waits_for

@@ -97,11 +97,15 @@ def terminal_width() -> int:
         return 120
 
 
+_USUAL_HEIGHT = 24
+
+
 def terminal_height() -> int:
     try:
-        return int(os.environ.get("LINES") or os.get_terminal_size(sys.stdout.fileno()).lines)
+        lines = int(os.environ.get("LINES") or os.get_terminal_size(sys.stdout.fileno()).lines)
     except (OSError, ValueError):
-        return 24
+        return _USUAL_HEIGHT
+    return lines if lines > 0 else _USUAL_HEIGHT  # some say 0 where they do not know
 
 
 def display_width(text: str) -> int:

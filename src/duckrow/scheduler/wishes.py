@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from duckrow.core.clock import Now
@@ -12,6 +14,7 @@ from duckrow.core.lifecycle import LIVE, Outcome, State
 from duckrow.core.wishes import Wish, is_kill, signal_of
 from duckrow.scheduler.suspending import resume, suspend
 from duckrow.store.hosts import DAEMON
+from duckrow.store.wishes import UnfulfilledWish
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
@@ -22,7 +25,7 @@ _FOR_EVERYBODY = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
 def fulfil_wishes(loop: Loop, now: Now) -> None:
     """Those for jobs that are ours to touch; the others are left to their hosts."""
     watched = {attempt.job.id: attempt for attempt in loop.live.values()}
-    for wish_id, job_id, wish, host_id in loop.store.wishes.unfulfilled():
+    for wish_id, job_id, wish, host_id in _who_waits_first(loop.store.wishes.unfulfilled()):
         attempt = watched.get(job_id)
         state = loop.store.queue.state_of(job_id)  # the wish before may have moved it: it may wait for that job
         if attempt is None and (state in LIVE or not _ours(loop, host_id)):
@@ -44,6 +47,12 @@ def fulfil_wishes(loop: Loop, now: Now) -> None:
         elif (number := signal_of(wish)) is not None and attempt is not None:
             _signal(loop, attempt, number, now)
         loop.store.wishes.forget(wish_id)
+
+
+def _who_waits_first(wishes: Iterable[UnfulfilledWish]) -> Iterator[UnfulfilledWish]:
+    """Of jobs that are killed together, the youngest first: who waits for another is younger, and would be skipped."""
+    for is_killed, some in groupby(wishes, key=lambda each: is_kill(each.wish)):
+        yield from sorted(some, key=lambda each: -each.job_id if is_killed else 0)
 
 
 def _hold_slot(loop: Loop, attempt: LiveAttempt, share: int) -> None:

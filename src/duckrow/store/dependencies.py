@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from duckrow.core.dependency import in_words, is_met
-from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.lifecycle import Outcome, State, state_in_words
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database
 
@@ -39,7 +39,7 @@ class DependencyStore:
                 self._database.execute(_SQL["meet_dependency"], {"job_id": row["job_id"], "on_job_id": job_id})
                 self._database.execute(_SQL["unblock"], {"job_id": row["job_id"]})
             elif row["state"] == State.QUEUED and row["if_broken"] == "skip":
-                why = f"it waited for {in_words(row['condition'], job_id)}, which has {outcome}"
+                why = f"it waited for {in_words(row['condition'], job_id)}, which {state_in_words(State.DONE, outcome)}"
                 broken.append((row["job_id"], why))
         return bool(dependents), broken
 

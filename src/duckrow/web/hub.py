@@ -106,6 +106,8 @@ class Hub:
 
     def close(self) -> None:
         """Let all streams end."""
+        if self.closing.is_set():
+            return  # whoever got the signal has closed it already
         self.closing.set()
         self._thread.submit(self._stop_watching)
         self._thread.shutdown(wait=False)
