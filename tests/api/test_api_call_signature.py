@@ -164,7 +164,7 @@ class Driven:
     ("function", "told"),
     [
         (fetch, "fetch is an async function, and a job makes a plain call. Submit a function that runs it: "
-         "def run(*args): return asyncio.run(fetch(*args))"),
+         "def run(*args, **kwargs): return asyncio.run(fetch(*args, **kwargs))"),
         (functools.partial(fetch, "a"), "fetch is an async function"),
         (Driven(), "Driven is an async function"),
         (count, "count is a generator, which has no result that could be stored. Submit a function that returns a "

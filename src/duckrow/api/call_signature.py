@@ -26,7 +26,7 @@ def check_kind(function: Callable[..., Any]) -> None:
     if _is(inspect.iscoroutinefunction, function):
         raise WrongCall(
             f"{name} is an async function, and a job makes a plain call. Submit a function that runs it: "
-            f"def run(*args): return asyncio.run({name}(*args))"
+            f"def run(*args, **kwargs): return asyncio.run({name}(*args, **kwargs))"
         )
     if _is(inspect.isasyncgenfunction, function):
         raise WrongCall(
