@@ -196,8 +196,7 @@ class Client(Session):
             for row in ControlStore(self.database).dependencies_of(job_id)
         ]
         own = self.job(job_id).as_json()
-        asked = self.jobs.asked_for([job_id])
-        needs = {name: value for job in asked for name, value in job.spec.needs._asdict().items() if value}
+        needs = {name: value for name, value in self.jobs.needs_of(job_id)._asdict().items() if value}
         return {**own, "needs": needs, "after": after, "attempts_made": attempts, "events": events}
 
     # -- wishing ----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from duckrow.core.job import JobSpec
-from duckrow.core.needs import needs_from
+from duckrow.core.needs import Needs, needs_from
 from duckrow.core.selection import Selection
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
@@ -85,6 +85,9 @@ class JobStore:
         """Jobs as they were asked for, in the order of their ids."""
         rows = self.database.all(_SQL["asked_for"], {"ids": json.dumps(list(ids))})
         return [_earlier_job(row) for row in rows]
+
+    def needs_of(self, job_id: int) -> Needs:
+        return needs_from(self.database.one(_SQL["needs_of"], {"job_id": job_id}))
 
     def continue_from(self, job_id: int, attempts: int, retries_used: int) -> None:
         """Within the caller's transaction: attempts that were made elsewhere count."""

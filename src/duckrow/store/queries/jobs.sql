@@ -14,6 +14,9 @@ SELECT j.id, j.host_id, j.attempts, {asked_again}, e.variables
 FROM jobs j JOIN environments e ON e.id = j.environment_id JOIN json_each(:ids) wanted ON wanted.value = j.id
 ORDER BY j.id
 
+-- name: needs_of
+SELECT needs FROM jobs WHERE id = :job_id
+
 -- name: continue_from
 UPDATE jobs SET attempts = :attempts, retries_used = :retries_used WHERE id = :job_id
 
