@@ -127,7 +127,11 @@ def test_one_command_waits_for_a_free_gpu(duckrow: Duckrow) -> None:
     first.stdin.write(f"{gated(gate)}\n".encode())
     first.stdin.close()
     until(
-        lambda: duckrow.home.exists() and duckrow.sql("SELECT 1 FROM sqlite_master WHERE name = 'jobs'"), "a database"
+        lambda: (
+            (duckrow.home / "duckrow.db").exists()  # to look for it earlier would make an empty one
+            and duckrow.sql("SELECT 1 FROM sqlite_master WHERE name = 'jobs'")
+        ),
+        "a database",
     )
     duckrow.wait_for(1, "running")
     second = duckrow.spawn("run", "--devices", "0", "--", "echo ran >> out", stderr=subprocess.PIPE)
