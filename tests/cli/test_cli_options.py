@@ -17,6 +17,7 @@ from duckrow.cli.job_options import (
     parse_variable,
     take_job_options,
 )
+from duckrow.cli.main import run_cli
 from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec
 
@@ -235,3 +236,17 @@ def test_a_bad_value_is_told_with_its_option(words: list[str], said: str) -> Non
         job_sample.make_context("sample", list(words))
     assert said in caught.value.format_message()
     assert words[0] in caught.value.format_message()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "python", "train.py"], "To run one command: duckrow run -- python train.py\n"),
+        (["run", "--file", "x"], "No such option '--file'. (Did you mean one of: '--table', '--time'?)\n"),
+    ],
+)
+def test_a_run_that_is_typed_in_another_way_is_told_what_was_meant(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_cli(words) == 2
+    assert capsys.readouterr().err.endswith(said)

@@ -136,11 +136,17 @@ def test_who_holds_the_devices_is_told_and_for_how_much_longer() -> None:
     ]
 
 
+def test_that_a_holder_is_suspended_is_told_instead_of_a_time() -> None:
+    holders = (Holder("0", 9, "train", 842.0, is_suspended=True),)
+    told = "gpu 0 is held by job 9 (train), which is suspended: duckrow resume 9"
+    assert told in explain(waiting(2, booked={"0": WHOLE}, holders=holders))
+
+
 def test_one_free_device_of_two_is_told_as_one() -> None:
     holders = (Holder("0", 9, "train", -3.0),)
     assert explain(waiting(2, booked={"0": WHOLE}, holders=holders)) == [
         "it needs 2 GPUs; 1 of 2 is free",
-        "gpu 0 is held by job 9 (train) for about 0.0s more",
+        "gpu 0 is held by job 9 (train), which has run longer than usual",
     ]
 
 

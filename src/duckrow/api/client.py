@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from duckrow.api.attendance import Attendance, warn
 from duckrow.api.environment import inherited_environment
-from duckrow.api.lending import Lending
 from duckrow.api.out_of_use import drained, set_aside_by_living
 from duckrow.api.session import Session
 from duckrow.api.tender import Tender
@@ -21,7 +20,6 @@ from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.job import JobSpec
 from duckrow.core.lifecycle import Outcome, State, state_in_words
 from duckrow.core.needs import Needs, ask_of
-from duckrow.core.output_names import OutputNames
 from duckrow.core.placement import refusal
 from duckrow.core.title import full_name
 from duckrow.store.answers import AnswerStore
@@ -29,11 +27,11 @@ from duckrow.store.control import ControlStore
 from duckrow.store.database import from_sql
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON, is_alive, ring, seats_from
-from duckrow.store.job_story import JobStoryStore
 
 if TYPE_CHECKING:
     from duckrow.api.slurm_batches import Batches
     from duckrow.api.slurm_wishes import BatchWishes
+    from duckrow.core.output_names import OutputNames
 
 _LOOK_S = 0.05  # how often a client that waits asks the database whether anything has changed
 _ANSWER_S = 10.0  # how long a host may take to fulfil a wish before we say that it has not yet
@@ -185,6 +183,8 @@ class Client(Session):
 
     def story(self, job_id: int) -> dict[str, Any]:
         """All that is known of a job: itself, its attempts, its events."""
+        from duckrow.store.job_story import JobStoryStore
+
         story, now = JobStoryStore(self.database), time.time()
         attempts = [
             {**made._asdict(), "gpu_seconds": gpu_seconds(made.devices, made.started_at, made.ended_at or now)}
@@ -215,6 +215,8 @@ class Client(Session):
     ) -> list[JobView]:
         """Until these jobs are done. `tell`: called when nobody sees to them any more, and when somebody does again."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        from duckrow.api.lending import Lending
+
         attendance, lending = Attendance(self, tell), Lending(self, tell)
         try:
             for _ in self._changes(deadline):

@@ -53,6 +53,7 @@ def why(client: Client, job_id: int) -> list[str]:
     room = {CORES: machine.cpus or 0, MEMORY: machine.mem_mb or 0}
     booked = Ledger()
     holders: list[Holder] = []
+    suspended = client.jobs.suspended()
     for row in client.jobs.live():
         holds = [
             (d, share)
@@ -66,7 +67,10 @@ def why(client: Client, job_id: int) -> list[str]:
         expected_s = history.expected_s(row["project"], row["name"], row["sweep"])
         left_s = None if expected_s is None else expected_s - (now - row["started_at"])
         holders += [
-            Holder(device, row["job_id"], full_name(row["name"], row["array_index"]), left_s) for device, _ in holds
+            Holder(
+                device, row["job_id"], full_name(row["name"], row["array_index"]), left_s, row["job_id"] in suspended
+            )
+            for device, _ in holds
         ]
     ahead, count = store.ahead(host.id, facts["priority"], facts["position"])
     pauses = client.jobs.pauses()

@@ -25,6 +25,7 @@ class Holder(NamedTuple):
     job_id: int
     name: str
     left_s: float | None
+    is_suspended: bool = False
 
 
 class Waiting(NamedTuple):
@@ -244,5 +245,13 @@ def _first_that_waits(job: Waiting, usable: Sequence[Seat]) -> int | None:
 
 def _held(holder: Holder) -> str:
     what = describe_devices([(holder.device, 0)])
-    left = "" if holder.left_s is None else f" for about {format_duration(max(holder.left_s, 0))} more"
-    return f"{what} is held by job {holder.job_id} ({holder.name}){left}"
+    return f"{what} is held by job {holder.job_id} ({holder.name}){_how_long(holder)}"
+
+
+def _how_long(holder: Holder) -> str:
+    if holder.is_suspended:
+        return f", which is suspended: duckrow resume {holder.job_id}"
+    if holder.left_s is None:
+        return ""
+    overdue = ", which has run longer than usual"
+    return f" for about {format_duration(holder.left_s)} more" if holder.left_s > 0 else overdue

@@ -51,7 +51,13 @@ class RunCommand(DeviceCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        return super().parse_args(ctx, [f"--resume={LAST}" if w == "--resume" else w for w in args[:end]] + args[end:])
+        ctx.allow_extra_args = True  # they are refused here, with what was meant
+        args = [f"--resume={LAST}" if word == "--resume" else word for word in args[:end]] + args[end:]
+        rest = super().parse_args(ctx, args)
+        if rest and not ctx.resilient_parsing:
+            words = shlex.join([str(ctx.params["file"]), *rest])
+            raise UsageError(f"run takes one list of commands. To run one command: duckrow run -- {words}")
+        return rest
 
 
 @click.command(cls=RunCommand, short_help="Run commands from a file or a pipe.")
