@@ -62,7 +62,7 @@ def _versions() -> Iterator[Finding]:
     yield Finding("duckrow", OK, f"{known['duckrow']}, on Python {known['python']}, {known['platform']}")
     missing = [name for name in ("click", "rich", "nvidia-ml-py") if known[name] == "not installed"]
     if missing:
-        advice = f"Install duckrow anew: {install_command()}"
+        advice = f"Install duckrow again: {install_command()}"
         yield Finding("packages", PROBLEM, f"{', '.join(missing)} cannot be found", advice)
     yield _sqlite(known["sqlite"])
 

@@ -48,7 +48,7 @@ def what_changed(before: Code | None, now: Code) -> list[str]:
 
 
 class _Walk:
-    """Goes from a function to what it uses, the nearest first: however deep a project is, that is no recursion."""
+    """Goes from a function to what it uses, the nearest first: however deep a project is, it does not recurse."""
 
     def __init__(self, root: Any) -> None:
         self.parts: dict[str, str] = {}

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 
 def install_command(extra: str = "") -> str:
-    """What to type so that this very installation gets the extra, or is made anew."""
+    """What to type so that this very installation gets the extra, or is made again."""
     what, is_editable = _source(extra)
     quoted = _quoted(what)
     if os.path.exists(f"{sys.prefix}/uv-receipt.toml"):  # uv tool install
