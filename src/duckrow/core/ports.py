@@ -72,9 +72,23 @@ Report = Started | NotStarted | NeverBegan | Ended | Gone | Vanished
 
 
 class Engine(Protocol):
-    """How a placed job becomes a process somewhere."""
+    """How a placed job becomes a process somewhere. It decides nothing and writes no state: it reports.
 
-    def start(self, orders: Sequence[StartOrder]) -> None: ...
+    All that the scheduler asks of it stands here. No call waits: whatever takes time is reported when it has happened.
+    """
+
+    @property
+    def keeper(self) -> str:
+        """Names where it notes the attempts that it starts: another name in each life, stored with each attempt."""
+
+    def begin(self, keepers_in_use: set[str], let_go: Callable[[], None]) -> None:
+        """Notes of keepers that are not in use may be removed. Call `let_go` if this process must not go on as a host.
+
+        After `let_go` the database is closed, and another host takes over: the engine may only see its attempts out.
+        """
+
+    def start(self, orders: Sequence[StartOrder]) -> None:
+        """Each is answered by Started, Ended or both, or by NotStarted."""
 
     def line_up(self, order: StartOrder) -> None:
         """Start this attempt the moment the one that it follows is gone."""
@@ -88,7 +102,11 @@ class Engine(Protocol):
     def adopt(self, attempts: Iterable[LiveAttempt], rebooted: bool) -> None:
         """Watch attempts that another process, now dead, has started; `rebooted`: on an earlier boot."""
 
-    def notice(self, attempt: LiveAttempt, signal: int) -> None: ...
+    def notice(self, attempt: LiveAttempt, number: int) -> None:
+        """Send a signal to those processes of the attempt that listen for it."""
+
+    def signal_all(self, attempt: LiveAttempt, number: int) -> None:
+        """Send a signal to every process of the attempt, such as to suspend it."""
 
     def stop(self, attempt: LiveAttempt, step: int) -> None:
         """Take this step of the kill ladder: 1 asks (SIGTERM), 2 forces (SIGKILL)."""
@@ -98,6 +116,9 @@ class Engine(Protocol):
 
     def settled(self) -> None:
         """All that was reported is on disk."""
+
+    def close(self, keepers_in_use: set[str]) -> None:
+        """Let go: what runs goes on, and another host adopts it. Its notes may go if its keeper is not in use."""
 
 
 class Observer:
@@ -150,6 +171,15 @@ class Progress(Protocol):
     def hung_up(self) -> bool: ...
 
 
+class Alarm(Protocol):
+    """Rings at a moment of one clock; that of the wall clock rings also when somebody sets the clock."""
+
+    def set_for(self, moment: float | None) -> None:
+        """None: no moment."""
+
+    def close(self) -> None: ...
+
+
 class Reactor(Protocol):
     """Who sleeps until something happens, and then calls."""
 
@@ -162,7 +192,15 @@ class Reactor(Protocol):
 
     def later(self, seconds: float, call: Callable[[], None]) -> None: ...
 
+    def alarm(self, clock: int, ring: Callable[[], None]) -> Alarm:
+        """For CLOCK_REALTIME or CLOCK_BOOTTIME; what `later` calls is due by CLOCK_MONOTONIC."""
+
     def on_signal(self, number: int, call: Callable[[], None]) -> None: ...
+
+    def wait(self, at_most_s: float | None) -> None:
+        """Sleep until something happens or the time is up, and make the calls that are due."""
+
+    def close(self) -> None: ...
 
 
 class Device(NamedTuple):

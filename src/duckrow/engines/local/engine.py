@@ -27,6 +27,7 @@ from duckrow.engines.local.attempt_groups import AttemptGroups
 from duckrow.engines.local.attempt_processes import AttemptProcesses
 from duckrow.engines.local.children import Children
 from duckrow.engines.local.journal import read_journal, remove_if_unkept
+from duckrow.engines.local.keeper import keep_own_children
 from duckrow.engines.local.keeper_link import KeeperLink
 from duckrow.engines.local.processes import describe
 from duckrow.engines.local.spawner import Spawner
@@ -81,6 +82,19 @@ class LocalEngine:
     def keeper(self) -> str:
         """Names the journal in which the next attempts will stand."""
         return self._journal.name
+
+    def begin(self, keepers_in_use: set[str], let_go: Callable[[], None]) -> None:
+        for name in os.listdir(self._folder):
+            if name not in keepers_in_use and name != self._journal.name:
+                remove_if_unkept(os.path.join(self._folder, name))
+
+        def become_keeper() -> None:
+            """Our keeper was killed, and with it the one who would see our attempts' ends if we died too."""
+            let_go()
+            keep_own_children(self._link)
+
+        if not self._watch_end(self._link.keeper_pid, become_keeper):
+            become_keeper()
 
     def start(self, orders: Sequence[StartOrder]) -> None:
         for order in orders:
@@ -160,16 +174,6 @@ class LocalEngine:
         self._nests.close()
         if self._journal.name not in keepers_in_use:
             self._journal.remove()
-
-    def on_keeper_death(self, call: Callable[[], None]) -> None:
-        if not self._watch_end(self._link.keeper_pid, call):
-            call()
-
-    def clean_up(self, keepers_in_use: set[str]) -> None:
-        """Remove the journals of the dead that have nothing left to tell."""
-        for name in os.listdir(self._folder):
-            if name not in keepers_in_use and name != self._journal.name:
-                remove_if_unkept(os.path.join(self._folder, name))
 
     # -- starting ---------------------------------------------------------------------------------------------
 
