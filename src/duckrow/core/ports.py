@@ -117,6 +117,15 @@ class Engine(Protocol):
     def settled(self) -> None:
         """All that was reported is on disk."""
 
+    def owners_of(self, pids: Iterable[int], attempts: Iterable[LiveAttempt]) -> dict[int, int]:
+        """Of those of these processes that live here: the attempt that each belongs to, 0 for a stranger's.
+
+        A negative number is an attempt of ours that is not among these; -1 is another duckrow's.
+        """
+
+    def ran_out_of_memory(self) -> bool | None:
+        """Whether the machine has ended processes of anybody's for want of memory lately; None: it does not tell."""
+
     def close(self, keepers_in_use: set[str]) -> None:
         """Let go: what runs goes on, and another host adopts it. Its notes may go if its keeper is not in use."""
 
@@ -249,6 +258,23 @@ class Reading(NamedTuple):
         """Whether it says nothing at all: it is lost, or its driver is."""
         told = (self.free_mb, self.utilization, self.temperature, self.processes)
         return all(figure is None for figure in told)
+
+
+class GpuReader(Protocol):
+    """Has GPUs read without keeping the loop waiting: a driver may hang."""
+
+    waiting: bool  # an answer is on its way
+    no_library: bool  # there is nobody to ask, and there never will be
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no answer to be taken."""
+
+    def ask(self, names: Sequence[str]) -> None:
+        """Have these GPUs read; the reactor wakes when it is done."""
+
+    def answer(self) -> tuple[list[Device], list[Reading]] | None:
+        """(the GPUs that there are, a reading of each and of those that were asked for), once for each asking."""
 
 
 class DeviceSource(Protocol):

@@ -11,7 +11,7 @@ from duckrow.core.inventory import CPU, Ledger, Seat, book, unbook
 from duckrow.core.job import JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.machine import BARE, Machine
-from duckrow.core.ports import Engine, Observer, Reactor, Report, StartOrder
+from duckrow.core.ports import Engine, GpuReader, Observer, Reactor, Report, StartOrder
 from duckrow.core.retry import Verdict
 from duckrow.scheduler.broken_gpus import BrokenGpus
 from duckrow.scheduler.clock_steps import ClockSteps
@@ -49,6 +49,7 @@ class Loop:
         seats: Sequence[Seat],
         engine: Engine,
         reactor: Reactor,
+        open_reader: Callable[[Reactor], GpuReader],
         observer: Observer | None = None,
         machine: Machine = BARE,
     ) -> None:
@@ -71,7 +72,7 @@ class Loop:
         self.endings = Endings(self)
         self.live: dict[int, LiveAttempt] = {}
         self.booked = Ledger()
-        self.watch = Watch(self, machine)
+        self.watch = Watch(self, machine, open_reader)
         self.broken_gpus = BrokenGpus(self)
         self.sharing = Sharing(self, machine.policy.mps)
         self.dispatching = True
@@ -245,7 +246,7 @@ class Loop:
             self._queue.stale = True
             self.delays.look()
         if self.inbox:
-            self.jobs.add(self.host.id, self.inbox, self.environment)
+            self.jobs.add(self.host.id, self.inbox, self.environment, now=now)
             self._queue.grew()
         self.watch.observe(now)
         self.endings.settle(self._reports, now)

@@ -29,7 +29,8 @@ from duckrow.engines.local.children import Children
 from duckrow.engines.local.journal import read_journal, remove_if_unkept
 from duckrow.engines.local.keeper import keep_own_children
 from duckrow.engines.local.keeper_link import KeeperLink
-from duckrow.engines.local.processes import describe
+from duckrow.engines.local.kernel_kills import KernelKills
+from duckrow.engines.local.processes import attempts_of, describe, tag_of
 from duckrow.engines.local.spawner import Spawner
 from duckrow.engines.local.warm import Nests
 from duckrow.kernel.process import Process, identity_of, open_pidfd, open_pidfd_of
@@ -72,6 +73,7 @@ class LocalEngine:
         self._lined_up: dict[int, StartOrder] = {}  # attempt -> its successor
         self._waiting: set[int] = set()  # those successors
         self._for_nest: dict[int, StartOrder] = {}  # attempt -> its order, while the warm parent it waits for hatches
+        self._kernel_kills = KernelKills()
         self._nests.on_hatched = self._hatched
         reactor.on_signal(signal.SIGCHLD, self._look_at_children)
         reactor.watch(link.fd, self._log_emptied)
@@ -166,6 +168,14 @@ class LocalEngine:
     def reports(self) -> list[Report]:
         reports, self._reports = self._reports, []
         return reports
+
+    def owners_of(self, pids: Iterable[int], attempts: Iterable[LiveAttempt]) -> dict[int, int]:
+        pids = list(pids)
+        tags = {tag_of(attempt.keeper, attempt.id): attempt.id for attempt in attempts} if pids else {}
+        return attempts_of(pids, tags, lambda journal: os.path.exists(os.path.join(self._folder, journal)))
+
+    def ran_out_of_memory(self) -> bool | None:
+        return self._kernel_kills.happened()
 
     def close(self, keepers_in_use: set[str]) -> None:
         """Let go. Attempts that run go on, and their ends will stand in the journal; one that nobody needs goes."""
