@@ -15,6 +15,7 @@ class Behaviour(NamedTuple):
     signal: int | None = None  # by which it ends, where it has no exit code
     stops_after_s: float | None = 0.0  # after SIGTERM; None: it does not listen
     stop_exit_code: int | None = None  # with which it ends then; None: it dies of the signal
+    exits_on: tuple[tuple[int, int], ...] = ()  # (signal, exit code): other signals that end it
     leaves_s: float = 0.0  # how long a process of it stays after its end, unless it is stopped
     prints: str = ""  # into its log, at its end
     gpu_mb: tuple[tuple[float, int], ...] = ()  # (seconds after its start, MB from then on), on each of its GPUs

@@ -65,19 +65,18 @@ class DryProcess:
         after_s = self.behaviour.stops_after_s
         if after_s is None:
             return
-        if mono + after_s < self.ends_mono:
-            code = self.behaviour.stop_exit_code
-            self._end(mono + after_s, code, SIGTERM if code is None else None)
+        code = self.behaviour.stop_exit_code
+        self.end(mono + after_s, code, SIGTERM if code is None else None)
         self.gone_mono = min(self.gone_mono, max(self.ends_mono, mono + after_s))
 
     def kill(self, mono: float) -> None:
         self.suspended_mono = None
-        if mono < self.ends_mono:
-            self._end(mono, None, SIGKILL)
+        self.end(mono, None, SIGKILL)
         self.gone_mono = min(self.gone_mono, mono)
 
-    def _end(self, mono: float, exit_code: int | None, signal: int | None) -> None:
-        self.ends_mono, self.exit_code, self.signal = mono, exit_code, signal
+    def end(self, mono: float, exit_code: int | None, signal: int | None) -> None:
+        if mono < self.ends_mono:
+            self.ends_mono, self.exit_code, self.signal = mono, exit_code, signal
         self.gone_mono = min(self.gone_mono, mono + self.behaviour.leaves_s)
 
 
@@ -125,6 +124,8 @@ class DryMachine:
             process.suspend(mono)
         elif number == SIGCONT:
             process.resume(mono)
+        elif number in dict(process.behaviour.exits_on):
+            process.end(mono, dict(process.behaviour.exits_on)[number], None)
 
     def lose(self, attempt_id: int, mono: float) -> None:
         """Its process ends while nobody is there to see how."""
