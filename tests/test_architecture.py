@@ -38,6 +38,7 @@ HOSTS_OF_THE_LOOP = ("duckrow.cli.commands.run", "duckrow.cli.commands.up")
 HOST_OF_THE_PAGE = "duckrow.cli.commands.web"
 CLUSTER = "duckrow.engines.slurm"  # it has files and sbatch, no GPU and no process: a client may speak to it
 KEEPER = "duckrow.engines.local.keeper"
+DRY, LOCAL = "duckrow.engines.dry", "duckrow.engines.local"
 READS_GPUS_ITSELF = ("duckrow.api.gpus", "duckrow.devices.nvml")  # while no host lives: docs/decisions/0012
 MEANINGLESS_NAMES = frozenset({"utils", "common", "base", "misc"})
 FRONT_ENDS = frozenset({"cli", "web", "dropin", "hydra_plugins"})
@@ -153,6 +154,10 @@ def _broken_rule(found: Import) -> str | None:
         return f"no rule says what {package} may import: add it to DESIGN.md and to this test"
     if found.importer == KEEPER and not _is_light(found.module):
         return "the keeper outlives its host, so it has the standard library and its own folder, nothing else"
+    if found.importer.startswith(DRY) and f"{found.module}.{found.name}".startswith(LOCAL):
+        return "the dry engine stands for any engine, so it knows nothing of the local one"
+    if found.importer == "duckrow.scheduler.loop" and f"{found.module}.{found.name}".startswith("duckrow.engines."):
+        return "the loop is given its engine"
     target = target_package(found)
     if target is None:
         return _broken_outside_rule(package, found.module)
@@ -365,6 +370,9 @@ def test_the_command_line_loads_nothing_heavy_before_it_knows_the_verb() -> None
             "the keeper outlives its host",
         ),
         ("duckrow.engines.local.keeper", "import psutil", "the keeper outlives its host"),
+        ("duckrow.engines.dry.engine", "from duckrow.engines.local.keeper import fork_host", "knows nothing of the"),
+        ("duckrow.engines.dry.engine", "from duckrow.engines import local", "knows nothing of the local one"),
+        ("duckrow.scheduler.loop", "from duckrow.engines.local.engine import LocalEngine", "given its engine"),
         ("duckrow.helpers.text", "import os", "no rule says what helpers may import"),
         ("duckrow", "from duckrow.api.client import Client", "only within a function"),
         ("duckrow.__main__", "from duckrow.api.client import Client", "not api"),

@@ -196,7 +196,7 @@ class LocalHarness:
         reactor = EpollReactor()
         engine = LocalEngine(reactor, self._keepers, link, lambda _: dict(os.environ))
         engine.begin(set(os.listdir(self._keepers)), lambda: None)
-        return Life(engine, reactor, self._folder, lambda: reactor.wait(0.1))
+        return Life(engine, reactor, self._folder, lambda: reactor.wait(DEADLINE_S))
 
     def close(self) -> None:
         """Keepers end with the last of their attempts, so those end first: a test that failed may have left some."""
@@ -219,7 +219,7 @@ class ThreadHarness:
     def life(self, body: Body) -> Any:
         reactor = EpollReactor()
         try:
-            return body(Life(ThreadEngine(reactor), reactor, self._folder, lambda: reactor.wait(0.1)))
+            return body(Life(ThreadEngine(reactor), reactor, self._folder, lambda: reactor.wait(DEADLINE_S)))
         finally:
             reactor.close()
 
