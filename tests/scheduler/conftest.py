@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
 from tests.scheduler.language import Queue, slots
@@ -25,7 +26,8 @@ def new_database(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def make_queue(tmp_path: Path, new_database: str) -> Iterator[MakeQueue]:
+def make_queue(tmp_path: Path, new_database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeQueue]:
+    monkeypatch.setenv(GPU_LOCKS, str(tmp_path / "locks"))  # the GPUs of other tests are not ours
     made: list[Queue] = []
     shutil.copy(new_database, Folder(str(tmp_path / "home")).make().database)
 

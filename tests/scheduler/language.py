@@ -20,10 +20,12 @@ from typing import Any
 
 from duckrow.core.inventory import Seat, cpu_seats, parse_gpus
 from duckrow.core.job import JobSpec, LiveAttempt
+from duckrow.core.machine import Machine
 from duckrow.core.policy import NO_POLICY, Policy
 from duckrow.core.ports import Observer
 from duckrow.core.units import parse_size_mb
 from duckrow.core.wishes import DeviceWish, SignalWish, Wish
+from duckrow.devices.discover import Offer
 from duckrow.engines.dry.behaviour import Behaviour
 from duckrow.engines.dry.clock import HandClock
 from duckrow.engines.dry.machine import DryMachine, DryProcess
@@ -136,8 +138,9 @@ class Queue:
 
     def begin(self, host_id: int = DAEMON, seats: list[Seat] | None = None) -> DryHost:
         """A host begins: the daemon, or the next life of a host that died."""
-        seats = self.seats if seats is None else seats
-        host = DryHost(self.folder, seats, self.machine, self.clock, host_id, self.told, self.policy)
+        known = Machine(self.machine.gpus_mb, policy=self.policy)
+        offer = Offer(self.seats if seats is None else seats, known)
+        host = DryHost(self.folder, offer, self.machine, self.clock, host_id, self.told)
         self._hosts[host_id] = host
         self._turning.add(host.reactor, host.loop.turn)
         return host

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from duckrow.core.inventory import Seat
-from duckrow.core.machine import Machine
-from duckrow.core.policy import NO_POLICY, Policy
 from duckrow.core.ports import Observer
+from duckrow.devices.discover import Offer
 from duckrow.engines.dry.clock import HandClock
 from duckrow.engines.dry.engine import DryEngine
 from duckrow.engines.dry.gpus import DryGpus
@@ -26,25 +22,26 @@ class DryHost:
     def __init__(
         self,
         folder: Folder,
-        seats: Sequence[Seat],
+        offer: Offer,
         machine: DryMachine,
         clock: HandClock,
         host_id: int = DAEMON,
         observer: Observer | None = None,
-        policy: Policy = NO_POLICY,
     ) -> None:
+        """`machine`: what there really is; `offer`: what its user says of it. There is no MPS to be started."""
+        policy = offer.machine.policy.but(mps="off")
         self.database = Database(folder, durable=False)
         self.reactor = HandReactor(clock)
         self.engine = DryEngine(machine, self.reactor)
         self.loop = Loop(
             self.database,
             Host(folder, self.database, host_id),
-            seats,
+            offer.seats,
             self.engine,
             self.reactor,
             lambda reactor: DryGpus(machine, reactor),
             observer,
-            Machine(machine.gpus_mb, policy=policy.but(mps="off")),
+            offer.machine._replace(policy=policy),
         )
         self.loop.begin()
 
