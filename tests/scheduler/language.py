@@ -118,16 +118,13 @@ class Queue:
     # -- given ------------------------------------------------------------------------------------------------
 
     def add(self, *does: Behaviour, command: str = "true", host_id: int = DAEMON, **fields: Any) -> int:
-        """A job; what its attempts do, the last again and again. `after`: jobs that must have succeeded before."""
-        after = [(job_id, "ok") for job_id in fields.pop("after", ())]
+        """A job; what its attempts do, the last again and again. `after`: jobs that must have ended well before."""
+        after = [(before, fields.pop("condition", "ok")) for before in fields.pop("after", ())]
         with self.database.transaction():
-            (job_id,) = JobStore(self.database).add(
-                host_id, [JobSpec(command, "/", **fields)], {}, now=self.clock.now()
-            )
+            spec = JobSpec(command, "/", **fields)
+            (job_id,) = JobStore(self.database).add(host_id, [spec], {}, now=self.clock.now())
+            self._control.add_dependencies([job_id], after)
         self._does[job_id] = does or (succeeds(),)
-        if after:
-            with self.database.transaction():
-                self._control.add_dependencies([job_id], after)
         self._ring()
         return job_id
 
@@ -167,6 +164,12 @@ class Queue:
         self._turning.remove(host.reactor)
         host.die()
 
+    def ends(self, host_id: int = DAEMON) -> None:
+        """The host ends in good order. What runs goes on."""
+        host = self._hosts.pop(host_id)
+        self._turning.remove(host.reactor)
+        host.close()
+
     def wish(self, job_id: int, wish: Wish | SignalWish) -> None:
         JobStore(self.database).wish([job_id], wish)
         self._ring()
@@ -182,12 +185,19 @@ class Queue:
         self._control.set_held([job_id], False)
         self._ring()
 
+    def pause(self, job_id: int) -> None:
+        self.wish(job_id, Wish.PAUSE)
+
+    def resume(self, job_id: int) -> None:
+        self.wish(job_id, Wish.CONTINUE)
+
     def drain(self, device: str, wish: DeviceWish | None = DeviceWish.DRAIN) -> None:
         self._control.wish_of_device(device, wish)
         self._ring()
 
     def limit(self, scope: str, most: int | None) -> None:
-        self._control.set_limit(scope, most)
+        with self.database.transaction():
+            self._control.set_limit(scope, most)
         self._ring()
 
     def _ring(self) -> None:
