@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from duckrow.core.clock import Now
 from duckrow.core.decide import Start, decide
-from duckrow.core.inventory import WHOLE, Ledger, parse_gpus, unbook
+from duckrow.core.inventory import WHOLE, Ledger, book, parse_gpus, unbook
 from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.machine import Machine
 from duckrow.core.needs import Needs
@@ -161,23 +161,23 @@ class Table:
         self.live: dict[int, LiveAttempt] = {}
 
 
-Order = Callable[[float, Table], list[Start]]
+Order = Callable[[float, Table], Sequence[Start]]
 
 
-def in_order_of_duckrow(now: float, table: Table) -> list[Start]:
+def in_order_of_duckrow(now: float, table: Table) -> Sequence[Start]:
     live = table.live.values()
     return decide(now, live, table.queue[:HEAD], table.seats, table.booked, None, table.machine).starts
 
 
 def first_in_first_out(now: float, table: Table) -> list[Start]:
     """Each has its GPUs to itself, and nobody overtakes."""
-    starts = []
+    starts, booked = [], dict(table.booked)
     for job in table.queue:
-        free = [gpu for gpu in GPUS if not table.booked.get(gpu)]
+        free = [gpu for gpu in GPUS if not booked.get(gpu)]
         if len(free) < (job.gpus or 1):
             break
         holds = tuple((gpu, WHOLE) for gpu in free[: job.gpus])
-        table.booked.update(holds)
+        booked.update(holds)
         starts.append(Start(job, holds))
     return starts
 
@@ -196,6 +196,7 @@ def play(tasks: Sequence[Task], order: Order) -> Played:
             table.queue.append(job_of(number, tasks[number]))
         starts = order(now, table)
         for job, holds in starts:
+            book(holds, table.booked)
             table.live[job.id] = LiveAttempt(1, job, "", holds, Now(now, now, now), "", 1)
             heapq.heappush(ends, (now + tasks[job.id].run_s, job.id))
             waits.append(now - tasks[job.id].comes_at)

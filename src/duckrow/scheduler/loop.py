@@ -320,6 +320,8 @@ class Loop:
         decision = decide(now.mono, self.live.values(), queue, seats, self.booked, room, machine, self.watch.ask_of)
         self._wake_mono = decision.wake_mono
         starts = [self.new_attempt(start.job, start.holds, now) for start in decision.starts]
+        for attempt in starts:
+            self.book(attempt)
         self._queue.drop([start.job for start in decision.starts])
         self.watch.started(starts, now.mono)
         return starts, decision
