@@ -72,9 +72,23 @@ Report = Started | NotStarted | NeverBegan | Ended | Gone | Vanished
 
 
 class Engine(Protocol):
-    """How a placed job becomes a process somewhere."""
+    """How a placed job becomes a process somewhere. It decides nothing and writes no state: it reports.
 
-    def start(self, orders: Sequence[StartOrder]) -> None: ...
+    All that the scheduler asks of it stands here. No call waits: whatever takes time is reported when it has happened.
+    """
+
+    @property
+    def keeper(self) -> str:
+        """Names where it notes the attempts that it starts: another name in each life, stored with each attempt."""
+
+    def begin(self, keepers_in_use: set[str], let_go: Callable[[], None]) -> None:
+        """Notes of keepers that are not in use may be removed. Call `let_go` if this process must not go on as a host.
+
+        After `let_go` the database is closed, and another host takes over: the engine may only see its attempts out.
+        """
+
+    def start(self, orders: Sequence[StartOrder]) -> None:
+        """Each is answered by Started, Ended or both, or by NotStarted."""
 
     def line_up(self, order: StartOrder) -> None:
         """Start this attempt the moment the one that it follows is gone."""
@@ -88,7 +102,11 @@ class Engine(Protocol):
     def adopt(self, attempts: Iterable[LiveAttempt], rebooted: bool) -> None:
         """Watch attempts that another process, now dead, has started; `rebooted`: on an earlier boot."""
 
-    def notice(self, attempt: LiveAttempt, signal: int) -> None: ...
+    def notice(self, attempt: LiveAttempt, number: int) -> None:
+        """Send a signal to those processes of the attempt that listen for it."""
+
+    def signal_all(self, attempt: LiveAttempt, number: int) -> None:
+        """Send a signal to every process of the attempt, such as to suspend it."""
 
     def stop(self, attempt: LiveAttempt, step: int) -> None:
         """Take this step of the kill ladder: 1 asks (SIGTERM), 2 forces (SIGKILL)."""
@@ -98,6 +116,18 @@ class Engine(Protocol):
 
     def settled(self) -> None:
         """All that was reported is on disk."""
+
+    def owners_of(self, pids: Iterable[int], attempts: Iterable[LiveAttempt]) -> dict[int, int]:
+        """Of those of these processes that live here: the attempt that each belongs to, 0 for a stranger's.
+
+        A negative number is an attempt of ours that is not among these; -1 is another duckrow's.
+        """
+
+    def ran_out_of_memory(self) -> bool | None:
+        """Whether the machine has ended processes of anybody's for want of memory lately; None: it does not tell."""
+
+    def close(self, keepers_in_use: set[str]) -> None:
+        """Let go: what runs goes on, and another host adopts it. Its notes may go if its keeper is not in use."""
 
 
 class Observer:
@@ -150,6 +180,15 @@ class Progress(Protocol):
     def hung_up(self) -> bool: ...
 
 
+class Alarm(Protocol):
+    """Rings at a moment of one clock; that of the wall clock rings also when somebody sets the clock."""
+
+    def set_for(self, moment: float | None) -> None:
+        """None: no moment."""
+
+    def close(self) -> None: ...
+
+
 class Reactor(Protocol):
     """Who sleeps until something happens, and then calls."""
 
@@ -162,7 +201,15 @@ class Reactor(Protocol):
 
     def later(self, seconds: float, call: Callable[[], None]) -> None: ...
 
+    def alarm(self, clock: int, ring: Callable[[], None]) -> Alarm:
+        """For CLOCK_REALTIME or CLOCK_BOOTTIME; what `later` calls is due by CLOCK_MONOTONIC."""
+
     def on_signal(self, number: int, call: Callable[[], None]) -> None: ...
+
+    def wait(self, at_most_s: float | None) -> None:
+        """Sleep until something happens or the time is up, and make the calls that are due."""
+
+    def close(self) -> None: ...
 
 
 class Device(NamedTuple):
@@ -211,6 +258,23 @@ class Reading(NamedTuple):
         """Whether it says nothing at all: it is lost, or its driver is."""
         told = (self.free_mb, self.utilization, self.temperature, self.processes)
         return all(figure is None for figure in told)
+
+
+class GpuReader(Protocol):
+    """Has GPUs read without keeping the loop waiting: a driver may hang."""
+
+    waiting: bool  # an answer is on its way
+    no_library: bool  # there is nobody to ask, and there never will be
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no answer to be taken."""
+
+    def ask(self, names: Sequence[str]) -> None:
+        """Have these GPUs read; the reactor wakes when it is done."""
+
+    def answer(self) -> tuple[list[Device], list[Reading]] | None:
+        """(the GPUs that there are, a reading of each and of those that were asked for), once for each asking."""
 
 
 class DeviceSource(Protocol):

@@ -23,7 +23,7 @@ class _Itimerspec(ctypes.Structure):
     _fields_ = [("interval", _Timespec), ("value", _Timespec)]
 
 
-class Alarm:
+class KernelAlarm:
     """Its file becomes readable at the moment that it is set for; one of the wall clock also when that is set."""
 
     def __init__(self, clock: int) -> None:

@@ -13,7 +13,7 @@ from duckrow.devices.discover import Offer
 from duckrow.engines.local.keeper_link import KeeperLink
 from duckrow.scheduler.cluster_tending import ClusterTending
 from duckrow.scheduler.host import Host
-from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.local_host import local_host
 from duckrow.scheduler.own_files import FilesLost
 from duckrow.scheduler.retention import Retention
 from duckrow.store.database import Database
@@ -57,12 +57,12 @@ def serve(
     """
     database = Database(folder, durable=False)
     host = Host(folder, database, DAEMON)
-    loop = Loop(database, host, offer.seats, link, _LogTrouble(), machine=offer.machine)
+    loop, signals = local_host(database, host, offer, link, _LogTrouble())
     loop.dispatching = dispatch
     ends_with_its_jobs = False
     asked_to_end: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.signals.on(number, lambda number=number: asked_to_end.append(number))  # type: ignore[misc]
+        signals.on(number, lambda number=number: asked_to_end.append(number))  # type: ignore[misc]
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def end_all() -> None:
@@ -71,7 +71,7 @@ def serve(
         loop.dispatching = False
         loop.stop_all = 1
 
-    loop.signals.on(signal.SIGQUIT, end_all)
+    signals.on(signal.SIGQUIT, end_all)
     loop.begin()
     loop.turn(0)
     _log(f"The daemon runs as process {os.getpid()} over {plural(len(offer.seats), 'seat')}.")

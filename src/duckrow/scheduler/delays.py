@@ -6,7 +6,6 @@ import time
 from typing import TYPE_CHECKING
 
 from duckrow.core.clock import Now
-from duckrow.scheduler.alarm import Alarm
 from duckrow.store.delays import DelayStore
 
 if TYPE_CHECKING:
@@ -16,12 +15,11 @@ if TYPE_CHECKING:
 class Delays:
     def __init__(self, loop: Loop) -> None:
         self._store = DelayStore(loop.database)
-        self._wall, self._boot = Alarm(time.CLOCK_REALTIME), Alarm(time.CLOCK_BOOTTIME)
+        self._wall = loop.reactor.alarm(time.CLOCK_REALTIME, self._ring)
+        self._boot = loop.reactor.alarm(time.CLOCK_BOOTTIME, self._ring)
         self._next_wall: float | None = None
         self._next_boot: float | None = None
         self.rang = False  # there may be something to do
-        for alarm in (self._wall, self._boot):
-            loop.reactor.watch(alarm.fd, lambda alarm=alarm: self._ring(alarm))  # type: ignore[misc]
 
     def begin(self) -> None:
         self._store.end_those_of_earlier_boots()
@@ -50,8 +48,7 @@ class Delays:
     def restate(self, now: Now) -> None:
         self._store.restate(now)
 
-    def _ring(self, alarm: Alarm) -> None:
-        alarm.hush()
+    def _ring(self) -> None:
         self.rang = True
 
     def _set_alarms(self) -> None:

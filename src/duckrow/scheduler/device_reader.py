@@ -25,7 +25,6 @@ class DeviceReader:
         reactor.watch(self._arrived, self._hush)
 
     def ask(self, names: Sequence[str]) -> None:
-        """Have these GPUs read; the reactor wakes when it is done."""
         if self.waiting:
             return
         self.waiting = True
@@ -35,7 +34,6 @@ class DeviceReader:
             self._thread.start()
 
     def answer(self) -> tuple[list[Device], list[Reading]] | None:
-        """(the GPUs that there are, a reading of each and of those that were asked for), once for each asking."""
         try:
             answer = self._answers.get_nowait()
         except queue.Empty:

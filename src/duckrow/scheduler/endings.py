@@ -13,7 +13,6 @@ from duckrow.core.lifecycle import Outcome, State, left_behind, outcome_of
 from duckrow.core.ports import Ended, Gone, NeverBegan, NotStarted, Report, Started, Vanished
 from duckrow.core.retry import Verdict, after_end
 from duckrow.core.use import Use
-from duckrow.engines.local.kernel_kills import KernelKills
 
 if TYPE_CHECKING:
     from duckrow.scheduler.loop import Loop
@@ -26,7 +25,6 @@ class Endings:
         self._loop = loop
         self._store = loop.store
         self.told: list[tuple[LiveAttempt, Verdict, float]] = []  # the ends of this tick
-        self.kernel_kills = KernelKills()
         self.freed = False  # whether other hosts have something to gain from them
 
     def settle(self, reports: Sequence[Report], now: Now) -> None:

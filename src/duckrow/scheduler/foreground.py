@@ -15,6 +15,7 @@ from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.retry import Verdict
 from duckrow.scheduler.company import why_nothing_starts
 from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.signals import HostSignals
 from duckrow.scheduler.source import CommandSource
 from duckrow.store.hosts import HostStore
 
@@ -46,12 +47,14 @@ class Run:
     def __init__(
         self,
         loop: Loop,
+        signals: HostSignals,
         make_spec: Callable[[str], JobSpec],
         max_failures: int | None = None,
         on_event: Callable[[str, Any], None] = lambda *_: None,
         in_terminal: bool = False,
     ) -> None:
         self.loop = loop
+        self._signals = signals
         self.make_spec = make_spec
         self.max_failures = max_failures
         self.source: CommandSource | None = None
@@ -240,7 +243,7 @@ class Run:
         for number in SIGNALS:
             if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
                 continue  # `nohup duckrow run`
-            self.loop.signals.on(number, lambda number=number: self._signalled(number))  # type: ignore[misc]
+            self._signals.on(number, lambda number=number: self._signalled(number))  # type: ignore[misc]
 
     def _signalled(self, number: int) -> None:
         if self._in_terminal and self.loop.live:

@@ -33,7 +33,7 @@ class Lessons:
             return None
         lines = last_lines(attempt.log, _LINES, longest=LINE_SHOWN) if attempt.log else []
         killed = was_killed(attempt.exit_code, attempt.signal)
-        on_machine = self._loop.endings.kernel_kills.happened() if killed else None  # it may have been a stranger
+        on_machine = self._loop.engine.ran_out_of_memory() if killed else None  # it may have been a stranger
         oom_killed = on_machine if attempt.oom_killed is None else attempt.oom_killed
         which = ran_out_of_memory(lines, attempt.exit_code, attempt.signal, oom_killed)
         if which is None:

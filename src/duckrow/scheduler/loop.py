@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NoReturn
 
 from duckrow.core.clock import Now
 from duckrow.core.decide import Decision, decide
@@ -12,11 +11,8 @@ from duckrow.core.inventory import CPU, Ledger, Seat, book, unbook
 from duckrow.core.job import JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.machine import BARE, Machine
-from duckrow.core.ports import Observer, Report, StartOrder
+from duckrow.core.ports import Engine, GpuReader, Observer, Reactor, Report, StartOrder
 from duckrow.core.retry import Verdict
-from duckrow.engines.local.engine import LocalEngine
-from duckrow.engines.local.keeper import keep_own_children
-from duckrow.engines.local.keeper_link import KeeperLink
 from duckrow.scheduler.broken_gpus import BrokenGpus
 from duckrow.scheduler.clock_steps import ClockSteps
 from duckrow.scheduler.company import note_own_neighbours
@@ -29,10 +25,8 @@ from duckrow.scheduler.limits import Limits
 from duckrow.scheduler.lines import SLOW_S, Lines
 from duckrow.scheduler.own_files import OwnFiles
 from duckrow.scheduler.queue_head import QueueHead
-from duckrow.scheduler.reactor import EpollReactor
 from duckrow.scheduler.recover import Recovery
 from duckrow.scheduler.sharing import Sharing
-from duckrow.scheduler.signals import HostSignals
 from duckrow.scheduler.surroundings import extra_environment, gentle_environment, launcher_environment
 from duckrow.scheduler.suspending import resume
 from duckrow.scheduler.watch import Watch
@@ -53,9 +47,10 @@ class Loop:
         database: Database,
         host: Host,
         seats: Sequence[Seat],
-        link: KeeperLink,
+        engine: Engine,
+        reactor: Reactor,
+        open_reader: Callable[[Reactor], GpuReader],
         observer: Observer | None = None,
-        output: str = "log",
         machine: Machine = BARE,
     ) -> None:
         self.database = database
@@ -63,13 +58,11 @@ class Loop:
         self.host = host
         self.seats = list(seats)
         self.observer = observer or Observer()
-        self.reactor = EpollReactor()
-        self.signals = HostSignals(self.reactor, link.signals)
+        self.reactor = reactor
+        self.engine = engine
         self.store = TickStores(database, host.id)
         self.jobs = JobStore(database)
         self._checkpointer = Checkpointer(database)
-        self.engine = LocalEngine(self.reactor, self.folder.keepers, link, self.jobs.environment, output)
-        self._link = link
         self.recovery = Recovery(self)
         self.lines = Lines(self)
         self.limits = Limits()
@@ -79,7 +72,7 @@ class Loop:
         self.endings = Endings(self)
         self.live: dict[int, LiveAttempt] = {}
         self.booked = Ledger()
-        self.watch = Watch(self, machine)
+        self.watch = Watch(self, machine, open_reader)
         self.broken_gpus = BrokenGpus(self)
         self.sharing = Sharing(self, machine.policy.mps)
         self.dispatching = True
@@ -110,8 +103,7 @@ class Loop:
             self._take_up_clocks()
             self.recovery.adopt_own()
             self.broken_gpus.begin()
-        self.engine.clean_up(self.store.attempts.keepers_in_use())
-        self.engine.on_keeper_death(self._become_keeper)
+        self.engine.begin(self.store.attempts.keepers_in_use(), self._let_go)
         self._own_files.watch()
 
     def _take_up_clocks(self) -> None:
@@ -214,14 +206,10 @@ class Loop:
         self.reactor.watch(self.host.bell, self._rung)
         self._woken = True  # nobody knows who rang meanwhile
 
-    def _become_keeper(self) -> NoReturn:
-        """Our keeper was killed, and with it the one who would see our attempts' ends if we died too.
-
-        So we are no host any more, which others see at once, but the keeper of our own children.
-        """
+    def _let_go(self) -> None:
+        """Be no host any more, which others see at once: the engine can only see its attempts to their ends."""
         self.host.release()
         self.database.close()
-        keep_own_children(self._link)
 
     def wake(self) -> None:
         self._woken = True
@@ -258,7 +246,7 @@ class Loop:
             self._queue.stale = True
             self.delays.look()
         if self.inbox:
-            self.jobs.add(self.host.id, self.inbox, self.environment)
+            self.jobs.add(self.host.id, self.inbox, self.environment, now=now)
             self._queue.grew()
         self.watch.observe(now)
         self.endings.settle(self._reports, now)

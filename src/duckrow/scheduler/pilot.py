@@ -28,7 +28,7 @@ from duckrow.engines.slurm.lease import Lease
 from duckrow.engines.slurm.peaks import SharedPeaks
 from duckrow.engines.slurm.pilots import TIME_LIMIT, TOLD_TO_END, PilotFolder, read_pilots, started_at
 from duckrow.scheduler.host import Host
-from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.local_host import local_host
 from duckrow.scheduler.pilot_memory import PilotMemory
 from duckrow.scheduler.pilot_runs import PilotRuns
 from duckrow.scheduler.pilot_successors import Successors
@@ -50,7 +50,7 @@ class PilotHost(Observer):
         self._offer = offer
         database = Database(folder, durable=False)
         host = Host(folder, database, HostStore(database).add_run(us.name, batch.folder, us.name))
-        self.loop = Loop(database, host, offer.seats, link, self, machine=offer.machine)
+        self.loop, self._signals = local_host(database, host, offer, link, self)
         self.loop.broken_gpus.allowed = False  # how a run ended is told to others, who may have taken it up by then
         claims = Claims(batch)
         chunk = chunk_of(batch, int(os.environ.get("SLURM_ARRAY_TASK_ID", 0)) + first_chunk())
@@ -77,8 +77,8 @@ class PilotHost(Observer):
 
     def go(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
-            self.loop.signals.on(number, self._told_to_end)
-        self.loop.signals.on(signal.SIGUSR2, self._time_is_short)
+            self._signals.on(number, self._told_to_end)
+        self._signals.on(signal.SIGUSR2, self._time_is_short)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self.loop.begin()
         self.lease.begin(self._status())

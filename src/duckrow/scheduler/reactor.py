@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from duckrow.core.clock import Now
+from duckrow.scheduler.alarm import KernelAlarm
 
 Call = Callable[[], None]
 
@@ -37,6 +38,16 @@ class EpollReactor:
 
     def later(self, seconds: float, call: Call) -> None:
         heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._numbers), call))
+
+    def alarm(self, clock: int, ring: Call) -> KernelAlarm:
+        alarm = KernelAlarm(clock)
+
+        def rang() -> None:
+            alarm.hush()
+            ring()
+
+        self.watch(alarm.fd, rang)
+        return alarm
 
     def on_signal(self, number: int, call: Call) -> None:
         """Call for each of these signals, in the loop and never in between; SIGCHLD once for many."""

@@ -16,7 +16,7 @@ from duckrow.devices.discover import Offer, offer_of
 from duckrow.engines.local.keeper import fork_host
 from duckrow.scheduler.foreground import Run
 from duckrow.scheduler.host import AlreadyRunning, Host
-from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.local_host import LocalHost, local_host
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder, state_folder
 from duckrow.store.hosts import HostRow, HostStore, seats_from
@@ -63,9 +63,9 @@ def open_run(
     fd = _open_source(source) if reads else None
     if earlier is not None and not seats_chosen:
         offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
-    loop = _open_loop(folder, earlier, (name, cwd, source), offer, observer, output)
+    loop, signals = _open_host(folder, earlier, (name, cwd, source), offer, observer, output)
     loop.environment = dict(environment)
-    run = Run(loop, make_spec, max_failures, on_event, in_terminal=output == "terminal")
+    run = Run(loop, signals, make_spec, max_failures, on_event, in_terminal=output == "terminal")
     if fd is not None:
         run.read(fd, CommandReader(delimiter, blocks))
     if earlier is not None:
@@ -102,8 +102,8 @@ def open_sweep(
     database.close()
     if earlier is not None and not seats_chosen:
         offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
-    loop = _open_loop(folder, earlier, (f"sweep-{jobs.name}", "", source), offer, observer, output)
-    run = Run(loop, _no_more_commands, max_failures, on_event)
+    loop, signals = _open_host(folder, earlier, (f"sweep-{jobs.name}", "", source), offer, observer, output)
+    run = Run(loop, signals, _no_more_commands, max_failures, on_event)
     try:
         run.take_jobs(jobs.specs, jobs.again, jobs.stranded, environment)
     except StateError:
@@ -116,14 +116,14 @@ def _no_more_commands(command: str) -> JobSpec:
     raise AssertionError("a sweep reads no commands")
 
 
-def _open_loop(
+def _open_host(
     folder: Folder,
     earlier: HostRow | None,
     new: tuple[str, str, str],
     offer: Offer,
     observer: Observer,
     output: str,
-) -> Loop:
+) -> LocalHost:
     """The loop, in a process of its own whose keeper we become. `new`: name, folder and source of a new host."""
     if not os.path.exists(folder.database):
         Database(folder).close()  # made before there is a journal, which would tell of an earlier one
@@ -138,7 +138,7 @@ def _open_loop(
     except AlreadyRunning as error:
         link.journal.remove()
         raise UsageError(f"The run {earlier.name if earlier else host_id} has not ended. {error}") from None
-    return Loop(database, host, offer.seats, link, observer, output, offer.machine)
+    return local_host(database, host, offer, link, observer, output)
 
 
 def _machine_of(earlier: HostRow, folder: Folder) -> Machine:

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable
 
 from duckrow.core.commands import CommandReader
-from duckrow.scheduler.reactor import EpollReactor
+from duckrow.core.ports import Reactor
 
 _CHUNK_BYTES = 1 << 16
 
@@ -21,11 +21,11 @@ class CommandSource:
         self._take = take
         self._bytes = b""
         self.is_file = stat.S_ISREG(os.fstat(fd).st_mode)
-        self._reactor: EpollReactor | None = None
+        self._reactor: Reactor | None = None
         self.ended = False
         self.is_terminal = os.isatty(fd)
 
-    def attach(self, reactor: EpollReactor) -> None:
+    def attach(self, reactor: Reactor) -> None:
         self._reactor = reactor
         if self.is_file:
             self._read()

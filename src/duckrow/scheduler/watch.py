@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.core.attribution import Owners, Tenant
@@ -14,11 +13,9 @@ from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask, wants_whole_gpus
 from duckrow.core.neighbours import noticeable_mb
 from duckrow.core.observation import Observation
-from duckrow.core.ports import Reading
+from duckrow.core.ports import GpuReader, Reactor, Reading
 from duckrow.core.use import Use
-from duckrow.engines.local.processes import attempts_of, tag_of
 from duckrow.kernel.process import user_name
-from duckrow.scheduler.device_reader import DeviceReader
 from duckrow.scheduler.known_gpus import KnownGpus
 from duckrow.scheduler.learning import Learning
 from duckrow.scheduler.people import ignored_among, people_behind
@@ -40,8 +37,9 @@ _OLD_ENOUGH_S = 1.0  # a job that has ended before has nothing to tell
 
 
 class Watch:
-    def __init__(self, loop: Loop, machine: Machine) -> None:
+    def __init__(self, loop: Loop, machine: Machine, open_reader: Callable[[Reactor], GpuReader]) -> None:
         self._loop = loop
+        self._open_reader = open_reader
         self.gpus = KnownGpus(loop, machine)
         self.observation = Observation()
         self.learning = Learning(loop, self.gpus, self.observation)
@@ -49,7 +47,7 @@ class Watch:
         self._strays = Strays(loop, self.gpus)
         self._told = ToldReadings(loop, self.gpus, self.observation)
         self.seen_machine = machine  # as the last tick saw it
-        self._reader: DeviceReader | None = None
+        self._reader: GpuReader | None = None
         self._read_mono = 0.0
         self._kept_mono = 0.0
         self._memory_wanted = False  # by a job that waits
@@ -147,9 +145,7 @@ class Watch:
         due = self.due_mono(mono)
         if due is not None and due <= mono:
             if self._reader is None:
-                from duckrow.devices.discover import source
-
-                self._reader = DeviceReader(self._loop.reactor, source())
+                self._reader = self._open_reader(self._loop.reactor)
             self._read_mono = mono
             self._reader.ask(self.gpus.watched)
 
@@ -195,9 +191,7 @@ class Watch:
 
     def _owners(self, readings: Sequence[Reading]) -> Owners:
         pids = [process.pid for reading in readings for process in reading.processes or ()]
-        tags = {tag_of(attempt.keeper, attempt.id): attempt.id for attempt in self._loop.live.values()} if pids else {}
-        keepers = self._loop.folder.keepers
-        owners = attempts_of(pids, tags, lambda journal: os.path.exists(os.path.join(keepers, journal)))
+        owners = self._loop.engine.owners_of(pids, self._loop.live.values())
         ignored = ignored_among(owners, self.gpus.machine.policy)
         return Owners(owners, ignored, people_behind(owners, ignored))
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from duckrow.core.clock import Now
 from duckrow.core.job import JobSpec
 from duckrow.core.needs import Needs, needs_from
 from duckrow.core.selection import Selection
@@ -47,13 +48,18 @@ class JobStore:
     # -- adding -----------------------------------------------------------------------------------------------
 
     def add(
-        self, host_id: int, specs: Sequence[JobSpec], environment: Mapping[str, str], first: int | None = None
+        self,
+        host_id: int,
+        specs: Sequence[JobSpec],
+        environment: Mapping[str, str],
+        first: int | None = None,
+        now: Now | None = None,
     ) -> range:
         """Add these jobs, within the caller's transaction; their ids, which begin with `first` where that is given.
 
-        `environment`: what they have in common.
+        `environment`: what they have in common. `now`: as the clocks of the caller say, where it has read them.
         """
-        now, boot = time.time(), time.clock_gettime(time.CLOCK_BOOTTIME)
+        at, boot = (now.wall, now.boot) if now else (time.time(), time.clock_gettime(time.CLOCK_BOOTTIME))
         environment_id = self.keep_environment(environment)
         of_variables: dict[tuple[tuple[str, str], ...], int] = {}
 
@@ -69,8 +75,8 @@ class JobStore:
         rows = []
         for job_id, spec in enumerate(specs, start=first):
             array_id = None if spec.array_index is None else first
-            when = (spec.not_before, None, None) if spec.delay_s is None else delayed(spec.delay_s, now, boot)
-            own = (job_id, host_id, environment_of(spec), array_id, job_id, now, now, *when)
+            when = (spec.not_before, None, None) if spec.delay_s is None else delayed(spec.delay_s, at, boot)
+            own = (job_id, host_id, environment_of(spec), array_id, job_id, at, at, *when)
             rows.append((*as_asked(spec), *own))
         self.database.execute_many(_SQL["insert_job"], rows)
         points = [(job_id, *spec.point) for job_id, spec in enumerate(specs, start=first) if spec.point is not None]

@@ -27,8 +27,10 @@ from duckrow.engines.local.attempt_groups import AttemptGroups
 from duckrow.engines.local.attempt_processes import AttemptProcesses
 from duckrow.engines.local.children import Children
 from duckrow.engines.local.journal import read_journal, remove_if_unkept
+from duckrow.engines.local.keeper import keep_own_children
 from duckrow.engines.local.keeper_link import KeeperLink
-from duckrow.engines.local.processes import describe
+from duckrow.engines.local.kernel_kills import KernelKills
+from duckrow.engines.local.processes import attempts_of, describe, tag_of
 from duckrow.engines.local.spawner import Spawner
 from duckrow.engines.local.warm import Nests
 from duckrow.kernel.process import Process, identity_of, open_pidfd, open_pidfd_of
@@ -71,6 +73,7 @@ class LocalEngine:
         self._lined_up: dict[int, StartOrder] = {}  # attempt -> its successor
         self._waiting: set[int] = set()  # those successors
         self._for_nest: dict[int, StartOrder] = {}  # attempt -> its order, while the warm parent it waits for hatches
+        self._kernel_kills = KernelKills()
         self._nests.on_hatched = self._hatched
         reactor.on_signal(signal.SIGCHLD, self._look_at_children)
         reactor.watch(link.fd, self._log_emptied)
@@ -81,6 +84,19 @@ class LocalEngine:
     def keeper(self) -> str:
         """Names the journal in which the next attempts will stand."""
         return self._journal.name
+
+    def begin(self, keepers_in_use: set[str], let_go: Callable[[], None]) -> None:
+        for name in os.listdir(self._folder):
+            if name not in keepers_in_use and name != self._journal.name:
+                remove_if_unkept(os.path.join(self._folder, name))
+
+        def become_keeper() -> None:
+            """Our keeper was killed, and with it the one who would see our attempts' ends if we died too."""
+            let_go()
+            keep_own_children(self._link)
+
+        if not self._watch_end(self._link.keeper_pid, become_keeper):
+            become_keeper()
 
     def start(self, orders: Sequence[StartOrder]) -> None:
         for order in orders:
@@ -153,6 +169,14 @@ class LocalEngine:
         reports, self._reports = self._reports, []
         return reports
 
+    def owners_of(self, pids: Iterable[int], attempts: Iterable[LiveAttempt]) -> dict[int, int]:
+        pids = list(pids)
+        tags = {tag_of(attempt.keeper, attempt.id): attempt.id for attempt in attempts} if pids else {}
+        return attempts_of(pids, tags, lambda journal: os.path.exists(os.path.join(self._folder, journal)))
+
+    def ran_out_of_memory(self) -> bool | None:
+        return self._kernel_kills.happened()
+
     def close(self, keepers_in_use: set[str]) -> None:
         """Let go. Attempts that run go on, and their ends will stand in the journal; one that nobody needs goes."""
         self._groups.close()
@@ -160,16 +184,6 @@ class LocalEngine:
         self._nests.close()
         if self._journal.name not in keepers_in_use:
             self._journal.remove()
-
-    def on_keeper_death(self, call: Callable[[], None]) -> None:
-        if not self._watch_end(self._link.keeper_pid, call):
-            call()
-
-    def clean_up(self, keepers_in_use: set[str]) -> None:
-        """Remove the journals of the dead that have nothing left to tell."""
-        for name in os.listdir(self._folder):
-            if name not in keepers_in_use and name != self._journal.name:
-                remove_if_unkept(os.path.join(self._folder, name))
 
     # -- starting ---------------------------------------------------------------------------------------------
 
