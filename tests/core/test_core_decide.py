@@ -23,7 +23,7 @@ from duckrow.core.decide import (
     line_length,
 )
 from duckrow.core.inventory import WHOLE, Ledger, Seat, book, unbook
-from duckrow.core.job import LiveAttempt, QueuedJob
+from duckrow.core.job import Exit, LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.needs import Ask
 from duckrow.core.overtaking import Shadow
@@ -132,7 +132,7 @@ def test_a_grace_of_nothing_forces_at_the_next_look() -> None:
 
 
 def test_leftovers_are_cleared_without_a_reason_of_ours() -> None:
-    left = attempt(job(), stop_began_mono=2000.0, exit_code=0)
+    left = attempt(job(), stop_began_mono=2000.0, exit=Exit(0))
     assert decided(2000.0, left).stops == [Stop(left, 1, None)]
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from duckrow.core.lifecycle import Outcome
-from duckrow.scheduler.loop import Loop
-from duckrow.scheduler.wishes import fulfil_wishes
+from duckrow.scheduler.host import Host
+from duckrow.scheduler.state import HostState
+from duckrow.scheduler.wishes import Wishes
 from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
@@ -18,20 +19,17 @@ from tests.store.shelf import Shelf, at
 
 
 class DaemonWithoutProcesses:
-    """What of a loop is touched when no job of the wishes runs."""
+    """What of a host is touched when no job of the wishes runs."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self.store = shelf.tick
-        self.live: dict[int, object] = {}
-        self.host = self
-        self.id = DAEMON
-        self.looked_again = False
+    id = DAEMON
 
     def is_alive(self, host_id: int) -> bool:
         return host_id == DAEMON
 
-    def look_again(self) -> None:
-        self.looked_again = True
+
+def wishes_of(shelf: Shelf) -> Wishes:
+    state, host, nobody = HostState(DAEMON, []), cast(Host, DaemonWithoutProcesses()), cast(Any, None)
+    return Wishes(state, shelf.database, shelf.tick, host, nobody, nobody, nobody)
 
 
 @pytest.fixture
@@ -48,7 +46,7 @@ def shelf(tmp_path: str) -> Iterator[Shelf]:
 
 def fulfil(shelf: Shelf) -> list[str]:
     with shelf.database.transaction():
-        fulfil_wishes(cast(Loop, DaemonWithoutProcesses(shelf)), at(2000.0))
+        wishes_of(shelf).fulfil(at(2000.0))
     assert shelf.jobs.wished() == set()
     return [row["outcome"] or row["state"] for row in shelf.jobs.pick()]
 
