@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 import pytest
 
-from duckrow.core.lifecycle import Outcome
+from duckrow.core.job import LiveAttempt
+from duckrow.core.lifecycle import Outcome, State
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.state import HostState
-from duckrow.scheduler.wishes import Wishes
+from duckrow.scheduler.stopping import Stopping
+from duckrow.scheduler.suspending import Suspending
+from duckrow.scheduler.wishes import Wishes, WrongWish
 from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
@@ -27,9 +30,12 @@ class DaemonWithoutProcesses:
         return host_id == DAEMON
 
 
-def wishes_of(shelf: Shelf) -> Wishes:
+def wishes_of(shelf: Shelf, live: Iterable[LiveAttempt] = ()) -> Wishes:
     state, host, nobody = HostState(DAEMON, []), cast(Host, DaemonWithoutProcesses()), cast(Any, None)
-    return Wishes(state, shelf.database, shelf.tick, host, nobody, nobody, nobody)
+    state.watch(live)
+    suspending = Suspending(shelf.tick.suspensions, nobody)
+    stopping = Stopping(shelf.tick.attempts, suspending)
+    return Wishes(state, shelf.database, shelf.tick, host, nobody, suspending, stopping)
 
 
 @pytest.fixture
@@ -65,3 +71,23 @@ def test_jobs_that_wait_for_each_other_are_rerun_at_a_time(shelf: Shelf) -> None
     shelf.finish(shelf.run(1), Outcome.FAILED)
     shelf.jobs.wish([1, 2, 3], "rerun")
     assert fulfil(shelf) == ["queued", "queued", "queued"]
+
+
+def test_a_wish_that_makes_no_sense_is_named_so_that_it_can_be_set_aside(shelf: Shelf) -> None:
+    wishes = wishes_of(shelf, live=[shelf.run(1)])
+    with shelf.database.transaction():
+        shelf.database.execute("INSERT INTO wishes (job_id, wish, at) VALUES (1, 'signal:x', 0)")
+    told = "The wish 'signal:x' for job 1 is set aside"
+    with pytest.raises(WrongWish, match=told) as caught, shelf.database.transaction():
+        wishes.fulfil(at(2000.0))
+    wishes.forget(caught.value.wish_id)
+    assert shelf.jobs.wished() == set()
+
+
+def test_a_running_job_is_killed_by_a_wish(shelf: Shelf) -> None:
+    runs = shelf.run(1)
+    shelf.jobs.wish([1], "kill-now")
+    with shelf.database.transaction():
+        wishes_of(shelf, live=[runs]).fulfil(at(2000.0))
+    assert (runs.stopped_for, runs.stop_step, runs.state) == (Outcome.KILLED, 1, State.STOPPING)
+    assert runs.stop_began_mono == at(2000.0).mono - runs.job.grace_s
