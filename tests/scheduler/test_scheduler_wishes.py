@@ -9,6 +9,7 @@ import pytest
 
 from duckrow.core.job import LiveAttempt
 from duckrow.core.lifecycle import Outcome, State
+from duckrow.scheduler import wishes as wishes_module
 from duckrow.scheduler.host import Host
 from duckrow.scheduler.state import HostState
 from duckrow.scheduler.stopping import Stopping
@@ -30,9 +31,12 @@ class DaemonWithoutProcesses:
         return host_id == DAEMON
 
 
-def wishes_of(shelf: Shelf, live: Iterable[LiveAttempt] = ()) -> Wishes:
-    state, host, nobody = HostState(DAEMON, []), cast(Host, DaemonWithoutProcesses()), cast(Any, None)
-    state.watch(live)
+def wishes_of(shelf: Shelf, live: Iterable[LiveAttempt] = (), state: HostState | None = None) -> Wishes:
+    host, nobody = cast(Host, DaemonWithoutProcesses()), cast(Any, None)
+    if state is None:
+        state = HostState(DAEMON, [])
+        state.watch(live)
+        state.look_at_wishes()
     suspending = Suspending(shelf.tick.suspensions, nobody)
     stopping = Stopping(shelf.tick.attempts, suspending)
     return Wishes(state, shelf.database, shelf.tick, host, nobody, suspending, stopping)
@@ -91,3 +95,37 @@ def test_a_running_job_is_killed_by_a_wish(shelf: Shelf) -> None:
         wishes_of(shelf, live=[runs]).fulfil(at(2000.0))
     assert (runs.stopped_for, runs.stop_step, runs.state) == (Outcome.KILLED, 1, State.STOPPING)
     assert runs.stop_began_mono == at(2000.0).mono - runs.job.grace_s
+
+
+def test_many_wishes_are_fulfilled_in_slices_and_nothing_starts_meanwhile(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wishes_module, "AT_A_TIME", 2)
+    shelf.jobs.wish([1, 2, 3], "kill")
+    state = HostState(DAEMON, [])
+    state.look_at_wishes()
+    wishes, outcomes = wishes_of(shelf, state=state), []
+    while not state.may_start:
+        assert state.is_due, "the rest must not wait until something happens"
+        with shelf.database.transaction():
+            wishes.fulfil(at(2000.0))
+        outcomes.append([row["outcome"] for row in shelf.jobs.pick()])
+    assert outcomes == [[None, "killed", "killed"], ["killed", "killed", "killed"]]
+
+
+def test_of_many_that_are_killed_those_that_run_come_first(shelf: Shelf) -> None:
+    shelf.run(1)
+    shelf.jobs.wish([1, 2, 3], "kill")
+    assert [wish.job_id for wish in shelf.tick.wishes.unfulfilled(0, 10)] == [1, 3, 2]
+
+
+def test_all_wishes_are_looked_at_again_if_somebody_has_written_meanwhile() -> None:
+    state = HostState(DAEMON, [])
+    state.look_at_wishes()
+    state.note_wishes(500)
+    state.look_at_wishes()
+    seen = [state.wishes_after]  # new ones stand behind it
+    for _ in range(2):
+        state.note_wishes(None)
+        seen.append(state.wishes_after)  # a host that was to fulfil some may have died meanwhile
+    assert seen == [500, 0, None]

@@ -33,6 +33,7 @@ class FailedTicks:
 
     def survive(self, error: DuckrowError) -> None:
         self._state.wake()
+        self._state.look_at_wishes_again()
         try:
             if self._set_aside(error):
                 self._recovery.forget_unwritten()

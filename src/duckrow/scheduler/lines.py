@@ -49,7 +49,7 @@ class Lines:
     def _may_grow(self) -> bool:
         """Whoever counts jobs, or has to leave devices alone, decides anew for each."""
         state = self._state
-        wanted = state.dispatching and state.looks_ahead and bool(state.queue)
+        wanted = state.may_start and state.looks_ahead and bool(state.queue)
         return wanted and not state.limits.most and not state.any_out_of_use
 
     def _may_be_followed(self, attempt: LiveAttempt, mono: float) -> bool:

@@ -76,7 +76,8 @@ class ObservePhase:
             parts.drains.observe()
         if changed:
             parts.broken_gpus.look(now)
-            parts.wishes.fulfil(now)
+            state.look_at_wishes()
+        parts.wishes.fulfil(now)
         for attempt in state.live.values() if state.stop_all else ():
             if state.is_own(attempt) or self._host.id == DAEMON:
                 parts.stopping.kill(attempt, now, "interrupted", at_once=state.stop_all > 1)
@@ -92,7 +93,7 @@ class ObservePhase:
 
     def _read_queue(self, full: frozenset[str]) -> Sequence[QueuedJob]:
         """The jobs that may start, none of them of a scope that is full."""
-        if not self._state.dispatching:
+        if not self._state.may_start:
             return []
         head = self._state.queue
         if head.is_to_be_read(full):
