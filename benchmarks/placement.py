@@ -1,26 +1,38 @@
-"""How well are jobs of many sizes placed? A simulated day of 200 jobs on 8 GPUs, decided by duckrow's own rules.
+"""How well are jobs of many sizes placed? A simulated day of 200 jobs on 8 GPUs, placed by duckrow's own loop.
 
-Nothing runs: the clock is virtual, and the same seeds give the same figures everywhere. How long a job takes, nobody
-knows beforehand: there are no time limits.
+Nothing runs: the engine is the dry one, the clock is virtual, and the same seeds give the same figures everywhere. How
+long a job takes, nobody knows beforehand: there are no time limits.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
+import os
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from duckrow.core.clock import Now
-from duckrow.core.decide import Start, decide
-from duckrow.core.inventory import WHOLE, Ledger, book, parse_gpus, unbook
-from duckrow.core.job import LiveAttempt, QueuedJob
+from duckrow.core.inventory import parse_gpus
+from duckrow.core.job import JobSpec, LiveAttempt
+from duckrow.core.lifecycle import Outcome
 from duckrow.core.machine import Machine
 from duckrow.core.needs import Needs
-from duckrow.scheduler.queue_head import HEAD
+from duckrow.core.ports import Observer
+from duckrow.core.retry import Verdict
+from duckrow.devices.discover import Offer
+from duckrow.engines.dry.behaviour import Behaviour
+from duckrow.engines.dry.clock import HandClock
+from duckrow.engines.dry.machine import DryMachine
+from duckrow.engines.dry.turning import Turning
+from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
+from duckrow.scheduler.dry_host import DryHost
+from duckrow.store.folder import Folder
 
 SEEDS = range(20)
 JOBS = 200
@@ -28,6 +40,7 @@ GPUS = [str(number) for number in range(8)]
 GPU_MB = 80_000
 GPUS_OF_A_JOB, WEIGHTS = [1, 2, 4, 8], [60, 20, 15, 5]
 MEDIAN_S, SIGMA = 600.0, 1.0
+QUICK_DISK = "/dev/shm"
 LOAD = 0.8  # of the GPUs' time, if each job had its GPUs to itself
 
 MAKESPAN_GOAL = 1.3  # times the lower bound
@@ -99,7 +112,7 @@ def show(title: str, some: Sequence[Figures]) -> None:
 
 
 def figures(tasks: Sequence[Task]) -> Figures:
-    packed, exclusive = play(tasks, in_order_of_duckrow), play(tasks, first_in_first_out)
+    packed, exclusive = play_by_duckrow(tasks), play_first_in_first_out(tasks)
     bound_s = lower_bound_s(tasks)
     return Figures(
         packed.makespan_s / bound_s,
@@ -150,86 +163,72 @@ def lower_bound_s(tasks: Sequence[Task]) -> float:
 # -- the play -------------------------------------------------------------------------------------------------------
 
 
-class Table:
-    """Who waits and who runs, at a moment of the play."""
+class Watcher(Observer):
+    """Notes who has waited how long."""
 
-    def __init__(self) -> None:
-        self.seats = parse_gpus(["all"], all_gpus=GPUS)
-        self.machine = Machine(dict.fromkeys(GPUS, GPU_MB))
-        self.booked = Ledger()
-        self.queue: list[QueuedJob] = []
-        self.live: dict[int, LiveAttempt] = {}
+    def __init__(self, tasks: Sequence[Task], began: Now) -> None:
+        self._tasks = tasks
+        self._began = began
+        self.makespan_s = 0.0
+        self.waits: list[float] = []
+        self.done = 0
+
+    def starting(self, attempt: LiveAttempt) -> None:
+        self.waits.append(attempt.started.mono - self._began.mono - task_of(attempt, self._tasks).comes_at)
+
+    def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None:
+        if verdict.outcome is not Outcome.SUCCEEDED:
+            raise SystemExit(f"Job {attempt.job.id} {verdict.outcome}: {verdict.detail}")
+        self.done += 1
+        self.makespan_s = at - self._began.wall
 
 
-Order = Callable[[float, Table], Sequence[Start]]
+def play_by_duckrow(tasks: Sequence[Task]) -> Played:
+    """By the loop itself, with its database: only the processes and the clock are not real."""
+    clock = HandClock(Now(1.8e9, 1000.0, 1000.0))
+    watcher = Watcher(tasks, clock.now())
+    machine = DryMachine(lambda attempt: Behaviour(runs_s=task_of(attempt, tasks).run_s))
+    offer = Offer(parse_gpus(["all"], all_gpus=GPUS), Machine(dict.fromkeys(GPUS, GPU_MB)))
+    with TemporaryDirectory(dir=QUICK_DISK if os.path.isdir(QUICK_DISK) else None) as folder:
+        os.environ[GPU_LOCKS] = f"{folder}/locks"  # nothing runs on the GPUs of this machine
+        host = DryHost(Folder(f"{folder}/home").make(), offer, machine, clock, observer=watcher)
+        for number, task in enumerate(tasks):
+            host.reactor.later(task.comes_at, partial(come, host, spec_of(number, task)))
+        turning = Turning(clock)
+        turning.add(host.reactor, host.loop.turn)
+        while watcher.done < len(tasks) and turning.next_thing():
+            pass
+        host.close()
+    if watcher.done < len(tasks):
+        raise SystemExit(f"{len(tasks) - watcher.done} jobs never ended.")
+    return Played(watcher.makespan_s, statistics.mean(watcher.waits))
 
 
-def in_order_of_duckrow(now: float, table: Table) -> Sequence[Start]:
-    live = table.live.values()
-    return decide(now, live, table.queue[:HEAD], table.seats, table.booked, None, table.machine).starts
+def come(host: DryHost, spec: JobSpec) -> None:
+    host.loop.state.inbox.append(spec)
 
 
-def first_in_first_out(now: float, table: Table) -> list[Start]:
+def task_of(attempt: LiveAttempt, tasks: Sequence[Task]) -> Task:
+    return tasks[int(attempt.job.command)]
+
+
+def spec_of(number: int, task: Task) -> JobSpec:
+    return JobSpec(str(number), "/", name=f"job-{number}", gpus=task.gpus, needs=Needs(gpu_mem_mb=task.memory_mb))
+
+
+def play_first_in_first_out(tasks: Sequence[Task]) -> Played:
     """Each has its GPUs to itself, and nobody overtakes."""
-    starts, booked = [], dict(table.booked)
-    for job in table.queue:
-        free = [gpu for gpu in GPUS if not booked.get(gpu)]
-        if len(free) < (job.gpus or 1):
-            break
-        holds = tuple((gpu, WHOLE) for gpu in free[: job.gpus])
-        booked.update(holds)
-        starts.append(Start(job, holds))
-    return starts
-
-
-def play(tasks: Sequence[Task], order: Order) -> Played:
-    table = Table()
-    coming, ends = [(task.comes_at, number) for number, task in enumerate(tasks)], list[tuple[float, int]]()
-    heapq.heapify(coming)
-    waits, now = [], 0.0
-    while coming or ends:
-        now = min(some[0][0] for some in (coming, ends) if some)
-        while ends and ends[0][0] <= now:
-            unbook(table.live.pop(heapq.heappop(ends)[1]).holds, table.booked)
-        while coming and coming[0][0] <= now:
-            _, number = heapq.heappop(coming)
-            table.queue.append(job_of(number, tasks[number]))
-        starts = order(now, table)
-        for job, holds in starts:
-            book(holds, table.booked)
-            table.live[job.id] = LiveAttempt(1, job, "", holds, Now(now, now, now), "", 1)
-            heapq.heappush(ends, (now + tasks[job.id].run_s, job.id))
-            waits.append(now - tasks[job.id].comes_at)
-        started = {start.job.id for start in starts}
-        table.queue = [job for job in table.queue if job.id not in started]
-    if table.queue:
-        raise SystemExit(f"{len(table.queue)} jobs never started.")
-    return Played(now, statistics.mean(waits))
-
-
-def job_of(number: int, task: Task) -> QueuedJob:
-    return QueuedJob(
-        id=number,
-        project="bench",
-        name=f"job-{number}",
-        command="true",
-        cwd="/",
-        environment_id=1,
-        shell="/bin/sh",
-        gpus=task.gpus,
-        outfile=None,
-        max_log_bytes=None,
-        timeout_s=None,
-        notice_signal=None,
-        notice_s=0.0,
-        grace_s=10.0,
-        retries=0,
-        retries_used=0,
-        backoff_s=10.0,
-        attempts=0,
-        needs=Needs(gpu_mem_mb=task.memory_mb).as_text(),
-        created_at=task.comes_at,
-    )
+    ends: list[tuple[float, int]] = []  # (when, how many GPUs are free from then on)
+    waits, now, free = [], 0.0, len(GPUS)
+    for task in sorted(tasks, key=lambda task: task.comes_at):
+        now = max(now, task.comes_at)
+        while (ends and ends[0][0] <= now) or free < task.gpus:
+            end, gpus = heapq.heappop(ends)
+            now, free = max(now, end), free + gpus
+        free -= task.gpus
+        heapq.heappush(ends, (now + task.run_s, task.gpus))
+        waits.append(now - task.comes_at)
+    return Played(max(end for end, _ in ends), statistics.mean(waits))
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ HOSTS_OF_THE_LOOP = ("duckrow.cli.commands.run", "duckrow.cli.commands.up")
 HOST_OF_THE_PAGE = "duckrow.cli.commands.web"
 CLUSTER = "duckrow.engines.slurm"  # it has files and sbatch, no GPU and no process: a client may speak to it
 KEEPER = "duckrow.engines.local.keeper"
+DRY, LOCAL = "duckrow.engines.dry", "duckrow.engines.local"
 READS_GPUS_ITSELF = ("duckrow.api.gpus", "duckrow.devices.nvml")  # while no host lives: docs/decisions/0012
 MEANINGLESS_NAMES = frozenset({"utils", "common", "base", "misc"})
 FRONT_ENDS = frozenset({"cli", "web", "dropin", "hydra_plugins"})
@@ -156,6 +157,10 @@ def _broken_rule(found: Import) -> str | None:
         return f"no rule says what {package} may import: add it to DESIGN.md and to this test"
     if found.importer == KEEPER and not _is_light(found.module):
         return "the keeper outlives its host, so it has the standard library and its own folder, nothing else"
+    if found.importer.startswith(DRY) and f"{found.module}.{found.name}".startswith(LOCAL):
+        return "the dry engine stands for any engine, so it knows nothing of the local one"
+    if found.importer == "duckrow.scheduler.loop" and f"{found.module}.{found.name}".startswith("duckrow.engines."):
+        return "the loop is given its engine"
     target = target_package(found)
     if target is None:
         return _broken_outside_rule(package, found.module)
@@ -322,8 +327,8 @@ def test_no_circle_is_hidden_by_a_late_import() -> None:
 
 
 def test_only_its_own_moves_change_an_attempt() -> None:
-    """The local engine does it still: it notes the process, and when an attempt that waited has begun."""
-    sources = {name: path.read_text() for name, path in modules() if not name.startswith("duckrow.engines.local")}
+    """Engines do it still: they note the process, and when an attempt that waited has begun."""
+    sources = {name: path.read_text() for name, path in modules() if not name.startswith("duckrow.engines.")}
     written = [
         place
         for name, source in sources.items()
@@ -342,7 +347,7 @@ def test_the_state_of_a_host_knows_nothing_but_rules() -> None:
 
 
 def test_only_who_hosts_the_loop_knows_it() -> None:
-    hosts = "local_host daemon foreground session pilot pilot_runs pilot_memory".split()
+    hosts = "local_host dry_host daemon foreground session pilot pilot_runs pilot_memory".split()
     importers = {
         name.removeprefix("duckrow.scheduler.")
         for name, found in all_imports().items()
@@ -415,6 +420,9 @@ def test_the_command_line_loads_nothing_heavy_before_it_knows_the_verb() -> None
             "the keeper outlives its host",
         ),
         ("duckrow.engines.local.keeper", "import psutil", "the keeper outlives its host"),
+        ("duckrow.engines.dry.engine", "from duckrow.engines.local.keeper import fork_host", "knows nothing of the"),
+        ("duckrow.engines.dry.engine", "from duckrow.engines import local", "knows nothing of the local one"),
+        ("duckrow.scheduler.loop", "from duckrow.engines.local.engine import LocalEngine", "given its engine"),
         ("duckrow.helpers.text", "import os", "no rule says what helpers may import"),
         ("duckrow", "from duckrow.api.client import Client", "only within a function"),
         ("duckrow.__main__", "from duckrow.api.client import Client", "not api"),

@@ -20,6 +20,7 @@ import pytest
 from duckrow.scheduler.crashpoints import POINTS
 from tests.conftest import Duckrow, is_running, until
 
+CRASHING = Path(__file__).parent / "crashing_duckrow.py"
 SOAK = bool(os.environ.get("DUCKROW_SOAK"))
 KILLS = 1000 if SOAK else 100
 JOBS = 3000 if SOAK else 300
@@ -118,7 +119,8 @@ def test_a_daemon_that_dies_at_each_step_of_its_tick_loses_nothing(duckrow: Duck
     for moment in range(1, 9):
         duckrow.kill_daemon()
         until(lambda: not duckrow.processes(), "free devices, so that several jobs start in one tick")
-        dying = duckrow.spawn("up", "--foreground", env={"DUCKROW_CRASH_AT": f"{point}:{moment}"})
+        words = [sys.executable, str(CRASHING), f"{point}:{moment}", "up", "--foreground"]
+        dying = subprocess.Popen(words, env=duckrow.env, cwd=duckrow.work)
         try:
             until(lambda dying=dying: dying.poll() is not None or all_done(duckrow), "death or the end")  # type: ignore[misc]
         finally:

@@ -22,6 +22,7 @@ from duckrow.core.ports import (
     StartOrder,
     Vanished,
 )
+from duckrow.engines.lined_up import LinedUp
 from duckrow.engines.local.adoption import Evidence, living_process, verdict
 from duckrow.engines.local.attempt_groups import AttemptGroups
 from duckrow.engines.local.attempt_processes import AttemptProcesses
@@ -70,8 +71,7 @@ class LocalEngine:
         self._late: dict[int, tuple[Ended, bool]] = {}  # of those, how they have ended, and whether something is left
         self._starts: deque[tuple[float, LiveAttempt]] = deque()  # not yet told, with the time when they should be
         self._reports: list[Report] = []
-        self._lined_up: dict[int, StartOrder] = {}  # attempt -> its successor
-        self._waiting: set[int] = set()  # those successors
+        self._lined_up = LinedUp()
         self._for_nest: dict[int, StartOrder] = {}  # attempt -> its order, while the warm parent it waits for hatches
         self._kernel_kills = KernelKills()
         self._nests.on_hatched = self._hatched
@@ -119,20 +119,16 @@ class LocalEngine:
                 self._refuse(order.attempt.id, OSError(errno.EINVAL, str(error)))
 
     def line_up(self, order: StartOrder) -> None:
-        assert order.attempt.follows is not None
-        if order.attempt.follows in self._watched or order.attempt.follows in self._waiting:
-            self._waiting.add(order.attempt.id)
-            self._lined_up[order.attempt.follows] = order
+        if order.attempt.follows in self._watched or order.attempt.follows in self._lined_up:
+            self._lined_up.add(order)
         else:
             self.start([order])
 
     def lined_up(self) -> int:
-        """How many attempts wait for the end of another."""
         return len(self._lined_up)
 
     def stand_down(self, attempt: LiveAttempt) -> bool:
-        self._waiting.discard(attempt.id)
-        return attempt.follows is not None and self._lined_up.pop(attempt.follows, None) is not None
+        return self._lined_up.stand_down(attempt)
 
     def adopt(self, attempts: Iterable[LiveAttempt], rebooted: bool) -> None:
         attempts = list(attempts)
@@ -316,9 +312,8 @@ class LocalEngine:
             return
         self._watched.pop(attempt_id, None)
         self._processes.gone(attempt_id)
-        successor = self._lined_up.pop(attempt_id, None)
+        successor = self._lined_up.next_after(attempt_id)
         if successor is not None:
-            self._waiting.discard(successor.attempt.id)
             successor.attempt.started = self._reactor.now()
             self.start([successor])
 

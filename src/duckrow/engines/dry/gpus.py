@@ -1,0 +1,55 @@
+"""The GPUs of a dry machine: what is read of them is what its attempts take, as they are said to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from duckrow.core.ports import Device, ProcessUse, Reactor, Reading
+from duckrow.engines.dry.machine import DryMachine
+
+
+class DryGpus:
+    def __init__(self, machine: DryMachine, reactor: Reactor) -> None:
+        self._machine = machine
+        self._reactor = reactor
+        self._asked: Sequence[str] = ()
+        self._is_there = False  # an answer
+        self.waiting = False
+        self.no_library = False
+
+    @property
+    def empty(self) -> bool:
+        return not self._is_there
+
+    def ask(self, names: Sequence[str]) -> None:
+        if not self.waiting:
+            self.waiting, self._asked = True, names
+            self._reactor.later(0, self._arrive)
+
+    def _arrive(self) -> None:
+        self._is_there = True
+
+    def answer(self) -> tuple[list[Device], list[Reading]] | None:
+        if not self._is_there:
+            return None
+        self._is_there = self.waiting = False
+        self.no_library = not self._machine.gpus_mb
+        if self.no_library:
+            return None
+        everyone = dict.fromkeys([*self._asked, *self._machine.gpus_mb])
+        return [self._device(name) for name in self._machine.gpus_mb], [self._read(name) for name in everyone]
+
+    def _device(self, name: str) -> Device:
+        return Device(name, "Dry GPU", f"GPU-dry-{name}", self._machine.gpus_mb[name])
+
+    def _read(self, name: str) -> Reading:
+        now, total_mb = self._reactor.now(), self._machine.gpus_mb.get(name)
+        if total_mb is None:
+            return Reading(name, now.wall, now.mono, None, None, None, None, None, problem="there is no such GPU")
+        uses = tuple(
+            ProcessUse(process.pid, process.behaviour.mb_after(now.mono - process.started_mono))
+            for process in self._machine.processes.values()
+            if name in process.gpus and not process.is_gone(now.mono)
+        )
+        used_mb = sum(use.mb or 0 for use in uses) + self._machine.foreign_mb.get(name, 0)
+        return Reading(name, now.wall, now.mono, total_mb, total_mb - used_mb, 100 if uses else 0, 40, uses)

@@ -1,0 +1,49 @@
+"""Turning the clock of one or more hosts by hand: whatever is due happens, in the order in which it is due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from duckrow.engines.dry.clock import HandClock
+from duckrow.engines.dry.reactor import HandReactor
+
+_MOST_TURNS = 100_000  # at one moment: more means that something is due again and again
+
+
+class Turning:
+    def __init__(self, clock: HandClock) -> None:
+        self.clock = clock
+        self._turns: dict[HandReactor, Callable[[], None]] = {}
+
+    def add(self, reactor: HandReactor, turn: Callable[[], None]) -> None:
+        """`turn`: what its host does each time, which waits by this reactor."""
+        self._turns[reactor] = turn
+
+    def remove(self, reactor: HandReactor) -> None:
+        del self._turns[reactor]
+
+    def settle(self) -> float:
+        """Do all that can be done now; when the next thing is due, by the monotonic clock."""
+        for _ in range(_MOST_TURNS):
+            for turn in list(self._turns.values()):
+                turn()
+            rests = [reactor.rests_until for reactor in self._turns]
+            dues = [due for due in rests if due is not None]
+            if len(dues) == len(rests):
+                return min(dues, default=float("inf"))
+        raise RuntimeError(f"At {self.clock.now().mono} there is always more to do.")
+
+    def advance(self, seconds: float) -> None:
+        """Let so much time pass."""
+        end_mono = self.clock.now().mono + seconds
+        while (due_mono := self.settle()) <= end_mono:
+            self.clock.go_to(due_mono)
+        self.clock.go_to(end_mono)
+
+    def next_thing(self) -> bool:
+        """Do what can be done, and let time pass until something more is due; False if nothing ever is."""
+        due_mono = self.settle()
+        if due_mono == float("inf"):
+            return False
+        self.clock.go_to(due_mono)
+        return True

@@ -1,0 +1,35 @@
+"""Attempts that wait for the end of another one, each to take its devices over without asking the loop."""
+
+from __future__ import annotations
+
+from duckrow.core.job import LiveAttempt
+from duckrow.core.ports import StartOrder
+
+
+class LinedUp:
+    def __init__(self) -> None:
+        self._by_followed: dict[int, StartOrder] = {}  # attempt -> its successor
+        self._waiting: set[int] = set()  # those successors
+
+    def __len__(self) -> int:
+        return len(self._by_followed)
+
+    def __contains__(self, attempt_id: object) -> bool:
+        return attempt_id in self._waiting
+
+    def add(self, order: StartOrder) -> None:
+        assert order.attempt.follows is not None
+        self._waiting.add(order.attempt.id)
+        self._by_followed[order.attempt.follows] = order
+
+    def stand_down(self, attempt: LiveAttempt) -> bool:
+        """Whether it was still waiting."""
+        self._waiting.discard(attempt.id)
+        return attempt.follows is not None and self._by_followed.pop(attempt.follows, None) is not None
+
+    def next_after(self, gone: int) -> StartOrder | None:
+        """Whose turn it is, now that this attempt is gone."""
+        order = self._by_followed.pop(gone, None)
+        if order is not None:
+            self._waiting.discard(order.attempt.id)
+        return order

@@ -1,0 +1,71 @@
+"""Jobs that last milliseconds are lined up behind one another; whatever else happens, they stand back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.scheduler.conftest import MakeQueue
+from tests.scheduler.language import Queue, runs, slots, succeeds
+
+
+@pytest.fixture
+def brisk(make_queue: MakeQueue) -> Queue:
+    """A queue whose jobs have been so short lately that the next are lined up."""
+    queue = make_queue(slots(1))
+    for _ in range(60):
+        queue.add(succeeds(after_s=0.001))
+    queue.passes(1)
+    queue.orders()
+    return queue
+
+
+def test_short_jobs_are_lined_up_and_each_runs_once(brisk: Queue) -> None:
+    jobs = [brisk.add(succeeds(after_s=0.001)) for _ in range(40)]
+    brisk.passes(1)
+    assert brisk.states(*jobs) == ["succeeded"] * 40
+    orders = brisk.orders()
+    assert sum(order.startswith("line-up") for order in orders) > 10
+    assert [len(brisk.attempts(job)) for job in jobs] == [1] * 40
+    assert brisk.booked() == {}
+
+
+def test_those_behind_a_job_that_turns_out_to_be_slow_stand_back(brisk: Queue) -> None:
+    slow = brisk.add(succeeds(after_s=100))
+    behind = [brisk.add(succeeds(after_s=0.001)) for _ in range(5)]
+    brisk.passes(1)
+    assert brisk.states(slow, *behind) == ["running"] + ["queued"] * 5
+    assert sum(order.startswith("stand-down") for order in brisk.orders()) == 5
+    brisk.passes(100)
+    assert brisk.states(*behind) == ["succeeded"] * 5
+    assert [len(brisk.attempts(job)) for job in behind] == [1] * 5
+
+
+def test_one_that_is_lined_up_and_killed_never_starts(brisk: Queue) -> None:
+    brisk.add(runs())
+    behind = brisk.add(succeeds(after_s=0.001))
+    brisk.passes(0.01)
+    brisk.kill(behind)
+    brisk.passes()
+    assert brisk.state(behind) == "killed"
+    assert brisk.attempts(behind) == []
+
+
+def test_those_in_line_when_the_host_dies_are_queued_again(brisk: Queue) -> None:
+    first = brisk.add(succeeds(after_s=10))
+    behind = [brisk.add(succeeds(after_s=0.001)) for _ in range(3)]
+    brisk.passes(0.01)
+    assert brisk.states(*behind) == ["starting"] * 3
+    brisk.dies()
+    brisk.begin()
+    brisk.passes(1)
+    assert brisk.states(first, *behind) == ["running"] + ["queued"] * 3
+    brisk.passes(10)
+    assert brisk.states(first, *behind) == ["succeeded"] * 4
+
+
+def test_nobody_is_lined_up_while_a_limit_is_set(brisk: Queue) -> None:
+    brisk.limit("project:default", 1)
+    jobs = [brisk.add(succeeds(after_s=0.001)) for _ in range(5)]
+    brisk.passes(1)
+    assert brisk.states(*jobs) == ["succeeded"] * 5
+    assert not any(order.startswith("line-up") for order in brisk.orders())

@@ -1,0 +1,85 @@
+"""After the death of a host: what it had started is found again, by its next life or by another host."""
+
+from __future__ import annotations
+
+from tests.scheduler.conftest import MakeQueue
+from tests.scheduler.language import Queue, fails, gpus, ignores_sigterm, runs, slots, succeeds
+
+
+def test_a_job_that_outlives_the_daemon_is_adopted(queue: Queue) -> None:
+    job, other = queue.add(succeeds(after_s=100)), queue.add(succeeds())
+    queue.passes(10)
+    queue.dies()
+    queue.begin()
+    queue.passes(10)
+    assert queue.states(job, other) == ["running", "queued"]
+    assert queue.orders() == ["start 1", "adopt 1"]
+    queue.passes(80)
+    assert queue.states(job, other) == ["succeeded", "running"]
+
+
+def test_an_end_that_came_while_nobody_was_there_is_known(queue: Queue) -> None:
+    job = queue.add(fails(after_s=10, code=42))
+    queue.passes(1)
+    began = queue.clock.now().wall
+    queue.dies()
+    queue.clock.go_on(500)
+    queue.begin()
+    queue.passes()
+    assert queue.state(job) == "failed"
+    (attempt,) = queue.attempts(job)
+    assert attempt.exit_code == 42
+    assert attempt.ended_at is not None
+    assert attempt.ended_at < began + 60
+
+
+def test_a_job_that_was_being_stopped_is_asked_again_and_then_forced_by_the_next_host(queue: Queue) -> None:
+    """The host may have died before it sent the signal."""
+    job = queue.add(ignores_sigterm(), grace_s=10)
+    queue.passes(1)
+    queue.kill(job)
+    queue.passes(5)
+    assert queue.orders() == ["start 1", "stop 1 step 1"]
+    queue.dies()
+    queue.begin()
+    queue.passes()
+    assert queue.orders() == ["adopt 1", "stop 1 step 1"]
+    queue.passes(10)
+    assert queue.orders() == ["stop 1 step 2"]
+    assert queue.state(job) == "killed"
+
+
+def test_a_living_host_takes_over_the_jobs_of_one_that_died(make_queue: MakeQueue) -> None:
+    queue = make_queue(slots(1))
+    run = queue.begin_run(slots(1))
+    job = queue.add(succeeds(after_s=100), host_id=run)
+    waiting = queue.add(succeeds(), host_id=run)
+    queue.passes(10)
+    assert queue.states(job, waiting) == ["running", "queued"]
+    queue.dies(run)
+    queue.host().loop.state.wake()
+    queue.passes(90)
+    assert queue.state(job) == "succeeded"
+    assert queue.state(waiting) == "queued"  # that is for whoever resumes the run
+
+
+def test_two_hosts_never_give_out_the_same_gpu(make_queue: MakeQueue) -> None:
+    seats, memory_mb = gpus("24G")
+    queue = make_queue(seats, memory_mb)
+    run = queue.begin_run(seats)
+    first = queue.add(succeeds(after_s=10), gpus=1)
+    second = queue.add(succeeds(after_s=10), gpus=1, host_id=run)
+    queue.passes(5)
+    assert sorted(queue.states(first, second)) == ["queued", "running"]
+    queue.passes(20)
+    assert queue.states(first, second) == ["succeeded", "succeeded"]
+
+
+def test_a_host_that_ends_in_good_order_leaves_its_jobs_running(queue: Queue) -> None:
+    job = queue.add(runs())
+    queue.passes(1)
+    queue.ends()
+    queue.begin()
+    queue.passes(1)
+    assert queue.state(job) == "running"
+    assert queue.orders() == ["start 1", "adopt 1"]
