@@ -7,10 +7,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from duckrow.core.job import LiveAttempt
 
 SRC = Path(__file__).parent.parent / "src"
 
@@ -207,20 +210,16 @@ def all_imports() -> dict[str, list[Import]]:
     return {name: imports_in(name, path.read_text(), path.name == "__init__.py") for name, path in modules()}
 
 
-def cycle_in(
-    imports: Mapping[str, Iterable[Import]], when: Container[str] = ("loaded",), but_for: Container[str] = ()
-) -> list[str]:
+def cycle_in(imports: Mapping[str, Iterable[Import]], when: Container[str] = ("loaded",)) -> list[str]:
     """The modules of a cycle of imports; empty if there is none.
 
-    `when`: which imports count, those that happen while modules are loaded or all. `but_for`: packages left out.
+    `when`: which imports count, those that happen while modules are loaded or all.
     """
     graph = {
         importer: [
             target
             for found in all_found
-            if found.when in when
-            and (target := _module_of(found, imports)) not in (None, importer)
-            and package_of(target or "") not in but_for
+            if found.when in when and (target := _module_of(found, imports)) not in (None, importer)
         ]
         for importer, all_found in imports.items()
     }
@@ -271,6 +270,28 @@ def sql_in(module: str, source: str) -> list[str]:
     ]
 
 
+_MOVES_OF_ATTEMPTS = "duckrow.core.job"
+_OF_AN_ATTEMPT = {each.name for each in fields(LiveAttempt)}
+
+
+def writes_into_attempts(module: str, source: str) -> list[str]:
+    """The places that change an attempt from outside: by the name of what they write, and only into another object."""
+    targets = [
+        target
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
+        for each in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        for target in (each.elts if isinstance(each, ast.Tuple) else [each])
+    ]
+    return [
+        f"{module} (line {target.lineno}) writes `{ast.unparse(target)}`: an attempt changes by its own moves"
+        for target in targets
+        if isinstance(target, ast.Attribute)
+        and target.attr in _OF_AN_ATTEMPT
+        and _last_name(target.value) in ("attempt", "successor", "tail", "ours", "live", "started", "ended")
+    ]
+
+
 def _last_name(node: ast.expr) -> str:
     """`client` of `self.client`, `Sweeps` of `Sweeps(client)`."""
     if isinstance(node, ast.Call):
@@ -301,9 +322,38 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def test_no_circle_is_hidden_by_a_late_import() -> None:
-    """The modules of the scheduler know their loop, which knows them: there it is not so yet."""
-    cycle = cycle_in(all_imports(), when=("loaded", "called", "checked"), but_for=("scheduler",))
+    cycle = cycle_in(all_imports(), when=("loaded", "called", "checked"))
     assert not cycle, f"A circle of imports: {' -> '.join(cycle)}. Move what they share into a module of its own."
+
+
+def test_only_its_own_moves_change_an_attempt() -> None:
+    """Engines do it still: they note the process, and when an attempt that waited has begun."""
+    sources = {name: path.read_text() for name, path in modules() if not name.startswith("duckrow.engines.")}
+    written = [
+        place
+        for name, source in sources.items()
+        if name != _MOVES_OF_ATTEMPTS
+        for place in writes_into_attempts(name, source)
+    ]
+    assert not written, "\n".join(written)
+
+
+def test_the_state_of_a_host_knows_nothing_but_rules() -> None:
+    imports = all_imports()
+    allowed = {"duckrow.scheduler.state", "duckrow.scheduler.limits", "duckrow.scheduler.queue_head"}
+    known = {found.module for module in allowed for found in imports[module] if found.module.startswith("duckrow.")}
+    outside = [module for module in known - allowed if not module.startswith("duckrow.core.")]
+    assert not outside, f"The state touches no store, engine or file, but it imports {', '.join(outside)}."
+
+
+def test_only_who_hosts_the_loop_knows_it() -> None:
+    hosts = "local_host dry_host daemon foreground session pilot pilot_runs pilot_memory".split()
+    importers = {
+        name.removeprefix("duckrow.scheduler.")
+        for name, found in all_imports().items()
+        if any(each.module == "duckrow.scheduler.loop" for each in found)
+    }
+    assert importers <= set(hosts), f"These get the loop, not what they need of it: {importers - set(hosts)}"
 
 
 def test_sql_stands_in_store_alone() -> None:
@@ -391,7 +441,7 @@ def test_an_import_against_the_rules_is_told_in_a_sentence(module: str, source: 
         ("duckrow.core.decide", "from collections.abc import Sequence\nfrom duckrow.core.job import JobSpec"),
         ("duckrow.store.jobs", "import sqlite3\nfrom duckrow.store.database import Database"),
         ("duckrow.devices.nvml", "def f():\n    import pynvml"),
-        ("duckrow.scheduler.recover", "if TYPE_CHECKING:\n    from duckrow.scheduler.loop import Loop"),
+        ("duckrow.scheduler.recover", "if TYPE_CHECKING:\n    from duckrow.store.attempts import AttemptStore"),
         ("duckrow.cli.commands.up", "from duckrow.scheduler.background import launch"),
         ("duckrow.cli.commands.web", "def f():\n    from duckrow.web.server import serve"),
         ("duckrow.api.slurm_copy", "from duckrow.engines.slurm.batch import Batch"),
@@ -455,7 +505,20 @@ def test_a_circle_that_a_late_import_hides_is_found(late: str) -> None:
     sources = {"duckrow.api.a": "from duckrow.api import b", "duckrow.api.b": late}
     imports = {name: imports_in(name, source) for name, source in sources.items()}
     assert cycle_in(imports, when=("loaded", "called", "checked"))
-    assert not cycle_in(imports, when=("loaded", "called", "checked"), but_for=("api",))
+    assert not cycle_in(imports)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["attempt.pid = 7", "a.attempt.holds = ()", "attempt.pid, attempt.process = 7, ''", "order.attempt.stop_step += 1"],
+)
+def test_a_write_into_an_attempt_is_found(source: str) -> None:
+    assert writes_into_attempts("duckrow.scheduler.endings", source)
+
+
+@pytest.mark.parametrize("source", ["attempt.begin(now)", "self.pid = 7", "attempt = other", "attempt.memo = 1"])
+def test_a_move_of_an_attempt_is_let_through(source: str) -> None:
+    assert not writes_into_attempts("duckrow.scheduler.endings", source)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from duckrow.cli.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.core.clock import Now
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import Seat
-from duckrow.core.job import JobSpec, LiveAttempt
+from duckrow.core.job import Exit, JobSpec, LiveAttempt
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.ports import Observer
 from duckrow.core.retry import Verdict
@@ -211,7 +211,7 @@ SUCCEEDED = Verdict(Outcome.SUCCEEDED, False)
 def test_an_event_tells_which_job_where_when_and_how_it_ended() -> None:
     heard = Heard()
     writer = EventWriter(heard)
-    live = attempt(job(id=7, name="n", folder="/f"), number=2, holds=(("0", 1), ("1", 1)), exit_code=3)
+    live = attempt(job(id=7, name="n", folder="/f"), number=2, holds=(("0", 1), ("1", 1)), exit=Exit(3))
     writer.starting(live)
     writer.started(live)
     writer.ended(live, Verdict(Outcome.FAILED, True, detail="failed, retry 1 of 3"), 1002.5)

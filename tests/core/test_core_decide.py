@@ -23,7 +23,7 @@ from duckrow.core.decide import (
     line_length,
 )
 from duckrow.core.inventory import WHOLE, Ledger, Seat, book, unbook
-from duckrow.core.job import LiveAttempt, QueuedJob
+from duckrow.core.job import Exit, LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.needs import Ask
 from duckrow.core.overtaking import Shadow
@@ -41,7 +41,7 @@ class Told(NamedTuple):
 
 
 def told(decision: Decision) -> Told:
-    return Told(decision.starts, decision.notices, decision.stops, decision.wake_mono)
+    return Told(list(decision.starts), list(decision.notices), list(decision.stops), decision.wake_mono)
 
 
 def decided(now: float, *live: LiveAttempt) -> Told:
@@ -132,7 +132,7 @@ def test_a_grace_of_nothing_forces_at_the_next_look() -> None:
 
 
 def test_leftovers_are_cleared_without_a_reason_of_ours() -> None:
-    left = attempt(job(), stop_began_mono=2000.0, exit_code=0)
+    left = attempt(job(), stop_began_mono=2000.0, exit=Exit(0))
     assert decided(2000.0, left).stops == [Stop(left, 1, None)]
 
 
@@ -277,10 +277,13 @@ def test_other_projects_go_past_one_that_is_full() -> None:
     assert started(choose_starts(queue, gpus(4), Ledger(), {"project:a": 1, "project:c": 5})) == [1, 3, 5]
 
 
-def test_room_is_used_up_by_what_starts() -> None:
-    room = {"project:a": 2, "project:b": 1, "array:7": 3}
-    choose_starts(of_projects("a", "b", "c"), gpus(4), Ledger(), room)
-    assert room == {"project:a": 1, "project:b": 0, "array:7": 3}
+def test_to_decide_changes_neither_what_is_booked_nor_the_room() -> None:
+    room, booked = {"project:a": 2, "project:b": 1, "array:7": 3}, taken("0")
+    decision = decide(1000.0, [], of_projects("a", "b", "c"), gpus(4), booked, room)
+    assert started(decision.starts) == [1, 2, 3]
+    assert room == {"project:a": 2, "project:b": 1, "array:7": 3}
+    assert booked == taken("0")
+    assert booked.jobs == taken("0").jobs
 
 
 def test_an_array_has_its_own_room_beside_that_of_its_project() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duckrow.core.decide import CORES, MEMORY, Start, choose_starts, plain_ask
-from duckrow.core.inventory import WHOLE, Ledger, Seat, cpu_seats, unbook
+from duckrow.core.inventory import WHOLE, Ledger, Seat, book, cpu_seats, unbook
 from duckrow.core.job import QueuedJob
 from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask
@@ -359,6 +359,8 @@ def rounds(case: Case) -> list[Round]:
             unbook(running.pop(job_id).holds, booked)
         before = Ledger(booked)
         starts = choose_starts(queue, case.seats, booked, room_of(case, running), None, case.machine)
+        for start in starts:
+            book(start.holds, booked)
         running.update({start.job.id: start for start in starts})
         played.append(Round(queue, before, starts, Ledger(booked), dict(running)))
         queue = [waiting for waiting in queue if waiting.id not in running]
@@ -503,6 +505,7 @@ def test_a_big_job_is_not_overtaken_for_ever_by_small_ones(
                 assert now <= came_at + 7
                 return
             lasts = small[start.job.id % 1000 % len(small)][1]
+            book(start.holds, booked)
             running[start.job.id] = (start, now + lasts)
             queue = [each for each in queue if each.id != start.job.id]
     raise AssertionError("it never started")

@@ -202,7 +202,7 @@ class Queue:
 
     def _ring(self) -> None:
         for host in self._hosts.values():
-            host.loop.wake()
+            host.loop.state.wake()
 
     # -- then -------------------------------------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class Queue:
 
     def booked(self, host_id: int = DAEMON) -> dict[str, int]:
         """What is given out of each device, as this host sees it."""
-        return {device: share for device, share in self._hosts[host_id].loop.booked.items() if share}
+        return {device: share for device, share in self._hosts[host_id].loop.state.booked.items() if share}
 
     def close(self) -> None:
         for host in self._hosts.values():

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from duckrow.core.inventory import Ledger, cpu_seats, parse_gpus
+from duckrow.core.inventory import cpu_seats, parse_gpus
 from duckrow.core.machine import Machine
 from duckrow.core.policy import Policy
 from duckrow.scheduler.choice import DeviceChoice, keep, remembered
 from duckrow.scheduler.drains import Drains
+from duckrow.scheduler.known_gpus import KnownGpus
+from duckrow.scheduler.state import HostState
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
-from duckrow.store.hosts import DAEMON, HostStore, keep_devices
-from duckrow.store.tick import TickStores
+from duckrow.store.hosts import DAEMON, keep_devices
 
 POLITE = Policy(min_free_gpus=1, prefer=("1",), share=True, ignore=("Xorg",), margin_mb=512, mps="off")
 
@@ -59,17 +59,9 @@ def test_a_choice_of_the_first_versions_calls_the_devices_gpus(database: Databas
 
 def test_a_gpu_that_is_added_leaves_the_policy_as_it_was_chosen(database: Database) -> None:
     """Else a daemon that was told to leave a GPU to others takes all of them after its next start."""
-    rows, store = HostStore(database), TickStores(database, DAEMON)
-    gpus = SimpleNamespace(machine=Machine(policy=POLITE), name_of=lambda written: written)
-    loop = SimpleNamespace(
-        database=database,
-        store=store,
-        seats=[*parse_gpus(["0"]), *cpu_seats(2, side=True)],
-        booked=Ledger(),
-        host=SimpleNamespace(rows=rows, id=DAEMON),
-        watch=SimpleNamespace(gpus=gpus),
-    )
+    state = HostState(DAEMON, [*parse_gpus(["0"]), *cpu_seats(2, side=True)])
+    gpus = KnownGpus(state, Machine(policy=POLITE), tell=lambda _: None)
     with database.transaction():
         database.execute("INSERT INTO device_wishes VALUES ('1', 'add', 1)", ())
-        Drains(cast(Any, loop)).observe()
+        Drains(state, database, gpus).observe()
     assert remembered(database, DeviceChoice()) == DeviceChoice(["1", "0"], 2, policy=POLITE)

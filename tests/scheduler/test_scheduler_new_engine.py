@@ -33,7 +33,7 @@ def test_a_loop_that_is_given_another_engine_runs_jobs_by_it(tmp_path: Path) -> 
         lambda reactor: DryGpus(without_gpus, reactor),
     )
     loop.begin()
-    loop.inbox += [JobSpec("echo hello", str(tmp_path)), JobSpec("exit 3", str(tmp_path))]
+    loop.state.inbox += [JobSpec("echo hello", str(tmp_path)), JobSpec("exit 3", str(tmp_path))]
     while not loop.idle():
         loop.turn(DEADLINE_S)
     loop.close()

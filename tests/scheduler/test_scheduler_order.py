@@ -133,7 +133,7 @@ def test_a_gpu_that_is_to_go_goes_with_its_last_job(make_queue: MakeQueue) -> No
     device = next(iter(queue.booked()))
     queue.drain(device, DeviceWish.REMOVE)
     queue.passes(1)
-    assert len(queue.host().loop.seats) == 2
+    assert len(queue.host().loop.state.seats) == 2
     queue.passes(10)
     assert queue.state(job) == "succeeded"
-    assert [seat.devices for seat in queue.host().loop.seats] == [tuple({"0", "1"} - {device})]
+    assert [seat.devices for seat in queue.host().loop.state.seats] == [tuple({"0", "1"} - {device})]

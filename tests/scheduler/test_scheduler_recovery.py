@@ -57,7 +57,7 @@ def test_a_living_host_takes_over_the_jobs_of_one_that_died(make_queue: MakeQueu
     queue.passes(10)
     assert queue.states(job, waiting) == ["running", "queued"]
     queue.dies(run)
-    queue.host().loop.wake()
+    queue.host().loop.state.wake()
     queue.passes(90)
     assert queue.state(job) == "succeeded"
     assert queue.state(waiting) == "queued"  # that is for whoever resumes the run

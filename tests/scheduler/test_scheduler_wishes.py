@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import cast
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
 
 import pytest
 
-from duckrow.core.lifecycle import Outcome
-from duckrow.scheduler.loop import Loop
-from duckrow.scheduler.wishes import fulfil_wishes
+from duckrow.core.job import LiveAttempt
+from duckrow.core.lifecycle import Outcome, State
+from duckrow.scheduler import wishes as wishes_module
+from duckrow.scheduler.host import Host
+from duckrow.scheduler.state import HostState
+from duckrow.scheduler.stopping import Stopping
+from duckrow.scheduler.suspending import Suspending
+from duckrow.scheduler.wishes import Wishes, WrongWish
 from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
 from duckrow.store.folder import Folder
@@ -18,20 +23,23 @@ from tests.store.shelf import Shelf, at
 
 
 class DaemonWithoutProcesses:
-    """What of a loop is touched when no job of the wishes runs."""
+    """What of a host is touched when no job of the wishes runs."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self.store = shelf.tick
-        self.live: dict[int, object] = {}
-        self.host = self
-        self.id = DAEMON
-        self.looked_again = False
+    id = DAEMON
 
     def is_alive(self, host_id: int) -> bool:
         return host_id == DAEMON
 
-    def look_again(self) -> None:
-        self.looked_again = True
+
+def wishes_of(shelf: Shelf, live: Iterable[LiveAttempt] = (), state: HostState | None = None) -> Wishes:
+    host, nobody = cast(Host, DaemonWithoutProcesses()), cast(Any, None)
+    if state is None:
+        state = HostState(DAEMON, [])
+        state.watch(live)
+        state.look_at_wishes()
+    suspending = Suspending(shelf.tick.suspensions, nobody)
+    stopping = Stopping(shelf.tick.attempts, suspending)
+    return Wishes(state, shelf.database, shelf.tick, host, nobody, suspending, stopping)
 
 
 @pytest.fixture
@@ -48,7 +56,7 @@ def shelf(tmp_path: str) -> Iterator[Shelf]:
 
 def fulfil(shelf: Shelf) -> list[str]:
     with shelf.database.transaction():
-        fulfil_wishes(cast(Loop, DaemonWithoutProcesses(shelf)), at(2000.0))
+        wishes_of(shelf).fulfil(at(2000.0))
     assert shelf.jobs.wished() == set()
     return [row["outcome"] or row["state"] for row in shelf.jobs.pick()]
 
@@ -67,3 +75,57 @@ def test_jobs_that_wait_for_each_other_are_rerun_at_a_time(shelf: Shelf) -> None
     shelf.finish(shelf.run(1), Outcome.FAILED)
     shelf.jobs.wish([1, 2, 3], "rerun")
     assert fulfil(shelf) == ["queued", "queued", "queued"]
+
+
+def test_a_wish_that_makes_no_sense_is_named_so_that_it_can_be_set_aside(shelf: Shelf) -> None:
+    wishes = wishes_of(shelf, live=[shelf.run(1)])
+    with shelf.database.transaction():
+        shelf.database.execute("INSERT INTO wishes (job_id, wish, at) VALUES (1, 'signal:x', 0)")
+    told = "The wish 'signal:x' for job 1 is set aside"
+    with pytest.raises(WrongWish, match=told) as caught, shelf.database.transaction():
+        wishes.fulfil(at(2000.0))
+    wishes.forget(caught.value.wish_id)
+    assert shelf.jobs.wished() == set()
+
+
+def test_a_running_job_is_killed_by_a_wish(shelf: Shelf) -> None:
+    runs = shelf.run(1)
+    shelf.jobs.wish([1], "kill-now")
+    with shelf.database.transaction():
+        wishes_of(shelf, live=[runs]).fulfil(at(2000.0))
+    assert (runs.stopped_for, runs.stop_step, runs.state) == (Outcome.KILLED, 1, State.STOPPING)
+    assert runs.stop_began_mono == at(2000.0).mono - runs.job.grace_s
+
+
+def test_many_wishes_are_fulfilled_in_slices_and_nothing_starts_meanwhile(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wishes_module, "AT_A_TIME", 2)
+    shelf.jobs.wish([1, 2, 3], "kill")
+    state = HostState(DAEMON, [])
+    state.look_at_wishes()
+    wishes, outcomes = wishes_of(shelf, state=state), []
+    while not state.may_start:
+        assert state.is_due, "the rest must not wait until something happens"
+        with shelf.database.transaction():
+            wishes.fulfil(at(2000.0))
+        outcomes.append([row["outcome"] for row in shelf.jobs.pick()])
+    assert outcomes == [[None, "killed", "killed"], ["killed", "killed", "killed"]]
+
+
+def test_of_many_that_are_killed_those_that_run_come_first(shelf: Shelf) -> None:
+    shelf.run(1)
+    shelf.jobs.wish([1, 2, 3], "kill")
+    assert [wish.job_id for wish in shelf.tick.wishes.unfulfilled(0, 10)] == [1, 3, 2]
+
+
+def test_all_wishes_are_looked_at_again_if_somebody_has_written_meanwhile() -> None:
+    state = HostState(DAEMON, [])
+    state.look_at_wishes()
+    state.note_wishes(500)
+    state.look_at_wishes()
+    seen = [state.wishes_after]  # new ones stand behind it
+    for _ in range(2):
+        state.note_wishes(None)
+        seen.append(state.wishes_after)  # a host that was to fulfil some may have died meanwhile
+    assert seen == [500, 0, None]

@@ -6,7 +6,7 @@ from typing import Any
 
 from duckrow.core.clock import Now
 from duckrow.core.inventory import WHOLE
-from duckrow.core.job import JobSpec, LiveAttempt
+from duckrow.core.job import Exit, JobSpec, LiveAttempt
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.retry import Verdict
 from duckrow.store.database import Database
@@ -62,12 +62,12 @@ class Shelf:
     def run(self, job_id: int, **fields: Any) -> LiveAttempt:
         attempt = self.start(job_id, **fields)
         with self.database.transaction():
-            attempt.pid = 4242
+            attempt.has_process(4242)
             self.tick.attempts.running(attempt, 1001.0)
         return attempt
 
     def finish(self, attempt: LiveAttempt, outcome: Outcome = Outcome.SUCCEEDED, at: float = 1010.0) -> None:
-        attempt.exit_code = 0 if outcome is Outcome.SUCCEEDED else 1
+        attempt.note_exit(Exit(0 if outcome is Outcome.SUCCEEDED else 1))
         with self.database.transaction():
             assert self.tick.attempts.finish(attempt, outcome, at, "")
             self.tick.moves.finish(attempt.job.id, attempt.state, outcome, at, "")

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from duckrow.core.errors import IllegalTransition
+from duckrow.core.job import Exit
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.retry import Verdict
 from duckrow.store.connection import load_queries
@@ -141,10 +142,10 @@ def test_an_attempt_is_read_back_as_it_was_written(shelf: Shelf) -> None:
     started = shelf.start(1, holds=(("0", 500_000), ("1", 500_000)), keeper="k7", started_at=1234.5)
     assert shelf.tick.attempts.live() == [(DAEMON, replace(started, job=started.job._replace(attempts=1)))]
     with shelf.database.transaction():
-        started.pid, started.process = 77, "77:123:boot.1"
+        started.has_process(77, "77:123:boot.1")
         shelf.tick.attempts.running(started, 1235.0)
         shelf.tick.attempts.stopping(started, Outcome.TIMED_OUT, at(1294.5), "too long")
-        started.exit_code, started.signal = None, 15
+        started.note_exit(Exit(None, 15))
         shelf.tick.attempts.note_exit(started)
     ((_, read),) = shelf.tick.attempts.live()
     assert (read.state, read.pid, read.stopped_for) == (State.STOPPING, 77, Outcome.TIMED_OUT)

@@ -13,7 +13,7 @@ from duckrow.core.clock import Now
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from duckrow.core.failure import compact_ids
 from duckrow.core.inventory import WHOLE
-from duckrow.core.job import JobSpec, LiveAttempt, QueuedJob
+from duckrow.core.job import Exit, JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.retry import Verdict
 from duckrow.core.units import plural
@@ -202,7 +202,7 @@ def _attempt_of(view: JobView, host_id: int) -> LiveAttempt:
         array_index=view.array_index,
         folder=view.folder,
     )
-    attempt = LiveAttempt(
+    return LiveAttempt(
         number=view.attempts,
         job=job,
         keeper="",
@@ -212,9 +212,8 @@ def _attempt_of(view: JobView, host_id: int) -> LiveAttempt:
         log=view.log or "",
         job_host_id=host_id,
         pid=view.pid,
+        exit=Exit(view.exit_code, view.signal),
     )
-    attempt.exit_code, attempt.signal = view.exit_code, view.signal
-    return attempt
 
 
 def check_options(values: dict[str, Any]) -> None:

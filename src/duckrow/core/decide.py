@@ -48,12 +48,11 @@ class Stop(NamedTuple):
     reason: Outcome | None
 
 
-class Decision:
-    def __init__(self) -> None:
-        self.starts: list[Start] = []
-        self.notices: list[Notice] = []
-        self.stops: list[Stop] = []
-        self.wake_mono: float | None = None  # when to decide again, if nothing happens before
+class Decision(NamedTuple):
+    starts: Sequence[Start] = ()
+    notices: Sequence[Notice] = ()
+    stops: Sequence[Stop] = ()
+    wake_mono: float | None = None  # when to decide again, if nothing happens before
 
 
 def decide(
@@ -62,44 +61,44 @@ def decide(
     queue: Sequence[QueuedJob],
     seats: Sequence[Seat],
     booked: Ledger,
-    room: dict[str, int] | None = None,
+    room: Mapping[str, int] | None = None,
     machine: Machine = BARE,
     ask_of: AskOf = plain_ask,
 ) -> Decision:
-    """What to start, and whom to warn or stop. `booked` is changed: it then holds the new starts too.
+    """What to start, and whom to warn or stop. Nothing that is given is changed.
 
     `mono`: the time, by the clock that measures limits and graces.
     `ask_of`: what a job asks for, with what is known of its like put in.
     """
-    decision = Decision()
     live = list(live)
+    signals = _Signals(mono)
     for attempt in live:
         if attempt.follows is not None:
             continue
         if attempt.stop_began_mono is not None:
-            _climb_ladder(attempt, mono, decision)
+            signals.climb_ladder(attempt, attempt.stop_began_mono)
         elif attempt.deadline_mono is not None:
-            _watch_limit(attempt, attempt.deadline_mono, mono, decision)
-    decision.starts = choose_starts(queue, seats, booked, room, Shadow(mono, live), machine, ask_of)
-    return decision
+            signals.watch_limit(attempt, attempt.deadline_mono)
+    starts = choose_starts(queue, seats, booked, room, Shadow(mono, live), machine, ask_of) if queue else []
+    return Decision(starts, signals.notices, signals.stops, signals.wake_mono)
 
 
 def choose_starts(
     queue: Sequence[QueuedJob],
     seats: Sequence[Seat],
     booked: Ledger,
-    room: dict[str, int] | None = None,
+    room: Mapping[str, int] | None = None,
     shadow: Shadow | None = None,
     machine: Machine = BARE,
     ask_of: AskOf = plain_ask,
 ) -> list[Start]:
-    """The jobs that start now, in order. `room`: how many more of a limited scope may run; it is used up.
+    """The jobs that start now, in order. `room`: how many more of a limited scope may run.
 
     Nobody overtakes a waiting job that wants the same kind of device, but for one whose time limit says that it will
     have ended before that job could start, and for jobs that are packed by memory and came together (`overtaking`).
     Cores and memory of the machine are one kind for all.
     """
-    choice = _Choice(seats, booked, {} if room is None else room, shadow, machine)
+    choice = _Choice(seats, Ledger(booked), dict(room or {}), shadow, machine)
     for job in queue:
         ask = ask_of(job)
         front = choice.for_slots if ask.gpus == 0 else choice.for_gpus
@@ -114,7 +113,7 @@ def choose_starts(
 
 
 class _Choice:
-    """Who starts, as far as the queue has been looked at."""
+    """Who starts, as far as the queue has been looked at. It books in copies of its own."""
 
     def __init__(
         self,
@@ -214,35 +213,41 @@ def choose_successors(
     return chosen
 
 
-def _climb_ladder(attempt: LiveAttempt, mono: float, decision: Decision) -> None:
-    assert attempt.stop_began_mono is not None
-    if attempt.stop_step == 0:
-        decision.stops.append(Stop(attempt, 1, attempt.stopped_for))
-        _wake(decision, mono + attempt.job.grace_s)
-    elif attempt.stop_step == 1:
-        kill_mono = attempt.stop_began_mono + attempt.job.grace_s
-        if mono >= kill_mono:
-            decision.stops.append(Stop(attempt, 2, attempt.stopped_for))
+class _Signals:
+    """Who is warned and who is stopped, as far as the attempts have been looked at."""
+
+    def __init__(self, mono: float) -> None:
+        self.notices: list[Notice] = []
+        self.stops: list[Stop] = []
+        self.wake_mono: float | None = None
+        self._mono = mono
+
+    def climb_ladder(self, attempt: LiveAttempt, began_mono: float) -> None:
+        if attempt.stop_step == 0:
+            self.stops.append(Stop(attempt, 1, attempt.stopped_for))
+            self._wake(self._mono + attempt.job.grace_s)
+        elif attempt.stop_step == 1:
+            kill_mono = began_mono + attempt.job.grace_s
+            if self._mono >= kill_mono:
+                self.stops.append(Stop(attempt, 2, attempt.stopped_for))
+            else:
+                self._wake(kill_mono)
+
+    def watch_limit(self, attempt: LiveAttempt, deadline: float) -> None:
+        if self._mono >= deadline:
+            self.stops.append(Stop(attempt, 1, Outcome.TIMED_OUT))
+            self._wake(self._mono + attempt.job.grace_s)
+            return
+        self._wake(deadline)
+        if attempt.job.notice_signal is None or attempt.noticed:
+            return
+        # A limit shorter than the notice is announced half-way, not at once.
+        notice_mono = max(deadline - attempt.job.notice_s, (attempt.started.mono + deadline) / 2)
+        if self._mono >= notice_mono:
+            self.notices.append(Notice(attempt))
         else:
-            _wake(decision, kill_mono)
+            self._wake(notice_mono)
 
-
-def _watch_limit(attempt: LiveAttempt, deadline: float, mono: float, decision: Decision) -> None:
-    if mono >= deadline:
-        decision.stops.append(Stop(attempt, 1, Outcome.TIMED_OUT))
-        _wake(decision, mono + attempt.job.grace_s)
-        return
-    _wake(decision, deadline)
-    if attempt.job.notice_signal is None or attempt.noticed:
-        return
-    # A limit shorter than the notice is announced half-way, not at once.
-    notice_mono = max(deadline - attempt.job.notice_s, (attempt.started.mono + deadline) / 2)
-    if mono >= notice_mono:
-        decision.notices.append(Notice(attempt))
-    else:
-        _wake(decision, notice_mono)
-
-
-def _wake(decision: Decision, mono: float) -> None:
-    if decision.wake_mono is None or mono < decision.wake_mono:
-        decision.wake_mono = mono
+    def _wake(self, mono: float) -> None:
+        if self.wake_mono is None or mono < self.wake_mono:
+            self.wake_mono = mono

@@ -54,3 +54,7 @@ class StateError(DuckrowError):
 
 class IllegalTransition(DuckrowError):
     """A job was about to move in a way that the table of states does not have: a fault in duckrow itself."""
+
+    def __init__(self, job_id: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.job_id = job_id

@@ -150,9 +150,23 @@ def as_queued(spec: JobSpec, job_id: int) -> QueuedJob:
     return QueuedJob(id=job_id, environment_id=0, retries_used=0, attempts=0, **asked)
 
 
+class Exit(NamedTuple):
+    """How the first process of an attempt ended, as the kernel has said."""
+
+    code: int | None  # None: by a signal
+    signal: int | None = None
+    at: float | None = None  # None: another host has seen it, and nobody kept when
+    oom_killed: bool | None = None  # some of its processes were, as memory had run out; None: nobody knows whose were
+    host_peak_mb: int | None = None
+
+
 @dataclass
 class LiveAttempt:
-    """An attempt that holds devices, as the host that watches it sees it."""
+    """An attempt that holds devices, as the host that watches it sees it.
+
+    The host and its engine share it, so it is one thing that changes and not a row of values. Nobody writes into it but
+    its own moves.
+    """
 
     number: int
     job: QueuedJob
@@ -172,12 +186,7 @@ class LiveAttempt:
     left_behind: str = ""  # what was still running when that had ended, in words
     stop_began_mono: float | None = None
     stop_step: int = 0  # how far the kill ladder went: 0 nothing, 1 SIGTERM, 2 SIGKILL
-    # What the kernel said, while leftover processes keep the attempt from being done.
-    exit_code: int | None = None
-    signal: int | None = None
-    exited_at: float | None = None
-    oom_killed: bool | None = None  # some of its processes were, as memory had run out; None: nobody knows whose were
-    host_peak_mb: int | None = None
+    exit: Exit | None = None  # of its first process; what it left behind may keep the attempt from being done
     id: int = field(init=False)  # names the attempt by one number within its state folder
 
     def __post_init__(self) -> None:
@@ -194,6 +203,106 @@ class LiveAttempt:
         if self.job.timeout_s is None or self.suspended_mono is not None:
             return None
         return self.started.mono + self.job.timeout_s
+
+    @property
+    def exit_code(self) -> int | None:
+        return None if self.exit is None else self.exit.code
+
+    @property
+    def signal(self) -> int | None:
+        return None if self.exit is None else self.exit.signal
+
+    # -- beginning --------------------------------------------------------------------------------------------
+
+    def line_up(self, behind: int) -> None:
+        """It takes over the devices of that attempt."""
+        self.follows = behind
+
+    def step_up(self) -> None:
+        """The one that it followed is gone."""
+        self.follows = None
+
+    def begin(self, now: Now) -> None:
+        """It begins only now: it has waited in a line, or for its preloaded parent."""
+        self.started = now
+
+    def has_process(self, pid: int | None, process: str | None = None) -> None:
+        """`process`: None, it is not known yet what names it for good."""
+        self.pid = pid
+        if process is not None:
+            self.process = process
+
+    def restate_start(self, wall: float) -> None:
+        """The wall clock was set: when it began, by the clock as it is now."""
+        self.started = self.started._replace(wall=wall)
+
+    def move_to(self, state: State) -> None:
+        """The store has written that its job is in this state."""
+        self.state = state
+
+    # -- while it runs ----------------------------------------------------------------------------------------
+
+    def hold(self, holds: tuple[tuple[str, int], ...]) -> None:
+        """Another share than before, of the same devices."""
+        self.holds = holds
+
+    def note_notice(self) -> None:
+        """It was told that its time limit is near."""
+        self.noticed = True
+
+    def suspend(self, mono: float) -> None:
+        if self.suspended_mono is None:
+            self.suspended_mono = mono
+
+    def resume(self, mono: float) -> None:
+        """Its time limit goes on: the time of its start moves on by as long as it was suspended."""
+        if self.suspended_mono is not None:
+            lasted_s = mono - self.suspended_mono
+            self.started = self.started._replace(mono=self.started.mono + lasted_s)
+            self.suspended_mono = None
+
+    # -- ending -----------------------------------------------------------------------------------------------
+
+    def begin_stop(self, reason: Outcome | None, mono: float) -> None:
+        """`reason`: None, only what it has left behind is to end."""
+        self.stopped_for = reason
+        self.stop_began_mono = mono
+
+    def take_step(self, step: int) -> None:
+        """Of the kill ladder."""
+        self.stop_step = step
+
+    def ask_again(self) -> None:
+        """It may not have heard that it must end; one that was killed is not asked any more."""
+        if self.stop_step < 2:
+            self.stop_step = 0
+
+    def hurry(self, mono: float) -> None:
+        """Its grace is over now."""
+        if self.stop_step < 2:
+            self.stop_step = 1
+            self.stop_began_mono = mono - self.job.grace_s
+
+    def note_exit(self, how: Exit) -> None:
+        self.exit = how
+
+    def note_loss(self, because: str) -> None:
+        self.lost_because = because
+
+    def leave_behind(self, processes: str) -> None:
+        """`processes`: in words."""
+        self.left_behind = processes
+
+    def lose_log(self) -> None:
+        """It has printed nothing, so it has no log."""
+        self.log = ""
+
+    def go_back(self, written: LiveAttempt) -> None:
+        """Undo what was not written: it is as the database has it."""
+        self.state = written.state
+        self.stopped_for, self.stop_began_mono = written.stopped_for, written.stop_began_mono
+        self.suspended_mono, self.started = written.suspended_mono, written.started
+        self.holds = written.holds
 
 
 def name_of_command(command: str) -> str:

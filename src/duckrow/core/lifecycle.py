@@ -74,7 +74,7 @@ def check_transition(job_id: int, before: State, after: State, history: Iterable
     """Raise, with the job's story, unless the table has this move."""
     if (before, after) not in TRANSITIONS:
         story = ", ".join(history) or "nothing recorded"
-        raise IllegalTransition(f"Job {job_id} cannot go from {before} to {after}. Its story: {story}.")
+        raise IllegalTransition(job_id, f"Job {job_id} cannot go from {before} to {after}. Its story: {story}.")
 
 
 def left_behind(processes: Sequence[str]) -> str:

@@ -5,19 +5,21 @@ Nothing that is decided depends on it. But a job would seem to have run for two 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from duckrow.core.clock import Now
-
-if TYPE_CHECKING:
-    from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.delays import Delays
+from duckrow.scheduler.state import HostState
+from duckrow.store.attempts import AttemptStore
+from duckrow.store.hosts import HostStore
 
 _STEP_S = 1.0  # less is not worth a word
 
 
 class ClockSteps:
-    def __init__(self, loop: Loop) -> None:
-        self._loop = loop
+    def __init__(self, state: HostState, hosts: HostStore, attempts: AttemptStore, delays: Delays) -> None:
+        self._state = state
+        self._hosts = hosts
+        self._attempts = attempts
+        self._delays = delays
         self._wall_at_boot: float | None = None
 
     def look(self, now: Now) -> None:
@@ -26,10 +28,10 @@ class ClockSteps:
         if before is not None and abs(now.wall_at_boot - before) < _STEP_S:
             return
         if before is not None:
-            self._loop.host.rows.restate_start(self._loop.host.id, now.wall_at_boot - before)
-        self._loop.delays.restate(now)
-        for attempt in self._loop.live.values():
+            self._hosts.restate_start(self._state.host_id, now.wall_at_boot - before)
+        self._delays.restate(now)
+        for attempt in self._state.live.values():
             if abs(now.wall_at_boot - attempt.started.wall_at_boot) >= _STEP_S:
-                attempt.started = attempt.started._replace(wall=now.wall_at_boot + attempt.started.boot)
-                self._loop.store.attempts.restate_start(attempt)
+                attempt.restate_start(now.wall_at_boot + attempt.started.boot)
+                self._attempts.restate_start(attempt)
         self._wall_at_boot = now.wall_at_boot

@@ -58,7 +58,7 @@ def serve(
     database = Database(folder, durable=False)
     host = Host(folder, database, DAEMON)
     loop, signals = local_host(database, host, offer, link, _LogTrouble())
-    loop.dispatching = dispatch
+    loop.state.dispatching = dispatch
     ends_with_its_jobs = False
     asked_to_end: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -68,8 +68,8 @@ def serve(
     def end_all() -> None:
         nonlocal ends_with_its_jobs
         ends_with_its_jobs = True
-        loop.dispatching = False
-        loop.stop_all = 1
+        loop.state.dispatching = False
+        loop.state.stop_all = 1
 
     signals.on(signal.SIGQUIT, end_all)
     loop.begin()
@@ -82,7 +82,7 @@ def serve(
     clusters = ClusterTending(folder, _log)
     clusters.begin()
     try:
-        while not asked_to_end and not (ends_with_its_jobs and not loop.live):
+        while not asked_to_end and not (ends_with_its_jobs and not loop.state.live):
             loop.turn()
     except FilesLost as error:
         raise FilesLost(f"{_stamp()} {error}") from None
@@ -90,6 +90,6 @@ def serve(
         clusters.close()
         if retention is not None:
             retention.close()
-    running = len(loop.live)
+    running = len(loop.state.live)
     loop.close()
     _log(f"The daemon ends; {plural(running, 'running job')} still there." if running else "The daemon ends.")

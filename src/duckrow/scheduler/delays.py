@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from duckrow.core.clock import Now
+from duckrow.core.ports import Reactor
+from duckrow.scheduler.state import HostState
 from duckrow.store.delays import DelayStore
-
-if TYPE_CHECKING:
-    from duckrow.scheduler.loop import Loop
 
 
 class Delays:
-    def __init__(self, loop: Loop) -> None:
-        self._store = DelayStore(loop.database)
-        self._wall = loop.reactor.alarm(time.CLOCK_REALTIME, self._ring)
-        self._boot = loop.reactor.alarm(time.CLOCK_BOOTTIME, self._ring)
+    def __init__(self, state: HostState, store: DelayStore, reactor: Reactor) -> None:
+        self._state = state
+        self._store = store
+        self._wall = reactor.alarm(time.CLOCK_REALTIME, self._ring)
+        self._boot = reactor.alarm(time.CLOCK_BOOTTIME, self._ring)
         self._next_wall: float | None = None
         self._next_boot: float | None = None
         self.rang = False  # there may be something to do
@@ -29,21 +28,22 @@ class Delays:
         self._next_wall, self._next_boot = self._store.next()
         self._set_alarms()
 
-    def add(self, wait_s: float, now: Now) -> None:
-        """We have."""
+    def requeued(self, wait_s: float, now: Now) -> None:
+        """We have queued a job again, for now or for later."""
+        self._state.look_again()
         if wait_s and (self._next_boot is None or now.boot + wait_s < self._next_boot):
             self._next_boot = now.boot + wait_s
             self._set_alarms()
 
-    def release(self, now: Now) -> bool:
-        """Whether the time of any has come: they wait like all others from now on."""
+    def release(self, now: Now) -> None:
+        """Those whose time has come wait like all others from now on."""
         rang, self.rang = self.rang, False
         is_due = _is_due(self._next_wall, now.wall) or _is_due(self._next_boot, now.boot)
         if is_due:
             self._store.release(now)
+            self._state.look_again()
         if is_due or rang:
             self.look()
-        return is_due
 
     def restate(self, now: Now) -> None:
         self._store.restate(now)

@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from duckrow.core.inventory import WHOLE, Seat
 from duckrow.core.wishes import DeviceWish, drained
-
-if TYPE_CHECKING:
-    from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.known_gpus import KnownGpus
+from duckrow.scheduler.state import HostState
+from duckrow.store.database import Database
+from duckrow.store.device_wishes import DeviceWishStore
+from duckrow.store.hosts import HostStore
 
 
 class Drains:
-    def __init__(self, loop: Loop) -> None:
-        self._loop = loop
-        self.devices: frozenset[str] = frozenset()  # which get no new job
+    def __init__(self, state: HostState, database: Database, gpus: KnownGpus) -> None:
+        self._state = state
+        self._database = database
+        self._wishes = DeviceWishStore(database)
+        self._gpus = gpus
 
     def observe(self) -> None:
         """Fulfil what can be fulfilled; a device that is to go, goes when its last job has ended."""
-        loop = self._loop
-        wishes = loop.store.device_wishes.all()
-        changed = False
+        state = self._state
+        wishes = self._wishes.all()
+        before = state.seats
         for device, wish in wishes.items():
-            name = loop.watch.gpus.name_of(device) if wish == DeviceWish.ADD else device
-            offered = any(name in seat.devices for seat in loop.seats)
+            name = self._gpus.name_of(device) if wish == DeviceWish.ADD else device
             if wish == DeviceWish.ADD:
-                if not offered:
-                    loop.seats = [Seat(((name, WHOLE),)), *loop.seats]
-                    changed = True
-                loop.store.device_wishes.forget(device)
-            elif wish == DeviceWish.REMOVE and not (offered and loop.booked.get(device, 0)):
-                loop.seats = [seat for seat in loop.seats if device not in seat.devices]
-                loop.store.device_wishes.forget(device)
-                changed = changed or offered
-        self.devices = drained(wishes)
-        if changed:
-            from duckrow.scheduler.choice import choice_of, remember
+                if not state.offers(name):
+                    state.add_seat(Seat(((name, WHOLE),)))
+                self._wishes.forget(device)
+            elif wish == DeviceWish.REMOVE and not (state.offers(name) and state.booked.get(device, 0)):
+                if state.offers(name):
+                    state.remove_device(device)
+                self._wishes.forget(device)
+        state.drain(drained(wishes))
+        if state.seats is not before:
+            self._remember()
 
-            loop.host.rows.change_seats(loop.host.id, loop.seats)
-            remember(loop.database, choice_of(loop.seats, loop.watch.gpus.machine.policy))
+    def _remember(self) -> None:
+        from duckrow.scheduler.choice import choice_of, remember
 
-    def usable(self, seats: list[Seat]) -> list[Seat]:
-        if not self.devices:
-            return seats
-        return [seat for seat in seats if self.devices.isdisjoint(seat.devices)]
+        HostStore(self._database).change_seats(self._state.host_id, self._state.seats)
+        remember(self._database, choice_of(self._state.seats, self._gpus.machine.policy))

@@ -18,6 +18,7 @@ from duckrow.scheduler.loop import Loop
 from duckrow.scheduler.signals import HostSignals
 from duckrow.scheduler.source import CommandSource
 from duckrow.store.hosts import HostStore
+from duckrow.store.jobs import JobStore
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -73,10 +74,11 @@ class Run:
         self._skip: list[int] = []
         self._on_event = on_event
         self._in_terminal = in_terminal  # one command that has the terminal, and hears Ctrl-C itself
-        loop.on_end = self._note_end
-        loop.on_back = self._note_back
-        loop.broken_gpus.allowed = not in_terminal  # whoever typed the command sees how it ends
-        loop.lines.allowed = max_failures is None  # a run that may have to stop short must not look ahead
+        self._jobs = JobStore(loop.database)
+        loop.tell_ends(self._note_end, self._note_back)
+        if in_terminal:
+            loop.never_set_gpus_aside()  # whoever typed the command sees how it ends
+        loop.state.looks_ahead = max_failures is None  # a run that may have to stop short must not look ahead
 
     # -- what a view may ask ----------------------------------------------------------------------------------
 
@@ -90,26 +92,25 @@ class Run:
 
     @property
     def running(self) -> list[LiveAttempt]:
-        return [attempt for attempt in self.loop.live.values() if attempt.follows is None]
+        return self.loop.state.running
 
     @property
     def places(self) -> int:
-        return len(self.loop.seats)
+        return len(self.loop.state.seats)
 
     @property
     def waits_for(self) -> list[str]:
-        return why_nothing_starts(self.loop) if self._waits else []
+        return why_nothing_starts(self.loop.state, self.loop.watch) if self._waits else []
 
     # -- commands ---------------------------------------------------------------------------------------------
 
     def last_freed_first(self) -> None:
         """Of several free places take the one that was listed or freed last."""
-        self.loop.last_freed_first = True
-        self.loop.seats.reverse()
+        self.loop.state.take_last_freed_first()
 
     def start_one_by_one(self) -> None:
         """Look no further ahead than is written down: whoever hears of a start can be sure that it happens now."""
-        self.loop.lines.allowed = False
+        self.loop.state.looks_ahead = False
 
     def read(self, fd: int, reader: CommandReader) -> None:
         self.source = CommandSource(fd, reader, self.take)
@@ -126,7 +127,7 @@ class Run:
             if known is not None:
                 self._continue(*known)
             else:
-                self.loop.inbox.append(spec)
+                self.loop.state.inbox.append(spec)
                 self.added += 1
 
     def take_jobs(
@@ -143,7 +144,7 @@ class Run:
             store.queue.rehost(stranded)
             for job_id in again:
                 store.reruns.rerun(job_id, now, self.host_id)
-            self.loop.jobs.add(self.host_id, specs, environment)
+            self._jobs.add(self.host_id, specs, environment)
         self.added += len(specs) + len(wanted) + running
 
     def resume(self, hosts: HostStore, rerun_all: bool) -> None:
@@ -154,7 +155,7 @@ class Run:
                 self._continue(*known)
             self.earlier = None
         elif self.source is not None and self.source.is_file:
-            self.loop.dispatching = False  # until the list has been read: what is no longer in it must not start
+            self.loop.state.dispatching = False  # until the list has been read: what is no longer in it must not start
 
     def _continue(self, job_id: int, state: str, outcome: str | None) -> None:
         if outcome == Outcome.SUCCEEDED:
@@ -169,7 +170,7 @@ class Run:
         if self.earlier is not None and self.source is not None and self.source.ended:
             self._skip = [job_id for job_id, state, _ in self.earlier.rest() if state == State.QUEUED]
             self.earlier = None
-            self.loop.dispatching = not (self.interrupts or self.gave_up)
+            self.loop.state.dispatching = not (self.interrupts or self.gave_up)
         if not (self._rerun or self._skip):
             return
         store, now = self.loop.store, time.time()
@@ -178,7 +179,7 @@ class Run:
                 store.reruns.rerun(job_id, now, self.loop.host.id)
             store.moves.skip_queued(self._skip, now, "no longer in the list of commands")
         self._rerun, self._skip = [], []
-        self.loop.look_again()
+        self.loop.state.look_again()
 
     # -- going ------------------------------------------------------------------------------------------------
 
@@ -191,7 +192,11 @@ class Run:
         while not self._over():
             self.loop.turn(pulse_s)
             self._requeue_earlier()
-            if not self.loop.live and not self._told_of_pause and (paused := self.loop.store.queue.paused_projects()):
+            if (
+                not self.loop.state.live
+                and not self._told_of_pause
+                and (paused := self.loop.store.queue.paused_projects())
+            ):
                 self._told_of_pause = True
                 self._on_event("paused", paused)
             self._tell_of_wait()
@@ -199,13 +204,13 @@ class Run:
 
     @property
     def _waits(self) -> bool:
-        ours = any(attempt.job_host_id == self.host_id for attempt in self.loop.live.values())
-        return self.loop.jobs_wait and not ours and self.loop.dispatching
+        state = self.loop.state
+        return state.jobs_wait and not state.runs_own and state.dispatching
 
     def _tell_of_wait(self) -> None:
         """A run in which nothing starts says why, once each time."""
         if not self._waits:
-            self._told_of_wait = False if self.loop.live else self._told_of_wait
+            self._told_of_wait = False if self.loop.state.live else self._told_of_wait
         elif self._told_of_wait is False:
             self._told_of_wait = None
             self.loop.reactor.later(_SILENCE_S, self._tell_now)
@@ -218,7 +223,7 @@ class Run:
 
     def _over(self) -> bool:
         if self.interrupts or self.gave_up:
-            return not any(a.job_host_id == self.host_id for a in self.loop.live.values())
+            return not self.loop.state.runs_own
         if self._rerun or self._skip or self.reading:
             return False
         return self.loop.idle()
@@ -246,7 +251,7 @@ class Run:
             self._signals.on(number, lambda number=number: self._signalled(number))  # type: ignore[misc]
 
     def _signalled(self, number: int) -> None:
-        if self._in_terminal and self.loop.live:
+        if self._in_terminal and self.loop.state.live:
             self._leave_to_job(number)
             return
         if number == signal.SIGHUP:
@@ -256,16 +261,16 @@ class Run:
         self.interrupts += 1
         self._start_nothing_more()
         if self.interrupts > 1:
-            self.loop.stop_all = self.interrupts - 1
+            self.loop.state.stop_all = self.interrupts - 1
         self._on_event("interrupted", self.interrupts)
 
     def _leave_to_job(self, number: int) -> None:
         """The terminal has sent Ctrl-C to the job as well, which answers it as it likes; SIGTERM came to us alone."""
         if number == signal.SIGTERM:
-            self.loop.stop_all = 1
+            self.loop.state.stop_all = 1
 
     def _start_nothing_more(self) -> None:
-        self.loop.dispatching = False
+        self.loop.state.dispatching = False
         if self.source is not None:
             self.source.stop()
 

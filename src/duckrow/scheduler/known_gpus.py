@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
 from duckrow.core.device_names import called, plain_name
 from duckrow.core.inventory import Seat
 from duckrow.core.machine import Machine
 from duckrow.core.ports import Device
 from duckrow.core.prediction import HostGpus, gpus_of
-
-if TYPE_CHECKING:
-    from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.state import HostState
 
 
 class KnownGpus:
-    def __init__(self, loop: Loop, machine: Machine) -> None:
-        self._loop = loop
+    def __init__(self, state: HostState, machine: Machine, tell: Callable[[Machine], None]) -> None:
+        """`tell`: others want to know what the library says of the machine."""
+        self._state = state
+        self._tell = tell
         self.machine = machine  # as it is if nobody uses it
         self.devices: dict[str, Device] = {}  # as the library describes them; empty until it was asked
         self.no_library = False  # static devices: what the user said of them is all there is
@@ -30,18 +29,18 @@ class KnownGpus:
         """Those that we give out and can read."""
         if self.no_library:
             return []
-        if self._watched[0] is not self._loop.seats:
-            devices = (device for seat in self._loop.seats if not seat.is_cpu for device in seat.devices)
-            self._watched = (self._loop.seats, list(dict.fromkeys(devices)))
+        if self._watched[0] is not self._state.seats:
+            devices = (device for seat in self._state.seats if not seat.is_cpu for device in seat.devices)
+            self._watched = (self._state.seats, list(dict.fromkeys(devices)))
         return self._watched[1]
 
     @property
     def given_out(self) -> HostGpus:
         """What the sizes and models of our GPUs are. Seats and machine are replaced, never changed."""
         seats, machine, found = self._given_out
-        if seats is not self._loop.seats or machine is not self.machine:
-            found = gpus_of(self._loop.seats, self.machine)
-            self._given_out = (self._loop.seats, self.machine, found)
+        if seats is not self._state.seats or machine is not self.machine:
+            found = gpus_of(self._state.seats, self.machine)
+            self._given_out = (self._state.seats, self.machine, found)
         return found
 
     def meet(self, devices: Sequence[Device]) -> None:
@@ -50,7 +49,7 @@ class KnownGpus:
         known = {device.name: device.memory_mb for device in devices if device.memory_mb is not None}
         models = {device.name: device.model for device in devices}
         self.machine = self.machine._replace(total_mb={**known, **self.machine.total_mb}, models=models)
-        self._loop.host.rows.note_machine(self._loop.host.id, self.machine)
+        self._tell(self.machine)
 
     def name_of(self, written: str) -> str:
         """What we call a GPU that a person may have named by the beginning of its UUID."""

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from duckrow.core.inventory import WHOLE
 from duckrow.core.job import LiveAttempt, QueuedJob
-from duckrow.core.needs import Ask, ask_of, needs_from, with_margin
+from duckrow.core.needs import Ask, ask_of, needs_from, wants_whole_gpus, with_margin
 from duckrow.core.observation import Observation
 from duckrow.core.prediction import leaves_room, predicted_ask
 from duckrow.core.use import Use
 from duckrow.scheduler.known_gpus import KnownGpus
-
-if TYPE_CHECKING:
-    from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.state import HostState
+from duckrow.store.peaks import PeakStore
+from duckrow.store.reservations import ReservationStore
 
 
 class Learning:
-    def __init__(self, loop: Loop, gpus: KnownGpus, observation: Observation) -> None:
-        self._loop = loop
+    def __init__(
+        self,
+        state: HostState,
+        store: PeakStore,
+        reservations: ReservationStore,
+        gpus: KnownGpus,
+        observation: Observation,
+    ) -> None:
+        self._state = state
+        self._store = store
+        self._reservations = reservations
         self._gpus = gpus
         self._observation = observation
         self.peaks: dict[tuple[str, str], int] = {}  # (recipe, model of GPU) -> MB
 
     def load(self) -> None:
-        self.peaks = self._loop.store.peaks.known()
+        self.peaks = self._store.known()
 
     # -- what is known ----------------------------------------------------------------------------------------
 
@@ -33,6 +40,15 @@ class Learning:
         if job.needs is None:
             return ask_of(job.gpus, None)  # said here too, as this is asked of every job of every tick
         return predicted_ask(job.gpus, job.needs, self.peaks, self._gpus.given_out)
+
+    def wants_memory(self, job: QueuedJob) -> bool:
+        ask = self.ask_of(job)
+        return ask.mb is not None or ask.total_mb is not None or ask.alone
+
+    def keeps_others_away(self, job: QueuedJob) -> bool:
+        """Whether others must be kept from its GPUs until they can see its memory."""
+        is_alone = not self._gpus.machine.policy.share and wants_whole_gpus(self.ask_of(job))
+        return self.wants_memory(job) or is_alone
 
     # -- what is learned --------------------------------------------------------------------------------------
 
@@ -43,7 +59,7 @@ class Learning:
 
     def shrink(self, mono: float) -> None:
         """Those whose use is flat hold no more than that, and others move in beside them."""
-        for attempt in list(self._loop.live.values()):
+        for attempt in list(self._state.live.values()):
             use = self._observation.uses.get(attempt.id)
             if use is not None and attempt.follows is None and self.still_learns(attempt) and use.is_flat(mono):
                 self._shrink(attempt, use.peak_mb)
@@ -56,7 +72,8 @@ class Learning:
         holds = tuple((device, min(machine.share_of(device, mb), WHOLE)) for device, _ in attempt.holds)
         if holds != attempt.holds:
             self._learn(attempt, peak_mb)
-            self._loop.rehold(attempt, holds)
+            self._state.rehold(attempt, holds)
+            self._reservations.change(attempt)
 
     def from_success(self, attempt: LiveAttempt, use: Use) -> None:
         if use.peak_mb and not use.is_guess and attempt.job.needs is not None:
@@ -75,6 +92,6 @@ class Learning:
         if not recipe:
             return
         for model in {self._gpus.model(device) for device, _ in attempt.holds}:
-            self._loop.store.peaks.learn(recipe, model, peak_mb)
+            self._store.learn(recipe, model, peak_mb)
             if peak_mb > self.peaks.get((recipe, model), 0):
                 self.load()  # what a person has set stays as it is

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.job import LiveAttempt
 from duckrow.core.lesson import Ending, next_host_needs, next_needs
@@ -11,20 +9,24 @@ from duckrow.core.lifecycle import Outcome
 from duckrow.core.mps_words import mps_failure
 from duckrow.core.needs import Needs, needs_from
 from duckrow.core.oom import memory_wanted_mb, ran_out_of_memory, was_killed
+from duckrow.core.ports import Engine
 from duckrow.core.retry import Verdict
 from duckrow.core.units import format_mb
 from duckrow.core.use import Use
 from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
-
-if TYPE_CHECKING:
-    from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.sharing import Sharing
+from duckrow.scheduler.watch import Watch
+from duckrow.store.queue import QueueStore
 
 _LINES = 200
 
 
 class Lessons:
-    def __init__(self, loop: Loop) -> None:
-        self._loop = loop
+    def __init__(self, store: QueueStore, engine: Engine, watch: Watch, sharing: Sharing) -> None:
+        self._store = store
+        self._engine = engine
+        self._watch = watch
+        self._sharing = sharing
 
     def after(self, attempt: LiveAttempt, outcome: Outcome, use: Use | None) -> Verdict | None:
         """The verdict on an attempt that ran out of memory; None for every other."""
@@ -33,47 +35,48 @@ class Lessons:
             return None
         lines = last_lines(attempt.log, _LINES, longest=LINE_SHOWN) if attempt.log else []
         killed = was_killed(attempt.exit_code, attempt.signal)
-        on_machine = self._loop.engine.ran_out_of_memory() if killed else None  # it may have been a stranger
-        oom_killed = on_machine if attempt.oom_killed is None else attempt.oom_killed
+        on_machine = self._engine.ran_out_of_memory() if killed else None  # it may have been a stranger
+        of_job = None if attempt.exit is None else attempt.exit.oom_killed
+        oom_killed = on_machine if of_job is None else of_job
         which = ran_out_of_memory(lines, attempt.exit_code, attempt.signal, oom_killed)
         if which is None:
             return self._after_mps(attempt, outcome, lines)
         needs = needs_from(attempt.job.needs)
         if which == "host":
-            learned = next_host_needs(needs, self._loop.watch.gpus.machine.mem_mb)
+            learned = next_host_needs(needs, self._watch.gpus.machine.mem_mb)
             told = "ran out of the machine's memory"
         else:
             ending = self._ending(attempt, use, memory_wanted_mb(lines))
             learned = next_needs(needs, ending)
-            self._loop.watch.learning.from_failure(attempt, max(ending.peak_mb, ending.wanted_mb))
+            self._watch.learning.from_failure(attempt, max(ending.peak_mb, ending.wanted_mb))
             told = "ran out of GPU memory"
         if learned is None:
             return Verdict(Outcome.OUT_OF_MEMORY, again=False, detail=f"{told}, {self._why_final(which, attempt)}")
-        self._loop.store.queue.set_needs(attempt.job.id, learned)
+        self._store.set_needs(attempt.job.id, learned)
         return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=f"{told}; tried again {_how(learned, which)}")
 
     def _after_mps(self, attempt: LiveAttempt, outcome: Outcome, lines: list[str]) -> Verdict | None:
         """One that failed by MPS, which it had from us, is tried again without; that uses up none of its retries."""
         why = mps_failure(lines)
-        if why is None or not self._loop.sharing.failed(attempt, why):
+        if why is None or not self._sharing.failed(attempt, why):
             return None
         return Verdict(outcome, again=True, detail=f"{why}; tried again without MPS")
 
     def _ending(self, attempt: LiveAttempt, use: Use | None, wanted_mb: int | None) -> Ending:
         gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
-        total = self._loop.watch.gpus.smallest_mb(gpus)
+        total = self._watch.gpus.smallest_mb(gpus)
         share = min((share for _, share in attempt.holds), default=WHOLE)
         held_mb = None if total is None else total * share // WHOLE
         alone = share == WHOLE
-        largest = self._loop.watch.gpus.given_out.largest_mb(len(gpus))
-        everything = self._loop.watch.gpus.given_out.all_mb()
-        foreign = max((self._loop.watch.foreign_mb(gpu) for gpu in gpus), default=0)
+        largest = self._watch.gpus.given_out.largest_mb(len(gpus))
+        everything = self._watch.gpus.given_out.all_mb()
+        foreign = max((self._watch.foreign_mb(gpu) for gpu in gpus), default=0)
         return Ending(held_mb, use.peak_mb if use else 0, wanted_mb or 0, alone, total, largest, foreign, everything)
 
     def _why_final(self, which: str, attempt: LiveAttempt) -> str:
         if which == "host":
             return "and there is no more of it here"
-        size_mb = self._loop.watch.gpus.smallest_mb([device for device, _ in attempt.holds])
+        size_mb = self._watch.gpus.smallest_mb([device for device, _ in attempt.holds])
         size = f" of {format_mb(size_mb)}" if size_mb is not None else ""
         gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
         return f"alone on GPU {','.join(gpus)}{size}: there is no larger one" if gpus else "and has no GPU"

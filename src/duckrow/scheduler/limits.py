@@ -16,6 +16,11 @@ class Limits:
         self.most: dict[str, int] = {}  # scope -> how many at a time
         self.elsewhere: list[Needs] = []  # what other hosts have promised of this machine
 
+    def look(self, most: dict[str, int], elsewhere: list[Needs]) -> None:
+        """As the database has them now."""
+        self.most = most
+        self.elsewhere = elsewhere
+
     def of_machine(self, machine: Machine, live: Iterable[LiveAttempt], queue: Sequence[QueuedJob]) -> dict[str, int]:
         """What is left of the cores and of the memory, once anybody has asked for some."""
         if not any(job.needs is not None for job in queue):

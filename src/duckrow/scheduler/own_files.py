@@ -7,15 +7,18 @@ make again it makes again; without its database it is no host any more, and stan
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable
+from typing import NoReturn
 
 from duckrow.core.errors import StateError
+from duckrow.core.ports import Observer, Reactor
 from duckrow.kernel.inotify import NAMES, ONE_FILE, Inotify
+from duckrow.scheduler.host import Host
 from duckrow.scheduler.rescue import rescue
+from duckrow.scheduler.state import HostState
+from duckrow.store.checkpoint import Checkpointer
+from duckrow.store.database import Database
 from duckrow.store.database_files import file_id, missing_bytes, size_of
-
-if TYPE_CHECKING:
-    from duckrow.scheduler.loop import Loop
 
 _QUIET_S = 0.2  # who removes the whole folder must not be hindered by what we make again in it
 _CONFIRM_S = 1.0  # a database that is being written may look cut short for a moment
@@ -27,18 +30,35 @@ class FilesLost(StateError):
 
 
 class OwnFiles:
-    def __init__(self, loop: Loop) -> None:
-        self._loop = loop
-        self._host = loop.host
-        self._folder = loop.folder
-        self._root = file_id(loop.folder.root)
-        self._names = {"", os.path.basename(loop.folder.hosts), os.path.basename(loop.folder.daemon_log)}
+    def __init__(
+        self,
+        state: HostState,
+        host: Host,
+        database: Database,
+        checkpointer: Checkpointer,
+        reactor: Reactor,
+        observer: Observer,
+        let_go_of_jobs: Callable[[], int],
+        hear_bell: Callable[[], None],
+    ) -> None:
+        """`let_go_of_jobs`: see to them no longer, and say how many go on. `hear_bell`: the host has another one."""
+        self._state = state
+        self._host = host
+        self._database = database
+        self._checkpointer = checkpointer
+        self._reactor = reactor
+        self._observer = observer
+        self._let_go_of_jobs = let_go_of_jobs
+        self._hear_bell = hear_bell
+        self._folder = host.folder
+        self._root = file_id(host.folder.root)
+        self._names = {"", os.path.basename(host.folder.hosts), os.path.basename(host.folder.daemon_log)}
         self._names |= {os.path.basename(path) for path in self._watched_names()}
         self._inotify: Inotify | None = None
         self._look_is_due = False
         self._was_short = 0
         self._said = ""
-        self._log_is_stderr = _is_file(2, loop.folder.daemon_log)
+        self._log_is_stderr = _is_file(2, host.folder.daemon_log)
 
     def _watched_names(self) -> list[str]:
         database, host = self._folder.database, self._host.id
@@ -52,7 +72,7 @@ class OwnFiles:
         try:
             self._inotify = Inotify()
             self._watch_all()
-            self._loop.reactor.watch(self._inotify.fd, self._told)
+            self._reactor.watch(self._inotify.fd, self._told)
         except OSError:  # too many of them are in use on this machine
             self._inotify = None
         self._look_later(_QUIET_S if self._inotify else _UNTOLD_S)
@@ -72,7 +92,7 @@ class OwnFiles:
     def _look_later(self, seconds: float) -> None:
         if not self._look_is_due:
             self._look_is_due = True
-            self._loop.reactor.later(seconds, self._look_now)
+            self._reactor.later(seconds, self._look_now)
 
     def _look_now(self) -> None:
         self._look_is_due = False
@@ -101,14 +121,14 @@ class OwnFiles:
     def _say(self, sentence: str) -> None:
         if sentence != self._said:
             self._said = sentence
-            self._loop.observer.trouble(sentence)
+            self._observer.trouble(sentence)
 
     def _lost(self) -> str | None:
         """What cannot be repaired, as half a sentence."""
         if file_id(self._folder.root) != self._root:
             return f"The state folder {self._folder.root} was removed or replaced"
         path = self._folder.database
-        if file_id(path) != self._loop.database.files.database:
+        if file_id(path) != self._database.files.database:
             return f"The database {path} was {'replaced' if os.path.exists(path) else 'removed'}"
         missing = missing_bytes(self._host.database_fd)
         if missing is None:
@@ -121,10 +141,10 @@ class OwnFiles:
         return None
 
     def _stand_down(self, lost: str) -> NoReturn:
-        running = self._loop.let_go_of_jobs()
-        saved = rescue(self._loop.database, self._host.database_fd, self._root)
+        running = self._let_go_of_jobs()
+        saved = rescue(self._database, self._host.database_fd, self._root)
         self._host.release()  # not before: others see that nobody lives, and begin a new queue
-        self._loop.reactor.close()
+        self._reactor.close()
         jobs = f" {running} running job{'s go' if running > 1 else ' goes'} on." if running else ""
         raise FilesLost(f"{lost} while this process used it: it stands down.{jobs} {saved}".rstrip())
 
@@ -132,17 +152,17 @@ class OwnFiles:
 
     def _mend_database(self) -> list[str]:
         """Its log and its index: what only we still have goes into the database file, and both are made again."""
-        database = self._loop.database
+        database = self._database
         if not database.is_replaced():
             return []
-        self._loop.finish_checkpoints()
+        self._checkpointer.wait()
         wal = f"{database.path}-wal"
         if file_id(wal) != database.files.wal and size_of(wal):
             self._stand_down(f"{wal} was replaced by one that others have written")
         try:
             if database.write_all():
                 database.reopen()
-                self._loop.wake()
+                self._state.wake()
                 return [f"{database.path}-wal or -shm"]
         except StateError as error:
             self._stand_down(f"The database {database.path} lost its log ({error})")
@@ -155,9 +175,9 @@ class OwnFiles:
         if self._host.mend_lock():
             mended.append(self._folder.host_lock(self._host.id))
         if not _is_file(self._host.bell, self._folder.host_fifo(self._host.id)):
-            self._loop.reactor.unwatch(self._host.bell)
+            self._reactor.unwatch(self._host.bell)
             self._host.renew_bell()
-            self._loop.hear_bell()
+            self._hear_bell()
             mended.append(self._folder.host_fifo(self._host.id))
         if self._log_is_stderr and not _is_file(2, self._folder.daemon_log):
             _log_to(self._folder.daemon_log)

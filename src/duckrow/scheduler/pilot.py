@@ -51,7 +51,7 @@ class PilotHost(Observer):
         database = Database(folder, durable=False)
         host = Host(folder, database, HostStore(database).add_run(us.name, batch.folder, us.name))
         self.loop, self._signals = local_host(database, host, offer, link, self)
-        self.loop.broken_gpus.allowed = False  # how a run ended is told to others, who may have taken it up by then
+        self.loop.never_set_gpus_aside()  # how a run ended is told to others, who may have taken it up by then
         claims = Claims(batch)
         chunk = chunk_of(batch, int(os.environ.get("SLURM_ARRAY_TASK_ID", 0)) + first_chunk())
         environment = {**batch.environment(), **os.environ}
@@ -101,7 +101,7 @@ class PilotHost(Observer):
     def _over(self) -> bool:
         """Take what there is to take; nothing runs here and nothing is left."""
         if self.runs.interrupted:
-            return not self.loop.live
+            return not self.loop.state.live
         took = self._take()
         if self.runs.taken:
             self._successors.ask_again()
@@ -122,7 +122,7 @@ class PilotHost(Observer):
         took = self.runs.take(room)
         if took:
             self._first_mono = self._first_mono or time.monotonic()
-            self.runs.refuse_impossible(self.loop.seats, self._offer.machine)
+            self.runs.refuse_impossible(self.loop.state.seats, self._offer.machine)
         return took
 
     def _places(self) -> int:
@@ -130,9 +130,9 @@ class PilotHost(Observer):
         request = self.batch.request
         if request.nodes > 1:
             return 1
-        most = request.parallel_runs or len(self.loop.seats)
+        most = request.parallel_runs or len(self.loop.state.seats)
         if self._by_memory or self._mixed:
-            waits = self.runs.busy > len(self.loop.live)
+            waits = self.runs.busy > len(self.loop.state.live)
             most = self.runs.busy + (0 if waits else 1)
             most = min(most, request.parallel_runs or most)
         if request.stagger:
@@ -151,7 +151,7 @@ class PilotHost(Observer):
         starts = [started_at(self.batch, pilot) for pilot in read_pilots(self.batch)]
         # The wall clock is all that the machines share.
         began_s_ago = time.time() - min(starts, default=time.time())
-        return index * len(self.loop.seats) * stagger - max(began_s_ago, 0.0)
+        return index * len(self.loop.state.seats) * stagger - max(began_s_ago, 0.0)
 
     def _is_early(self) -> bool:
         return time.monotonic() < self._began_mono
@@ -193,7 +193,7 @@ class PilotHost(Observer):
 
     def _status(self) -> dict[str, object]:
         about_runs = {"running": self.runs.running(), "taken": self.runs.count}
-        return {**about_runs, "places": len(self.loop.seats), "idle": self._idle}
+        return {**about_runs, "places": len(self.loop.state.seats), "idle": self._idle}
 
     # -- wishes -----------------------------------------------------------------------------------------------
 
@@ -218,9 +218,9 @@ class PilotHost(Observer):
             self.loop.reactor.later(left_s - notice_s, self._time_is_short)
             return
         self._leave(TIME_LIMIT)
-        grace_s = max((attempt.job.grace_s for attempt in self.loop.live.values()), default=0.0)
+        grace_s = max((attempt.job.grace_s for attempt in self.loop.state.live.values()), default=0.0)
         self._kill_at = time.monotonic() + max(left_s - grace_s - _MARGIN_S, left_s / 2)
-        for attempt in self.loop.live.values():
+        for attempt in self.loop.state.live.values():
             if attempt.job.notice_signal is not None:
                 self.loop.engine.notice(attempt, attempt.job.notice_signal)
 
@@ -233,20 +233,20 @@ class PilotHost(Observer):
 
     def _leave(self, why: str) -> None:
         self.runs.interrupted = self.runs.interrupted or why
-        self.loop.dispatching = False
-        self.loop.wake()
+        self.loop.state.dispatching = False
+        self.loop.state.wake()
 
     def _kill_if_due(self) -> None:
-        if self._kill_at is None or time.monotonic() < self._kill_at or not self.loop.live:
+        if self._kill_at is None or time.monotonic() < self._kill_at or not self.loop.state.live:
             return
         self._kill_step += 1
-        self.loop.stop_all = min(self._kill_step, 2)
+        self.loop.state.stop_all = min(self._kill_step, 2)
         self._kill_at = time.monotonic() + (_HURRY_S if self._hurry else 3600.0)
 
     def _lost_lease(self) -> None:
         """From another thread: nobody can hear that we live, so others will take our runs. They must not run twice."""
         os.write(2, b"The lease could not be renewed: this pilot ends its runs, and itself.\n")
-        for attempt in list(self.loop.live.values()):
+        for attempt in list(self.loop.state.live.values()):
             if attempt.pid is not None:
                 try:
                     os.killpg(attempt.pid, signal.SIGKILL)

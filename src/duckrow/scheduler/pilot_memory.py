@@ -33,4 +33,4 @@ class PilotMemory:
                 self._store.hear(peak.recipe, peak.model, peak.peak_mb, peak.corrected)
         self._loop.watch.learning.load()
         self._told = self._loop.watch.learning.peaks
-        self._loop.look_again()
+        self._loop.state.look_again()

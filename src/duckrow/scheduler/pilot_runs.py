@@ -21,6 +21,7 @@ from duckrow.engines.slurm.claims import Claims, Taker
 from duckrow.engines.slurm.environment import wrapped
 from duckrow.scheduler.loop import Loop
 from duckrow.store.job_story import JobStoryStore
+from duckrow.store.jobs import JobStore
 
 # SLURM signals all processes of a job, in no order. So long we wait whether a signal that ended a run was meant for us.
 _AMBIGUOUS_S = 1.0
@@ -57,6 +58,7 @@ class PilotRuns:
         self.interrupted = ""  # why we must leave: what ends now has not ended by itself
         self._taker = taker
         self._loop = loop
+        self._jobs = JobStore(loop.database)
         self._environment = environment
         self._about_us = {"pilot": about_us["pilot"], "node": about_us["node"]}
         self._look_at = 0.0
@@ -111,11 +113,11 @@ class PilotRuns:
                 else:
                     spec = replace(run.spec, folder=self.batch.run_folder(run), held=False, not_before=None)
                     spec = replace(spec, command=wrapped(self.batch.request, spec.command))
-                    self._loop.jobs.add(self._loop.host.id, [replace(spec, point=None)], self._environment, run.job_id)
+                    self._jobs.add(self._loop.host.id, [replace(spec, point=None)], self._environment, run.job_id)
                 self._known.add(number)
-                self._loop.jobs.continue_from(run.job_id, max(made, default=run.attempts), retries_used)
+                self._jobs.continue_from(run.job_id, max(made, default=run.attempts), retries_used)
                 self.taken[run.job_id] = Taken(run, claim, retries_used)
-        self._loop.look_again()
+        self._loop.state.look_again()
 
     def refuse_impossible(self, seats: list[Seat], machine: Machine) -> None:
         """A run that could never start here must not wait for ever."""
@@ -166,9 +168,9 @@ class PilotRuns:
         if taken is None or taken.ended is not None:
             return False
         taken.wanted_dead = True
-        if any(attempt.job.id == job_id for attempt in self._loop.live.values()):
-            self._loop.jobs.wish([job_id], kill_wish(at_once))
-            self._loop.wake()
+        if any(attempt.job.id == job_id for attempt in self._loop.state.live.values()):
+            self._jobs.wish([job_id], kill_wish(at_once))
+            self._loop.state.wake()
         else:
             self._close(job_id, Outcome.KILLED, "killed before it began")
         return True
@@ -186,7 +188,7 @@ class PilotRuns:
         """The end of a run that has no process."""
         with self._loop.database.transaction():
             self._loop.store.moves.finish(job_id, State.QUEUED, outcome, time.time(), detail)
-        self._loop.look_again()
+        self._loop.state.look_again()
         self.taken[job_id].ended = {"outcome": outcome, "detail": detail, "ended_at": time.time()}
         self.write_ends()
 
@@ -225,7 +227,7 @@ class PilotRuns:
                 "log": attempt.log,
                 "stopping": attempt.stop_began_mono is not None,
             }
-            for attempt in self._loop.live.values()
+            for attempt in self._loop.state.live.values()
             if attempt.job.id in self.taken
         }
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from duckrow.core.inventory import CPU, WHOLE
-from duckrow.core.job import LiveAttempt
+from duckrow.core.job import LiveAttempt, QueuedJob
 from duckrow.core.observation import FRESH_S, Observation
+from duckrow.core.ports import Observer, Reactor
 from duckrow.engines.local.gpu_locks import GpuLocks
 from duckrow.engines.local.lock_patience import LONGEST_S
 from duckrow.kernel.process import user_name
 from duckrow.scheduler.known_gpus import KnownGpus
-
-if TYPE_CHECKING:
-    from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.state import HostState
 
 _COUNTS_AS_ALL = 0.85  # of what it holds: the margin in that is seldom used, and need not be waited for
 _ANY = 0.001  # the least part of a GPU that can be seen
@@ -29,14 +28,26 @@ class _Promise(NamedTuple):
 
 class Promises:
     def __init__(
-        self, loop: Loop, gpus: KnownGpus, observation: Observation, is_promised: Callable[[LiveAttempt], bool]
+        self,
+        state: HostState,
+        root: str,
+        reactor: Reactor,
+        observer: Observer,
+        gpus: KnownGpus,
+        observation: Observation,
+        is_promised: Callable[[QueuedJob], bool],
     ) -> None:
-        """`is_promised`: whether others must be kept from an attempt's GPUs until they can see its memory."""
-        self._loop = loop
+        """`root`: our state folder, which tells us from other duckrows.
+
+        `is_promised`: whether others must be kept from a job's GPUs until they can see its memory.
+        """
+        self._state = state
+        self._reactor = reactor
+        self._observer = observer
         self._gpus = gpus
         self._observation = observation
         self._is_promised = is_promised
-        place = os.stat(loop.folder.root)
+        place = os.stat(root)
         self._locks = GpuLocks(f"{place.st_dev}-{place.st_ino}")  # others may read it: it tells nothing but who is who
         self._open: dict[int, _Promise] = {}  # attempt -> what was promised to it
         self._met: set[int] = set()  # attempts with needs of which we know whether anything is promised to them
@@ -58,11 +69,11 @@ class Promises:
         Their locks go two seconds after their memory came to be seen. So of a GPU that is not locked, what was read in
         the last two seconds can be trusted: by the clock as it is now, as the tick may have waited for the database.
         """
-        mono = self._loop.reactor.now().mono
+        mono = self._reactor.now().mono
         self.take_up(mono)
         by_lock = {self._gpus.lock_name(gpu): gpu for gpu in gpus}
         refused = self._locks.take(by_lock, mono, lambda lock: self._observation.foreign_mb(by_lock[lock], mono))
-        self._observation.mistrust(gpus, self._loop.reactor.now().mono - FRESH_S)
+        self._observation.mistrust(gpus, self._reactor.now().mono - FRESH_S)
         self.locked_by = {gpu: refused[lock] for gpu in gpus if (lock := self._gpus.lock_name(gpu)) in refused}
         self._tell(by_lock)
         return set(self.locked_by)
@@ -72,11 +83,11 @@ class Promises:
         fault = self._locks.fault
         if fault and fault not in self._told:
             self._told.add(fault)
-            self._loop.observer.trouble(f"No GPU can be locked, so other users may take the same memory: {fault}.")
+            self._observer.trouble(f"No GPU can be locked, so other users may take the same memory: {fault}.")
         for key in self._locks.ignored - self._told:
             self._told.add(key)
             gpu, user = by_lock.get(key[0], key[0]), user_name(key[1])
-            self._loop.observer.trouble(f"{user}'s duckrow has locked GPU {gpu} for 2 minutes: that is now ignored.")
+            self._observer.trouble(f"{user}'s duckrow has locked GPU {gpu} for 2 minutes: that is now ignored.")
 
     def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
         """Keep the locks of the GPUs on which memory was promised, until it can be seen; the others go."""
@@ -91,7 +102,7 @@ class Promises:
         self._locks.restore()
         if not self._gpus.devices:
             return  # the locks have the names of the GPUs, which are not known yet
-        live = self._loop.live
+        live = self._state.live
         self._met &= live.keys()
         new = [attempt for attempt in live.values() if attempt.job.needs is not None and attempt.id not in self._met]
         devices = {device for attempt in new for device, _ in attempt.holds if not device.startswith(CPU)}
@@ -102,7 +113,7 @@ class Promises:
     def _promise(self, attempt: LiveAttempt, mono: float) -> None:
         if attempt.job.needs is not None:
             self._met.add(attempt.id)
-        if attempt.holds[0][0].startswith(CPU) or not self._is_promised(attempt):
+        if attempt.holds[0][0].startswith(CPU) or not self._is_promised(attempt.job):
             return
         names = tuple(self._gpus.lock_name(device) for device, _ in attempt.holds)
         self._open[attempt.id] = _Promise(attempt.started.mono, names)
@@ -113,8 +124,8 @@ class Promises:
         for attempt_id, promise in list(self._open.items()):
             if promise.seen_mono is None and self._is_seen(attempt_id, mono):
                 # The reading may be newer than the tick.
-                promise = self._open[attempt_id] = promise._replace(seen_mono=self._loop.reactor.now().mono)
-            if attempt_id not in self._loop.live or self._is_over(promise, mono):
+                promise = self._open[attempt_id] = promise._replace(seen_mono=self._reactor.now().mono)
+            if attempt_id not in self._state.live or self._is_over(promise, mono):
                 del self._open[attempt_id]
         kept = {name for promise in self._open.values() for name in promise.locks}
         self._locks.release(self._locks.held - kept)
@@ -129,7 +140,7 @@ class Promises:
 
         Whoever sees some memory of one that has a GPU to itself keeps away from it.
         """
-        attempt = self._loop.live.get(attempt_id)
+        attempt = self._state.live.get(attempt_id)
         use = self._observation.uses.get(attempt_id)
         if attempt is None or use is None:
             return False

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from duckrow.core.job import QueuedJob
-from duckrow.store.queue import QueueStore
 
 HEAD = 256
 """How much of the queue a tick looks at."""
 
 
 class QueueHead:
-    def __init__(self, store: QueueStore) -> None:
-        self._store = store
+    def __init__(self) -> None:
         self.jobs: list[QueuedJob] = []
         self.stale = True  # it is to be read again
         self._whole = False  # nothing eligible is behind these
@@ -20,14 +18,16 @@ class QueueHead:
     def __bool__(self) -> bool:
         return bool(self.jobs)
 
-    def read_if_needed(self, full: frozenset[str]) -> list[QueuedJob]:
-        """The jobs, none of them of a scope that is full."""
-        if self.stale or full != self._full or (not self.jobs and not self._whole):
-            self.jobs = self._store.eligible(HEAD, full)
-            self._full = full
-            self._whole = len(self.jobs) < HEAD
-            self.stale = False
-        return self.jobs
+    def is_to_be_read(self, full: frozenset[str]) -> bool:
+        """`full`: the scopes of which none may start now."""
+        return self.stale or full != self._full or (not self.jobs and not self._whole)
+
+    def was_read(self, jobs: list[QueuedJob], full: frozenset[str]) -> None:
+        """These, at most `HEAD`, are the first; none of them is of a scope that is full."""
+        self.jobs = jobs
+        self._full = full
+        self._whole = len(jobs) < HEAD
+        self.stale = False
 
     def grew(self) -> None:
         """There are more jobs, at its end."""

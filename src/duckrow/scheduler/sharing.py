@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from duckrow.core.inventory import CPU
 from duckrow.core.job import LiveAttempt
+from duckrow.core.ports import Observer
+from duckrow.scheduler.known_gpus import KnownGpus
+from duckrow.scheduler.state import HostState
 
 if TYPE_CHECKING:
     from duckrow.engines.local.mps import Mps
-    from duckrow.scheduler.loop import Loop
 
 AUTO, ON = "auto", "on"
 """`auto`: for jobs that are packed. `on`: for every job on a GPU. Otherwise MPS is off."""
@@ -18,9 +20,13 @@ _MOST_FAILURES = 3  # of jobs in a row under MPS, before it is given up for this
 
 
 class Sharing:
-    def __init__(self, loop: Loop, mode: str) -> None:
-        self._loop = loop
-        self._mode = mode
+    def __init__(self, state: HostState, root: str, observer: Observer, gpus: KnownGpus) -> None:
+        """`root`: our state folder, where MPS keeps its pipes."""
+        self._state = state
+        self._root = root
+        self._observer = observer
+        self._gpus = gpus
+        self._mode = gpus.machine.policy.mps
         self._mps: Mps | None = None
         self._in_vain = False  # it cannot be used here
         self._without: set[int] = set()  # jobs that are run without it
@@ -44,8 +50,8 @@ class Sharing:
     def _start(self) -> None:
         from duckrow.engines.local.mps import Mps
 
-        mps = Mps(self._loop.folder.root)
-        all_gpus = sorted({device for seat in self._loop.seats if not seat.is_cpu for device in seat.devices})
+        mps = Mps(self._root)
+        all_gpus = sorted({device for seat in self._state.seats if not seat.is_cpu for device in seat.devices})
         why_not = mps.start(all_gpus)
         if why_not:
             self._give_up(why_not)
@@ -55,7 +61,7 @@ class Sharing:
     def _give_up(self, why: str) -> None:
         self._in_vain = True
         # Who has said nothing of MPS, and has no GPU that NVIDIA's library knows, need not hear of it.
-        if self._mode == ON or self._loop.watch.gpus.devices:
+        if self._mode == ON or self._gpus.devices:
             self._tell(f"MPS cannot be used: {why} Jobs share GPUs without it (--mps off does so from the start).")
 
     def _is_full(self, attempt: LiveAttempt) -> bool:
@@ -63,7 +69,7 @@ class Sharing:
         from duckrow.engines.local.mps import MOST_CLIENTS
 
         for gpu, _ in attempt.holds:
-            others = (each for each in self._loop.live.values() if each.id != attempt.id and each.follows is None)
+            others = (each for each in self._state.live.values() if each.id != attempt.id and each.follows is None)
             if sum(self._wants(each) and gpu in dict(each.holds) for each in others) >= MOST_CLIENTS:
                 self._without.add(attempt.job.id)
                 self._tell(f"GPU {gpu} has {MOST_CLIENTS} jobs under MPS, as many as it takes: more run without it.")
@@ -87,7 +93,7 @@ class Sharing:
     def _tell(self, sentence: str) -> None:
         if sentence not in self._told:
             self._told.add(sentence)
-            self._loop.observer.trouble(sentence)
+            self._observer.trouble(sentence)
 
     def close(self) -> None:
         if self._mps is not None:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from duckrow.core.attribution import Owners, Stray, Tenant, strays
 from duckrow.core.inventory import CPU
 from duckrow.core.job import LiveAttempt
-from duckrow.core.ports import Reading
+from duckrow.core.ports import Observer, Reading
 from duckrow.scheduler.known_gpus import KnownGpus
-
-if TYPE_CHECKING:
-    from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.state import HostState
+from duckrow.store.events import EventStore
 
 
 class Strays:
-    def __init__(self, loop: Loop, gpus: KnownGpus) -> None:
-        self._loop = loop
+    def __init__(self, state: HostState, events: EventStore, observer: Observer, gpus: KnownGpus) -> None:
+        self._state = state
+        self._events = events
+        self._observer = observer
         self._gpus = gpus
         self._told: set[int] = set()  # attempts that were warned of
 
     def look(self, readings: Sequence[Reading], owners: Owners, at: float) -> None:
         """Warn once of each attempt that is on a GPU which it was not given: within the tick's transaction."""
-        live = self._loop.live
+        live = self._state.live
         self._told &= live.keys()
         for stray in strays(readings, [self._given(each) for each in live.values() if each.follows is None], owners):
             if stray.attempt_id not in self._told:
@@ -38,8 +38,8 @@ class Strays:
     def _warn(self, attempt: LiveAttempt, stray: Stray, at: float) -> None:
         sentence = warning(stray, [device for device, _ in attempt.holds if not device.startswith(CPU)])
         # A host that died may have told of it before.
-        if self._loop.store.events.note_once(attempt, sentence, at):
-            self._loop.observer.trouble(f"{attempt.job.words.capitalize()}: {sentence}")
+        if self._events.note_once(attempt, sentence, at):
+            self._observer.trouble(f"{attempt.job.words.capitalize()}: {sentence}")
 
 
 def warning(stray: Stray, given: Sequence[str]) -> str:

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING
 
 from duckrow.core.clock import Now
 from duckrow.core.job import LiveAttempt
-
-if TYPE_CHECKING:
-    from duckrow.scheduler.loop import Loop
-
-
-def suspend(loop: Loop, attempt: LiveAttempt, now: Now, by_itself: bool) -> None:
-    """`by_itself`: it was paused alone, and goes on only when it is resumed alone."""
-    if attempt.stop_began_mono is not None:
-        return  # it is about to end
-    if attempt.suspended_mono is None:
-        attempt.suspended_mono = now.mono
-    loop.store.suspensions.suspend(attempt, by_itself, now.wall)
-    loop.engine.signal_all(attempt, signal.SIGSTOP)
+from duckrow.core.ports import Engine
+from duckrow.store.suspension import SuspensionStore
 
 
-def resume(loop: Loop, attempt: LiveAttempt, now: Now) -> None:
-    """Also one of which we do not know that it is suspended: somebody else may have done it."""
-    if attempt.suspended_mono is not None:
-        lasted_s = now.mono - attempt.suspended_mono
-        attempt.started = attempt.started._replace(mono=attempt.started.mono + lasted_s)
-        attempt.suspended_mono = None
-        loop.store.suspensions.resume(attempt, now.wall)
-    loop.engine.signal_all(attempt, signal.SIGCONT)
+class Suspending:
+    def __init__(self, store: SuspensionStore, engine: Engine) -> None:
+        self._store = store
+        self._engine = engine
+
+    def suspend(self, attempt: LiveAttempt, now: Now, by_itself: bool) -> None:
+        """`by_itself`: it was paused alone, and goes on only when it is resumed alone."""
+        if attempt.stop_began_mono is not None:
+            return  # it is about to end
+        attempt.suspend(now.mono)
+        self._store.suspend(attempt, by_itself, now.wall)
+        self._engine.signal_all(attempt, signal.SIGSTOP)
+
+    def resume(self, attempt: LiveAttempt, now: Now) -> None:
+        """Also one of which we do not know that it is suspended: somebody else may have done it."""
+        if attempt.suspended_mono is not None:
+            attempt.resume(now.mono)
+            self._store.resume(attempt, now.wall)
+        self._engine.signal_all(attempt, signal.SIGCONT)
+
+    def repeat(self, attempt: LiveAttempt) -> None:
+        """It is there to hear it only now."""
+        if attempt.suspended_mono is not None:
+            self._engine.signal_all(attempt, signal.SIGSTOP)
+
+    def forget(self, attempt: LiveAttempt) -> None:
+        """It is over."""
+        if attempt.suspended_mono is not None:
+            self._store.end(attempt)

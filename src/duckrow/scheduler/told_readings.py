@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from duckrow.core.attribution import Owners
 from duckrow.core.job import ATTEMPTS_PER_JOB
@@ -11,17 +11,15 @@ from duckrow.core.observation import LOOK_S, Observation
 from duckrow.core.ports import Reading
 from duckrow.scheduler.known_gpus import KnownGpus
 from duckrow.store.device_history import HistoryWriter
-
-if TYPE_CHECKING:
-    from duckrow.scheduler.loop import Loop
+from duckrow.store.readings import ReadingStore
 
 
 class ToldReadings:
-    def __init__(self, loop: Loop, gpus: KnownGpus, observation: Observation) -> None:
-        self._store = loop.store.readings
+    def __init__(self, store: ReadingStore, history: HistoryWriter, gpus: KnownGpus, observation: Observation) -> None:
+        self._store = store
         self._gpus = gpus
         self._observation = observation
-        self._history = HistoryWriter(loop.database)
+        self._history = history
         self.looked_at_until_mono = 0.0
 
     def is_looked_at(self, mono: float) -> bool:

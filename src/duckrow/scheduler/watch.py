@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from duckrow.core.attribution import Owners, Tenant
 from duckrow.core.clock import Now
@@ -13,19 +12,19 @@ from duckrow.core.machine import Machine
 from duckrow.core.needs import Ask, wants_whole_gpus
 from duckrow.core.neighbours import noticeable_mb
 from duckrow.core.observation import Observation
-from duckrow.core.ports import GpuReader, Reactor, Reading
+from duckrow.core.ports import Engine, GpuReader, Reactor, Reading
 from duckrow.core.use import Use
 from duckrow.kernel.process import user_name
+from duckrow.scheduler.broken_gpus import BrokenGpus
 from duckrow.scheduler.known_gpus import KnownGpus
 from duckrow.scheduler.learning import Learning
 from duckrow.scheduler.people import ignored_among, people_behind
 from duckrow.scheduler.promises import Promises
+from duckrow.scheduler.state import HostState
 from duckrow.scheduler.strays import Strays
 from duckrow.scheduler.told_readings import ToldReadings
+from duckrow.store.attempt_use import AttemptUseStore
 from duckrow.store.hosts import DAEMON
-
-if TYPE_CHECKING:
-    from duckrow.scheduler.loop import Loop
 
 _QUICK_S = 0.5  # between two readings while something waits for memory, or somebody looks
 _CALM_S = 1.0  # while something waits for other people to go
@@ -37,16 +36,34 @@ _OLD_ENOUGH_S = 1.0  # a job that has ended before has nothing to tell
 
 
 class Watch:
-    def __init__(self, loop: Loop, machine: Machine, open_reader: Callable[[Reactor], GpuReader]) -> None:
-        self._loop = loop
+    def __init__(
+        self,
+        state: HostState,
+        store: AttemptUseStore,
+        engine: Engine,
+        reactor: Reactor,
+        open_reader: Callable[[Reactor], GpuReader],
+        observation: Observation,
+        gpus: KnownGpus,
+        learning: Learning,
+        promises: Promises,
+        strays: Strays,
+        told: ToldReadings,
+        broken_gpus: BrokenGpus,
+    ) -> None:
+        self._state = state
+        self._store = store
+        self._engine = engine
+        self._reactor = reactor
         self._open_reader = open_reader
-        self.gpus = KnownGpus(loop, machine)
-        self.observation = Observation()
-        self.learning = Learning(loop, self.gpus, self.observation)
-        self._promises = Promises(loop, self.gpus, self.observation, lambda attempt: self._is_promised(attempt.job))
-        self._strays = Strays(loop, self.gpus)
-        self._told = ToldReadings(loop, self.gpus, self.observation)
-        self.seen_machine = machine  # as the last tick saw it
+        self.observation = observation
+        self.gpus = gpus
+        self.learning = learning
+        self._promises = promises
+        self._strays = strays
+        self._told = told
+        self._broken_gpus = broken_gpus
+        self.seen_machine = gpus.machine  # as the last tick saw it
         self._reader: GpuReader | None = None
         self._read_mono = 0.0
         self._kept_mono = 0.0
@@ -65,7 +82,7 @@ class Watch:
         return self.seen_machine
 
     def _machine(self, queue: Sequence[QueuedJob], mono: float) -> Machine:
-        self._memory_wanted = any(job.needs is not None and self._wants_memory(job) for job in queue)
+        self._memory_wanted = any(job.needs is not None and self.learning.wants_memory(job) for job in queue)
         mattered, self._matters = self._matters, self._memory_wanted or (self._is_polite and bool(queue))
         self._company_matters = self._could_start_but_for_others(queue)
         if not self._memory_wanted and not self._company_matters:
@@ -80,19 +97,11 @@ class Watch:
         machine = self.observation.machine(self.gpus.machine, self._tenants(), watched, mono)
         return machine.with_locks({gpu: user_name(uid) for gpu, uid in self._promises.locked_by.items()})
 
-    def _wants_memory(self, job: QueuedJob) -> bool:
-        ask = self.ask_of(job)
-        return ask.mb is not None or ask.total_mb is not None or ask.alone
-
-    def _is_promised(self, job: QueuedJob) -> bool:
-        """Whether others must be kept from its GPUs until they can see its memory."""
-        return self._wants_memory(job) or (not self.gpus.machine.policy.share and wants_whole_gpus(self.ask_of(job)))
-
     def _could_start_but_for_others(self, queue: Sequence[QueuedJob]) -> bool:
         """Whether a job that waits for a whole GPU could have one, as far as our own bookings are concerned."""
         if self.gpus.machine.policy.share or not self.gpus.watched:
             return False
-        has_free_seat = any(has_room(seat, self._loop.booked) for seat in self._loop.seats if not seat.is_cpu)
+        has_free_seat = any(has_room(seat, self._state.booked) for seat in self._state.seats if not seat.is_cpu)
         return has_free_seat and any(wants_whole_gpus(self.ask_of(job)) for job in queue)
 
     @property
@@ -112,40 +121,47 @@ class Watch:
         if not watched or (self._reader is not None and self._reader.waiting):
             return None
         if self.is_looked_for_faults(mono):
-            return self._read_mono + (_QUICK_S if self._loop.live else _HASTY_S)  # else a run waits to end
+            return self._read_mono + (_QUICK_S if self._state.live else _HASTY_S)  # else a run waits to end
         if self._is_urgent(mono):
             return self._read_mono + (_HASTY_S if self.observation.is_outdated(watched, mono) else _QUICK_S)
         if self._company_matters:
             return self._read_mono + (_HASTY_S if self.observation.is_old(watched, mono) else _CALM_S)
-        running = (attempt for attempt in self._loop.live.values() if attempt.follows is None and _on_gpu(attempt))
+        running = (attempt for attempt in self._state.live.values() if attempt.follows is None and _on_gpu(attempt))
         oldest = next(running, None)
         if oldest is not None:
             return max(oldest.started.mono + _OLD_ENOUGH_S, self._read_mono + _SLOW_S)
-        if self._loop.broken_gpus.may_pass:
+        if self._broken_gpus.may_pass:
             return self._read_mono + _SLOW_S
-        return self._read_mono + _SLOWEST_S if self._loop.host.id == DAEMON else None
+        return self._read_mono + _SLOWEST_S if self._state.host_id == DAEMON else None
 
     def _is_urgent(self, mono: float) -> bool:
         """Whether somebody waits for what there is to be read."""
         if self._matters or self._promises or self._told.is_looked_at(mono):
             return True
-        learners = self._loop.live.values() if self._promises.any_met else ()
+        learners = self._state.live.values() if self._promises.any_met else ()
         return any(attempt.follows is None and self.learning.still_learns(attempt) for attempt in learners)
 
     def is_looked_for_faults(self, mono: float) -> bool:
         """Whether something has failed on a GPU that nobody has looked at since."""
-        until_mono = self._loop.broken_gpus.unexplained.look_until_mono()
+        until_mono = self._broken_gpus.unexplained.look_until_mono()
         return until_mono is not None and mono < until_mono and bool(self.gpus.watched)
 
-    def look_until(self, until_mono: float) -> None:
-        """A person looks."""
-        self._told.looked_at_until_mono = until_mono
+    def faults_due_mono(self, mono: float) -> float | None:
+        """Until when a reading is waited for that may explain a failure: the driver may never answer."""
+        if not self.is_looked_for_faults(mono):
+            return None
+        return self._broken_gpus.unexplained.look_until_mono() or mono
+
+    def look(self, looked_at_until_mono: float) -> None:
+        """Others have written: perhaps a person looks at the GPUs, or something was learned elsewhere."""
+        self._told.looked_at_until_mono = looked_at_until_mono
+        self.learning.load()
 
     def read_if_due(self, mono: float) -> None:
         due = self.due_mono(mono)
         if due is not None and due <= mono:
             if self._reader is None:
-                self._reader = self._open_reader(self._loop.reactor)
+                self._reader = self._open_reader(self._reactor)
             self._read_mono = mono
             self._reader.ask(self.gpus.watched)
 
@@ -166,7 +182,7 @@ class Watch:
             self.gpus.meet(devices)
         owners = self._owners(readings)
         self.observation.note(readings, self._tenants(), owners, self._booked_elsewhere())
-        self._loop.broken_gpus.read(readings, now)
+        self._broken_gpus.read(readings, now)
         self.learning.shrink(now.mono)
         self._promises.take_up(now.mono)
         self._promises.release(now.mono)
@@ -179,25 +195,25 @@ class Watch:
     def _keep_uses(self) -> None:
         """For those who look at a job that runs, and for the host that comes after us."""
         for attempt_id, use in self.observation.uses.items():
-            if attempt_id in self._loop.live:
-                self._loop.store.use.note(self._loop.live[attempt_id], use)
+            if attempt_id in self._state.live:
+                self._store.note(self._state.live[attempt_id], use)
 
     def adopted(self, attempts: Iterable[LiveAttempt]) -> None:
         """Go on with the curves of attempts that another host, now dead, has started: within a transaction."""
         for attempt in attempts:
-            curve = self._loop.store.use.curve(attempt) if _on_gpu(attempt) else []
+            curve = self._store.curve(attempt) if _on_gpu(attempt) else []
             if curve:
                 self.observation.uses.setdefault(attempt.id, Use(attempt.started.mono)).resume(curve)
 
     def _owners(self, readings: Sequence[Reading]) -> Owners:
         pids = [process.pid for reading in readings for process in reading.processes or ()]
-        owners = self._loop.engine.owners_of(pids, self._loop.live.values())
+        owners = self._engine.owners_of(pids, self._state.live.values())
         ignored = ignored_among(owners, self.gpus.machine.policy)
         return Owners(owners, ignored, people_behind(owners, ignored))
 
     def _booked_elsewhere(self) -> dict[str, int]:
         """What other hosts hold of each GPU, as shares."""
-        booked = dict(self._loop.booked)
+        booked = dict(self._state.booked)
         for tenant in self._tenants():
             for device, share in tenant.holds:
                 booked[device] = booked.get(device, 0) - share
@@ -206,7 +222,7 @@ class Watch:
     def _tenants(self) -> list[Tenant]:
         return [
             Tenant(attempt.id, attempt.holds, attempt.started.mono)
-            for attempt in self._loop.live.values()
+            for attempt in self._state.live.values()
             if attempt.follows is None and _on_gpu(attempt)
         ]
 
@@ -221,7 +237,7 @@ class Watch:
 
     def foreign_mb(self, gpu: str) -> int:
         """What others use of it, if that is worth a word."""
-        mb = self.observation.foreign_mb(gpu, self._loop.reactor.now().mono)
+        mb = self.observation.foreign_mb(gpu, self._reactor.now().mono)
         return mb if mb > noticeable_mb(self.gpus.machine.total_mb.get(gpu, 0)) else 0
 
 

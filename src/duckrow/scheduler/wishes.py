@@ -5,93 +5,137 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from duckrow.core.clock import Now
+from duckrow.core.errors import DuckrowError, IllegalTransition
 from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.job import LiveAttempt
 from duckrow.core.lifecycle import LIVE, Outcome, State
+from duckrow.core.ports import Engine
 from duckrow.core.wishes import Wish, is_kill, signal_of
-from duckrow.scheduler.suspending import resume, suspend
+from duckrow.scheduler.host import Host
+from duckrow.scheduler.state import HostState
+from duckrow.scheduler.stopping import Stopping
+from duckrow.scheduler.suspending import Suspending
+from duckrow.store.database import Database
 from duckrow.store.hosts import DAEMON
+from duckrow.store.tick import TickStores
 from duckrow.store.wishes import UnfulfilledWish
-
-if TYPE_CHECKING:
-    from duckrow.scheduler.loop import Loop
 
 _FOR_EVERYBODY = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
 
 
-def fulfil_wishes(loop: Loop, now: Now) -> None:
-    """Those for jobs that are ours to touch; the others are left to their hosts."""
-    watched = {attempt.job.id: attempt for attempt in loop.live.values()}
-    for wish_id, job_id, wish, host_id in _who_waits_first(loop.store.wishes.unfulfilled()):
-        attempt = watched.get(job_id)
-        state = loop.store.queue.state_of(job_id)  # the wish before may have moved it: it may wait for that job
-        if attempt is None and (state in LIVE or not _ours(loop, host_id)):
-            continue
+AT_A_TIME = 500  # wishes that are fulfilled in a tick: about 25 ms
+
+
+class WrongWish(DuckrowError):
+    """A wish cannot be fulfilled, by a fault in duckrow or in who has written it."""
+
+    def __init__(self, wish: UnfulfilledWish, error: Exception) -> None:
+        super().__init__(f"The wish '{wish.wish}' for job {wish.job_id} is set aside: {error}")
+        self.wish_id = wish.id
+
+
+class Wishes:
+    def __init__(
+        self,
+        state: HostState,
+        database: Database,
+        store: TickStores,
+        host: Host,
+        engine: Engine,
+        suspending: Suspending,
+        stopping: Stopping,
+    ) -> None:
+        self._state = state
+        self._database = database
+        self._store = store
+        self._host = host
+        self._engine = engine
+        self._suspending = suspending
+        self._stopping = stopping
+
+    def fulfil(self, now: Now) -> None:
+        """Those for jobs that are ours to touch; the others are left to their hosts.
+
+        So many at a time that the loop is soon back: it takes a minute to kill a million jobs.
+        """
+        after = self._state.wishes_after
+        if after is None:
+            return
+        some = self._store.wishes.unfulfilled(after, AT_A_TIME)
+        self._state.note_wishes(some[-1].id if len(some) == AT_A_TIME else None)
+        watched = {attempt.job.id: attempt for attempt in self._state.live.values()}
+        for each in _who_waits_first(some):
+            try:
+                if self._fulfil(each, watched.get(each.job_id), now):
+                    self._store.wishes.forget(each.id)
+            except (IllegalTransition, ValueError) as error:
+                raise WrongWish(each, error) from error
+
+    def _fulfil(self, each: UnfulfilledWish, attempt: LiveAttempt | None, now: Now) -> bool:
+        if attempt is None:
+            return self._of_other(each, now)
+        self._of_live(each.wish, attempt, now)
+        return True
+
+    def forget(self, wish_id: int) -> None:
+        """One that was in the way."""
+        with self._database.transaction():
+            self._store.wishes.forget(wish_id)
+
+    def _of_live(self, wish: str, attempt: LiveAttempt, now: Now) -> None:
+        """Of a job that has an attempt here."""
         if is_kill(wish):
-            _kill(loop, job_id, state, attempt, now, at_once=wish == Wish.KILL_NOW)
-        elif wish == Wish.RERUN and attempt is None and state is State.DONE:
-            loop.store.reruns.rerun(job_id, now.wall, host_id if loop.host.is_alive(host_id) else DAEMON)
-            loop.look_again()
-        elif wish in (Wish.LEND, Wish.TAKE_BACK) and attempt is not None:
-            _hold_slot(loop, attempt, 0 if wish == Wish.LEND else WHOLE)
-        elif wish == Wish.PAUSE and attempt is None and state is State.QUEUED:
-            loop.store.queue.hold(job_id)  # it ran when somebody looked, and waits for its next attempt
-            loop.look_again()
-        elif wish in (Wish.SUSPEND, Wish.PAUSE) and attempt is not None:
-            suspend(loop, attempt, now, by_itself=wish == Wish.PAUSE)
-        elif wish == Wish.CONTINUE and attempt is not None:
-            resume(loop, attempt, now)
-        elif (number := signal_of(wish)) is not None and attempt is not None:
-            _signal(loop, attempt, number, now)
-        loop.store.wishes.forget(wish_id)
+            self._stopping.kill(attempt, now, "kill asked for", at_once=wish == Wish.KILL_NOW)
+        elif wish in (Wish.LEND, Wish.TAKE_BACK):
+            self._hold_slot(attempt, 0 if wish == Wish.LEND else WHOLE)
+        elif wish in (Wish.SUSPEND, Wish.PAUSE):
+            self._suspending.suspend(attempt, now, by_itself=wish == Wish.PAUSE)
+        elif wish == Wish.CONTINUE:
+            self._suspending.resume(attempt, now)
+        elif (number := signal_of(wish)) is not None:
+            self._signal(attempt, number, now)
+
+    def _of_other(self, each: UnfulfilledWish, now: Now) -> bool:
+        """Of one that waits or is done; False if another host sees to it."""
+        state = self._store.queue.state_of(each.job_id)  # the wish before may have moved it: it may wait for that job
+        if state in LIVE or not self._is_ours(each.host_id):
+            return False
+        if is_kill(each.wish) and state is State.QUEUED:
+            self._store.moves.finish(each.job_id, State.QUEUED, Outcome.KILLED, now.wall, "killed before it began")
+        elif each.wish == Wish.RERUN and state is State.DONE:
+            host_id = each.host_id if self._host.is_alive(each.host_id) else DAEMON
+            self._store.reruns.rerun(each.job_id, now.wall, host_id)
+        elif each.wish == Wish.PAUSE and state is State.QUEUED:
+            self._store.queue.hold(each.job_id)  # it ran when somebody looked, and waits for its next attempt
+        self._state.look_again()
+        return True
+
+    def _is_ours(self, host_id: int) -> bool:
+        """The daemon sees to the jobs of runs that are over."""
+        return host_id == self._host.id or (self._host.id == DAEMON and not self._host.is_alive(host_id))
+
+    def _hold_slot(self, attempt: LiveAttempt, share: int) -> None:
+        """One that takes its slot back need not wait for it: for a while two may run where one should."""
+        device, held = attempt.holds[0]
+        if device.startswith(CPU) and held != share:
+            self._state.rehold(attempt, ((device, share),))
+            self._store.reservations.change(attempt)
+
+    def _signal(self, attempt: LiveAttempt, number: int, now: Now) -> None:
+        """One such as USR1 only to those that listen: the shell around a program would die of it, and the job too."""
+        if number in (signal.SIGSTOP, signal.SIGTSTP):
+            self._suspending.suspend(attempt, now, by_itself=True)
+        elif number == signal.SIGCONT:
+            self._suspending.resume(attempt, now)
+        elif number in _FOR_EVERYBODY:
+            self._engine.signal_all(attempt, number)
+        else:
+            self._engine.notice(attempt, number)
 
 
 def _who_waits_first(wishes: Iterable[UnfulfilledWish]) -> Iterator[UnfulfilledWish]:
     """Of jobs that are killed together, the youngest first: who waits for another is younger, and would be skipped."""
     for is_killed, some in groupby(wishes, key=lambda each: is_kill(each.wish)):
         yield from sorted(some, key=lambda each: -each.job_id if is_killed else 0)
-
-
-def _hold_slot(loop: Loop, attempt: LiveAttempt, share: int) -> None:
-    """One that takes its slot back need not wait for it: for a while two may run where one should."""
-    device, held = attempt.holds[0]
-    if device.startswith(CPU) and held != share:
-        loop.rehold(attempt, ((device, share),))
-
-
-def _signal(loop: Loop, attempt: LiveAttempt, number: int, now: Now) -> None:
-    """One such as USR1 only to those that listen: the shell around a program would die of it, and the job with it."""
-    if number in (signal.SIGSTOP, signal.SIGTSTP):
-        suspend(loop, attempt, now, by_itself=True)
-    elif number == signal.SIGCONT:
-        resume(loop, attempt, now)
-    elif number in _FOR_EVERYBODY:
-        loop.engine.signal_all(attempt, number)
-    else:
-        loop.engine.notice(attempt, number)
-
-
-def _ours(loop: Loop, host_id: int) -> bool:
-    """The daemon sees to the jobs of runs that are over."""
-    return host_id == loop.host.id or (loop.host.id == DAEMON and not loop.host.is_alive(host_id))
-
-
-def _kill(loop: Loop, job_id: int, state: State, attempt: LiveAttempt | None, now: Now, at_once: bool) -> None:
-    if attempt is None:
-        if state is State.QUEUED:
-            loop.store.moves.finish(job_id, State.QUEUED, Outcome.KILLED, now.wall, "killed before it began")
-            loop.look_again()
-        return
-    kill_live(loop, attempt, now, "kill asked for", at_once)
-
-
-def kill_live(loop: Loop, attempt: LiveAttempt, now: Now, why: str, at_once: bool) -> None:
-    """Begin the kill ladder; `at_once`: without waiting for the grace."""
-    if attempt.stopped_for is not Outcome.KILLED:
-        loop.begin_stop(attempt, Outcome.KILLED, now, why)
-    if at_once and attempt.stop_step < 2:
-        attempt.stop_step = 1
-        attempt.stop_began_mono = now.mono - attempt.job.grace_s

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from duckrow.core.clock import Now
-from duckrow.core.job import LiveAttempt, QueuedJob
+from duckrow.core.job import Exit, LiveAttempt, QueuedJob
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.store.attempt_key import key_of
 from duckrow.store.connection import load_queries
@@ -81,7 +81,7 @@ class AttemptStore:
                 "pid": attempt.pid,
                 "log": to_sql(attempt.log),
                 "started_at": attempt.started_at,
-                "host_peak_mb": attempt.host_peak_mb,
+                "host_peak_mb": None if attempt.exit is None else attempt.exit.host_peak_mb,
             },
         )
         return closed.rowcount == 1
@@ -96,7 +96,7 @@ class AttemptStore:
 
     def _move(self, attempt: LiveAttempt, after: State, at: float, detail: str) -> None:
         self._moves.move(attempt.job.id, attempt.state, after, at, detail)
-        attempt.state = after
+        attempt.move_to(after)
 
     # -- who watches them -------------------------------------------------------------------------------------
 
@@ -137,6 +137,9 @@ def _live_attempt(row: Any) -> LiveAttempt:
         stopped_for=None if stopped_for is None else Outcome(stopped_for),
         stop_began_mono=row["stop_began_mono"],
         suspended_mono=None if row["suspended"] is None else suspended_since(row["suspended"]),
-        exit_code=row["exit_code"],
-        signal=row["signal"],
+        exit=_exit(row["exit_code"], row["signal"]),
     )
+
+
+def _exit(code: int | None, number: int | None) -> Exit | None:
+    return None if code is None and number is None else Exit(code, number)

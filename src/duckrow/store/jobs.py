@@ -12,6 +12,7 @@ from duckrow.core.clock import Now
 from duckrow.core.job import JobSpec
 from duckrow.core.needs import Needs, needs_from
 from duckrow.core.selection import Selection
+from duckrow.core.wishes import is_kill
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
 from duckrow.store.delays import delayed
@@ -192,9 +193,15 @@ class JobStore:
     def wish(self, job_ids: Iterable[int], wish: str) -> None:
         now = time.time()
         with self.database.transaction():
+            in_order = self._who_is_killed_first(job_ids) if is_kill(wish) else job_ids
             self.database.execute_many(
-                _SQL["add_wish"], [{"job_id": job_id, "wish": wish, "at": now} for job_id in job_ids]
+                _SQL["add_wish"], [{"job_id": job_id, "wish": wish, "at": now} for job_id in in_order]
             )
+
+    def _who_is_killed_first(self, job_ids: Iterable[int]) -> list[int]:
+        """Those that run, as there may be a million; then the youngest: who waits for another would be skipped."""
+        live = {row[0] for row in self.database.execute(_SQL["with_an_attempt"])}
+        return sorted(job_ids, key=lambda job_id: (job_id not in live, -job_id))
 
     def wished(self) -> set[int]:
         """The jobs for which a wish still waits to be fulfilled."""

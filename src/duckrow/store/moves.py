@@ -112,4 +112,6 @@ class MoveStore:
             return
         events = self._database.execute(_SQL["story"], {"job_id": job_id})
         story = ", ".join(f"{event['before']} to {event['after']}" for event in events)
-        raise IllegalTransition(f"Job {job_id} was not {before} when it was to become {after}. Its story: {story}.")
+        raise IllegalTransition(
+            job_id, f"Job {job_id} was not {before} when it was to become {after}. Its story: {story}."
+        )

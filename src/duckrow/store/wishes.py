@@ -21,8 +21,10 @@ class WishStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def unfulfilled(self) -> list[UnfulfilledWish]:
-        return [UnfulfilledWish._make(row) for row in self._database.execute(_SQL["unfulfilled"])]
+    def unfulfilled(self, after: int, most: int) -> list[UnfulfilledWish]:
+        """The next ones behind this wish, as they came."""
+        rows = self._database.execute(_SQL["unfulfilled"], {"after": after, "most": most})
+        return [UnfulfilledWish._make(row) for row in rows]
 
     def forget(self, wish_id: int) -> None:
         self._database.execute(_SQL["forget"], {"id": wish_id})

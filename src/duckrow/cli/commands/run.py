@@ -206,7 +206,7 @@ def _run_list(file: str | None, offer: Offer, values: dict[str, Any], options: J
     view.attach(run)
     run.by_memory = options.by_memory
     if values["as_written"]:
-        run.loop.written_devices = offer.written
+        run.loop.write_devices_as(offer.written)
     if events is not None:
         events.host_id = run.host_id
     if values["lifo"]:
@@ -323,7 +323,7 @@ def _summarise(run: Run, view: RunView, wants_table: bool | None, again: str) ->
 
 def _packing(run: Run, view: RunView) -> str:
     """What sharing GPUs has brought, where jobs did."""
-    gpus = {device for seat in run.loop.seats if not seat.is_cpu for device in seat.devices}
+    gpus = {device for seat in run.loop.state.seats if not seat.is_cpu for device in seat.devices}
     elapsed_s = time.monotonic() - view.began_mono
     at_a_time = view.report.total_s / max(elapsed_s, 0.001)
     if not run.by_memory or at_a_time < len(gpus) * 1.05:

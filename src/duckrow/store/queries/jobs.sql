@@ -59,6 +59,9 @@ WHERE a.ended_at IS NULL AND h.kind <> 'slurm' ORDER BY a.job_id
 -- Of a job that is gone nobody wishes anything: no host would ever fulfil it.
 INSERT INTO wishes (job_id, wish, at) SELECT id, :wish, :at FROM jobs WHERE id = :job_id
 
+-- name: with_an_attempt
+SELECT job_id FROM attempts WHERE ended_at IS NULL
+
 -- name: wished
 SELECT job_id FROM wishes WHERE wish NOT GLOB 'suspended:*'
 

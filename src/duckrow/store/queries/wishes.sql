@@ -2,7 +2,7 @@
 
 -- name: unfulfilled
 SELECT w.id, w.job_id, w.wish, j.host_id FROM wishes w JOIN jobs j ON j.id = w.job_id
-WHERE w.wish NOT GLOB 'suspended:*' ORDER BY w.id
+WHERE w.id > :after AND w.wish NOT GLOB 'suspended:*' ORDER BY w.id LIMIT :most
 
 -- name: forget
 DELETE FROM wishes WHERE id = :id

@@ -1,0 +1,260 @@
+"""The state of a host: all that a tick knows and changes. It touches no file, no clock, no process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from duckrow.core.clock import Now
+from duckrow.core.inventory import CPU, Ledger, Seat, book, unbook
+from duckrow.core.job import JobSpec, LiveAttempt, QueuedJob
+from duckrow.core.placement import Holds
+from duckrow.core.ports import Report
+from duckrow.core.retry import Verdict
+from duckrow.scheduler.limits import Limits
+from duckrow.scheduler.queue_head import QueueHead
+
+
+class HostState:
+    """What others may read is public; it changes by its moves."""
+
+    def __init__(self, host_id: int, seats: Sequence[Seat]) -> None:
+        self.host_id = host_id
+        # Attempts and what they hold.
+        self.live: dict[int, LiveAttempt] = {}
+        self.lined_up: dict[int, LiveAttempt] = {}  # attempt -> the one behind it
+        self.booked = Ledger()  # by us, as we know it; by other hosts, as the database says
+        # Devices.
+        self.seats: list[Seat] = list(seats)  # replaced when devices come or go, never changed but for their order
+        self.drained: frozenset[str] = frozenset()  # get no new job, because a person said so
+        self.set_aside: frozenset[str] = frozenset()  # get no new job, because they look broken
+        # Jobs that wait.
+        self.queue = QueueHead()
+        self.limits = Limits()
+        self.shunned: frozenset[int] = frozenset()  # jobs that were in the way of all others, by a fault of ours
+        self.inbox: list[JobSpec] = []  # jobs of a run that have come since the last tick
+        self.environment: Mapping[str, str] = {}  # of those
+        self.wishes_after: int | None = None  # the last wish that was looked at; None: there are no more
+        self._wishes_came = False  # while some were left: look at all of them once more
+        # What was seen, and is not yet on disk or not yet told.
+        self.reports: list[Report] = []
+        self.ends: list[tuple[LiveAttempt, Verdict, float]] = []  # of this tick, with when
+        self.came_back: list[int] = []  # jobs that were done, and wait again since this tick
+        self.freed = False  # other hosts have something to gain from what has happened
+        # What the host wants.
+        self.dispatching = True  # else nothing is started
+        self.looks_ahead = True  # short jobs may be lined up behind others
+        self.last_freed_first = False  # which of several free seats is taken; else the first that is listed
+        self.stop_all = 0  # 1: end all that we started, 2: at once
+        # When to tick.
+        self.woken = True  # somebody may have written: look at everything
+        self.wake_mono: float | None = None  # a limit or a grace ends
+        self.ticked_mono = 0.0
+
+    # -- what can be asked ------------------------------------------------------------------------------------
+
+    def is_own(self, attempt: LiveAttempt) -> bool:
+        """Whether its job is one of ours; else we watch it for a host that has died."""
+        return attempt.job_host_id == self.host_id
+
+    @property
+    def running(self) -> list[LiveAttempt]:
+        """Those that do not wait in a line."""
+        return [attempt for attempt in self.live.values() if attempt.follows is None]
+
+    @property
+    def runs_own(self) -> bool:
+        return any(self.is_own(attempt) for attempt in self.live.values())
+
+    @property
+    def may_start(self) -> bool:
+        """Not as long as wishes are left: they may be about the very jobs that would start."""
+        return self.dispatching and self.wishes_after is None
+
+    @property
+    def jobs_wait(self) -> bool:
+        return bool(self.queue or self.inbox)
+
+    @property
+    def first_in_queue(self) -> QueuedJob | None:
+        return self.queue.jobs[0] if self.queue else None
+
+    @property
+    def any_out_of_use(self) -> bool:
+        return bool(self.drained or self.set_aside)
+
+    def usable(self, seats: list[Seat]) -> list[Seat]:
+        """Those of them whose devices may get a job."""
+        if not self.any_out_of_use:
+            return seats
+        out = self.drained | self.set_aside
+        return [seat for seat in seats if out.isdisjoint(seat.devices)]
+
+    def not_set_aside(self, seats: Iterable[Seat]) -> list[Seat]:
+        return [seat for seat in seats if self.set_aside.isdisjoint(seat.devices)]
+
+    def pending(self) -> set[int]:
+        """Attempts of which something was seen that is not yet on disk."""
+        return {report.attempt_id for report in self.reports}
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether something has come that no tick has taken in."""
+        return bool(self.inbox or self.reports or self.queue or self.queue.stale)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a tick has something to do at once."""
+        if self.woken or self.inbox or self.stop_all or self.wishes_after is not None:
+            return True
+        return self.queue.stale if self.dispatching else bool(self.lined_up)
+
+    # -- attempts ---------------------------------------------------------------------------------------------
+
+    def watch(self, attempts: Iterable[LiveAttempt]) -> None:
+        """See to these, too; what they hold is booked by the next `rebook`."""
+        for attempt in attempts:
+            self.live[attempt.id] = attempt
+
+    def start(self, attempt: LiveAttempt) -> None:
+        self.live[attempt.id] = attempt
+        self._book(attempt)
+
+    def line_up(self, attempt: LiveAttempt, behind: int) -> None:
+        """It holds nothing until the one before it is gone."""
+        attempt.line_up(behind)
+        self.lined_up[behind] = attempt
+        self.live[attempt.id] = attempt
+
+    def drop(self, attempt: LiveAttempt) -> None:
+        """Nothing of it was started, and nothing is booked for it."""
+        del self.live[attempt.id]
+        if attempt.follows is not None:
+            self.lined_up.pop(attempt.follows, None)
+
+    def release(self, attempt: LiveAttempt) -> None:
+        """It is over. Who is lined up behind it has taken its place; else others may want that."""
+        del self.live[attempt.id]
+        self._unbook(attempt)
+        successor = self.lined_up.pop(attempt.id, None)
+        if successor is not None:
+            successor.step_up()
+            self._book(successor)
+            return
+        only_ours = attempt.holds[0][0].startswith(CPU) and self.is_own(attempt)
+        if not only_ours or attempt.job.needs is not None:  # the cores and the memory are everybody's
+            self.freed = True
+
+    # -- what is booked ---------------------------------------------------------------------------------------
+
+    def rebook(self, of_other_hosts: Iterable[Holds]) -> None:
+        """All anew. CPU slots are each host's own."""
+        self.booked = Ledger()
+        for attempt in self.live.values():
+            self._book(attempt)
+        for holds in of_other_hosts:
+            book(_gpus(holds), self.booked)
+
+    def rehold(self, attempt: LiveAttempt, holds: Holds) -> None:
+        """The attempt holds another share than before, of the same devices."""
+        self._unbook(attempt)
+        attempt.hold(holds)
+        self._book(attempt)
+        self.look_again()
+        self.freed = True
+
+    def _book(self, attempt: LiveAttempt) -> None:
+        if attempt.follows is None:
+            book(self._counted(attempt), self.booked)
+
+    def _unbook(self, attempt: LiveAttempt) -> None:
+        unbook(self._counted(attempt), self.booked)
+        if self.last_freed_first:
+            self.seats.sort(key=lambda seat: seat.holds != attempt.holds)
+
+    def _counted(self, attempt: LiveAttempt) -> Holds:
+        return attempt.holds if self.is_own(attempt) else _gpus(attempt.holds)
+
+    # -- devices ----------------------------------------------------------------------------------------------
+
+    def offers(self, device: str) -> bool:
+        return any(device in seat.devices for seat in self.seats)
+
+    def add_seat(self, seat: Seat) -> None:
+        self.seats = [seat, *self.seats]
+
+    def remove_device(self, device: str) -> None:
+        self.seats = [seat for seat in self.seats if device not in seat.devices]
+
+    def drain(self, devices: frozenset[str]) -> None:
+        """These, and no others, get no new job."""
+        self.drained = devices
+
+    def put_aside(self, devices: Iterable[str]) -> None:
+        """These look broken, and no others."""
+        self.set_aside = frozenset(devices)
+        self.look_again()
+
+    def take_last_freed_first(self) -> None:
+        """Of several free seats the one that was listed or freed last."""
+        self.last_freed_first = True
+        self.seats.reverse()
+
+    # -- a tick -----------------------------------------------------------------------------------------------
+
+    def begin_tick(self, now: Now, changed_by_others: bool) -> bool:
+        """Whether everything is to be looked at again."""
+        self.ticked_mono = now.mono
+        changed, self.woken = changed_by_others or self.woken, False
+        self.ends, self.came_back = [], []
+        return changed
+
+    def note(self, reports: Iterable[Report]) -> None:
+        self.reports += reports
+
+    def shun(self, job_id: int) -> None:
+        """Start no attempt of it, and take in nothing of the one that it has; that keeps its devices."""
+        self.shunned |= {job_id}
+        attempts = {attempt.id for attempt in self.live.values() if attempt.job.id == job_id}
+        self.reports = [report for report in self.reports if report.attempt_id not in attempts]
+
+    def look_at_wishes(self) -> None:
+        """There may be new ones; and some that were others' to fulfil may be ours now."""
+        if self.wishes_after is None:
+            self.wishes_after = 0
+        else:
+            self._wishes_came = True
+
+    def note_wishes(self, last: int | None) -> None:
+        """They were looked at up to this one; None: up to the end."""
+        self.wishes_after = last
+        if last is None and self._wishes_came:
+            self.wishes_after, self._wishes_came = 0, False
+        if self.wishes_after is None:
+            self.look_again()
+
+    def look_at_wishes_again(self) -> None:
+        """What was done about them was not written."""
+        self.wishes_after, self._wishes_came = 0, False
+
+    def settle(self) -> None:
+        """All that had come is on disk."""
+        self.reports, self.inbox, self.stop_all = [], [], 0
+
+    def note_end(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None:
+        self.ends.append((attempt, verdict, at))
+
+    def take_freed(self) -> bool:
+        """Whether others should hear of it: once."""
+        freed, self.freed = self.freed, False
+        return freed
+
+    def wake(self) -> None:
+        self.woken = True
+
+    def look_again(self) -> None:
+        """The head of the queue that we hold is no longer the head of the queue."""
+        self.queue.stale = True
+
+
+def _gpus(holds: Holds) -> Holds:
+    return tuple(hold for hold in holds if not hold[0].startswith(CPU))

@@ -1,0 +1,72 @@
+"""Act: what is on disk is done. If the host dies on the way, the next one finds out how far it went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from duckrow.core.job import LiveAttempt
+from duckrow.core.ports import Engine, Observer, StartOrder
+from duckrow.scheduler.crashpoints import reach
+from duckrow.scheduler.host import Host
+from duckrow.scheduler.parts import HostParts
+from duckrow.scheduler.state import HostState
+from duckrow.scheduler.surroundings import extra_environment, gentle_environment, launcher_environment
+from duckrow.scheduler.tick.record import Recorded
+
+
+class ActPhase:
+    def __init__(self, state: HostState, host: Host, engine: Engine, observer: Observer, parts: HostParts) -> None:
+        self._state = state
+        self._host = host
+        self._engine = engine
+        self._observer = observer
+        self._sharing = parts.sharing
+        self._folder_of = parts.new_attempts.folder_of
+        self.written_devices: Mapping[str, str] | None = None  # how jobs are to see devices, where not by their names
+
+    def __call__(self, recorded: Recorded) -> None:
+        for attempt in recorded.new:
+            self._observer.starting(attempt)
+        self._start(recorded)
+        self._warn_and_stop(recorded)
+        if self._state.take_freed():
+            self._host.ring_others()
+        reach("acted")
+        self._tell(recorded)
+
+    def _start(self, recorded: Recorded) -> None:
+        orders = [self._order(attempt) for attempt in recorded.starts]
+        if len(orders) > 1:
+            # Half of the starts are done when this dies: the other half must still come back to the queue.
+            self._engine.start(orders[:1])
+            reach("half-acted")
+            orders = orders[1:]
+        self._engine.start(orders)
+        for successor in recorded.lined_up:  # after the starts: they may be the ones to follow
+            self._engine.line_up(self._order(successor))
+
+    def _order(self, attempt: LiveAttempt) -> StartOrder:
+        folder = self._folder_of(attempt.job)
+        gentle = launcher_environment(attempt)
+        if attempt.job.needs is not None:
+            gentle |= gentle_environment(attempt, len(self._state.seats))
+        gentle |= self._sharing.variables(attempt)
+        return StartOrder(attempt, folder, extra_environment(attempt, folder, self.written_devices), gentle)
+
+    def _warn_and_stop(self, recorded: Recorded) -> None:
+        """An attempt knows what was done to it, not what was to be done: that may not have been written."""
+        for (attempt,) in recorded.notices:
+            if attempt.job.notice_signal is not None:
+                self._engine.notice(attempt, attempt.job.notice_signal)
+            attempt.note_notice()
+        for attempt, step, _ in recorded.stops:
+            attempt.take_step(step)
+            self._engine.stop(attempt, step)
+
+    def _tell(self, recorded: Recorded) -> None:
+        for ended, verdict, at in self._state.ends:
+            self._observer.ended(ended, verdict, at)
+        for job_id in self._state.came_back:
+            self._observer.back(job_id)
+        for attempt in recorded.new:
+            self._observer.started(attempt)

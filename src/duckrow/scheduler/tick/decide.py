@@ -1,0 +1,14 @@
+"""Decide: a pure function of the state, of what was seen, and of the time."""
+
+from __future__ import annotations
+
+from duckrow.core.clock import Now
+from duckrow.core.decide import AskOf, Decision, decide
+from duckrow.scheduler.state import HostState
+from duckrow.scheduler.tick.observe import Seen
+
+
+def decide_tick(state: HostState, seen: Seen, ask_of: AskOf, now: Now) -> Decision:
+    """What to start, and whom to warn or stop. `ask_of`: what a job asks for, as far as is known."""
+    live = state.live.values()
+    return decide(now.mono, live, seen.queue, seen.seats, state.booked, seen.room, seen.machine, ask_of)

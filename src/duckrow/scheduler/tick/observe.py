@@ -1,0 +1,102 @@
+"""Observe: what has happened is taken in, within the tick's transaction, and what is there to decide on is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from duckrow.core.clock import Now
+from duckrow.core.inventory import Seat
+from duckrow.core.job import QueuedJob
+from duckrow.core.machine import Machine
+from duckrow.scheduler.parts import HostParts, HostPorts
+from duckrow.scheduler.queue_head import HEAD
+from duckrow.scheduler.state import HostState
+from duckrow.store.hosts import DAEMON
+from duckrow.store.jobs import JobStore
+
+
+class Seen(NamedTuple):
+    """What a decision depends on, besides the attempts that are live."""
+
+    queue: Sequence[QueuedJob]
+    seats: Sequence[Seat]  # that may get a job
+    machine: Machine
+    room: Mapping[str, int]  # how many more of a limited scope may run
+
+
+class ObservePhase:
+    def __init__(self, state: HostState, ports: HostPorts, parts: HostParts) -> None:
+        self._state = state
+        self._database = ports.database
+        self._host = ports.host
+        self._store = ports.store
+        self._jobs = JobStore(ports.database)
+        self._parts = parts
+
+    def __call__(self, now: Now) -> Seen:
+        changed = self._state.begin_tick(now, self._database.changed_by_others())
+        self._stand_back(changed, now)
+        if changed:
+            self._look_at_others()
+        self._take_in_jobs(now)
+        self._parts.watch.observe(now)
+        self._parts.endings.settle(self._state.reports, now)
+        self._fulfil_wishes(changed, now)
+        self._parts.delays.release(now)
+        self._parts.clock_steps.look(now)
+        return self._see(now.mono)
+
+    def _stand_back(self, changed: bool, now: Now) -> None:
+        """Whoever waits in a line must not keep waiting when something else has happened."""
+        state, lines = self._state, self._parts.lines
+        if changed or state.stop_all or not state.dispatching or lines.is_slow(now.mono):
+            lines.stand_back(now)
+
+    def _look_at_others(self) -> None:
+        """Somebody else has written: hosts that died, what is booked, limits, dependencies, what was learned."""
+        state, store = self._state, self._store
+        self._host.look_around()
+        self._parts.recovery.adopt_orphans()
+        state.rebook(store.reservations.of_other_hosts())
+        state.limits.look(store.limits.all(), store.reservations.needs_of_other_hosts())
+        store.dependencies.look()
+        self._parts.watch.look(store.readings.looked_at_until())
+        state.look_again()
+        self._parts.delays.look()
+
+    def _take_in_jobs(self, now: Now) -> None:
+        if self._state.inbox:
+            self._jobs.add(self._host.id, self._state.inbox, self._state.environment, now=now)
+            self._state.queue.grew()
+
+    def _fulfil_wishes(self, changed: bool, now: Now) -> None:
+        state, parts = self._state, self._parts
+        if self._host.id == DAEMON and (changed or (state.drained and state.freed)):
+            parts.drains.observe()
+        if changed:
+            parts.broken_gpus.look(now)
+            state.look_at_wishes()
+        parts.wishes.fulfil(now)
+        for attempt in state.live.values() if state.stop_all else ():
+            if state.is_own(attempt) or self._host.id == DAEMON:
+                parts.stopping.kill(attempt, now, "interrupted", at_once=state.stop_all > 1)
+
+    def _see(self, mono: float) -> Seen:
+        state, watch = self._state, self._parts.watch
+        live = state.live.values()
+        room = state.limits.room(live, state.host_id)
+        queue = self._read_queue(frozenset(scope for scope, left in room.items() if left <= 0))
+        machine = watch.machine(queue, mono)
+        room |= state.limits.of_machine(machine, live, queue)
+        return Seen(queue, state.usable(state.seats), machine, room)
+
+    def _read_queue(self, full: frozenset[str]) -> Sequence[QueuedJob]:
+        """The jobs that may start, none of them of a scope that is full."""
+        if not self._state.may_start:
+            return []
+        head = self._state.queue
+        if head.is_to_be_read(full):
+            head.was_read(self._store.queue.eligible(HEAD, full), full)
+        shunned = self._state.shunned
+        return [job for job in head.jobs if job.id not in shunned] if shunned else head.jobs

@@ -1,0 +1,58 @@
+"""Record: what was decided becomes part of the state and of the database, within the tick's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from duckrow.core.clock import Now
+from duckrow.core.decide import Decision, Notice, Stop
+from duckrow.core.job import LiveAttempt
+from duckrow.core.ports import Observer
+from duckrow.scheduler.company import OwnNeighbours
+from duckrow.scheduler.parts import HostParts
+from duckrow.scheduler.state import HostState
+from duckrow.store.tick import TickStores
+
+
+class Recorded(NamedTuple):
+    """What is on disk, and is now to be done."""
+
+    starts: Sequence[LiveAttempt]
+    lined_up: Sequence[LiveAttempt]
+    notices: Sequence[Notice]
+    stops: Sequence[Stop]
+
+    @property
+    def new(self) -> Sequence[LiveAttempt]:
+        return [*self.starts, *self.lined_up]
+
+
+class RecordPhase:
+    def __init__(self, state: HostState, store: TickStores, observer: Observer, parts: HostParts) -> None:
+        self._state = state
+        self._store = store
+        self._new = parts.new_attempts
+        self._lines = parts.lines
+        self._watch = parts.watch
+        self._stopping = parts.stopping
+        self._neighbours = OwnNeighbours(parts.watch, store.events, observer)
+
+    def __call__(self, decision: Decision, now: Now) -> Recorded:
+        self._state.wake_mono = decision.wake_mono
+        starts = [self._new.start(start.job, start.holds, now) for start in decision.starts]
+        self._state.queue.drop([start.job for start in decision.starts])
+        self._watch.started(starts, now.mono)
+        lined_up = self._lines.grow(now)
+        self._store.attempts.start(starts)
+        self._store.attempts.start(lined_up)
+        self._neighbours.note(starts, now.wall)
+        for stop in decision.stops:
+            self._begin_stop(stop, now)
+        return Recorded(starts, lined_up, decision.notices, decision.stops)
+
+    def _begin_stop(self, stop: Stop, now: Now) -> None:
+        attempt = stop.attempt
+        if attempt.stop_began_mono is None:
+            detail = f"over its time limit of {attempt.job.timeout_s:g} s" if attempt.job.timeout_s else ""
+            self._stopping.begin(attempt, stop.reason, now, detail)
