@@ -101,10 +101,10 @@ def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int
 
 def _ends_on_host(client: Client, history: History, host_id: int, wanted: Sequence[JobView]) -> dict[int, float]:
     """Beside GPUs there are CPU slots for jobs that need no GPU, and for them alone: these are a queue of their own."""
-    unused = out_of_use(client.database, host_id)
-    seats = [seat for seat in seats_from(client.hosts.get(host_id).seats) if unused.isdisjoint(seat.devices)]
     if not is_alive(client.folder, host_id):
         return {}
+    unused = out_of_use(client.database, host_id)
+    seats = [seat for seat in seats_from(client.hosts.get(host_id).seats) if unused.isdisjoint(seat.devices)]
     has_side = any(seat.side for seat in seats)
     ends: dict[int, float] = {}
     for side in {has_side and view.gpus == 0 for view in wanted}:

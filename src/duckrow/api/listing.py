@@ -99,7 +99,7 @@ def annotate(client: Client, views: Sequence[JobView]) -> None:
     if not active:
         return
     owners = dict(client.jobs.owners(active))
-    runs = {host for host in set(owners.values()) if host != DAEMON and client.hosts.get(host).kind == "run"}
+    runs = client.hosts.runs_among({*owners.values()} - {DAEMON})
     ended = {host for host in runs if not is_alive(client.folder, host)}
     for view in views:
         view.run_ended = view.state == State.QUEUED and owners.get(view.id) in ended

@@ -141,7 +141,7 @@ class Sweeps:
         """For these points, or for all that have been asked for so far."""
         known = {row["key"]: row for row in self.store.points(sweep.id)}
         todo = Todo()
-        alive: dict[int, bool] = {}
+        dead = self._dead_hosts({row["host_id"] for row in known.values() if row["state"] != State.DONE})
         wanted = {key_of(point): point for point in points} if points is not None else {key: Point() for key in known}
         for key, point in wanted.items():
             row = known.get(key)
@@ -154,13 +154,14 @@ class Sweeps:
             elif row["state"] == State.DONE:
                 todo.again.append(row["job_id"])
             else:
-                host_id = row["host_id"]
-                if host_id not in alive:
-                    on_cluster = self.client.hosts.get(host_id).kind == "slurm"
-                    alive[host_id] = on_cluster or is_alive(self.client.folder, host_id)
-                stranded = row["state"] == State.QUEUED and not alive[host_id]
+                stranded = row["state"] == State.QUEUED and row["host_id"] in dead
                 (todo.stranded if stranded else todo.busy).append(row["job_id"])
         return todo
+
+    def _dead_hosts(self, owners: set[int]) -> set[int]:
+        """Of those to whom jobs belong: a batch needs no host here."""
+        hosts = owners.difference(BatchStore(self.client.database).among(owners))
+        return {host_id for host_id in hosts if not is_alive(self.client.folder, host_id)}
 
     def cwd_of(self, sweep: SweepRow) -> str | None:
         """The folder in which its runs begin."""

@@ -21,6 +21,7 @@ from duckrow.core.needs import needs_from
 from duckrow.core.overtaking import Turn
 from duckrow.core.prediction import gpus_of, predicted_ask
 from duckrow.core.title import full_name
+from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
 from duckrow.store.peaks import PeakStore
@@ -36,14 +37,15 @@ def why(client: Client, job_id: int) -> list[str]:
         what = state_in_words(facts["state"], facts["outcome"])
         return [f"it does not wait: it {what}" + (f" ({facts['detail']})" if facts["detail"] else "")]
     now = time.time()
-    host = client.hosts.get(facts["host_id"])
-    if host.kind == "slurm":
+    batch = BatchStore(client.database).among([facts["host_id"]]).get(facts["host_id"])
+    if batch is not None:
         if facts["held"]:
             return ["it is held: duckrow release"]
         waits_for = [row for row in store.dependencies_of(job_id) if not row["met"]]
         if waits_for:
             return [f"it waits for {in_words(row['condition'], row['on_job_id'])}" for row in waits_for]
-        return why_it_waits(host.name, client.tender.standings().get(host.id), facts["detail"])
+        return why_it_waits(batch.name, client.tender.standings().get(batch.id), facts["detail"])
+    host = client.hosts.get(facts["host_id"])
     alive = is_alive(client.folder, host.id)
     history = history_of(client)
     kept = GpuView(client).readings([host] if alive else [])

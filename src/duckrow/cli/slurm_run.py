@@ -118,7 +118,7 @@ class BatchWatch:
         self._ended: set[int] = set()
         self.unsuccessful: list[int] = []
         self._batch = RunsOfBatch(client, ids)
-        self.host_id = self._batch.host_id
+        self.host_id = self._batch.batch_id
         view.attach(self)
 
     @property
