@@ -17,6 +17,8 @@ from duckrow.store.database import Database
 from duckrow.store.folder import Folder
 from duckrow.store.forgetting import Forgetting
 from duckrow.store.hosts import DAEMON
+from duckrow.store.job_columns import LISTS
+from duckrow.store.looking import Look
 from duckrow.store.tick import TickStores
 from tests.store.shelf import Shelf
 from tests.store.test_store_known_states import NEW_JOB
@@ -136,6 +138,23 @@ def test_what_goes_on_in_a_batch_holds_nothing_here(shelf: Shelf, batches: Batch
     assert shelf.tick.reservations.of_other_hosts() == []
     assert shelf.tick.attempts.live() == []
     assert list(shelf.jobs.live()) == []
+    look = Look(shelf.database.folder)
+    assert look.unwatched([]) == 0
+    shelf.add("b")
+    shelf.run(2)
+    assert look.unwatched([]) == 1
+    look.close()
+
+
+@pytest.mark.parametrize(("topic", "name"), [("jobs", "live"), ("attempts", "live_attempts_of_hosts")])
+def test_what_goes_on_is_found_without_reading_all_attempts_that_there_were(
+    shelf: Shelf, topic: str, name: str
+) -> None:
+    statement = load_queries(topic, LISTS)[name]
+    plan = shelf.database.all(f"EXPLAIN QUERY PLAN {statement}", dict.fromkeys(("wall", "mono", "boot")))
+    of_attempts = [row["detail"] for row in plan if "attempts" in row["detail"]]
+    assert of_attempts
+    assert all("attempts_live" in detail for detail in of_attempts)
 
 
 def test_a_batch_is_open_until_it_is_closed_and_can_be_opened_again(shelf: Shelf, batches: BatchStore) -> None:
