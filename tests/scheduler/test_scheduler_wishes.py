@@ -50,7 +50,7 @@ def fulfil(shelf: Shelf) -> list[str]:
     with shelf.database.transaction():
         fulfil_wishes(cast(Loop, DaemonWithoutProcesses(shelf)), at(2000.0))
     assert shelf.jobs.wished() == set()
-    return [row["outcome"] or row["state"] for row in shelf.jobs.pick()]
+    return [row.outcome or row.state for row in shelf.jobs.pick()]
 
 
 def test_jobs_that_wait_for_each_other_are_killed_at_a_time(shelf: Shelf) -> None:

@@ -86,7 +86,7 @@ def test_the_batches_of_an_older_database_are_found_again(folder: Folder) -> Non
     assert store.standings() == {4: Standing("somebody has cancelled all", ["7_0"], {}, {})}
     assert store.last_asked("asked") == (1.0, 2.0)
     assert [host.id for host in shelf.hosts.all()] == [1, 2]
-    assert [job["host_name"] for job in shelf.jobs.pick()] == ["daemon", "done", "open", "open"]
+    assert [job.host_name for job in shelf.jobs.pick()] == ["daemon", "done", "open", "open"]
     shelf.database.close()
 
 

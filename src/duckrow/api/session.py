@@ -112,8 +112,8 @@ class Session:
             return
         self.jobs.wish(ids, wish)
         living = {row.id for row in self.living_hosts()}
-        watchers = {row["job_id"]: row["host_id"] for row in self.jobs.live()}
-        responsible = {watchers.get(job_id, owner) for job_id, owner in self.jobs.owners(ids)}
+        watchers = {row.job_id: row.host_id for row in self.jobs.live()}
+        responsible = {watchers.get(job_id, owner) for job_id, owner in self.jobs.owners(ids).items()}
         if not responsible <= living:
             self.ensure_daemon()  # a run that is over fulfils nothing; the daemon sees to its jobs
         for host_id in living | {DAEMON}:

@@ -28,7 +28,7 @@ def earlier_request(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
     The next batch lies beside the last, wherever this is typed.
     """
     points = sweeps.store.points(sweep.id)
-    hosts = {point["host_id"] for point in points if point["outcome"] != Outcome.SUCCEEDED}
+    hosts = {point.host_id for point in points if point.outcome != Outcome.SUCCEEDED}
     batches = list(BatchStore(sweeps.client.database).among(hosts).values())
     if not batches:
         return None
