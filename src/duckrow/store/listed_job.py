@@ -8,6 +8,7 @@ from duckrow.store.reservations import Holds, holds_from
 
 
 class ListedJob(NamedTuple):
+    # Of the job itself.
     id: int
     host_id: int
     project: str
@@ -50,6 +51,10 @@ class ListedJob(NamedTuple):
     @property
     def holds(self) -> Holds:
         return () if self.holds_text is None else holds_from(self.holds_text)
+
+
+OF_JOB = ListedJob._fields[: ListedJob._fields.index("holds_text")]
+"""Those of its fields that are columns of the job itself."""
 
 
 class LiveJob(NamedTuple):

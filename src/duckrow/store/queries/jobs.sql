@@ -33,9 +33,7 @@ SELECT variables FROM environments WHERE id = :id
 SELECT id, state, outcome, held FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: pick
-SELECT j.id, j.host_id, j.project, j.name, j.command, j.cwd, j.gpus, j.state, j.outcome, j.detail, j.attempts,
-       j.retries, j.requeue_lost, j.timeout_s, j.priority, j.held, j.not_before, j.created_at, j.changed_at, j.outfile,
-       j.folder, j.array_id, j.array_index,
+SELECT {listed_job},
        a.holds AS holds_text, a.log, a.started_at, a.ended_at, a.pid, a.exit_code, a.signal, a.peak_memory_mb, a.utilization,
        h.name AS host_name, s.name AS sweep, p.parameters,
        EXISTS (SELECT 1 FROM wishes w WHERE w.job_id = j.id AND w.wish GLOB 'suspended:*') AS suspended
