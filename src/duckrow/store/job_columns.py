@@ -1,6 +1,7 @@
 """The columns of a job, each named once: they are called as the fields of JobSpec, QueuedJob and ListedJob are.
 
-A new column is a field there and a migration (CONTRIBUTING.md, "A new column for a job"). The statements that write and read jobs take their lists from here.
+A new column is a field there and a migration (CONTRIBUTING.md, "A new column for a job"). The statements that write and
+read jobs take their lists from here.
 """
 
 from __future__ import annotations
