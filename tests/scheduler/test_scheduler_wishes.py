@@ -12,6 +12,7 @@ from duckrow.scheduler.loop import Loop
 from duckrow.scheduler.wishes import fulfil_wishes
 from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
+from duckrow.store.dependencies import DependencyStore
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON
 from tests.store.shelf import Shelf, at
@@ -26,6 +27,11 @@ class DaemonWithoutProcesses:
         self.host = self
         self.id = DAEMON
         self.looked_again = False
+        self.observer = self
+        self.troubles: list[str] = []
+
+    def trouble(self, sentence: str) -> None:
+        self.troubles.append(sentence)
 
     def is_alive(self, host_id: int) -> bool:
         return host_id == DAEMON
@@ -67,3 +73,26 @@ def test_jobs_that_wait_for_each_other_are_rerun_at_a_time(shelf: Shelf) -> None
     shelf.finish(shelf.run(1), Outcome.FAILED)
     shelf.jobs.wish([1, 2, 3], "rerun")
     assert fulfil(shelf) == ["queued", "queued", "queued"]
+
+
+def test_a_wish_that_cannot_be_fulfilled_is_set_aside_and_the_others_are_fulfilled(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really_settle = DependencyStore.settle
+
+    def wrongly_settle(store: DependencyStore, job_id: int, outcome: Outcome) -> tuple[bool, list[tuple[int, str]]]:
+        """As a fault in a rule would: it names a job that is done."""
+        waited, broken = really_settle(store, job_id, outcome)
+        return waited, [*broken, (1, "wrong")] if job_id == 2 else broken
+
+    shelf.add("fourth")
+    shelf.finish(shelf.run(1), Outcome.SUCCEEDED)
+    shelf.jobs.wish([2, 4], "kill")
+    monkeypatch.setattr(DependencyStore, "settle", wrongly_settle)
+    daemon = DaemonWithoutProcesses(shelf)
+    with shelf.database.transaction():
+        fulfil_wishes(cast(Loop, daemon), at(2000.0))
+    assert shelf.jobs.wished() == set()
+    assert [row.outcome or row.state for row in shelf.jobs.pick()] == ["succeeded", "queued", "queued", "killed"]
+    (said,) = daemon.troubles
+    assert said.startswith("The wish to kill job 2 cannot be fulfilled, and was set aside. Job 1 ")

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from duckrow.core.clock import Now
+from duckrow.core.errors import IllegalTransition
 from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.job import LiveAttempt
 from duckrow.core.lifecycle import LIVE, Outcome, State
@@ -30,23 +31,33 @@ def fulfil_wishes(loop: Loop, now: Now) -> None:
         state = loop.store.queue.state_of(job_id)  # the wish before may have moved it: it may wait for that job
         if attempt is None and (state in LIVE or not _ours(loop, host_id)):
             continue
-        if is_kill(wish):
-            _kill(loop, job_id, state, attempt, now, at_once=wish == Wish.KILL_NOW)
-        elif wish == Wish.RERUN and attempt is None and state is State.DONE:
-            loop.store.reruns.rerun(job_id, now.wall, host_id if loop.host.is_alive(host_id) else DAEMON)
-            loop.look_again()
-        elif wish in (Wish.LEND, Wish.TAKE_BACK) and attempt is not None:
-            _hold_slot(loop, attempt, 0 if wish == Wish.LEND else WHOLE)
-        elif wish == Wish.PAUSE and attempt is None and state is State.QUEUED:
-            loop.store.queue.hold(job_id)  # it ran when somebody looked, and waits for its next attempt
-            loop.look_again()
-        elif wish in (Wish.SUSPEND, Wish.PAUSE) and attempt is not None:
-            suspend(loop, attempt, now, by_itself=wish == Wish.PAUSE)
-        elif wish == Wish.CONTINUE and attempt is not None:
-            resume(loop, attempt, now)
-        elif (number := signal_of(wish)) is not None and attempt is not None:
-            _signal(loop, attempt, number, now)
+        try:
+            with loop.store.wishes.all_or_nothing():
+                _fulfil(loop, wish, job_id, host_id, state, attempt, now)
+        except IllegalTransition as error:  # it would end each daemon again, and all other jobs with it
+            loop.observer.trouble(f"The wish to {wish} job {job_id} cannot be fulfilled, and was set aside. {error}")
         loop.store.wishes.forget(wish_id)
+
+
+def _fulfil(
+    loop: Loop, wish: str, job_id: int, host_id: int, state: State, attempt: LiveAttempt | None, now: Now
+) -> None:
+    if is_kill(wish):
+        _kill(loop, job_id, state, attempt, now, at_once=wish == Wish.KILL_NOW)
+    elif wish == Wish.RERUN and attempt is None and state is State.DONE:
+        loop.store.reruns.rerun(job_id, now.wall, host_id if loop.host.is_alive(host_id) else DAEMON)
+        loop.look_again()
+    elif wish in (Wish.LEND, Wish.TAKE_BACK) and attempt is not None:
+        _hold_slot(loop, attempt, 0 if wish == Wish.LEND else WHOLE)
+    elif wish == Wish.PAUSE and attempt is None and state is State.QUEUED:
+        loop.store.queue.hold(job_id)  # it ran when somebody looked, and waits for its next attempt
+        loop.look_again()
+    elif wish in (Wish.SUSPEND, Wish.PAUSE) and attempt is not None:
+        suspend(loop, attempt, now, by_itself=wish == Wish.PAUSE)
+    elif wish == Wish.CONTINUE and attempt is not None:
+        resume(loop, attempt, now)
+    elif (number := signal_of(wish)) is not None and attempt is not None:
+        _signal(loop, attempt, number, now)
 
 
 def _who_waits_first(wishes: Iterable[UnfulfilledWish]) -> Iterator[UnfulfilledWish]:

@@ -70,6 +70,19 @@ class Database:
                     self._connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """Within a transaction: all of this or nothing, and the rest goes on."""
+        self._connection.execute("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            if self._connection.in_transaction:  # on a full disk SQLite itself has undone all of it
+                self._connection.execute("ROLLBACK TO part")
+                self._connection.execute("RELEASE part")
+            raise
+        self._connection.execute("RELEASE part")
+
     def execute(self, statement: str, parameters: Parameters = ()) -> sqlite3.Cursor:
         return self._connection.execute(statement, parameters)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from duckrow.store.connection import load_queries
@@ -23,6 +24,10 @@ class WishStore:
 
     def unfulfilled(self) -> list[UnfulfilledWish]:
         return [UnfulfilledWish._make(row) for row in self._database.execute(_SQL["unfulfilled"])]
+
+    def all_or_nothing(self) -> AbstractContextManager[None]:
+        """What is done of a wish that turns out to be impossible is undone."""
+        return self._database.part()
 
     def forget(self, wish_id: int) -> None:
         self._database.execute(_SQL["forget"], {"id": wish_id})
