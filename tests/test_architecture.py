@@ -44,7 +44,18 @@ FRONT_ENDS = frozenset({"cli", "web", "dropin", "hydra_plugins"})
 # What api is made of: front ends call its functions, and never take these out of what they return.
 BEHIND_API = frozenset({"database", "jobs", "hosts", "store", "folder", "batches", "batch_wishes", "wish"})
 OF_API = frozenset(
-    {"client", "_client", "session", "sweeps", "Client", "Session", "Sweeps", "client_of", "open_client"}
+    {
+        "client",
+        "_client",
+        "session",
+        "sweeps",
+        "Client",
+        "Session",
+        "Sweeps",
+        "client_of",
+        "open_client",
+        "client_of_verb",
+    }
 )
 HEAVY = frozenset({"rich", "sqlite3", "asyncio", "subprocess", "pynvml", "duckrow.api", "duckrow.store"})
 
@@ -281,6 +292,17 @@ def rows_given_out(module: str, source: str) -> list[str]:
 _SQLITES = re.compile(r"\b(sqlite3|Row|Cursor)\b|^Any$|\b(list|Iterator)\[Any\]")
 
 
+def left_open(module: str, source: str) -> list[str]:
+    """The places where a verb opens a client and leaves it to the exit."""
+    tree = ast.parse(source)
+    closed = {id(item.context_expr) for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items}
+    return [
+        f"{module} (line {node.lineno}) opens `{ast.unparse(node)}`: take client_of_verb(), or `with`"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and _last_name(node.func) in ("Client", "client_of") and id(node) not in closed
+    ]
+
+
 def _last_name(node: ast.expr) -> str:
     """`client` of `self.client`, `Sweeps` of `Sweeps(client)`."""
     if isinstance(node, ast.Call):
@@ -303,6 +325,14 @@ def test_front_ends_do_not_reach_through_api() -> None:
     assert len(sources) > 50
     reached = [place for name, source in sources.items() for place in reached_through(name, source)]
     assert not reached, "\n".join(reached)
+
+
+def test_every_verb_closes_the_client_that_it_opens() -> None:
+    the_one = "duckrow.cli.opening"
+    sources = {name: path.read_text() for name, path in modules() if package_of(name) == "cli" and name != the_one}
+    assert len(sources) > 30
+    opened = [place for name, source in sources.items() for place in left_open(name, source)]
+    assert not opened, "\n".join(opened)
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -495,3 +525,12 @@ def test_a_row_that_leaves_the_store_is_found(returned: str) -> None:
 def test_a_value_may_leave_the_store(returned: str) -> None:
     assert not rows_given_out("duckrow.store.jobs", f"class JobStore:\n    def live(self) -> {returned}: ...")
     assert not rows_given_out("duckrow.store.jobs", "class JobStore:\n    def _rows(self) -> list[sqlite3.Row]: ...")
+
+
+@pytest.mark.parametrize("source", ["client = Client()", "print_jobs(Client().of_host(1))", "home = client_of().home"])
+def test_a_client_that_nobody_closes_is_found(source: str) -> None:
+    assert left_open("duckrow.cli.commands.ls", source)
+
+
+def test_a_client_within_with_is_closed() -> None:
+    assert not left_open("duckrow.cli.commands.ls", "with Client() as client:\n    client.views(ids)")

@@ -307,7 +307,8 @@ def _summarise(run: Run, view: RunView, wants_table: bool | None, again: str) ->
         from duckrow.api.client import Client
         from duckrow.cli.job_table import print_jobs
 
-        print_jobs(Client().of_host(run.host_id))
+        with Client() as client:
+            print_jobs(client.of_host(run.host_id))
         sys.stdout.flush()
     left = _left(run, view)
     say(f"duckrow: {report.headline(time.monotonic() - view.began_mono, left, run.skipped, run.refused)}")
@@ -364,8 +365,8 @@ def _run_on(
     words: Sequence[str] | None,
 ) -> int:
     """On a cluster: all commands are read first, then submitted, then watched. `words`: the one command behind --."""
-    from duckrow.api.client import Client
     from duckrow.api.slurm import read_request
+    from duckrow.cli.opening import client_of_verb
     from duckrow.cli.slurm_run import check_options, print_script, resume_batch, run_batch
 
     check_options(values)
@@ -373,7 +374,7 @@ def _run_on(
         name = values["resumed"] if values["resumed"] != LAST else None
         if name is None and file is not None and not os.path.exists(file):
             file, name = None, file
-        return resume_batch(Client(), on, asked, file, name, values)
+        return resume_batch(client_of_verb(), on, asked, file, name, values)
     values["form"] = values["form"] if words is None else "commands"
     request = read_request(on, asked)
     commands = _all_commands(file, values["delimiter"]) if words is None else [command_of(words)]
@@ -385,7 +386,7 @@ def _run_on(
         raise UsageError(f"There is no command in {file or 'standard input'}.")
     view = make_view(values)
     variables = dict(options.variables)
-    return run_batch(Client(), specs, request, variables, options.name, view, values["max_failures"], file)
+    return run_batch(client_of_verb(), specs, request, variables, options.name, view, values["max_failures"], file)
 
 
 def _all_commands(file: str | None, delimiter: str | None) -> list[str]:

@@ -17,6 +17,7 @@ from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say, tell
 from duckrow.cli.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.job_options import job_options, take_job_options
+from duckrow.cli.opening import client_of_verb
 from duckrow.cli.sbatch_command import SpeaksSbatch, say_not_read, say_unused, variables_for_sbatch
 from duckrow.cli.script_lines import sbatch_options, words_in
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
@@ -133,7 +134,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     if array is not None:
         specs = _arrayed(specs, array)
     refuse_outputs(specs, values["outfile"], output)
-    client = Client()
+    client = client_of_verb()
     if on is not None:
         return _submit_on(ctx, client, on, asked, specs, values, dict(options.variables), options.name)
     if values["root"] or values["snapshot"]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from duckrow.api.client import Client
 from duckrow.api.sweep_files import SweepFile, read_sweep_file
 from duckrow.api.sweep_list import handle_of
 from duckrow.api.sweeps import DEFAULT_ROOT, SweepRow, Sweeps, Todo, parameters_of
@@ -20,6 +19,7 @@ from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say, tell
 from duckrow.cli.gpu_options import DeviceCommand, gpu_count, gpu_count_options
 from duckrow.cli.job_options import JobOptions, device_options, run_options, take_job_options
+from duckrow.cli.opening import client_of_verb
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
 from duckrow.cli.slurm_sweep import read_cluster, watch_sweep
 from duckrow.core.errors import EXIT_OK, UsageError
@@ -132,7 +132,7 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
     file = wish.file if wish else SweepFile()
     project = values["project"] = values["project"] or file.project
     options = take_job_options(values)
-    sweeps = Sweeps(Client())
+    sweeps = Sweeps(client_of_verb())
     sweeps.client.tender.copy()
     root = os.path.abspath(values["root"] or DEFAULT_ROOT)
     name = options.name or file.name
