@@ -48,7 +48,18 @@ FRONT_ENDS = frozenset({"cli", "web", "dropin", "hydra_plugins"})
 # What api is made of: front ends call its functions, and never take these out of what they return.
 BEHIND_API = frozenset({"database", "jobs", "hosts", "store", "folder", "batches", "batch_wishes", "wish"})
 OF_API = frozenset(
-    {"client", "_client", "session", "sweeps", "Client", "Session", "Sweeps", "client_of", "open_client"}
+    {
+        "client",
+        "_client",
+        "session",
+        "sweeps",
+        "Client",
+        "Session",
+        "Sweeps",
+        "client_of",
+        "open_client",
+        "client_of_verb",
+    }
 )
 HEAVY = frozenset({"rich", "sqlite3", "asyncio", "subprocess", "pynvml", "duckrow.api", "duckrow.store"})
 
@@ -292,6 +303,32 @@ def writes_into_attempts(module: str, source: str) -> list[str]:
     ]
 
 
+def rows_given_out(module: str, source: str) -> list[str]:
+    """The public functions of store that give out what SQLite gave, whose columns no type checker knows."""
+    return [
+        f"{module}.{function.name} gives out `{ast.unparse(function.returns)}`: give a value of a type of its own"
+        for function in ast.walk(ast.parse(source))
+        if isinstance(function, ast.FunctionDef)
+        and not function.name.startswith("_")
+        and function.returns is not None
+        and _SQLITES.search(ast.unparse(function.returns))
+    ]
+
+
+_SQLITES = re.compile(r"\b(sqlite3|Row|Cursor)\b|^Any$|\b(list|Iterator)\[Any\]")
+
+
+def left_open(module: str, source: str) -> list[str]:
+    """The places where a verb opens a client and leaves it to the exit."""
+    tree = ast.parse(source)
+    closed = {id(item.context_expr) for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items}
+    return [
+        f"{module} (line {node.lineno}) opens `{ast.unparse(node)}`: take client_of_verb(), or `with`"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and _last_name(node.func) in ("Client", "client_of") and id(node) not in closed
+    ]
+
+
 def _last_name(node: ast.expr) -> str:
     """`client` of `self.client`, `Sweeps` of `Sweeps(client)`."""
     if isinstance(node, ast.Call):
@@ -314,6 +351,14 @@ def test_front_ends_do_not_reach_through_api() -> None:
     assert len(sources) > 50
     reached = [place for name, source in sources.items() for place in reached_through(name, source)]
     assert not reached, "\n".join(reached)
+
+
+def test_every_verb_closes_the_client_that_it_opens() -> None:
+    the_one = "duckrow.cli.opening"
+    sources = {name: path.read_text() for name, path in modules() if package_of(name) == "cli" and name != the_one}
+    assert len(sources) > 30
+    opened = [place for name, source in sources.items() for place in left_open(name, source)]
+    assert not opened, "\n".join(opened)
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -360,6 +405,14 @@ def test_sql_stands_in_store_alone() -> None:
     sources = {name: path.read_text() for name, path in modules() if package_of(name) != "store"}
     found = [place for name, source in sources.items() for place in sql_in(name, source)]
     assert not found, "\n".join(found)
+
+
+def test_no_row_of_sqlite_leaves_the_store() -> None:
+    own = ("duckrow.store.database", "duckrow.store.connection")  # by which the others of store ask
+    sources = {name: path.read_text() for name, path in modules() if package_of(name) == "store" and name not in own}
+    assert len(sources) > 30
+    given_out = [place for name, source in sources.items() for place in rows_given_out(name, source)]
+    assert not given_out, "\n".join(given_out)
 
 
 def test_every_module_has_a_name_that_says_something() -> None:
@@ -530,3 +583,25 @@ def test_sql_is_found(text: str) -> None:
 
 def test_a_sentence_is_no_sql() -> None:
     assert not sql_in("duckrow.api.client", "say('Select jobs from the list, and update them.')")
+
+
+@pytest.mark.parametrize(
+    "returned", ["sqlite3.Row", "list[sqlite3.Row]", "Iterator[Row] | None", "list[Any]", "Any", "sqlite3.Cursor"]
+)
+def test_a_row_that_leaves_the_store_is_found(returned: str) -> None:
+    assert rows_given_out("duckrow.store.jobs", f"class JobStore:\n    def live(self) -> {returned}: ...")
+
+
+@pytest.mark.parametrize("returned", ["list[LiveJob]", "HostRow", "dict[str, Any]", "tuple[int, str]"])
+def test_a_value_may_leave_the_store(returned: str) -> None:
+    assert not rows_given_out("duckrow.store.jobs", f"class JobStore:\n    def live(self) -> {returned}: ...")
+    assert not rows_given_out("duckrow.store.jobs", "class JobStore:\n    def _rows(self) -> list[sqlite3.Row]: ...")
+
+
+@pytest.mark.parametrize("source", ["client = Client()", "print_jobs(Client().of_host(1))", "home = client_of().home"])
+def test_a_client_that_nobody_closes_is_found(source: str) -> None:
+    assert left_open("duckrow.cli.commands.ls", source)
+
+
+def test_a_client_within_with_is_closed() -> None:
+    assert not left_open("duckrow.cli.commands.ls", "with Client() as client:\n    client.views(ids)")

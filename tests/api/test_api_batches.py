@@ -189,7 +189,7 @@ def test_one_who_watches_hears_each_change_once(folder: Folder, batch: Batch, mo
     monkeypatch.setattr(commands, "limits", commands.Limits)
     client = Client(folder)
     watched = RunsOfBatch(client, [1, 2])
-    assert (watched.name, batches_of(client, [1, 2])) == ("batch", {watched.host_id})
+    assert (watched.name, batches_of(client, [1, 2])) == ("batch", {watched.batch_id})
     assert [view.id for view in watched.changed()] == [1, 2]  # what was there when it began
     claims = Claims(batch)
     claims.take(PilotFolder(batch, "1_0").card, 0)

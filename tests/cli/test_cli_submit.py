@@ -63,7 +63,7 @@ class Input(io.TextIOWrapper):
 @pytest.fixture(autouse=True)
 def counter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Counter:
     taken = Counter()
-    monkeypatch.setattr(submit, "Client", taken)
+    monkeypatch.setattr(submit, "client_of_verb", taken)
     monkeypatch.setattr(sys, "stdin", Input(b"", is_terminal=True))
     monkeypatch.chdir(tmp_path)
     return taken

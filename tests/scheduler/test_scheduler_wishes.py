@@ -58,7 +58,7 @@ def fulfil(shelf: Shelf) -> list[str]:
     with shelf.database.transaction():
         wishes_of(shelf).fulfil(at(2000.0))
     assert shelf.jobs.wished() == set()
-    return [row["outcome"] or row["state"] for row in shelf.jobs.pick()]
+    return [row.outcome or row.state for row in shelf.jobs.pick()]
 
 
 def test_jobs_that_wait_for_each_other_are_killed_at_a_time(shelf: Shelf) -> None:
@@ -109,7 +109,7 @@ def test_many_wishes_are_fulfilled_in_slices_and_nothing_starts_meanwhile(
         assert state.is_due, "the rest must not wait until something happens"
         with shelf.database.transaction():
             wishes.fulfil(at(2000.0))
-        outcomes.append([row["outcome"] for row in shelf.jobs.pick()])
+        outcomes.append([row.outcome for row in shelf.jobs.pick()])
     assert outcomes == [[None, "killed", "killed"], ["killed", "killed", "killed"]]
 
 

@@ -97,7 +97,7 @@ class SlurmDuckrow(Duckrow):
         return [row[0] for row in self.sql("SELECT coalesce(outcome, state) FROM jobs ORDER BY id")]
 
     def batch(self) -> Path:
-        return Path(self.sql("SELECT source FROM hosts WHERE kind = 'slurm' ORDER BY id DESC")[0][0])
+        return Path(self.sql("SELECT folder FROM batches ORDER BY id DESC")[0][0])
 
     def spawn_run(self, *words: str, commands: str) -> subprocess.Popen[bytes]:
         (self.work / "commands.txt").write_text(commands)

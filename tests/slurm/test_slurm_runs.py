@@ -30,7 +30,7 @@ def test_twenty_runs_are_run_once_each_in_a_few_slurm_jobs(duckrow: SlurmDuckrow
 
 def test_one_more_look_finds_a_batch_that_is_done_and_leaves_it_alone(duckrow: SlurmDuckrow) -> None:
     duckrow("run", "--on", "slurm", stdin="true\n")
-    assert duckrow.sql("SELECT ended_at IS NOT NULL FROM hosts WHERE kind = 'slurm'") == [(1,)]
+    assert duckrow.sql("SELECT closed_at IS NOT NULL FROM batches") == [(1,)]
     (duckrow.batch() / "results" / "0.json").unlink()  # nobody looks there any more
     duckrow("ls")
     assert duckrow.states() == ["succeeded"]

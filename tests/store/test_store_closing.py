@@ -11,10 +11,15 @@ import pytest
 
 from duckrow.api.changes import ChangeWatch
 from duckrow.api.results import results
+from duckrow.cli.main import run_cli
 from duckrow.core.errors import UsageError
+from duckrow.core.job import JobSpec
 from duckrow.scheduler.background import daemon_seats, notes_on
 from duckrow.scheduler.choice import DeviceChoice
+from duckrow.store.database import Database
 from duckrow.store.folder import Folder
+from duckrow.store.hosts import DAEMON
+from duckrow.store.jobs import JobStore
 from duckrow.web.desk import Desk
 from duckrow.web.hub import Hub
 from tests.conftest import until
@@ -70,3 +75,20 @@ def test_the_watcher_of_changes_closes_what_it_opened(folder: Folder) -> None:
     assert open_files(folder)
     hub.close()
     until(lambda: not open_files(folder), "all is closed")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("ls", "ls --json", "show 1", "why 1", "logs 1", "gpus", "memory", "limit", "results --list", "batches", ""),
+        *("hold 1", "release 1", "priority 1 50", "move 1 --first", "edit 1 retries=1", "rm 1", "wait 1 --timeout 0"),
+        *("ls 99", "kill 99", "show 99", "results nothing"),  # also if it is refused
+    ],
+)
+def test_a_verb_leaves_nothing_open(folder: Folder, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    database = Database(folder)
+    with database.transaction():
+        JobStore(database).add(DAEMON, [JobSpec("true", "/", held=True)], {})
+    database.close()
+    run_cli(words.split())
+    assert open_files(folder) == []

@@ -81,14 +81,14 @@ def test_a_job_keeps_all_that_was_asked_for(shelf: Shelf) -> None:
         1,
     )
     (row,) = shelf.jobs.pick()
-    assert (row["priority"], row["host_name"], row["state"], row["outcome"]) == (50, "daemon", "queued", None)
+    assert (row.priority, row.host_name, row.state, row.outcome) == (50, "daemon", "queued", None)
 
 
 def test_a_job_that_asks_for_nothing_gets_the_defaults(shelf: Shelf) -> None:
     shelf.add("make")
     (row,) = shelf.jobs.pick()
-    assert (row["name"], row["project"], row["gpus"], row["priority"]) == ("make", "default", None, DEFAULT_PRIORITY)
-    assert (row["attempt"], row["log"], row["started_at"], row["pid"]) == (None, None, None, None)
+    assert (row.name, row.project, row.gpus, row.priority) == ("make", "default", None, DEFAULT_PRIORITY)
+    assert (row.attempts, row.log, row.started_at, row.pid) == (0, None, None, None)
 
 
 def test_commands_and_folders_that_are_not_utf8_survive(shelf: Shelf) -> None:
@@ -135,15 +135,15 @@ def test_variables_that_are_not_utf8_survive(shelf: Shelf) -> None:
 def test_jobs_are_picked_in_the_order_that_is_asked_for(shelf: Shelf) -> None:
     shelf.add("a", "b", "c")
     shelf.finish(shelf.run(1))
-    assert [row["id"] for row in shelf.jobs.pick(order=BY_ID)] == [1, 2, 3]
-    assert [row["id"] for row in shelf.jobs.pick(order="j.id DESC")] == [3, 2, 1]
+    assert [row.id for row in shelf.jobs.pick(order=BY_ID)] == [1, 2, 3]
+    assert [row.id for row in shelf.jobs.pick(order="j.id DESC")] == [3, 2, 1]
 
 
 def test_jobs_are_picked_by_what_they_are_and_in_portions(shelf: Shelf) -> None:
     shelf.add("a", "b", project="x")
     shelf.add("c", project="y")
-    assert [row["id"] for row in shelf.jobs.pick("j.project = :project", {"project": "x"})] == [1, 2]
-    assert [row["id"] for row in shelf.jobs.pick(limit=1, offset=1)] == [2]
+    assert [row.id for row in shelf.jobs.pick("j.project = :project", {"project": "x"})] == [1, 2]
+    assert [row.id for row in shelf.jobs.pick(limit=1, offset=1)] == [2]
     assert shelf.jobs.pick(limit=0) == []
 
 
@@ -155,8 +155,8 @@ def test_a_picked_job_has_its_latest_attempt(shelf: Shelf) -> None:
         shelf.tick.reruns.rerun(1, 1020.0, DAEMON)
     shelf.run(1, holds=(("3", 500_000),), log="/logs/2", started_at=1030.0)
     (row,) = shelf.jobs.pick()
-    assert (row["attempt"], row["log"], row["started_at"], row["pid"]) == (2, "/logs/2", 1030.0, 4242)
-    assert (row["exit_code"], row["ended_at"]) == (None, None)
+    assert (row.attempts, row.log, row.started_at, row.pid) == (2, "/logs/2", 1030.0, 4242)
+    assert (row.exit_code, row.ended_at) == (None, None)
     assert [(one.number, one.outcome) for one in shelf.story.attempts(1)] == [(1, "failed"), (2, None)]
 
 
@@ -183,14 +183,14 @@ def test_the_owners_of_jobs_are_their_hosts(shelf: Shelf) -> None:
     run = shelf.hosts.add_run("", "/home/me", "")
     shelf.add("a")
     shelf.add("b", host_id=run)
-    assert sorted(shelf.jobs.owners([1, 2])) == [(1, DAEMON), (2, run)]
+    assert shelf.jobs.owners([1, 2]) == {1: DAEMON, 2: run}
 
 
 def test_live_jobs_are_those_that_hold_devices(shelf: Shelf) -> None:
     shelf.add("a", "b", "c")
     shelf.start(1)
     shelf.finish(shelf.run(2))
-    assert [(row["job_id"], row["state"]) for row in shelf.jobs.live()] == [(1, "starting")]
+    assert [(row.job_id, row.state) for row in shelf.jobs.live()] == [(1, "starting")]
 
 
 # -- wishing --------------------------------------------------------------------------------------------------------

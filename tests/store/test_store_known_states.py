@@ -90,7 +90,7 @@ def test_a_database_with_jobs_in_every_state_is_brought_up_to_date_and_they_go_o
     raw.execute("UPDATE sqlite_sequence SET seq = 70 WHERE name = 'jobs'")  # the later ones were removed
     raw.close()
     shelf = Shelf(Database(folder))
-    assert [row["state"] for row in shelf.jobs.pick()] == list(State)
+    assert [row.state for row in shelf.jobs.pick()] == list(State)
     assert shelf.add("next") == [71]
     shelf.finish(shelf.run(1))
     assert [event.after for event in shelf.story.events(1)] == ["starting", "running", "done"]

@@ -222,7 +222,7 @@ def test_a_rerun_keeps_the_earlier_attempts_and_begins_its_retries_anew(shelf: S
     assert (job.attempts, job.retries_used) == (1, 0)
     assert len(shelf.story.attempts(1)) == 1
     (row,) = shelf.jobs.pick()
-    assert (row["state"], row["outcome"]) == ("queued", None)
+    assert (row.state, row.outcome) == ("queued", None)
 
 
 def test_jobs_that_still_wait_can_be_left_out_and_those_that_began_cannot(shelf: Shelf) -> None:
@@ -230,7 +230,7 @@ def test_jobs_that_still_wait_can_be_left_out_and_those_that_began_cannot(shelf:
     shelf.run(2)
     with shelf.database.transaction():
         shelf.tick.moves.skip_queued([1, 2], 1005.0, "no longer listed")
-    assert [(row["state"], row["outcome"]) for row in shelf.jobs.pick()] == [
+    assert [(row.state, row.outcome) for row in shelf.jobs.pick()] == [
         ("done", "skipped"),
         ("running", None),
         ("queued", None),
@@ -351,7 +351,7 @@ def after(shelf: Shelf, job_id: int, *on: tuple[int, str]) -> None:
 
 
 def ends(shelf: Shelf) -> list[str]:
-    return [row["outcome"] or row["state"] for row in shelf.jobs.pick()]
+    return [row.outcome or row.state for row in shelf.jobs.pick()]
 
 
 def test_a_job_that_waits_for_two_that_can_no_longer_succeed_is_skipped_once(shelf: Shelf) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from duckrow.api.cluster_standing import standing_still
 from duckrow.core.lifecycle import State
 from duckrow.core.units import plural
+from duckrow.store.batches import BatchStore
 from duckrow.store.hosts import DAEMON, HostRow, is_alive
 
 if TYPE_CHECKING:
@@ -50,17 +51,18 @@ def warn(sentence: str) -> None:
 def unattended(session: Session, ids: Sequence[int]) -> list[str]:
     """What keeps these jobs from going on, in sentences: their hosts are dead, or no SLURM job comes for them."""
     by_host = session.jobs.unfinished_by_host(ids)
+    on_clusters = BatchStore(session.database).among(by_host)
     dead = {
         host_id: states
         for host_id, states in by_host.items()
-        if session.hosts.get(host_id).kind != "slurm" and not is_alive(session.folder, host_id)
+        if host_id not in on_clusters and not is_alive(session.folder, host_id)
     }
     waiting = {session.hosts.get(host_id): states.get(State.QUEUED, 0) for host_id, states in dead.items()}
     begun = sum(sum(states.values()) for states in dead.values()) - sum(waiting.values())
     # What runs is taken over by whichever host there is.
     unseen = bool(begun) and not session.living_hosts()
     here = _in_words({host: count for host, count in waiting.items() if count}, unseen)
-    return here + standing_still(session, list(by_host))
+    return here + standing_still(session, on_clusters)
 
 
 def _in_words(waiting: Mapping[HostRow, int], unseen: bool) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +23,6 @@ from duckrow.core.placement import refusal
 from duckrow.core.title import full_name
 from duckrow.store.answers import AnswerStore
 from duckrow.store.control import ControlStore
-from duckrow.store.database import from_sql
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON, is_alive, ring, seats_from
 
@@ -135,13 +133,9 @@ class Client(Session):
         """The jobs that are not done, wherever they are; those of them that only a run which has ended would start."""
         self.tender.copy()
         rows = AnswerStore(self.database).unfinished()
-        alive = {host_id: is_alive(self.folder, host_id) for host_id in {row["host_id"] for row in rows}}
-        stranded = [
-            row["id"]
-            for row in rows
-            if row["kind"] == "run" and row["state"] == State.QUEUED and not alive[row["host_id"]]
-        ]
-        return [row["id"] for row in rows], stranded
+        alive = {host_id: is_alive(self.folder, host_id) for host_id in {row.host_id for row in rows}}
+        stranded = [row.id for row in rows if row.of_run and row.state == State.QUEUED and not alive[row.host_id]]
+        return [row.id for row in rows], stranded
 
     def devices(self) -> list[dict[str, Any]]:
         """Each device that a living host gives out, with the jobs on it."""
@@ -150,17 +144,17 @@ class Client(Session):
         names = {row.id: row.name for row in self.hosts.all()}
         suspended = self.jobs.suspended()
         for row in self.jobs.live():
-            for device, share in json.loads(row["holds"]):
+            for device, share in row.holds:
                 job = {
-                    "id": row["job_id"],
-                    "name": full_name(row["name"], row["array_index"]),
-                    "command": from_sql(row["command"]),
-                    "pid": row["pid"],
+                    "id": row.job_id,
+                    "name": full_name(row.name, row.array_index),
+                    "command": row.command,
+                    "pid": row.pid,
                     "share": share / WHOLE,
-                    "for_s": now - row["started_at"],
-                    "suspended": row["job_id"] in suspended,
+                    "for_s": now - row.started_at,
+                    "suspended": row.job_id in suspended,
                 }
-                held.setdefault(_place_of(device, names[row["job_host_id"]]), []).append(job)
+                held.setdefault(_place_of(device, names.get(row.job_host_id, "")), []).append(job)
         offered = {
             _place_of(device, host.name): host.name
             for host in self.living_hosts()
@@ -192,7 +186,7 @@ class Client(Session):
         ]
         events = [event._asdict() for event in story.events(job_id)]
         after = [
-            {"id": row["on_job_id"], "condition": row["condition"], "met": bool(row["met"])}
+            {"id": row.on_job_id, "condition": row.condition, "met": bool(row.met)}
             for row in ControlStore(self.database).dependencies_of(job_id)
         ]
         own = self.job(job_id).as_json()

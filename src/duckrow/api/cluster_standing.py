@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from duckrow.store.batches import BatchStore, Standing
+from duckrow.store.batches import BatchRow, BatchStore, Standing
 
 if TYPE_CHECKING:
     from duckrow.api.session import Session
@@ -49,24 +49,25 @@ def held_jobs(held: Mapping[str, str]) -> list[str]:
     return [f"SLURM holds job {job} ({reason}); it is replaced: duckrow batches" for job, reason in held.items()]
 
 
-def standing_still(session: Session, host_ids: Sequence[int]) -> list[str]:
+def standing_still(session: Session, host_ids: Collection[int]) -> list[str]:
     """A sentence for each of these batches for which nothing more is submitted."""
-    standings = BatchStore(session.database).open_standings()
-    found = [
-        (session.hosts.get(host_id).name, standings[host_id].still) for host_id in host_ids if host_id in standings
-    ]
     return [
-        f"Batch {name} stands still: {why}. Still waiting. Type: {start_command(name)}" for name, why in found if why
+        f"Batch {batch.name} stands still: {why}. Still waiting. Type: {start_command(batch.name)}"
+        for batch, why in _still(session)
+        if batch.id in host_ids
     ]
+
+
+def _still(session: Session) -> list[tuple[BatchRow, str]]:
+    """The batches for which nothing more is submitted, and why."""
+    store = BatchStore(session.database)
+    why = {batch_id: standing.still for batch_id, standing in store.standings().items() if standing.still}
+    return [(batch, why[batch.id]) for batch in store.among(why).values()] if why else []
 
 
 def still_note(session: Session) -> str:
     """The same for a list of jobs, as the end of a sentence."""
-    names = [
-        session.hosts.get(host_id).name
-        for host_id, s in BatchStore(session.database).open_standings().items()
-        if s.still
-    ]
+    names = [batch.name for batch, _ in _still(session)]
     if not names:
         return ""
     what = f"batch {names[0]} stands still" if len(names) == 1 else f"{len(names)} batches stand still"

@@ -9,6 +9,7 @@ from duckrow.api.client import Client
 from duckrow.api.gpus import UNREAD, GpuView
 from duckrow.core.inventory import CPU
 from duckrow.store.hosts import DAEMON, seats_from
+from duckrow.store.listed_job import LiveJob
 from duckrow.store.readings import ReadingStore
 
 
@@ -17,7 +18,7 @@ def device_cards(client: Client, view: GpuView | None = None) -> dict[str, Any]:
     devices = (view or GpuView(client)).devices()
     if client.daemon() is None:
         devices = _with_unattended(client, devices)
-    live = {row["job_id"]: row for row in client.jobs.live()}
+    live = {row.job_id: row for row in client.jobs.live()}
     policy = {host.name: client.hosts.machine(host.id).policy for host in client.living_hosts()}
     return {"items": [_card(device, live, policy) for device in devices], "read_at": time.time()}
 
@@ -43,7 +44,7 @@ def _with_unattended(client: Client, devices: list[dict[str, Any]]) -> list[dict
     return sorted(found, key=lambda device: (device["host"], len(device["device"]), device["device"]))
 
 
-def _card(device: dict[str, Any], live: dict[int, Any], policies: dict[str, Any]) -> dict[str, Any]:
+def _card(device: dict[str, Any], live: dict[int, LiveJob], policies: dict[str, Any]) -> dict[str, Any]:
     name, total, free = device["device"], device["total_mb"], device["free_mb"]
     policy = policies.get(device["host"])
     state, why = _state_of(device)
@@ -85,14 +86,14 @@ def _state_of(device: dict[str, Any]) -> tuple[str, str | None]:
     return ("foreign", "somebody else uses it") if device["foreign_mb"] else ("free", None)
 
 
-def _job(job: dict[str, Any], live: dict[int, Any]) -> dict[str, Any]:
+def _job(job: dict[str, Any], live: dict[int, LiveJob]) -> dict[str, Any]:
     row = live.get(job["id"])
     return {
         "id": job["id"],
         "name": job["name"],
-        "project": None if row is None else row["project"],
+        "project": None if row is None else row.project,
         "pid": job["pid"],
-        "state": "running" if row is None else row["state"],
+        "state": "running" if row is None else row.state,
         "share": job["share"],
         "reserved_mb": job["reserved_mb"],
         "used_mb": job["used_mb"],

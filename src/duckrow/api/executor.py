@@ -234,7 +234,7 @@ class Executor(concurrent.futures.Executor):
         for at in range(0, len(pending), _ONE_QUERY):
             ids = list(pending)[at : at + _ONE_QUERY]
             views += _begun(client, ids)
-            there |= {job_id for job_id, _ in client.jobs.owners(ids)}
+            there |= client.jobs.owners(ids).keys()
         asked_s = time.monotonic() - began
         gone = pending.keys() - there
         self._forget({*gone, *(view.id for view in views if view.state == State.DONE)})

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import heapq
-import json
 import math
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from duckrow.api.out_of_use import out_of_use
 from duckrow.core.inventory import CPU, Seat
-from duckrow.store.answers import AnswerStore
+from duckrow.store.answers import AnswerStore, JobInQueue
 from duckrow.store.hosts import is_alive, seats_from
+from duckrow.store.listed_job import LiveJob
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
@@ -44,7 +44,7 @@ class History:
     """
 
     def __init__(self, durations: Iterable[tuple[str, str, str | None, float]]) -> None:
-        """(project, name, sweep, seconds), newest first."""
+        """(project, name, sweep, seconds), newest first: as TimeTaken."""
         self._taken: dict[_Kind, list[float]] = {}
         for project, name, sweep, duration_s in durations:
             for kind in _kinds(project, name, sweep):
@@ -77,7 +77,7 @@ def median(values: Sequence[float]) -> float | None:
 
 def history_of(client: Client) -> History:
     rows = AnswerStore(client.database).durations(_LOOKED_AT)
-    return History((row["project"], row["name"], row["sweep"], row["duration_s"]) for row in rows)
+    return History(rows)
 
 
 def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int]) -> None:
@@ -101,18 +101,18 @@ def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int
 
 def _ends_on_host(client: Client, history: History, host_id: int, wanted: Sequence[JobView]) -> dict[int, float]:
     """Beside GPUs there are CPU slots for jobs that need no GPU, and for them alone: these are a queue of their own."""
-    unused = out_of_use(client.database, host_id)
-    seats = [seat for seat in seats_from(client.hosts.get(host_id).seats) if unused.isdisjoint(seat.devices)]
     if not is_alive(client.folder, host_id):
         return {}
+    unused = out_of_use(client.database, host_id)
+    seats = [seat for seat in seats_from(client.hosts.get(host_id).seats) if unused.isdisjoint(seat.devices)]
     has_side = any(seat.side for seat in seats)
     ends: dict[int, float] = {}
     for side in {has_side and view.gpus == 0 for view in wanted}:
         ids = {view.id for view in wanted if (has_side and view.gpus == 0) == side}
         all_waiting = AnswerStore(client.database).queue_of_host(host_id, _AHEAD)
-        queue = (row for row in all_waiting if (has_side and row["gpus"] == 0) == side)
+        queue = (row for row in all_waiting if (has_side and row.gpus == 0) == side)
         # GPUs are common to all hosts; CPU slots are each host's own, though they have the same names.
-        live = [row for row in client.jobs.live() if row["job_host_id"] == host_id or f'"{CPU}' not in row["holds"]]
+        live = [row for row in client.jobs.live() if row.job_host_id == host_id or f'"{CPU}' not in row.holds_text]
         of_side = [seat for seat in seats if seat.side == side]
         ends.update(_ends_on_seats(history, of_side, live, client.jobs.suspended(), queue, ids))
     return ends
@@ -121,28 +121,28 @@ def _ends_on_host(client: Client, history: History, host_id: int, wanted: Sequen
 def _ends_on_seats(
     history: History,
     seats: Sequence[Seat],
-    live: Iterable[Any],
+    live: Iterable[LiveJob],
     suspended: Collection[int],
-    queue: Iterable[Any],
+    queue: Iterable[JobInQueue],
     wanted: set[int],
 ) -> dict[int, float]:
-    """`live` and `queue`: rows of attempts and jobs. When one that is suspended will end, nobody knows."""
+    """When one that is suspended will end, nobody knows."""
     if not seats:
         return {}
     now = time.time()
     devices_per_seat = max(max(seat.gpu_count for seat in seats), 1)
     devices = {device for seat in seats for device in seat.devices}
 
-    def expected_s(row: Any) -> float:
-        known = history.expected_s(row["project"], row["name"], row["sweep"])
+    def expected_s(row: LiveJob | JobInQueue) -> float:
+        known = history.expected_s(row.project, row.name, row.sweep)
         return math.inf if known is None else known
 
     busy: list[float] = []
     for row in live:
-        held = devices.intersection(device for device, _ in json.loads(row["holds"]))
-        left_s = math.inf if row["job_id"] in suspended else max(expected_s(row) - (now - row["started_at"]), 0.0)
+        held = devices.intersection(device for device, _ in row.holds)
+        left_s = math.inf if row.job_id in suspended else max(expected_s(row) - (now - row.started_at), 0.0)
         busy += [left_s] * math.ceil(len(held) / devices_per_seat)
-    waiting = (Waiting(row["id"], expected_s(row), math.ceil((row["gpus"] or 1) / devices_per_seat)) for row in queue)
+    waiting = (Waiting(row.id, expected_s(row), math.ceil((row.gpus or 1) / devices_per_seat)) for row in queue)
     return expected_ends(len(seats), busy, waiting, wanted)
 
 

@@ -16,7 +16,8 @@ from duckrow.core.lifecycle import Outcome
 from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
 from duckrow.kernel.plain_files import open_plain
 from duckrow.store.answers import AnswerStore
-from duckrow.store.database import from_sql
+from duckrow.store.listed_job import ListedJob
+from duckrow.store.reservations import Holds
 
 _LARGEST_CODE_FILE = 1 << 20
 _ERROR_LINES = 60
@@ -58,7 +59,7 @@ def _error(view: JobView) -> list[str]:
     return lines[begins[-1] :] if begins else lines[-_LINES_WITHOUT_TRACEBACK:]
 
 
-def _row(client: Client, job_id: int) -> Any:
+def _row(client: Client, job_id: int) -> ListedJob:
     rows = client.jobs.by_ids([job_id])
     if not rows:
         raise JobGone(job_id)
@@ -67,8 +68,7 @@ def _row(client: Client, job_id: int) -> Any:
 
 def outfile_of(client: Client, job_id: int) -> str | None:
     """Where its output is to go, if somebody has said so."""
-    row = _row(client, job_id)
-    return None if row["outfile"] is None else from_sql(row["outfile"])
+    return _row(client, job_id).outfile
 
 
 def _attempt(attempt: dict[str, Any], job: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,18 +106,17 @@ def curve_of(client: Client, job_id: int, number: int | None) -> dict[str, Any]:
             raise NotFoundError(f"Job {job_id} has no attempt {number}.")
         return {"attempt": None, "points": [], "reserved_mb": None}
     points = [
-        {"at": row["started_at"] + after_s, "memory_mb": mb, "utilization": busy}
-        for after_s, mb, busy in json.loads(row["curve"] or "[]")
+        {"at": row.started_at + after_s, "memory_mb": mb, "utilization": busy} for after_s, mb, busy in row.points
     ]
-    return {"attempt": number, "points": points, "reserved_mb": _reserved_mb(client, row["holds"])}
+    return {"attempt": number, "points": points, "reserved_mb": _reserved_mb(client, row.holds)}
 
 
-def _reserved_mb(client: Client, holds: str) -> int | None:
+def _reserved_mb(client: Client, holds: Holds) -> int | None:
     """Of its GPUs together, where their size is known."""
     sizes: dict[str, int] = {}
     for host in client.hosts.open_hosts():
         sizes.update(client.hosts.machine(host.id).total_mb)
-    gpus: list[tuple[str, int]] = [hold for hold in json.loads(holds) if not hold[0].startswith(CPU)]
+    gpus = [hold for hold in holds if not hold[0].startswith(CPU)]
     if not gpus or any(device not in sizes for device, _ in gpus):
         return None
     return sum(sizes[device] * share // WHOLE for device, share in gpus)

@@ -68,7 +68,7 @@ def _own_job(session: Session) -> JobView | None:
     if not number.isdigit():
         return None
     found = session.views([int(number)])
-    if not found or found[0].state == State.DONE or dict(session.jobs.owners([found[0].id])).get(found[0].id) != DAEMON:
+    if not found or found[0].state == State.DONE or session.jobs.owners([found[0].id]).get(found[0].id) != DAEMON:
         return None
     folder = found[0].folder or session.folder.run_folder(found[0].project, found[0].name, found[0].id)
     return found[0] if folder == os.environ.get("DUCKROW_RUN_DIR") else None

@@ -98,8 +98,8 @@ def annotate(client: Client, views: Sequence[JobView]) -> None:
     active = [view.id for view in views if view.state != State.DONE]
     if not active:
         return
-    owners = dict(client.jobs.owners(active))
-    runs = {host for host in set(owners.values()) if host != DAEMON and client.hosts.get(host).kind == "run"}
+    owners = client.jobs.owners(active)
+    runs = client.hosts.runs_among({*owners.values()} - {DAEMON})
     ended = {host for host in runs if not is_alive(client.folder, host)}
     for view in views:
         view.run_ended = view.state == State.QUEUED and owners.get(view.id) in ended
@@ -141,7 +141,7 @@ class EndedRun(NamedTuple):
 def ended_runs(client: Client) -> list[EndedRun]:
     """Oldest first."""
     rows = AnswerStore(client.database).waiting_for_runs()
-    return [EndedRun(*row) for row in rows if not is_alive(client.folder, row["host_id"])]
+    return [EndedRun(*row) for row in rows if not is_alive(client.folder, row.host_id)]
 
 
 def waits_for_daemon(client: Client) -> bool:
@@ -151,7 +151,7 @@ def waits_for_daemon(client: Client) -> bool:
 
 def dependencies(client: Client) -> list[tuple[int, int]]:
     """(job, job that it waits or has waited for)."""
-    return [(row["job_id"], row["on_job_id"]) for row in ControlStore(client.database).all_dependencies()]
+    return ControlStore(client.database).all_dependencies()
 
 
 def variable_names(client: Client, job_id: int) -> list[str]:

@@ -14,8 +14,8 @@ _SHOWN = 5
 
 
 class Memory:
-    def __init__(self, client: Client | None = None) -> None:
-        self._client = client or Client()
+    def __init__(self, client: Client) -> None:
+        self._client = client
         self._store = PeakStore(self._client.database)
 
     def peaks(self) -> list[Peak]:

@@ -41,7 +41,7 @@ class Gathered(NamedTuple):
 def gather(client: Client, sweep_id: int) -> Gathered:
     """One query for all runs, and one file for each."""
     now = time.time()
-    views = [job_view(row, now) for row in ListingStore(client.database).rows(Filter(sweep_id=sweep_id))]
+    views = [job_view(row, now) for row in ListingStore(client.database).jobs(Filter(sweep_id=sweep_id))]
     folders = [view.folder or client.folder.run_folder(view.project, view.name, view.id) for view in views]
     metrics = [last_metrics(f"{folder}/{FILE_NAME}") for folder in folders]
     taken = [*FIRST_COLUMNS, *LAST_COLUMNS]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from duckrow.api.daemon import end_daemon, ensure_daemon, running_daemon
 from duckrow.api.views import JobView, job_view
@@ -19,6 +20,9 @@ from duckrow.store.database import Database
 from duckrow.store.folder import Folder, state_folder
 from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seats_from
 from duckrow.store.jobs import JobStore
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Session:
@@ -44,6 +48,12 @@ class Session:
 
     def close(self) -> None:
         self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # -- the daemon -------------------------------------------------------------------------------------------
 
@@ -112,8 +122,8 @@ class Session:
             return
         self.jobs.wish(ids, wish)
         living = {row.id for row in self.living_hosts()}
-        watchers = {row["job_id"]: row["host_id"] for row in self.jobs.live()}
-        responsible = {watchers.get(job_id, owner) for job_id, owner in self.jobs.owners(ids)}
+        watchers = {row.job_id: row.host_id for row in self.jobs.live()}
+        responsible = {watchers.get(job_id, owner) for job_id, owner in self.jobs.owners(ids).items()}
         if not responsible <= living:
             self.ensure_daemon()  # a run that is over fulfils nothing; the daemon sees to its jobs
         for host_id in living | {DAEMON}:

@@ -96,13 +96,13 @@ def submit_batch(
     store = BatchStore(client.database)
     earlier = EarlierJobs(client, again, variables)
     with client.database.transaction():
-        host_id = store.add(os.path.basename(folder), folder)
+        batch_id = store.add(os.path.basename(folder), folder)
         in_folders = [replace(s, folder=s.folder or f"{folder}/runs/{number}") for number, s in enumerate(specs)]
         # Before the jobs are there: `last` is not one of themselves.
         waits_for = client.not_yet_met(after, may_be_broken=all(spec.if_broken == "wait" for spec in specs))
-        new_ids = store.add_runs(host_id, in_folders, variables) if specs else range(0)
+        new_ids = store.add_runs(batch_id, in_folders, variables) if specs else range(0)
         ControlStore(client.database).add_dependencies(new_ids, waits_for)
-        earlier.join(host_id, first=len(specs))
+        earlier.join(batch_id, first=len(specs))
         ids = [*new_ids, *earlier.ids]
         _create(folder, [*specs, *earlier.specs], ids, request, variables, earlier.attempts, file)
     try:
@@ -120,7 +120,7 @@ def submit_batch(
     except DuckrowError as error:
         with client.database.transaction():
             earlier.put_back()
-            store.forget(host_id)
+            store.forget(batch_id)
         ControlStore(client.database).remove(new_ids)
         shutil.rmtree(folder, ignore_errors=True)
         asked = " ".join(request.options())

@@ -14,7 +14,7 @@ from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.claims import Claims
 from duckrow.engines.slurm.tending import Tending
 from duckrow.engines.slurm.waits import Waits
-from duckrow.store.batches import BatchStore, Standing
+from duckrow.store.batches import BatchStore, RunOfBatch, Standing
 
 if TYPE_CHECKING:
     from duckrow.api.session import Session
@@ -47,33 +47,33 @@ class Batches:
     def copy(self) -> None:
         """Bring the rows of open batches up to date from their folders."""
         self._reopen()
-        open_batches = self.store.open_batches()
-        changed = self._closed_by_others({host.id for host in open_batches})
+        open_batches = self.store.open()
+        changed = self._closed_by_others({row.id for row in open_batches})
         self._settle_dependents()
-        for host in open_batches:
-            copy = self.copies.setdefault(host.id, BatchCopy(self.session, host))
+        for row in open_batches:
+            copy = self.copies.setdefault(row.id, BatchCopy(self.session, row))
             changed += copy.refresh()
         if changed:
             self._settle_dependents()  # before a batch is closed of which all were skipped
-        for host in open_batches:
-            if self.copies[host.id].is_done():
-                self._done.append(self.copies[host.id].batch)
-                self.copies.pop(host.id).close()
+        for row in open_batches:
+            if self.copies[row.id].is_done():
+                self._done.append(self.copies[row.id].batch)
+                self.copies.pop(row.id).close()
         if changed:
             self.news |= dict.fromkeys(changed)
             self.session.ring_all()  # somebody's job may have waited for one of these
 
     def _reopen(self) -> None:
         """Batches that are done here, and of which somebody runs something again from another login node."""
-        for host in self.store.latest_closed():
-            if host.ended_at is not None and Batch(host.source).reopened_at() > host.ended_at:
+        for row in self.store.latest_closed():
+            if row.closed_at is not None and Batch(row.folder).reopened_at() > row.closed_at:
                 with self.session.database.transaction():
-                    self.store.reopen(host.id)
+                    self.store.reopen(row.id)
 
     def _settle_dependents(self) -> None:
         """Of runs that wait for jobs only the database knows whether those have ended: their folders are told."""
-        for host_id, dependents in self.store.dependents().items():
-            batch = Batch(self.session.hosts.get(host_id).source)
+        for batch_id, dependents in self.store.dependents().items():
+            batch = self.batch(batch_id)
             if os.path.exists(batch.folder):
                 claims = Claims(batch)
                 claims.look()
@@ -82,8 +82,8 @@ class Batches:
 
     def _closed_by_others(self, open_ids: set[int]) -> list[int]:
         """Another command was the first to see the end of these: the jobs of which we did not know it."""
-        closed = [host_id for host_id in self.copies if host_id not in open_ids]
-        return [job_id for host_id in closed for job_id in self.copies.pop(host_id).changes()]
+        closed = [batch_id for batch_id in self.copies if batch_id not in open_ids]
+        return [job_id for batch_id in closed for job_id in self.copies.pop(batch_id).changes()]
 
     # -- asking SLURM -----------------------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ class Batches:
             why_still = tending.stands_still() if tending.claims.free() else ""
             standing = Standing(why_still, tending.running(), tending.waiting(), tending.held())
             with self.session.database.transaction():
-                self.store.note_standing(copy.host.id, standing)
+                self.store.note_standing(copy.row.id, standing)
 
     def _say_submitted(self, jobs: Sequence[str]) -> None:
         if jobs:
@@ -179,25 +179,25 @@ class Batches:
         except (commands.NoAnswer, UsageError):
             pass  # they find nothing to take, and end
 
-    def start(self, host_id: int) -> list[str]:
+    def start(self, batch_id: int) -> list[str]:
         """Submit what is missing, also where somebody has cancelled everything."""
-        self.go_on([host_id])
-        tending = Tending(Batch(self.session.hosts.get(host_id).source))
+        self.go_on([batch_id])
+        tending = Tending(self.batch(batch_id))
         tending.look(commands.states_of_jobs(clusters=tending.batch.request.clusters))
         tending.lapse()
         tending.claims.look()
         return tending.submit_missing()
 
-    def go_on(self, host_ids: Sequence[int]) -> None:
+    def go_on(self, batch_ids: Sequence[int]) -> None:
         """Somebody wants runs of these: a cancel of all before that does not count any more."""
-        for host_id in host_ids:
-            batch = Batch(self.session.hosts.get(host_id).source)
+        for batch_id in batch_ids:
+            batch = self.batch(batch_id)
             if os.path.exists(batch.folder):
                 Tending(batch).go_on()
 
     def abandoned(self, ids: Sequence[int]) -> list[int]:
         """Those that wait in a batch for which nothing more is submitted, by what SLURM says now."""
-        batch_of = {job_id: batch for job_id, (batch, _) in self.of_jobs(ids).items()}
+        batch_of = {job_id: run.batch_id for job_id, run in self.of_jobs(ids).items()}
         began = time.monotonic()
         while batch_of and not self._asked_since(began) and time.monotonic() < began + _ANSWER_S:
             self.copy()
@@ -208,14 +208,18 @@ class Batches:
 
     def still(self) -> dict[int, str]:
         """The batches for which nothing more is submitted, and why."""
-        return {host_id: standing.still for host_id, standing in self.store.standings().items() if standing.still}
+        return {batch_id: standing.still for batch_id, standing in self.store.standings().items() if standing.still}
 
     def _asked_since(self, mono: float) -> bool:
         return mono <= self.store.last_asked("asked")[0] <= time.monotonic()
 
-    def of_jobs(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """Job -> (batch, run), of those that are runs of batches."""
+    def of_jobs(self, ids: Sequence[int]) -> dict[int, RunOfBatch]:
+        """Of these jobs, those that are runs of batches."""
         return self.store.of_jobs(ids)
+
+    def batch(self, batch_id: int) -> Batch:
+        """Its folder."""
+        return Batch(self.store.get(batch_id).folder)
 
 
 def _clusters_of(batch: Batch) -> str:

@@ -14,24 +14,26 @@ from duckrow.engines.slurm.holds import Holds
 from duckrow.engines.slurm.pilots import Pilot, read_pilots
 from duckrow.engines.slurm.priorities import Priorities
 from duckrow.engines.slurm.waits import Waits
+from duckrow.store.batch_runs import BatchRunStore
 from duckrow.store.batches import BatchStore, RunRow
 
 if TYPE_CHECKING:
     from duckrow.api.session import Session
-    from duckrow.store.hosts import HostRow
+    from duckrow.store.batches import BatchRow
 
 
 class BatchCopy:
-    def __init__(self, session: Session, host: HostRow) -> None:
+    def __init__(self, session: Session, row: BatchRow) -> None:
         self.session = session
-        self.host = host
-        self.batch = Batch(host.source)
+        self.row = row
+        self.batch = Batch(row.folder)
         self.claims = Claims(self.batch)
         self._holds = Holds(self.claims)
         self._priorities = Priorities(self.batch)
         self._peaks = PeaksFromBatch(session.database, self.batch)
         self.pilots: list[Pilot] = []
         self._store = BatchStore(session.database)
+        self._runs = BatchRunStore(session.database)
         self._running: dict[int, tuple[Pilot, dict[str, Any]]] = {}
         self._known_releases: set[tuple[int, int]] = set()
         self._rows: dict[int, RunRow] | None = None  # by their jobs, as we saw them last
@@ -43,7 +45,7 @@ class BatchCopy:
 
     def changes(self) -> list[int]:
         """The jobs whose rows are not as they were when we last looked, whoever has written them."""
-        before, self._rows = self._rows, {run.job_id: run for run in self._store.runs(self.host.id)}
+        before, self._rows = self._rows, {run.job_id: run for run in self._store.runs(self.row.id)}
         return [] if before is None else [job_id for job_id, row in self._rows.items() if before.get(job_id) != row]
 
     def _write_news(self) -> list[int]:
@@ -53,22 +55,23 @@ class BatchCopy:
         self._peaks.bring_home()
         self.pilots = [pilot for pilot in read_pilots(self.batch) if pilot.running]
         self._running = {run: (pilot, facts) for pilot in self.pilots for run, facts in pilot.running.items()}
-        if not any(self._news(run) for run in self._store.runs(self.host.id)):
+        if not any(self._news(run) for run in self._store.runs(self.row.id)):
             return []
         changed: list[int] = []
         with self.session.database.transaction():
-            for run in self._store.runs(self.host.id):
+            for run in self._store.runs(self.row.id):
                 if self._news(run):
                     self._write(run)
                     changed.append(run.job_id)
         return changed
 
     def is_done(self) -> bool:
-        return all(run.state is State.DONE for run in self._store.runs(self.host.id))
+        return all(run.state is State.DONE for run in self._store.runs(self.row.id))
 
     def close(self) -> None:
         """Nobody needs to look there any more."""
-        self.session.hosts.close(self.host.id)
+        with self.session.database.transaction():
+            self._store.close(self.row.id)
 
     def _news(self, run: RunRow) -> str:
         """What has to be written down of a run: done, again, running, released, order; empty: nothing."""
@@ -112,28 +115,28 @@ class BatchCopy:
             result = self.claims.result(run.number)
             if result is not None:
                 if run.held:  # it was released, taken and done since we last looked
-                    self._store.saw_order(run, False, run.priority)
+                    self._runs.saw_order(run, False, run.priority)
                 for release in self.claims.history(run.number):
-                    self._store.put_attempts(self.host.id, run, release)
-                self._store.saw_result(self.host.id, run, result)
+                    self._runs.put_attempts(self.row.id, run, release)
+                self._runs.saw_result(self.row.id, run, result)
         elif news == "again":
-            self._store.saw_rerun(self.host.id, run)
+            self._runs.saw_rerun(self.row.id, run)
         elif news == "released":
             claim = self.claims.latest[run.number]
             self._known_releases.add((run.number, claim))
-            self._store.saw_release(self.host.id, run, self.claims.release_of(run.number, claim))
-            self._store.saw_order(run, *self._order(run))
+            self._runs.saw_release(self.row.id, run, self.claims.release_of(run.number, claim))
+            self._runs.saw_order(run, *self._order(run))
         elif news == "order":
-            self._store.saw_order(run, *self._order(run))
+            self._runs.saw_order(run, *self._order(run))
         elif news == "running":
             pilot, facts = self._running[run.number]
-            self._store.saw_running(self.host.id, run, facts, f"in SLURM job {pilot.slurm_job}")
+            self._runs.saw_running(self.row.id, run, facts, f"in SLURM job {pilot.slurm_job}")
 
     def _all_lost(self) -> list[int]:
         """Somebody has removed the folder."""
-        left = [run for run in self._store.runs(self.host.id) if run.state is not State.DONE]
+        left = [run for run in self._store.runs(self.row.id) if run.state is not State.DONE]
         how = {"outcome": Outcome.LOST, "detail": f"{self.batch.folder} was removed", "ended_at": time.time()}
         with self.session.database.transaction():
             for run in left:
-                self._store.saw_result(self.host.id, run, how)
+                self._runs.saw_result(self.row.id, run, how)
         return [run.job_id for run in left]

@@ -29,9 +29,9 @@ class EarlierJobs:
     def attempts(self) -> dict[int, int]:
         return {job.id: job.attempts for job in self._jobs}
 
-    def join(self, host_id: int, first: int) -> None:
+    def join(self, batch_id: int, first: int) -> None:
         """Within the caller's transaction: make them runs of this batch, from number `first` on."""
-        self._store.join(host_id, self.ids, first)
+        self._store.join(batch_id, self.ids, first)
 
     def put_back(self) -> None:
         """Within the caller's transaction: where they were before."""

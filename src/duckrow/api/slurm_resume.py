@@ -13,23 +13,22 @@ from duckrow.api.slurm import read_request, submit_batch
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.engines.slurm.batch import Batch
-from duckrow.store.batches import BatchStore
+from duckrow.store.batches import BatchRow, BatchStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.store.hosts import HostRow
 
 
 def resume_batch(client: Client, on: str, asked: Mapping[str, Any], file: str | None, name: str | None) -> list[int]:
     """The runs that are to be seen through. `asked`: what each SLURM job should have now; empty: what it had."""
-    host = _find(client, file, name)
+    row = _find(client, file, name)
     client.tender.submit()
-    runs = BatchStore(client.database).runs(host.id)
+    runs = BatchStore(client.database).runs(row.id)
     again = [run.job_id for run in runs if run.state is State.DONE and run.outcome != Outcome.SUCCEEDED]
     waiting = [run.job_id for run in runs if run.state is not State.DONE]
     if asked and (again or waiting):
         given_up = kill_abandoned(client, waiting)
-        batch = Batch(host.source)
+        batch = Batch(row.folder)
         request = replace(read_request(on, asked), folder=os.path.dirname(batch.folder))
         ended = [*again, *given_up]
         submit_batch(client, [], request, name=batch.name, again=ended, file=batch.file)
@@ -37,16 +36,16 @@ def resume_batch(client: Client, on: str, asked: Mapping[str, Any], file: str | 
     if again:
         put_back(client, again)
     if waiting:
-        client.batches.go_on([host.id])
+        client.batches.go_on([row.id])
         client.tender.submit()
     return sorted([*again, *waiting])
 
 
-def _find(client: Client, file: str | None, name: str | None) -> HostRow:
+def _find(client: Client, file: str | None, name: str | None) -> BatchRow:
     """The newest batch of that name, or of that file of commands."""
     path = None if file is None else os.path.abspath(file)
-    for host in reversed(BatchStore(client.database).batches()):
-        if host.name == name or (path is not None and os.path.exists(host.source) and Batch(host.source).file == path):
-            return host
+    for row in reversed(BatchStore(client.database).all()):
+        if row.name == name or (path is not None and os.path.exists(row.folder) and Batch(row.folder).file == path):
+            return row
     what = f"'{name}'" if name is not None else f"of {file}"
     raise UsageError(f"There is no batch {what} to resume. `duckrow batches` shows all. Omit --resume to begin one.")

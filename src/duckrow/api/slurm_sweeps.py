@@ -13,6 +13,7 @@ from duckrow.api.slurm import submit_batch
 from duckrow.core.errors import DuckrowError
 from duckrow.core.lifecycle import Outcome
 from duckrow.engines.slurm.batch import Batch
+from duckrow.store.batches import BatchStore
 
 if TYPE_CHECKING:
     from duckrow.api.sweeps import SweepRow, Sweeps, Todo
@@ -27,12 +28,12 @@ def earlier_request(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
     The next batch lies beside the last, wherever this is typed.
     """
     points = sweeps.store.points(sweep.id)
-    hosts = {point["host_id"] for point in points if point["outcome"] != Outcome.SUCCEEDED}
-    batches = [host for host in map(sweeps.client.hosts.get, sorted(hosts)) if host.kind == "slurm"]
+    hosts = {point.host_id for point in points if point.outcome != Outcome.SUCCEEDED}
+    batches = list(BatchStore(sweeps.client.database).among(hosts).values())
     if not batches:
         return None
     try:
-        batch = Batch(batches[-1].source)
+        batch = Batch(batches[-1].folder)
         return replace(batch.request, folder=os.path.dirname(batch.folder))
     except DuckrowError:
         return None  # somebody has removed it

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def batches_of(client: Client, ids: Sequence[int]) -> set[int]:
     """The batches of which these jobs are runs."""
-    return {batch for batch, _ in client.batches.of_jobs(ids).values()}
+    return {run.batch_id for run in client.batches.of_jobs(ids).values()}
 
 
 def still_batches(client: Client) -> dict[int, str]:
@@ -27,8 +27,8 @@ class RunsOfBatch:
 
     def __init__(self, client: Client, ids: Sequence[int]) -> None:
         self._client, self._ids = client, dict.fromkeys(ids)
-        self.host_id = client.batches.of_jobs([ids[0]])[ids[0]][0]
-        self.name = client.hosts.get(self.host_id).name
+        self.batch_id = client.batches.of_jobs(ids[:1])[ids[0]].batch_id
+        self.name = client.batches.store.get(self.batch_id).name
         client.batches.news |= self._ids  # what was seen before we began to watch
 
     def changed(self) -> list[JobView]:
@@ -47,4 +47,4 @@ class RunsOfBatch:
 
     def why_still(self) -> str | None:
         """Why nothing more is submitted for it."""
-        return self._client.batches.still().get(self.host_id)
+        return self._client.batches.still().get(self.batch_id)

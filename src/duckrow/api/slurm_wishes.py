@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from duckrow.core.lifecycle import State
 from duckrow.core.wishes import kill_wish
-from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.claims import LOGIN, Claims, killed_before_it_began
 from duckrow.engines.slurm.files import put
 from duckrow.engines.slurm.holds import Holds
@@ -94,24 +93,24 @@ class BatchWishes:
             claims.batch.note_reopened()
         store = self._batches.store
         with store.database.transaction():
-            for host_id in {host_id for host_id, _ in store.of_jobs(ids).values()}:
-                store.reopen(host_id)
+            for batch_id in {run.batch_id for run in store.of_jobs(ids).values()}:
+                store.reopen(batch_id)
         self._submit(ids)
 
     def _submit(self, ids: Sequence[int]) -> None:
         """Whoever wants these to run wants SLURM jobs for them, also where all have been cancelled."""
         batches = self._batches
-        batches.go_on(sorted({host_id for host_id, _ in batches.of_jobs(ids).values()}))
+        batches.go_on(sorted({run.batch_id for run in batches.of_jobs(ids).values()}))
         batches.copy()
         batches.submit(every_s=0.0, patience_s=_PATIENCE_S)
 
     def _by_batch(self, ids: Sequence[int]) -> Iterator[tuple[Claims, dict[int, int]]]:
         """The claims of each batch as they are now, and run -> job of those that are meant."""
         of_batch: dict[int, dict[int, int]] = {}
-        for job_id, (host_id, run) in self._batches.of_jobs(ids).items():
-            of_batch.setdefault(host_id, {})[run] = job_id
-        for host_id, job_of in of_batch.items():
-            claims = Claims(Batch(self._batches.session.hosts.get(host_id).source))
+        for job_id, run in self._batches.of_jobs(ids).items():
+            of_batch.setdefault(run.batch_id, {})[run.number] = job_id
+        for batch_id, job_of in of_batch.items():
+            claims = Claims(self._batches.batch(batch_id))
             claims.look()
             yield claims, job_of
 

@@ -8,8 +8,7 @@ from duckrow.api.client import Client
 from duckrow.api.listing import nearest, tally
 from duckrow.core.errors import NotFoundError
 from duckrow.core.job_filter import Filter
-from duckrow.store.database import from_sql
-from duckrow.store.sweeps import SweepRow, SweepStore
+from duckrow.store.sweeps import CountedSweep, SweepRow, SweepStore
 
 HOW_TO_BEGIN = "Begin one: duckrow sweep 'python train.py --lr {lr}' -p lr 0.1 0.01 --submit"
 _NAMES_SHOWN = 20
@@ -32,12 +31,11 @@ def find_sweep(client: Client, word: str | int | None = None) -> SweepRow:
 
 
 def _of_project(store: SweepStore, word: str) -> SweepRow:
-    rows = store.all()
-    found = [row["id"] for row in rows if f"{row['project']}/{row['name']}" == word]
-    sweep = store.named(str(found[-1])) if found else None
-    if sweep is None:
-        raise _unknown(word, list(dict.fromkeys(row["name"] for row in reversed(rows))))
-    return sweep
+    rows = store.rows()
+    found = [row for row in rows if f"{row.project}/{row.name}" == word]
+    if not found:
+        raise _unknown(word, list(dict.fromkeys(row.name for row in reversed(rows))))
+    return found[-1]
 
 
 def _unknown(word: str, names: list[str]) -> NotFoundError:
@@ -58,19 +56,19 @@ def list_sweeps(client: Client) -> list[dict[str, Any]]:
     return [_listed(client, row) for row in SweepStore(client.database).all()]
 
 
-def _listed(client: Client, row: Any) -> dict[str, Any]:
-    runs, succeeded, failed = row["runs"], row["succeeded"], row["failed"]
-    counts = tally(client, Filter(sweep_id=row["id"])) if runs > succeeded + failed else {}
+def _listed(client: Client, counted: CountedSweep) -> dict[str, Any]:
+    sweep, runs, succeeded, failed = counted
+    counts = tally(client, Filter(sweep_id=sweep.id)) if runs > succeeded + failed else {}
     return {
-        "id": row["id"],
-        "name": row["name"],
-        "project": row["project"],
+        "id": sweep.id,
+        "name": sweep.name,
+        "project": sweep.project,
         "runs": runs,
         "succeeded": succeeded,
         "failed": failed,
         "running": sum(counts.get(state, 0) for state in ("starting", "running", "stopping")),
         "waiting": counts.get("queued", 0),
-        "created_at": row["created_at"],
-        "pattern": from_sql(row["pattern"]),
-        "folder": f"{from_sql(row['root'])}/{row['project']}/{row['name']}",
+        "created_at": sweep.created_at,
+        "pattern": sweep.pattern,
+        "folder": sweep.folder,
     }

@@ -134,12 +134,12 @@ def _spec_of(task: str | Callable[..., Any], point: Point, folder: str, request:
 def _renew_calls(sweeps: Sweeps, opened: SweepRow, todo: Todo, task: Callable[..., Any], code: Code | None) -> None:
     """What runs again calls the function as it is now, not as it was when the run had ended."""
     for row in sweeps.store.points(opened.id):
-        if row["job_id"] in (*todo.again, *todo.stranded):
-            store_call(Call(task, (), todo.points[row["job_id"]], name_of(task), code), row["folder"])
+        if row.job_id in (*todo.again, *todo.stranded):
+            store_call(Call(task, (), todo.points[row.job_id], name_of(task), code), row.folder)
 
 
 def _handle_of(sweeps: Sweeps, opened: SweepRow, todo: Todo, home: str, points: Sequence[Point]) -> Sweep:
-    job_of = {row["key"]: row["job_id"] for row in sweeps.store.points(opened.id)}
+    job_of = {row.key: row.job_id for row in sweeps.store.points(opened.id)}
     ids = [job_of[key_of(point)] for point in points]
     names = {view.id: view.name for view in sweeps.client.views(ids)}
     jobs: tuple[Job[Any], ...] = tuple(Job(job_id, names[job_id], home) for job_id in ids)

@@ -22,9 +22,9 @@ from duckrow.core.sweep import Point, key_of, plain_value
 from duckrow.store.batches import BatchStore
 from duckrow.store.control import ControlStore
 from duckrow.store.hosts import DAEMON, is_alive
-from duckrow.store.sweeps import SweepRow, SweepStore
+from duckrow.store.sweeps import PointJob, SweepRow, SweepStore
 
-__all__ = ["DEFAULT_ROOT", "SweepRow", "Sweeps", "Todo", "parameters_of"]
+__all__ = ["DEFAULT_ROOT", "PointJob", "SweepRow", "Sweeps", "Todo", "parameters_of"]
 
 DEFAULT_ROOT = "duckrow-runs"
 _NAMES_TOLD = 3
@@ -118,9 +118,9 @@ class Sweeps:
         """Those whose folders are there, oldest first."""
         return [row for row in self.store.rows() if row.root == root]
 
-    def points_with(self, sweep_id: int, keys: Container[str]) -> list[Any]:
-        """(job_id, key, state, outcome, host_id ...) of each point of these that has a job."""
-        return [row for row in self.store.points(sweep_id) if row["key"] in keys]
+    def points_with(self, sweep_id: int, keys: Container[str]) -> list[PointJob]:
+        """Each point of these that has a job."""
+        return [row for row in self.store.points(sweep_id) if row.key in keys]
 
     def forget_empty(self, sweep: SweepRow) -> bool:
         """Forget a sweep, unless it has runs; whether it had none."""
@@ -139,42 +139,43 @@ class Sweeps:
 
     def todo(self, sweep: SweepRow, points: Sequence[Point] | None) -> Todo:
         """For these points, or for all that have been asked for so far."""
-        known = {row["key"]: row for row in self.store.points(sweep.id)}
+        known = {row.key: row for row in self.store.points(sweep.id)}
         todo = Todo()
-        alive: dict[int, bool] = {}
+        dead = self._dead_hosts({row.host_id for row in known.values() if row.state != State.DONE})
         wanted = {key_of(point): point for point in points} if points is not None else {key: Point() for key in known}
         for key, point in wanted.items():
             row = known.get(key)
             if row is not None:
-                todo.points[row["job_id"]] = point
+                todo.points[row.job_id] = point
             if row is None:
                 todo.missing.append(point)
-            elif row["outcome"] == Outcome.SUCCEEDED:
+            elif row.outcome == Outcome.SUCCEEDED:
                 todo.succeeded += 1
-            elif row["state"] == State.DONE:
-                todo.again.append(row["job_id"])
+            elif row.state == State.DONE:
+                todo.again.append(row.job_id)
             else:
-                host_id = row["host_id"]
-                if host_id not in alive:
-                    on_cluster = self.client.hosts.get(host_id).kind == "slurm"
-                    alive[host_id] = on_cluster or is_alive(self.client.folder, host_id)
-                stranded = row["state"] == State.QUEUED and not alive[host_id]
-                (todo.stranded if stranded else todo.busy).append(row["job_id"])
+                stranded = row.state == State.QUEUED and row.host_id in dead
+                (todo.stranded if stranded else todo.busy).append(row.job_id)
         return todo
+
+    def _dead_hosts(self, owners: set[int]) -> set[int]:
+        """Of those to whom jobs belong: a batch needs no host here."""
+        hosts = owners.difference(BatchStore(self.client.database).among(owners))
+        return {host_id for host_id in hosts if not is_alive(self.client.folder, host_id)}
 
     def cwd_of(self, sweep: SweepRow) -> str | None:
         """The folder in which its runs begin."""
         points = self.store.points(sweep.id)
-        return points[-1]["cwd"] if points else None
+        return points[-1].cwd if points else None
 
     def hosted_by_daemon(self, sweep: SweepRow) -> bool:
         """Whether those of its runs that have not succeeded were in the daemon's queue."""
-        hosts = {row["host_id"] for row in self.store.points(sweep.id) if row["outcome"] != Outcome.SUCCEEDED}
+        hosts = {row.host_id for row in self.store.points(sweep.id) if row.outcome != Outcome.SUCCEEDED}
         return DAEMON in hosts
 
     def on_cluster(self, sweep: SweepRow) -> bool:
         """Whether some of its runs that have not succeeded were on a cluster."""
-        left = [row["job_id"] for row in self.store.points(sweep.id) if row["outcome"] != Outcome.SUCCEEDED]
+        left = [row.job_id for row in self.store.points(sweep.id) if row.outcome != Outcome.SUCCEEDED]
         return bool(BatchStore(self.client.database).of_jobs(left))
 
     # -- preparing --------------------------------------------------------------------------------------------
@@ -193,8 +194,8 @@ class Sweeps:
         specs = [self._spec(sweep, point, make_spec, code, snapshot) for point in todo.missing]
         again = {*todo.again, *todo.stranded}
         for row in self.store.points(sweep.id):
-            if row["job_id"] in again and os.path.isdir(row["folder"]):
-                code.link_into(row["folder"])
+            if row.job_id in again and os.path.isdir(row.folder):
+                code.link_into(row.folder)
         if snapshot:
             control = ControlStore(self.client.database)
             control.edit_done(todo.again, {"cwd": code.cwd})

@@ -77,4 +77,4 @@ class Tender:
 
     def standings(self) -> dict[int, Standing]:
         """As somebody last saw them."""
-        return self._store.open_standings()
+        return self._store.standings()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
@@ -10,7 +9,7 @@ from duckrow.api.client import Client
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.title import full_name
-from duckrow.store.answers import AnswerStore
+from duckrow.store.answers import AnswerStore, AttemptSpan
 
 MOST_BARS = 5000
 _HOUR = 3600.0
@@ -28,7 +27,7 @@ def timeline(client: Client, begin: float | None = None, end: float | None = Non
         sizes.update(client.hosts.machine(host.id).total_mb)
     lanes: dict[str, list[dict[str, Any]]] = {place["device"]: [] for place in client.devices()}
     for row in reversed(rows[:MOST_BARS]):
-        for device, share in json.loads(row["holds"]):
+        for device, share in row.holds:
             lanes.setdefault(device, []).append(_bar(row, share, sizes.get(device)))
     return {
         "from": begin,
@@ -38,16 +37,16 @@ def timeline(client: Client, begin: float | None = None, end: float | None = Non
     }
 
 
-def _bar(row: Any, share: int, total_mb: int | None) -> dict[str, Any]:
+def _bar(row: AttemptSpan, share: int, total_mb: int | None) -> dict[str, Any]:
     return {
-        "job": row["job_id"],
-        "attempt": row["number"],
-        "name": full_name(row["name"], row["array_index"]),
-        "project": row["project"],
-        "host": row["host"],
-        "started_at": row["started_at"],
-        "ended_at": row["ended_at"],
-        "outcome": row["outcome"],
+        "job": row.job_id,
+        "attempt": row.number,
+        "name": full_name(row.name, row.array_index),
+        "project": row.project,
+        "host": row.host,
+        "started_at": row.started_at,
+        "ended_at": row.ended_at,
+        "outcome": row.outcome,
         "share": share / WHOLE,
         "reserved_mb": None if total_mb is None else round(total_mb * share / WHOLE),
     }

@@ -9,7 +9,7 @@ from typing import Any
 
 from duckrow.core.inventory import CPU, describe_devices
 from duckrow.core.title import full_name, job_words, title_of
-from duckrow.store.database import from_sql
+from duckrow.store.listed_job import ListedJob
 
 
 @dataclass(slots=True)
@@ -67,53 +67,49 @@ class JobView:
         return asdict(self)
 
 
-def job_view(row: Any, now: float) -> JobView:
-    started, ended = row["started_at"], row["ended_at"]
-    is_queued = row["state"] == "queued"
-    devices = [] if is_queued else device_names(row["holds"])
+def job_view(row: ListedJob, now: float) -> JobView:
+    started, ended = row.started_at, row.ended_at
+    is_queued = row.state == "queued"
+    devices = [] if is_queued else [device for device, _ in row.holds]
     return JobView(
-        id=row["id"],
-        name=row["name"],
-        project=row["project"],
-        command=from_sql(row["command"]),
-        cwd=from_sql(row["cwd"]),
-        state=row["state"],
-        outcome=row["outcome"],
-        exit_code=row["exit_code"],
-        signal=row["signal"],
-        gpus=row["gpus"],
+        id=row.id,
+        name=row.name,
+        project=row.project,
+        command=row.command,
+        cwd=row.cwd,
+        state=row.state,
+        outcome=row.outcome,
+        exit_code=row.exit_code,
+        signal=row.signal,
+        gpus=row.gpus,
         devices=devices,
-        pid=row["pid"] if ended is None else None,
-        attempts=row["attempts"],
-        priority=row["priority"],
-        created_at=row["created_at"],
+        pid=row.pid if ended is None else None,
+        attempts=row.attempts,
+        priority=row.priority,
+        created_at=row.created_at,
         started_at=started,
-        ended_at=row["changed_at"] if row["state"] == "done" else None,
+        ended_at=row.changed_at if row.state == "done" else None,
         duration_s=None if started is None or is_queued else (ended or now) - started,
-        peak_memory_mb=row["peak_memory_mb"],
-        log=None if row["log"] is None else from_sql(row["log"]),
-        host=row["host_name"],
-        detail=row["detail"],
-        timeout_s=row["timeout_s"],
-        retries=row["retries"],
-        requeue_lost=bool(row["requeue_lost"]),
-        held=bool(row["held"]) and is_queued,
-        not_before=row["not_before"] if is_queued else None,
-        folder=None if row["folder"] is None else from_sql(row["folder"]),
-        sweep=row["sweep"],
-        utilization=row["utilization"],
+        peak_memory_mb=row.peak_memory_mb,
+        log=row.log,
+        host=row.host_name,
+        detail=row.detail,
+        timeout_s=row.timeout_s,
+        retries=row.retries,
+        requeue_lost=bool(row.requeue_lost),
+        held=bool(row.held) and is_queued,
+        not_before=row.not_before if is_queued else None,
+        folder=row.folder,
+        sweep=row.sweep,
+        utilization=row.utilization,
         gpu_seconds=None if started is None or is_queued else gpu_seconds(devices, started, ended or now),
-        parameters=None if row["parameters"] is None else json.loads(row["parameters"]),
-        outfile=None if row["outfile"] is None else from_sql(row["outfile"]),
-        suspended=bool(row["suspended"]) and row["state"] in ("starting", "running"),
-        array_id=row["array_id"],
-        array_index=row["array_index"],
-        title=title_of(from_sql(row["command"])),
+        parameters=None if row.parameters is None else json.loads(row.parameters),
+        outfile=row.outfile,
+        suspended=bool(row.suspended) and row.state in ("starting", "running"),
+        array_id=row.array_id,
+        array_index=row.array_index,
+        title=title_of(row.command),
     )
-
-
-def device_names(holds: str | None) -> list[str]:
-    return [] if holds is None else [device for device, _ in json.loads(holds)]
 
 
 def gpu_seconds(devices: Iterable[str], started_at: float, ended_at: float) -> float:

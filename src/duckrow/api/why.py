@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import time
-from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.cluster_standing import why_it_waits
@@ -21,7 +19,8 @@ from duckrow.core.needs import needs_from
 from duckrow.core.overtaking import Turn
 from duckrow.core.prediction import gpus_of, predicted_ask
 from duckrow.core.title import full_name
-from duckrow.store.control import ControlStore
+from duckrow.store.batches import BatchStore
+from duckrow.store.control import ControlStore, JobAhead, WaitingFacts
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
 from duckrow.store.peaks import PeakStore
 
@@ -30,20 +29,21 @@ def why(client: Client, job_id: int) -> list[str]:
     """Why a job is not running, in sentences; for one that does not wait, what it does."""
     store = ControlStore(client.database)
     facts = store.waiting_facts(job_id)
-    if facts["state"] != State.QUEUED:
-        if facts["suspended"]:
+    if facts.state != State.QUEUED:
+        if facts.suspended:
             return [f"it has begun and is suspended, since it was paused: duckrow resume {job_id}"]
-        what = state_in_words(facts["state"], facts["outcome"])
-        return [f"it does not wait: it {what}" + (f" ({facts['detail']})" if facts["detail"] else "")]
+        what = state_in_words(facts.state, facts.outcome)
+        return [f"it does not wait: it {what}" + (f" ({facts.detail})" if facts.detail else "")]
     now = time.time()
-    host = client.hosts.get(facts["host_id"])
-    if host.kind == "slurm":
-        if facts["held"]:
+    batch = BatchStore(client.database).among([facts.host_id]).get(facts.host_id)
+    if batch is not None:
+        if facts.held:
             return ["it is held: duckrow release"]
-        waits_for = [row for row in store.dependencies_of(job_id) if not row["met"]]
+        waits_for = [row for row in store.dependencies_of(job_id) if not row.met]
         if waits_for:
-            return [f"it waits for {in_words(row['condition'], row['on_job_id'])}" for row in waits_for]
-        return why_it_waits(host.name, client.tender.standings().get(host.id), facts["detail"])
+            return [f"it waits for {in_words(row.condition, row.on_job_id)}" for row in waits_for]
+        return why_it_waits(batch.name, client.tender.standings().get(batch.id), facts.detail)
+    host = client.hosts.get(facts.host_id)
     alive = is_alive(client.folder, host.id)
     history = history_of(client)
     kept = GpuView(client).readings([host] if alive else [])
@@ -55,43 +55,35 @@ def why(client: Client, job_id: int) -> list[str]:
     holders: list[Holder] = []
     suspended = client.jobs.suspended()
     for row in client.jobs.live():
-        holds = [
-            (d, share)
-            for d, share in json.loads(row["holds"])
-            if not d.startswith(CPU) or row["job_host_id"] == host.id
-        ]
+        holds = [(d, share) for d, share in row.holds if not d.startswith(CPU) or row.job_host_id == host.id]
         book(holds, booked)
-        promised = needs_from(row["needs"])
+        promised = needs_from(row.needs)
         room[CORES] -= promised.cpus or 0
         room[MEMORY] -= promised.mem_mb or 0
-        expected_s = history.expected_s(row["project"], row["name"], row["sweep"])
-        left_s = None if expected_s is None else expected_s - (now - row["started_at"])
+        expected_s = history.expected_s(row.project, row.name, row.sweep)
+        left_s = None if expected_s is None else expected_s - (now - row.started_at)
         holders += [
-            Holder(
-                device, row["job_id"], full_name(row["name"], row["array_index"]), left_s, row["job_id"] in suspended
-            )
+            Holder(device, row.job_id, full_name(row.name, row.array_index), left_s, row.job_id in suspended)
             for device, _ in holds
         ]
-    ahead, count = store.ahead(host.id, facts["priority"], facts["position"])
+    ahead, count = store.ahead(host.id, facts.priority, facts.position)
     pauses = client.jobs.pauses()
     limits = store.limits()
-    of_project, of_array = store.running_of(host.id, facts["project"], facts["array_id"])
+    of_project, of_array = store.running_of(host.id, facts.project, facts.array_id)
     scopes = [
-        (facts["project"], limits.get(f"project:{facts['project']}"), of_project),
-        ("its array", limits.get(f"array:{facts['array_id']}"), of_array),
+        (facts.project, limits.get(f"project:{facts.project}"), of_project),
+        ("its array", limits.get(f"array:{facts.array_id}"), of_array),
     ]
     full = [(what, most, running) for what, most, running in scopes if most is not None and running >= most]
     return explain(
         Waiting(
-            ask=predicted_ask(facts["gpus"], facts["needs"], peaks, here),
+            ask=predicted_ask(facts.gpus, facts.needs, peaks, here),
             machine=machine,
             room=room,
-            held=bool(facts["held"]),
-            wait_s=None if facts["not_before"] is None else facts["not_before"] - now,
-            paused="" if "" in pauses else facts["project"] if facts["project"] in pauses else None,
-            waits_for=tuple(
-                (row["on_job_id"], row["condition"]) for row in store.dependencies_of(job_id) if not row["met"]
-            ),
+            held=bool(facts.held),
+            wait_s=None if facts.not_before is None else facts.not_before - now,
+            paused="" if "" in pauses else facts.project if facts.project in pauses else None,
+            waits_for=tuple((row.on_job_id, row.condition) for row in store.dependencies_of(job_id) if not row.met),
             limit=full[0] if full else None,
             host=host.name if host.id != DAEMON and not alive else None,
             daemon_runs=alive,
@@ -101,12 +93,12 @@ def why(client: Client, job_id: int) -> list[str]:
             booked=booked,
             holders=tuple(holders),
             turn=_turn(facts),
-            ahead=tuple((_turn(row), predicted_ask(row["gpus"], row["needs"], peaks, here)) for row in ahead),
+            ahead=tuple((_turn(row), predicted_ask(row.gpus, row.needs, peaks, here)) for row in ahead),
             ahead_count=count,
             ownerless_mb=ownerless_mb(kept),
         )
     )
 
 
-def _turn(row: Any) -> Turn:
-    return Turn(row["id"], row["priority"], row["created_at"])
+def _turn(row: WaitingFacts | JobAhead) -> Turn:
+    return Turn(row.id, row.priority, row.created_at)

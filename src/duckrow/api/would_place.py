@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from duckrow.api.client import Client
 from duckrow.api.gpus import GpuView
 from duckrow.api.machine_now import machine_as_read
@@ -38,12 +36,11 @@ class WouldPlace:
         self._peaks, self._here = PeakStore(client.database).known(), gpus_of(client.seats(), self._machine)
         # Those that may start: nobody waits behind a job that is held, paused, delayed or waits for another one.
         queue = AnswerStore(client.database).queue_of_host(DAEMON, _MOST_AHEAD)
-        self._ahead = [(row["priority"], self._is_aside(row["gpus"])) for row in queue]
+        self._ahead = [(row.priority, self._is_aside(row.gpus)) for row in queue]
         pauses = client.jobs.pauses()
         self._all_paused, self._paused = "" in pauses, set(pauses)
         for row in client.jobs.live():
-            holds = json.loads(row["holds"])
-            book([h for h in holds if not h[0].startswith(CPU) or row["job_host_id"] == DAEMON], self._booked)
+            book([h for h in row.holds if not h[0].startswith(CPU) or row.job_host_id == DAEMON], self._booked)
 
     def _is_aside(self, gpus: int | None) -> bool:
         """CPU slots beside GPUs are for jobs that need no GPU, and for them alone: these are a queue of their own."""

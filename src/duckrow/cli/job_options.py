@@ -208,9 +208,17 @@ class JobOptions:
 
 def take_job_options(values: dict[str, Any]) -> JobOptions:
     """Take the values of the shared options out of a verb's arguments; those not given are as the settings say."""
+    return read_job_options(take_job_values(values))
+
+
+def take_job_values(values: dict[str, Any]) -> dict[str, Any]:
+    """As they were typed, for a verb that learns the project later."""
+    return {name: values.pop(name) for name in JobOptions.__slots__ if name != "priority"}
+
+
+def read_job_options(given: dict[str, Any]) -> JobOptions:
     from duckrow.api.settings import Settings
 
-    given = {name: values.pop(name) for name in JobOptions.__slots__ if name != "priority"}
     held = Settings().values(given["project"])
     for name, value in given.items():
         setting = held.get(f"job.{_SETTING_OF.get(name, name)}")

@@ -8,13 +8,14 @@ from duckrow.api.listing import ended_runs, tally, tally_in_words
 from duckrow.cli.console import terminal_height
 from duckrow.cli.gpu_table import gpu_lines
 from duckrow.cli.obstacles import left_by_runs, obstacles
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.job_filter import Filter
 
 _OWN_LINES = 8  # of the screen: all but the devices
 
 
 def overview() -> list[str]:
-    client = Client()
+    client = client_of_verb()
     client.tender.copy()
     client.tender.look()
     ended = ended_runs(client)

@@ -10,6 +10,7 @@ from typing import Any
 from duckrow.cli.console import clean, paint, say
 from duckrow.cli.log_tail import GrowingLines
 from duckrow.cli.run_report import Report
+from duckrow.cli.verb_options import WatchOptions
 from duckrow.core.inventory import describe_devices
 from duckrow.core.job import LiveAttempt, shorten
 from duckrow.core.lifecycle import Outcome
@@ -209,9 +210,9 @@ class LiveView(RunView):
         return "  ".join(words)
 
 
-def make_view(values: dict[str, Any]) -> RunView:
-    if values["follow"]:
+def make_view(watch: WatchOptions) -> RunView:
+    if watch.follow:
         return FollowView()
-    if sys.stderr.isatty() and not values["passthrough"] and os.environ.get("TERM") != "dumb":
+    if sys.stderr.isatty() and not watch.passthrough and os.environ.get("TERM") != "dumb":
         return LiveView()
     return RunView()

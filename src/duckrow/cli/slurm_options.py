@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import click
@@ -70,8 +70,8 @@ def _here(asked: dict[str, Any]) -> str:
     return "".join(said)
 
 
-def refuse_with_cluster(values: dict[str, Any], **instead: str) -> None:
-    """Options that mean nothing there; each with what to do instead."""
-    for name, advice in instead.items():
-        if values.get(name):
+def refuse_with_cluster(typed: Iterable[tuple[str, object, str]]) -> None:
+    """Options that mean nothing there: (name, its value, what to do instead)."""
+    for name, value, advice in typed:
+        if value:
             raise UsageError(f"--{name.replace('_', '-')} does not go with --on. {advice}")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from duckrow.api.slurm import SlurmRequest
     from duckrow.api.views import JobView
     from duckrow.cli.run_view import RunView
+    from duckrow.cli.verb_options import DeviceOptions, RunOptions, WatchOptions
 
 _LOOK_S = 0.1
 _SHARE = 4  # with so many runs that a look takes long, we rest so many times as long
@@ -57,7 +58,7 @@ def run_batch(
 
 
 def resume_batch(
-    client: Client, on: str, asked: dict[str, Any], file: str | None, name: str | None, values: dict[str, Any]
+    client: Client, on: str, asked: dict[str, Any], file: str | None, name: str | None, watch: WatchOptions
 ) -> int:
     """Run again what has not succeeded, and see it through; the exit code."""
     from duckrow.api.slurm_resume import resume_batch as resume
@@ -67,7 +68,7 @@ def resume_batch(
     if not ids:
         say("duckrow: all of its runs have succeeded.")
         return EXIT_OK
-    return watch_runs(client, ids, make_view(values), values["max_failures"])
+    return watch_runs(client, ids, make_view(watch), watch.max_failures)
 
 
 def watch_runs(client: Client, ids: Sequence[int], view: RunView, max_failures: int | None, again: str = "") -> int:
@@ -118,7 +119,7 @@ class BatchWatch:
         self._ended: set[int] = set()
         self.unsuccessful: list[int] = []
         self._batch = RunsOfBatch(client, ids)
-        self.host_id = self._batch.host_id
+        self.host_id = self._batch.batch_id
         view.attach(self)
 
     @property
@@ -216,19 +217,25 @@ def _attempt_of(view: JobView, host_id: int) -> LiveAttempt:
     )
 
 
-def check_options(values: dict[str, Any]) -> None:
+def check_options(devices: DeviceOptions, run: RunOptions | None = None) -> None:
     """What a run on a cluster cannot have."""
     from duckrow.cli.slurm_options import refuse_with_cluster
 
-    devices = "Say what each SLURM job gets: --gres gpu:4."
+    parallel = "Say how many run at a time: --parallel-runs."
     refuse_with_cluster(
-        values,
-        devices=devices,
-        slots="Say how many run at a time: --parallel-runs.",
-        jobs_per_gpu="Say how many run at a time: --parallel-runs.",
-        passthrough="Use --follow.",
-        announce="`duckrow ls` shows what runs.",
-        events="`duckrow ls --json` shows what runs.",
-        once="Nothing is kept but the batch.",
-        lifo="SLURM chooses the devices.",
+        [
+            ("devices", devices.devices, "Say what each SLURM job gets: --gres gpu:4."),
+            ("slots", devices.slots, parallel),
+            ("jobs_per_gpu", devices.jobs_per_gpu, parallel),
+        ]
     )
+    if run is not None:
+        refuse_with_cluster(
+            [
+                ("passthrough", run.watch.passthrough, "Use --follow."),
+                ("announce", run.announce, "`duckrow ls` shows what runs."),
+                ("events", run.events, "`duckrow ls --json` shows what runs."),
+                ("once", run.once, "Nothing is kept but the batch."),
+                ("lifo", run.lifo, "SLURM chooses the devices."),
+            ]
+        )

@@ -13,18 +13,19 @@ if TYPE_CHECKING:
 
     from duckrow.api.slurm import SlurmRequest
     from duckrow.api.sweeps import SweepRow, Sweeps, Todo
+    from duckrow.cli.verb_options import SweepOptions, WatchOptions
     from duckrow.core.job import JobSpec
 
 
-def read_cluster(on: str | None, asked: dict[str, Any], values: dict[str, Any]) -> SlurmRequest | None:
+def read_cluster(on: str | None, asked: dict[str, Any], given: SweepOptions) -> SlurmRequest | None:
     """What is asked of the cluster, if one was named."""
     if on is None:
         return None
     from duckrow.api.slurm import read_request
     from duckrow.cli.slurm_run import check_options
 
-    check_options(values)
-    if not (values["here"] or values["queue"] or values["resume"]):
+    check_options(given.devices)
+    if not (given.here or given.queue or given.resume):
         raise UsageError(f"--on {on} says where they run. Add --submit, or --run to see them through.")
     return read_request(on, asked)
 
@@ -36,7 +37,7 @@ def watch_sweep(
     specs: Sequence[JobSpec],
     request: SlurmRequest,
     variables: dict[str, str],
-    values: dict[str, Any],
+    watch: WatchOptions,
 ) -> int:
     """Submit them and see them through; the exit code."""
     from duckrow.api.slurm_sweeps import submit_sweep
@@ -46,7 +47,7 @@ def watch_sweep(
 
     ids = submit_sweep(sweeps, sweep, specs, todo, request, variables, tell)
     handle = shlex.quote(handle_of(sweeps.client, sweep))
-    view = make_view({**values, "passthrough": False})
-    code = watch_runs(sweeps.client, ids, view, values["max_failures"], f"duckrow sweep --resume --name {handle}")
+    view = make_view(watch)
+    code = watch_runs(sweeps.client, ids, view, watch.max_failures, f"duckrow sweep --resume --name {handle}")
     say(f"duckrow: `duckrow results {handle}` shows the results.")
     return code

@@ -1,4 +1,4 @@
-"""Batches in the database: which there are, and the rows of their runs, copied from what their folders say."""
+"""The batches: which there are, which jobs are their runs, and what SLURM last said of them."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ import json
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from duckrow.core.inventory import WHOLE
 from duckrow.core.job import JobSpec
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
-from duckrow.store.dependencies import DependencyStore
-from duckrow.store.hosts import DAEMON, HostRow
 from duckrow.store.jobs import JobStore
-from duckrow.store.moves import MoveStore
-from duckrow.store.reruns import RerunStore
 
 _SQL = load_queries("batches")
+
+
+class BatchRow(NamedTuple):
+    """A batch as the database has it. Its id is what `host_id` of its jobs and attempts says."""
+
+    id: int
+    name: str
+    folder: str
+    created_at: float
+    closed_at: float | None  # when all its runs were seen to be done
 
 
 class RunRow(NamedTuple):
@@ -32,6 +37,13 @@ class RunRow(NamedTuple):
     outcome: str | None
     held: bool
     priority: int
+
+
+class RunOfBatch(NamedTuple):
+    """Which run of which batch a job is."""
+
+    batch_id: int
+    number: int
 
 
 class Dependent(NamedTuple):
@@ -52,31 +64,67 @@ class Standing(NamedTuple):
 
 
 class BatchStore:
-    """All writing happens within the caller's transaction."""
+    """Adding, closing and noting happen within the caller's transaction."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._dependencies = DependencyStore(database)
-        self._moves = MoveStore(database, self._dependencies)
 
     # -- which there are --------------------------------------------------------------------------------------
 
     def add(self, name: str, folder: str) -> int:
-        values = {"name": name, "cwd": "", "source": to_sql(folder), "at": time.time()}
-        host_id = self.database.execute(_SQL["add"], values).lastrowid
-        assert host_id is not None
-        return host_id
+        batch_id = self.database.execute(_SQL["add_owner"], {"name": name}).lastrowid
+        assert batch_id is not None
+        self.database.execute(_SQL["add"], {"id": batch_id, "folder": to_sql(folder), "at": time.time()})
+        return batch_id
 
-    def add_runs(self, host_id: int, specs: Sequence[JobSpec], environment: Mapping[str, str]) -> range:
-        ids = JobStore(self.database).add(host_id, specs, environment)
-        rows = [{"job_id": job_id, "host_id": host_id, "number": number} for number, job_id in enumerate(ids)]
+    def any(self) -> bool:
+        return bool(self.database.one(_SQL["any"]))
+
+    def any_open(self) -> bool:
+        return bool(self.database.one(_SQL["any_open"]))
+
+    def all(self) -> list[BatchRow]:
+        return [_batch(row) for row in self.database.all(_SQL["all"])]
+
+    def open(self) -> list[BatchRow]:
+        """Those with runs that are not done."""
+        return [_batch(row) for row in self.database.all(_SQL["open"])]
+
+    def latest_closed(self) -> list[BatchRow]:
+        """Of those with runs that are all done, the last few."""
+        return [_batch(row) for row in self.database.all(_SQL["latest_closed"])]
+
+    def get(self, batch_id: int) -> BatchRow:
+        return self.among([batch_id])[batch_id]
+
+    def among(self, ids: Iterable[int]) -> dict[int, BatchRow]:
+        """Of all to whom jobs belong, those that are batches: by id, the oldest first."""
+        rows = self.database.all(_SQL["with_ids"], {"ids": json.dumps(list(ids))})
+        return {row["id"]: _batch(row) for row in rows}
+
+    def close(self, batch_id: int) -> None:
+        """Nobody needs to look there any more."""
+        self.database.execute(_SQL["close"], {"id": batch_id, "at": time.time()})
+
+    def reopen(self, batch_id: int) -> None:
+        self.database.execute(_SQL["reopen"], {"id": batch_id})
+
+    def forget(self, batch_id: int) -> None:
+        self.database.execute(_SQL["forget"], {"id": batch_id})
+        self.database.execute(_SQL["forget_owner"], {"id": batch_id})
+
+    # -- their runs -------------------------------------------------------------------------------------------
+
+    def add_runs(self, batch_id: int, specs: Sequence[JobSpec], environment: Mapping[str, str]) -> range:
+        ids = JobStore(self.database).add(batch_id, specs, environment)
+        rows = [{"job_id": job_id, "batch_id": batch_id, "number": number} for number, job_id in enumerate(ids)]
         self.database.execute_many(_SQL["add_run"], rows)
         return ids
 
-    def join(self, host_id: int, job_ids: Iterable[int], first: int) -> None:
+    def join(self, batch_id: int, job_ids: Iterable[int], first: int) -> None:
         """Jobs that there are already become the runs from `first` on. Those that are done wait at the next look."""
         for number, job_id in enumerate(job_ids, start=first):
-            values = {"job_id": job_id, "host_id": host_id, "number": number}
+            values = {"job_id": job_id, "batch_id": batch_id, "number": number}
             self.database.execute(_SQL["join"], values)
             self.database.execute(_SQL["rehost_waiting"], values)
 
@@ -84,33 +132,32 @@ class BatchStore:
         """They are no runs of a batch any more."""
         self.database.execute_many(_SQL["leave"], [{"job_id": job_id} for job_id in job_ids])
 
-    def put_back(self, hosts: Mapping[int, int], runs: Mapping[int, tuple[int, int]]) -> None:
+    def put_back(self, hosts: Mapping[int, int], runs: Mapping[int, RunOfBatch]) -> None:
         """Undo `join`: each job belongs to this host again, and is this run of a batch, or none."""
         self.leave(hosts)
         for job_id, host_id in hosts.items():
             self.database.execute(_SQL["rehost"], {"job_id": job_id, "host_id": host_id})
-        rows = [{"job_id": job_id, "host_id": host, "number": number} for job_id, (host, number) in runs.items()]
+        rows = [{"job_id": job_id, **run._asdict()} for job_id, run in runs.items()]
         self.database.execute_many(_SQL["join"], rows)
 
-    def any_open(self) -> bool:
-        return bool(self.database.one(_SQL["any_open"]))
+    def runs(self, batch_id: int) -> list[RunRow]:
+        rows = self.database.all(_SQL["runs"], {"batch_id": batch_id})
+        return [RunRow(row[0], row[1], State(row[2]), row[3], row[4], bool(row[5]), row[6]) for row in rows]
 
-    def any(self) -> bool:
-        return bool(self.database.one(_SQL["any"]))
+    def of_jobs(self, job_ids: Iterable[int]) -> dict[int, RunOfBatch]:
+        """Of these jobs, those that are runs of batches."""
+        rows = self.database.all(_SQL["of_jobs"], {"ids": json.dumps(list(job_ids))})
+        return {row["job_id"]: RunOfBatch(row["batch_id"], row["number"]) for row in rows}
 
-    def open_batches(self) -> list[HostRow]:
-        """Those with runs that are not done."""
-        return [_host(row) for row in self.database.all(_SQL["open"])]
+    def dependents(self) -> dict[int, list[Dependent]]:
+        """By open batches: their runs that wait, or have waited, for other jobs."""
+        found: dict[int, list[Dependent]] = {}
+        for row in self.database.all(_SQL["dependents"]):
+            skipped = row["detail"] if row["outcome"] == Outcome.SKIPPED else None
+            found.setdefault(row["batch_id"], []).append(Dependent(row["number"], bool(row["blockers"]), skipped))
+        return found
 
-    def batches(self) -> list[HostRow]:
-        return [_host(row) for row in self.database.all(_SQL["all"])]
-
-    def latest_closed(self) -> list[HostRow]:
-        """Of those with runs that are all done, the last few."""
-        return [_host(row) for row in self.database.all(_SQL["latest_closed"])]
-
-    def forget(self, host_id: int) -> None:
-        self.database.execute(_SQL["forget"], {"id": host_id})
+    # -- what SLURM said of them ------------------------------------------------------------------------------
 
     def last_asked(self, what: str) -> tuple[float, float]:
         """When SLURM was asked last, by the monotonic clock, and how long to wait before it is asked again.
@@ -128,98 +175,11 @@ class BatchStore:
     def standings(self) -> dict[int, Standing]:
         """By the ids of open batches, as SLURM was last asked."""
         rows = self.database.all(_SQL["standings"])
-        return {row["id"]: Standing(*json.loads(row["value"])) for row in rows}
+        return {row["id"]: Standing(*json.loads(row["standing"])) for row in rows}
 
-    def open_standings(self) -> dict[int, Standing]:
-        """Nothing is read where no batch is open."""
-        return self.standings() if self.any_open() else {}
-
-    def note_standing(self, host_id: int, standing: Standing) -> None:
-        value = json.dumps(standing)
-        if self.database.one(_SQL["standing"], {"host_id": host_id}) != value:
-            self.database.execute(_SQL["note_standing"], {"host_id": host_id, "value": value})
-
-    def reopen(self, host_id: int) -> None:
-        self.database.execute(_SQL["reopen"], {"id": host_id})
-
-    def runs(self, host_id: int) -> list[RunRow]:
-        rows = self.database.all(_SQL["runs"], {"host_id": host_id})
-        return [RunRow(row[0], row[1], State(row[2]), row[3], row[4], bool(row[5]), row[6]) for row in rows]
-
-    def dependents(self) -> dict[int, list[Dependent]]:
-        """By open batches: their runs that wait, or have waited, for other jobs."""
-        found: dict[int, list[Dependent]] = {}
-        for row in self.database.all(_SQL["dependents"]):
-            skipped = row["detail"] if row["outcome"] == Outcome.SKIPPED else None
-            found.setdefault(row["host_id"], []).append(Dependent(row["number"], bool(row["blockers"]), skipped))
-        return found
-
-    def of_jobs(self, job_ids: Iterable[int]) -> dict[int, tuple[int, int]]:
-        """Job -> (batch, number of the run), of those that are runs of batches."""
-        rows = self.database.all(_SQL["of_jobs"], {"ids": json.dumps(list(job_ids))})
-        return {row["job_id"]: (row["host_id"], row["number"]) for row in rows}
-
-    # -- what has become of a run -----------------------------------------------------------------------------
-
-    def saw_running(self, host_id: int, run: RunRow, attempt: Mapping[str, Any], detail: str) -> None:
-        if run.state is State.QUEUED:
-            self._begin(run, attempt)
-        self._put_attempt(host_id, run.job_id, attempt, detail)
-        state = State.STOPPING if attempt.get("stopping") else State.RUNNING
-        if run.state is not state and (run.state, state) != (State.STOPPING, State.RUNNING):
-            before = State.STARTING if run.state is State.QUEUED else run.state
-            self._move(run.job_id, before, state, attempt["started_at"])
-        self.database.execute(_SQL["note_detail"], {"job_id": run.job_id, "detail": detail})
-
-    def saw_release(self, host_id: int, run: RunRow, release: Mapping[str, Any]) -> None:
-        """It was interrupted, and waits again."""
-        self.put_attempts(host_id, run, release)
-        if run.state is not State.QUEUED:
-            at, why = release.get("at", time.time()), str(release.get("why", ""))
-            self.database.execute(_SQL["close_attempts"], {"job_id": run.job_id, "at": at, "outcome": Outcome.LOST})
-            self._move(run.job_id, run.state, State.QUEUED, at, why)
-
-    def saw_result(self, host_id: int, run: RunRow, result: Mapping[str, Any]) -> None:
-        attempts = self.put_attempts(host_id, run, result)
-        at, outcome = result.get("ended_at") or time.time(), Outcome(result["outcome"])
-        self.database.execute(_SQL["close_attempts"], {"job_id": run.job_id, "at": at, "outcome": outcome})
-        before = run.state
-        if before is State.QUEUED and attempts:
-            self._begin(run, attempts[-1])
-            before = State.STARTING
-        self._moves.finish(run.job_id, before, outcome, at, result.get("detail", ""))
-
-    def saw_rerun(self, host_id: int, run: RunRow) -> None:
-        """Jobs of the daemon that were skipped because of how it had ended stay with the daemon."""
-        RerunStore(self.database, self._moves, self._dependencies).rerun(run.job_id, time.time(), DAEMON)
-        self.database.execute(_SQL["rehost"], {"job_id": run.job_id, "host_id": host_id})
-
-    def saw_order(self, run: RunRow, held: bool, priority: int) -> None:
-        self.database.execute(_SQL["note_order"], {"job_id": run.job_id, "held": held, "priority": priority})
-
-    def _begin(self, run: RunRow, attempt: Mapping[str, Any]) -> None:
-        values = {"job_id": run.job_id, "attempts": attempt["number"], "at": attempt["started_at"]}
-        self.database.execute(_SQL["start"], values)
-
-    def _move(self, job_id: int, before: State, after: State, at: float, detail: str = "") -> None:
-        self._moves.move(job_id, before, after, at, detail)
-
-    def put_attempts(self, host_id: int, run: RunRow, told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        attempts: list[Mapping[str, Any]] = list(told.get("attempts", []))
-        where = f"on {told['node']}, in SLURM job {str(told['pilot']).rpartition('.')[0]}" if "node" in told else ""
-        for attempt in attempts:
-            self._put_attempt(host_id, run.job_id, attempt, attempt.get("detail") or where)
-        return attempts
-
-    def _put_attempt(self, host_id: int, job_id: int, attempt: Mapping[str, Any], detail: str) -> None:
-        unknown = ("pid", "ended_at", "exit_code", "signal", "outcome", "peak_memory_mb", "utilization")
-        values = {**dict.fromkeys(unknown), **{key: attempt[key] for key in unknown if key in attempt}}
-        holds = json.dumps([[device, WHOLE] for device in attempt["devices"]])
-        values |= {"job_id": job_id, "number": attempt["number"], "host_id": host_id, "holds": holds}
-        values |= {"log": to_sql(attempt["log"]), "started_at": attempt["started_at"], "detail": detail}
-        self.database.execute(_SQL["put_attempt"], values)
-        self.database.execute(_SQL["count_attempts"], {"job_id": job_id, "attempts": attempt["number"]})
+    def note_standing(self, batch_id: int, standing: Standing) -> None:
+        self.database.execute(_SQL["note_standing"], {"id": batch_id, "standing": json.dumps(standing)})
 
 
-def _host(row: Sequence[object]) -> HostRow:
-    return HostRow._make(from_sql(value) if isinstance(value, bytes) else value for value in row)
+def _batch(row: Sequence[object]) -> BatchRow:
+    return BatchRow._make(from_sql(value) if isinstance(value, bytes) else value for value in row)

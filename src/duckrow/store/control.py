@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from duckrow.core.editing import EDITABLE
 from duckrow.core.errors import JobGone
@@ -16,6 +16,52 @@ from duckrow.store.job_columns import LISTS
 from duckrow.store.limits import LimitStore
 
 _SQL = load_queries("control", LISTS)
+
+
+class PlaceInQueue(NamedTuple):
+    priority: int
+    position: float
+
+
+class EndOfJob(NamedTuple):
+    state: str
+    outcome: str | None  # set if the state is done
+
+
+class AwaitedJob(NamedTuple):
+    """A job that another one waits for, or has waited for."""
+
+    on_job_id: int
+    condition: str
+    met: int
+
+
+class JobAhead(NamedTuple):
+    id: int
+    gpus: int | None
+    needs: str | None
+    priority: int
+    created_at: float
+
+
+class WaitingFacts(NamedTuple):
+    """What decides whether a job can start."""
+
+    id: int
+    host_id: int
+    project: str
+    gpus: int | None
+    needs: str | None
+    held: int
+    not_before: float | None
+    priority: int
+    position: float
+    array_id: int | None
+    state: str
+    outcome: str | None
+    detail: str
+    created_at: float
+    suspended: int
 
 
 class ControlStore:
@@ -67,10 +113,10 @@ class ControlStore:
             values = {"id": job_id, "position": edge - 1 if first else edge + 1, "priority": own["priority"]}
             return self._run("set_position", values).rowcount == 1
 
-    def places_of(self, job_ids: Iterable[int]) -> dict[int, tuple[int, float]]:
-        """(priority, position) of each that is still there."""
+    def places_of(self, job_ids: Iterable[int]) -> dict[int, PlaceInQueue]:
+        """Of each that is still there."""
         found = ((job_id, self._run("place_of", {"id": job_id}).fetchone()) for job_id in job_ids)
-        return {job_id: (row["priority"], row["position"]) for job_id, row in found if row is not None}
+        return {job_id: PlaceInQueue(row["priority"], row["position"]) for job_id, row in found if row is not None}
 
     def place(self, places: Iterable[tuple[int, int, float]]) -> list[int]:
         """Put each (id, priority, position) there; those that were still queued."""
@@ -137,20 +183,20 @@ class ControlStore:
 
     # -- dependencies -----------------------------------------------------------------------------------------
 
-    def end_of(self, job_id: int) -> tuple[str, str | None]:
-        """(state, outcome)."""
+    def end_of(self, job_id: int) -> EndOfJob:
         row = self._row_of("outcome_of", job_id)
-        return row["state"], row["outcome"]
+        return EndOfJob(row["state"], row["outcome"])
 
     def add_dependencies(self, job_ids: Iterable[int], on: Iterable[tuple[int, str]]) -> None:
         """Within the caller's transaction: these jobs wait for those, each (job, condition)."""
         DependencyStore(self.database).add(job_ids, on)
 
-    def dependencies_of(self, job_id: int) -> list[sqlite3.Row]:
-        return self.database.all(_SQL["dependencies_of"], {"id": job_id})
+    def dependencies_of(self, job_id: int) -> list[AwaitedJob]:
+        return self.database.values(AwaitedJob, _SQL["dependencies_of"], {"id": job_id})
 
-    def all_dependencies(self) -> list[sqlite3.Row]:
-        return self.database.all(_SQL["all_dependencies"])
+    def all_dependencies(self) -> list[tuple[int, int]]:
+        """(job, job that it waits or has waited for)."""
+        return [(row["job_id"], row["on_job_id"]) for row in self.database.all(_SQL["all_dependencies"])]
 
     # -- limits and devices -----------------------------------------------------------------------------------
 
@@ -180,8 +226,11 @@ class ControlStore:
 
     # -- why --------------------------------------------------------------------------------------------------
 
-    def waiting_facts(self, job_id: int) -> sqlite3.Row:
-        return self._row_of("waiting_facts", job_id)
+    def waiting_facts(self, job_id: int) -> WaitingFacts:
+        found = self.database.values(WaitingFacts, _SQL["waiting_facts"], {"id": job_id})
+        if not found:
+            raise JobGone(job_id)
+        return found[0]
 
     def _row_of(self, query: str, job_id: int) -> sqlite3.Row:
         """Of a job that may have been removed since somebody has looked."""
@@ -190,7 +239,8 @@ class ControlStore:
             raise JobGone(job_id)
         return rows[0]
 
-    def ahead(self, host_id: int, priority: int, position: float) -> tuple[list[sqlite3.Row], int]:
+    def ahead(self, host_id: int, priority: int, position: float) -> tuple[list[JobAhead], int]:
         """The first of the jobs that come before one at this place, and how many there are."""
         here = {"host_id": host_id, "priority": priority, "position": position}
-        return self.database.all(_SQL["first_ahead"], here), int(self.database.one(_SQL["count_ahead"], here))
+        first = self.database.values(JobAhead, _SQL["first_ahead"], here)
+        return first, int(self.database.one(_SQL["count_ahead"], here))

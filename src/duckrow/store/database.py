@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from duckrow.store.before_opening import look_before_opening
 from duckrow.store.connection import BUSY_S, connect, told_plainly
@@ -14,6 +14,9 @@ from duckrow.store.database_files import files_of
 from duckrow.store.folder import Folder
 
 Parameters = Sequence[Any] | Mapping[str, Any]
+
+
+V = TypeVar("V", bound=tuple[Any, ...])  # a NamedTuple
 
 _MAPPED_BYTES = 1 << 30
 _READERS_MS = 2000
@@ -77,6 +80,22 @@ class Database:
         with told_plainly(self.path):
             return self._connection.execute(statement, parameters).fetchall()
 
+    def values(self, kind: type[V], statement: str, parameters: Parameters = ()) -> list[V]:
+        """The rows as values of this NamedTuple. Its fields are called as the columns are, in the same order."""
+        with told_plainly(self.path):
+            return list(self.each(kind, statement, parameters))
+
+    def each(self, kind: type[V], statement: str, parameters: Parameters = ()) -> Iterator[V]:
+        """The same one after the other, for those who may not want all."""
+        cursor = self._connection.execute(statement, parameters)
+        cursor.row_factory = None
+        named: Any = kind
+        make: Callable[[Iterable[Any]], V] = named._make
+        columns = tuple(column[0] for column in cursor.description)
+        assert columns == named._fields, f"{kind.__name__} is not made of {columns}"
+        for row in cursor:
+            yield make(map(_as_text, row)) if bytes in map(type, row) else make(row)
+
     def one(self, statement: str, parameters: Parameters = ()) -> Any:
         """The first column of the first row."""
         with told_plainly(self.path):
@@ -129,6 +148,10 @@ def to_sql(text: str) -> str | bytes:
         return text
     except UnicodeEncodeError:
         return os.fsencode(text)
+
+
+def _as_text(value: Any) -> Any:
+    return os.fsdecode(value) if isinstance(value, bytes) else value
 
 
 def from_sql(value: str | bytes) -> str:

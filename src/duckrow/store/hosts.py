@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from duckrow.core.inventory import Seat
@@ -107,6 +107,11 @@ class HostStore:
     def run_of_file(self, cwd: str, source: str) -> HostRow | None:
         rows = self.database.all(_SQL["run_of_file"], {"cwd": to_sql(cwd), "source": to_sql(source)})
         return _row(rows[0]) if rows else None
+
+    def runs_among(self, ids: Collection[int]) -> set[int]:
+        """Of those to whom jobs belong, each `duckrow run`; nothing is asked where there are none."""
+        rows = self.database.all(_SQL["runs_among"], {"ids": json.dumps(list(ids))}) if ids else []
+        return {row["id"] for row in rows}
 
     def jobs_of(self, host_id: int) -> list[tuple[int, str, str, str | None]]:
         """(id, command, state, outcome) of each job of a host, oldest first."""

@@ -1,6 +1,7 @@
-"""The columns of a job, each named once: they are called as the fields of JobSpec and QueuedJob are.
+"""The columns of a job, each named once: they are called as the fields of JobSpec, QueuedJob and ListedJob are.
 
-A new column is a field there and a migration. The statements that write and read jobs take their lists from here.
+A new column is a field there and a migration (CONTRIBUTING.md, "A new column for a job"). The statements that write and
+read jobs take their lists from here.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from duckrow.core.editing import EDITABLE
 from duckrow.core.job import JobSpec, QueuedJob
 from duckrow.store.database import to_sql
+from duckrow.store.listed_job import OF_JOB
 
 _KEPT_ELSEWHERE = frozenset({"not_before", "delay_s", "variables", "point"})  # or in several columns
 
@@ -41,6 +43,7 @@ LISTS = {
     "asked_again": _listed(ASKED_AGAIN, "j."),
     "editable": _listed(EDITABLE),
     "queued_job": _listed(QueuedJob._fields, "j."),
+    "listed_job": _listed(OF_JOB, "j."),
 }
 """What the statements write in braces."""
 

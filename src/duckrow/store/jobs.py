@@ -17,6 +17,7 @@ from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
 from duckrow.store.delays import delayed
 from duckrow.store.job_columns import LISTS, as_asked
+from duckrow.store.listed_job import ListedJob, LiveJob
 from duckrow.store.suspension import is_by_itself
 
 _SQL = load_queries("jobs", LISTS)
@@ -126,14 +127,14 @@ class JobStore:
         order: str = BY_ID,
         limit: int = -1,
         offset: int = 0,
-    ) -> list[sqlite3.Row]:
+    ) -> list[ListedJob]:
         """Jobs with their latest attempt. `where` is written in this package only; values are parameters."""
         statement = _SQL["pick"].format(where=where, order=order)
-        return self.database.all(statement, {**(parameters or {}), "limit": limit, "offset": offset})
+        return self.database.values(ListedJob, statement, {**(parameters or {}), "limit": limit, "offset": offset})
 
-    def by_ids(self, ids: Iterable[int], begun: bool = False) -> list[sqlite3.Row]:
+    def by_ids(self, ids: Iterable[int], begun: bool = False) -> list[ListedJob]:
         """These jobs with their latest attempt, by their ids. `begun`: only those that do not wait any more."""
-        numbers, rows = list(ids), list[sqlite3.Row]()
+        numbers, rows = list(ids), list[ListedJob]()
         for at in range(0, len(numbers), 500):
             marks = ",".join(str(int(job_id)) for job_id in numbers[at : at + 500])
             rows += self.pick(f"j.id IN ({marks})" + (" AND j.state <> 'queued'" if begun else ""))
@@ -143,7 +144,7 @@ class JobStore:
         rows = self.database.all(_SQL["glance"], {"ids": json.dumps(list(ids))})
         return [Glance(row["id"], row["state"], row["outcome"], bool(row["held"])) for row in rows]
 
-    def of_host(self, host_id: int) -> list[sqlite3.Row]:
+    def of_host(self, host_id: int) -> list[ListedJob]:
         return self.pick("j.host_id = :host_id", {"host_id": host_id})
 
     def selected(self, selection: Selection) -> tuple[list[int], list[str]]:
@@ -170,10 +171,13 @@ class JobStore:
     def _ids(self, statement: str, parameters: Sequence[Any]) -> list[int]:
         return [int(row[0]) for row in self.database.all(statement, parameters)]
 
-    def owners(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """(job, host) of these jobs."""
+    def owners(self, ids: Sequence[int]) -> dict[int, int]:
+        """To whom these jobs belong."""
         marks = ",".join(str(int(job_id)) for job_id in ids)
-        return [(row[0], row[1]) for row in self.database.all(f"SELECT id, host_id FROM jobs WHERE id IN ({marks})")]
+        return {
+            row["id"]: row["host_id"]
+            for row in self.database.all(f"SELECT id, host_id FROM jobs WHERE id IN ({marks})")
+        }
 
     def unfinished_by_host(self, ids: Sequence[int]) -> dict[int, dict[str, int]]:
         """Host -> state -> how many of these jobs; only of those that are not done."""
@@ -185,8 +189,8 @@ class JobStore:
                 states[state] = states.get(state, 0) + count
         return found
 
-    def live(self) -> list[sqlite3.Row]:
-        return self.database.all(_SQL["live"])
+    def live(self) -> list[LiveJob]:
+        return self.database.values(LiveJob, _SQL["live"])
 
     # -- wishing ----------------------------------------------------------------------------------------------
 

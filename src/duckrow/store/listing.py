@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,6 +12,7 @@ from duckrow.store.connection import load_queries
 from duckrow.store.database import Database
 from duckrow.store.filtering import condition_of
 from duckrow.store.jobs import JobStore
+from duckrow.store.listed_job import ListedJob
 
 _SQL = load_queries("listing")
 _MOST = 1 << 62  # rows that SQLite can count
@@ -77,7 +77,7 @@ class ListingStore:
         live, waiting, done = found
         return [*reversed(done), *live, *waiting]
 
-    def rows(self, filter: Filter) -> list[sqlite3.Row]:
+    def jobs(self, filter: Filter) -> list[ListedJob]:
         """The jobs that match with their latest attempt, by their ids."""
         return JobStore(self.database).pick(*condition_of(filter, time.time()))
 

@@ -48,10 +48,11 @@ class Look:
         return [(int(str(job_id)), str(name), str(state)) for job_id, name, state in self._rows(statement, (most,))]
 
     def unwatched(self, living: list[int]) -> int:
-        """How many attempts have not ended and belong to none of these hosts."""
+        """How many attempts of hosts have not ended and belong to none of these. Those of batches go on elsewhere."""
         marks = ",".join(map(str, living)) or "0"
-        statement = f"SELECT count(*) FROM attempts WHERE ended_at IS NULL AND host_id NOT IN ({marks})"
-        return int(str(self._rows(statement)[0][0]))
+        hosts = "SELECT id FROM hosts WHERE kind IN ('daemon', 'run')"  # in databases of every form
+        statement = f"SELECT count(*) FROM attempts WHERE ended_at IS NULL AND host_id IN ({hosts})"
+        return int(str(self._rows(f"{statement} AND host_id NOT IN ({marks})")[0][0]))
 
     def daemon(self) -> tuple[int | None, list[Seat]]:
         """Its PID, and what it gives out."""

@@ -25,6 +25,25 @@ class SweepRow(NamedTuple):
         return f"{self.root}/{self.project}/{self.name}"
 
 
+class CountedSweep(NamedTuple):
+    sweep: SweepRow
+    runs: int
+    succeeded: int
+    failed: int
+
+
+class PointJob(NamedTuple):
+    """A point of a sweep, with its job."""
+
+    job_id: int
+    key: str  # equal for equal points
+    state: str
+    outcome: str | None
+    host_id: int
+    folder: str
+    cwd: str
+
+
 class SweepStore:
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -53,19 +72,20 @@ class SweepStore:
         return self._one("named", {"name": name})
 
     def rows(self) -> list[SweepRow]:
-        return [_sweep_row(row) for row in self.all()]
+        return [counted.sweep for counted in self.all()]
 
     def latest(self) -> SweepRow | None:
         rows = self.rows()
         return rows[-1] if rows else None
 
-    def all(self) -> list[sqlite3.Row]:
-        """Each sweep with how many runs it has, how many have succeeded, and how many failed."""
-        return self.database.all(_SQL["all"])
+    def all(self) -> list[CountedSweep]:
+        """The oldest first."""
+        rows = self.database.all(_SQL["all"])
+        return [CountedSweep(_sweep_row(row), row["runs"], row["succeeded"], row["failed"]) for row in rows]
 
-    def points(self, sweep_id: int) -> list[sqlite3.Row]:
-        """(job_id, key, parameters, state, outcome, host_id, command, folder, cwd) of each point that has a job."""
-        return self.database.all(_SQL["points"], {"sweep_id": sweep_id})
+    def points(self, sweep_id: int) -> list[PointJob]:
+        """Each point that has a job."""
+        return self.database.values(PointJob, _SQL["points"], {"sweep_id": sweep_id})
 
     def _one(self, query: str, values: dict[str, str | bytes]) -> SweepRow | None:
         rows = self.database.all(_SQL[query], values)

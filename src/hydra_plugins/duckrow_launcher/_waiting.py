@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from duckrow.api.attendance import Attendance
     from duckrow.api.client import Client
+    from duckrow.api.sweeps import PointJob
     from duckrow.api.views import JobView
     from hydra_plugins.duckrow_launcher._places import Place
 
@@ -43,28 +44,28 @@ class Waiting:
                 if pending:
                     self._rest(max(_LOOK_S, _SHARE * (time.monotonic() - began)))
         except KeyboardInterrupt:
-            self._place.stop(self._client, [row["job_id"] for row in self._rows(pending).values()])
+            self._place.stop(self._client, [row.job_id for row in self._rows(pending).values()])
             raise
 
-    def _rows(self, keys: dict[str, None]) -> dict[str, Any]:
+    def _rows(self, keys: dict[str, None]) -> dict[str, PointJob]:
         from duckrow.api.sweeps import Sweeps
 
-        return {row["key"]: row for row in Sweeps(self._client).points_with(self._sweep_id, keys)}
+        return {row.key: row for row in Sweeps(self._client).points_with(self._sweep_id, keys)}
 
     def _look(self, pending: dict[str, None]) -> None:
         is_over = self._place.is_over(self._client)  # asked before: what it has done since is seen
         rows = self._rows(pending)
-        done = {row["job_id"]: key for key, row in rows.items() if row["state"] == "done"}
+        done = {row.job_id: key for key, row in rows.items() if row.state == "done"}
         for view in self._client.views(sorted(done)):
             self._note(done[view.id], view, pending)
         if self._max_failures is not None and self._failures >= self._max_failures:
-            self._call_off([row["job_id"] for row in rows.values() if row["state"] == "queued"])
+            self._call_off([row.job_id for row in rows.values() if row.state == "queued"])
         if is_over:
             for key in list(pending):
-                if key not in rows or rows[key]["state"] == "queued":
+                if key not in rows or rows[key].state == "queued":
                     self._note(key, None, pending)
         else:
-            self._attendance.look([row["job_id"] for row in rows.values()])
+            self._attendance.look([row.job_id for row in rows.values()])
 
     def _note(self, key: str, view: JobView | None, pending: dict[str, None]) -> None:
         del pending[key]

@@ -12,6 +12,7 @@ from duckrow.store.control import ControlStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
+    from duckrow.store.control import PlaceInQueue
     from duckrow.store.jobs import Glance
 
 
@@ -79,7 +80,7 @@ def place(client: Client, ids: Sequence[int], places: Sequence[tuple[int, int, f
     return changed
 
 
-def _can_go_back(changed: Changed[Glance], places: Mapping[int, tuple[int, float]]) -> None:
+def _can_go_back(changed: Changed[Glance], places: Mapping[int, PlaceInQueue]) -> None:
     if changed.done:
         back = [[job_id, *places[job_id]] for job_id in changed.done if job_id in places]
         changed.undo = {"action": "place", "ids": list(changed.done), "places": back}

@@ -26,9 +26,7 @@ def pause_queue(client: Client, project: str | None, stop_running: bool = False)
 def _suspend(client: Client, project: str | None) -> int:
     """Suspend what runs, but for what is suspended already; how many jobs that are."""
     before = client.jobs.suspended()
-    running = [
-        row["job_id"] for row in client.jobs.live() if project in (None, row["project"]) and row["job_id"] not in before
-    ]
+    running = [row.job_id for row in client.jobs.live() if project in (None, row.project) and row.job_id not in before]
     if running:
         client.wish(running, Wish.SUSPEND)
         client.await_wishes(running)
@@ -45,9 +43,9 @@ def resume_queue(client: Client, project: str | None) -> StillPaused:
     client.jobs.unpause(project or "")
     left, alone = client.jobs.pauses(), client.jobs.suspended()
     running = [
-        row["job_id"]
+        row.job_id
         for row in client.jobs.live()
-        if project in (None, row["project"]) and row["project"] not in left and not alone.get(row["job_id"])
+        if project in (None, row.project) and row.project not in left and not alone.get(row.job_id)
     ]
     if running:
         client.wish(running, Wish.CONTINUE)  # no harm to those that were not suspended

@@ -28,8 +28,9 @@ def apart(client: Client, ids: Sequence[int]) -> tuple[list[int], list[int]]:
 
 
 def must_be_here(client: Client, ids: Sequence[int]) -> None:
-    for job_id, (host_id, _) in BatchStore(client.database).of_jobs(ids).items():
-        batch = client.hosts.get(host_id).name
+    store = BatchStore(client.database)
+    for job_id, run in store.of_jobs(ids).items():
+        batch = store.get(run.batch_id).name
         raise UsageError(
             f"Job {job_id} waits on a cluster, in batch {batch}: it can be held, released, given a priority or "
             "killed, but not changed otherwise."

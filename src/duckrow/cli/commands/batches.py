@@ -9,6 +9,7 @@ import click
 from duckrow.api.client import Client
 from duckrow.api.cluster_standing import start_command
 from duckrow.cli.console import print_json, print_table, say
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.units import plural
 
@@ -35,7 +36,7 @@ def command(name: str | None, start: bool, adds: bool, as_json: bool) -> int:
     """
     from duckrow.api.slurm_list import adopt_batch, batch_rows, find_batch, start_batch
 
-    client = Client()
+    client = client_of_verb()
     client.tender.submit()
     if name is not None and os.path.exists(f"{name}/batch.json"):
         name = adopt_batch(client, os.path.abspath(name))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.client import Client
 from duckrow.api.jobs.clean import clean, left_by_runs, old_jobs
 from duckrow.cli.console import say
 from duckrow.cli.job_options import TIME
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.units import format_duration, plural
 
@@ -31,7 +31,7 @@ def command(older_than: float | None, run_name: str | None, dry_run: bool) -> in
         raise UsageError(
             "Say what to forget: --older-than 7d, or --run NAME. (`duckrow ls` names runs that left jobs.)"
         )
-    client = Client()
+    client = client_of_verb()
     what = "would be removed" if dry_run else "removed"
     if run_name is not None:
         waiting = left_by_runs(client, run_name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.client import Client
 from duckrow.api.web_process import end_beside_daemon
 from duckrow.cli.console import say
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK
 from duckrow.core.units import plural
 
@@ -20,7 +20,7 @@ def command(kill_jobs: bool) -> int:
     duckrow down
     duckrow down --kill
     """
-    client = Client()
+    client = client_of_verb()
     if end_beside_daemon(client.home):
         say("duckrow: the page is no longer served.")
     if not client.end_daemon(kill_jobs):

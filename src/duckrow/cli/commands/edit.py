@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from duckrow.api.client import Client
 from duckrow.api.jobs.edit import edit, spec_of
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.cli.editor import edit_in_editor
 from duckrow.cli.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.job_options import SIZE, TIME
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, UsageError
 
 
@@ -37,7 +37,7 @@ def command(word: str, command_: str | None, **values: Any) -> int:
     duckrow edit 12 --gpus 2 --timeout 4h
     duckrow edit 12
     """
-    client = Client()
+    client = client_of_verb()
     ids = client.select([word])
     if len(ids) != 1:
         raise UsageError(f"'{word}' names {len(ids)} jobs; one can be edited at a time.")

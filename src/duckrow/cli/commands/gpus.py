@@ -13,6 +13,7 @@ from duckrow.api.gpus import GpuView
 from duckrow.cli.console import print_json, say, terminal_height
 from duckrow.cli.gpu_table import gpu_lines
 from duckrow.cli.job_options import TIME
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.inventory import names_one_gpu
 from duckrow.core.wishes import DeviceWish
@@ -42,7 +43,7 @@ def command(ctx: click.Context, /, watch: float | None, as_json: bool) -> int:
     """
     if ctx.invoked_subcommand:
         return EXIT_OK
-    client = Client()
+    client = client_of_verb()
     view = GpuView(client)
     if watch is not None:
         if as_json:
@@ -81,7 +82,7 @@ def _changer(wish: DeviceWish, help_text: str) -> None:
         for device in devices:
             if not names_one_gpu(device):
                 raise UsageError(f"'{device}' does not name a GPU. Write its number or its UUID.")
-        for sentence in wish_of_devices(Client(), devices, wish):
+        for sentence in wish_of_devices(client_of_verb(), devices, wish):
             say(f"duckrow: {sentence}")
         return EXIT_OK
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.client import Client
 from duckrow.api.jobs.hold import hold
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say_changed
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK
 
 
@@ -22,7 +22,7 @@ def command(words: tuple[str, ...]) -> int:
     duckrow hold 12
     duckrow hold 10-20 train
     """
-    client = Client()
+    client = client_of_verb()
     ids = client.select(words)
     say_changed(ids, hold(client, ids).done, "held")
     return EXIT_OK

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.client import Client
 from duckrow.api.jobs.changed import Changed
 from duckrow.api.jobs.kill import kill
 from duckrow.api.jobs.send_signal import send_signal
 from duckrow.api.views import JobView
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.lifecycle import State
 from duckrow.core.units import plural
@@ -40,7 +40,7 @@ def command(words: tuple[str, ...], kill_all: bool, now: bool, signal_name: str 
         raise UsageError("Say which jobs to end: ids, names or --all.")
     if now and signal_name is not None:
         raise UsageError("Either --now or --signal, not both.")
-    client = Client()
+    client = client_of_verb()
     client.tender.copy()
     ids = client.select(words) if words else client.unfinished()[0]
     changed = kill(client, ids, at_once=now) if signal_name is None else send_signal(client, ids, signal_name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.client import Client
 from duckrow.api.limits import limit_project, project_limits
 from duckrow.cli.console import print_json, print_table, say
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.units import plural
 
@@ -24,7 +24,7 @@ def command(project: str | None, max_running: int | None, no_limit: bool, as_jso
     duckrow limit thesis --none
     duckrow limit
     """
-    client = Client()
+    client = client_of_verb()
     if project is None:
         _show(project_limits(client), as_json)
         return EXIT_OK

@@ -15,6 +15,7 @@ from duckrow.api.views import JobView
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import clean, paint, print_json, say, tell
 from duckrow.cli.log_tail import GrowingLines, GrowingLog, offset_of_last_lines
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.lifecycle import State
 
@@ -55,7 +56,7 @@ def command(
         raise UsageError("--json goes with --errors. `duckrow show --json` names the logs of a job.")
     if follow and (attempt is not None or errors):
         raise UsageError("--follow goes on with the latest attempt. Leave out --attempt and --errors.")
-    client = Client()
+    client = client_of_verb()
     if errors:
         return _errors(client, words, tail or _ERROR_LINES, as_json)
     client.tender.copy()

@@ -8,6 +8,7 @@ import click
 
 from duckrow.api.memory import Memory
 from duckrow.cli.console import clean, print_json, print_table, say
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.units import format_duration, format_mb, parse_size_mb, plural
 
@@ -33,7 +34,7 @@ def command(ctx: click.Context, /, as_json: bool) -> int:
 
 
 def _show(as_json: bool) -> int:
-    peaks = Memory().peaks()
+    peaks = Memory(client_of_verb()).peaks()
     if as_json:
         print_json([peak._asdict() for peak in peaks])
         return EXIT_OK
@@ -63,7 +64,7 @@ def _show(as_json: bool) -> int:
 def set_peak(recipe: str, size: str, model: str | None) -> int:
     """Say what jobs of a recipe take at most. It holds, whatever is seen, until it is forgotten."""
     peak_mb = parse_size_mb(size)
-    for peak in Memory().correct(recipe, peak_mb, model):
+    for peak in Memory(client_of_verb()).correct(recipe, peak_mb, model):
         where = f" on {peak.model}" if peak.model else ""
         say(f"duckrow: {clean(peak.recipe)}: {format_mb(peak_mb)}{where}.")
     return EXIT_OK
@@ -76,7 +77,7 @@ def forget(recipe: str | None, everything: bool) -> int:
     """Forget what a recipe takes: its next job gets a GPU to itself, and is learned from."""
     if (recipe is None) != everything:
         raise UsageError("Say which recipe to forget, by its number or a part of its text; or --all.")
-    forgotten = Memory().forget(recipe)
+    forgotten = Memory(client_of_verb()).forget(recipe)
     if recipe is None:
         say(f"duckrow: {plural(len(forgotten), 'peak')} forgotten.")
     for peak in forgotten if recipe is not None else []:

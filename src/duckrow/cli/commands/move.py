@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.client import Client
 from duckrow.api.jobs.order import move_before, move_first, move_last
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, ConflictError, UsageError
 
 
@@ -25,7 +25,7 @@ def command(words: tuple[str, ...], before: str | None, first: bool, last: bool)
     """
     if (before is not None) + first + last != 1:
         raise UsageError("Say where to: --before ID, --first or --last.")
-    client = Client()
+    client = client_of_verb()
     ids = client.select(words)
     if before is not None:
         moved = move_before(client, ids, _one(client.select([before]), before))

@@ -9,6 +9,7 @@ from duckrow.api.jobs.pause import PausedJobs, pause
 from duckrow.api.jobs.pause_queue import pause_queue
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
 from duckrow.core.failure import compact_ids
 from duckrow.core.units import plural
@@ -30,7 +31,7 @@ def command(words: tuple[str, ...], project: str | None, stop_running: bool) -> 
     duckrow pause --stop-running       and suspend what runs
     duckrow pause 12                   pause this job, whether it runs or waits
     """
-    client = Client()
+    client = client_of_verb()
     if words:
         if project is not None or stop_running:
             raise UsageError("Say either which jobs to pause, or --project and --stop-running: not both.")

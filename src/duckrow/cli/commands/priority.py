@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.client import Client
 from duckrow.api.jobs.order import prioritise
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say_changed
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK
 
 
@@ -21,7 +21,7 @@ def command(priority: int, words: tuple[str, ...]) -> int:
     duckrow priority 50 12
     duckrow priority 10 100-200
     """
-    client = Client()
+    client = client_of_verb()
     ids = client.select(words)
     say_changed(ids, prioritise(client, ids, priority).done, f"given priority {priority}")
     return EXIT_OK

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.client import Client
 from duckrow.api.jobs.hold import release
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say_changed
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK
 
 
@@ -20,7 +20,7 @@ def command(words: tuple[str, ...]) -> int:
     duckrow release 12
     duckrow release 10-20
     """
-    client = Client()
+    client = client_of_verb()
     ids = client.select(words)
     say_changed(ids, release(client, ids).done, "released")
     return EXIT_OK

@@ -14,6 +14,7 @@ from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import clean, say
 from duckrow.cli.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.job_options import TIME
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.job_filter import Filter
 from duckrow.core.lifecycle import Outcome
@@ -60,7 +61,7 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
         if value is not None and not failed:
             what = "TIME" if name == "since" else "NAME"
             raise UsageError(f"--{name} goes with --failed: duckrow rerun --failed --{name} {what}.")
-    client = Client()
+    client = client_of_verb()
     client.tender.copy()
     ids = _failed(client, words, **among) if failed else client.select(words)
     changed = rerun(client, ids, changes, dry_run)

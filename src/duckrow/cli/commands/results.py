@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from duckrow.api.client import Client
 from duckrow.api.result_choice import Choice, choose
 from duckrow.api.result_csv import csv_text
 from duckrow.api.results import Results, results
 from duckrow.api.sweep_list import NoSweepYet, list_sweeps
 from duckrow.cli.console import clean, print_json, print_table, say
 from duckrow.cli.job_table import clock_text
+from duckrow.cli.opening import client_of_verb
 from duckrow.cli.result_table import heading, print_results, totals
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.job import shorten
@@ -56,7 +56,7 @@ def command(sweep: str | None, as_csv: bool, as_json: bool, list_all: bool, **op
             raise UsageError(
                 "--list shows all sweeps. Leave out the sweep and the other options, but for --csv and --json."
             )
-        return _print_sweeps(list_sweeps(Client()), as_csv, as_json)
+        return _print_sweeps(list_sweeps(client_of_verb()), as_csv, as_json)
     try:
         everything = results(sweep)
     except NoSweepYet as nothing:

@@ -10,6 +10,7 @@ from duckrow.api.jobs.pause_queue import resume_queue
 from duckrow.cli.commands.pause import say_refused
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
 from duckrow.core.failure import compact_ids
 from duckrow.core.units import plural
@@ -28,7 +29,7 @@ def command(words: tuple[str, ...], project: str | None) -> int:
     duckrow resume --project thesis
     duckrow resume 12
     """
-    client = Client()
+    client = client_of_verb()
     if words:
         if project is not None:
             raise UsageError("Say either which jobs to resume, or --project: not both.")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.client import Client
 from duckrow.api.jobs.remove import remove
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK
 from duckrow.core.units import plural
 
@@ -21,7 +21,7 @@ def command(words: tuple[str, ...]) -> int:
     duckrow rm 12
     duckrow rm 10-20
     """
-    client = Client()
+    client = client_of_verb()
     removed = remove(client, client.select(words))
     for refused in removed.refused[:10]:
         say(f"duckrow: {refused.why.rstrip('.')}.")

@@ -20,14 +20,13 @@ from duckrow.cli.gpu_options import DeviceCommand, gpu_count, gpu_count_options
 from duckrow.cli.job_options import (
     JobOptions,
     device_options,
-    fill_devices,
     job_options,
-    policy_of,
     take_job_options,
 )
 from duckrow.cli.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.cli.run_view import RunView, make_view
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
+from duckrow.cli.verb_options import DeviceOptions, RunOptions, WatchOptions, take_run_options
 from duckrow.core.commands import CommandReader, program_in_place_of_list
 from duckrow.core.decide import choose_starts
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
@@ -114,60 +113,69 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     Ctrl-C once: start nothing more, let running jobs finish. Twice: stop them. The exit code is 0 if all
     succeeded, 1 if any failed, 2 for wrong usage, 130 if interrupted.
     """
-    _refuse_program(file, values)
-    values["gpu_count"] = gpu_count(values)
+    if not (values["delimiter"] is not None or values["form"] == "json" or values["resumed"]):
+        _refuse_program(file)
+    gpus = gpu_count(values)
     options = take_job_options(values)
     on, asked = take_slurm_options(values)
+    given = take_run_options(values, gpus)
     if on is not None:
-        return _run_on(on, asked, file, values, options, ctx.meta.get("duckrow.command"))
-    offer = check_devices(values, options)
+        return _run_on(on, asked, file, given, options, ctx.meta.get("duckrow.command"))
+    settings = Settings()
+    offer = check_devices(
+        given.devices.with_settings(settings),
+        given.devices.jobs_per_gpu,
+        gpus,
+        options,
+        fill=given.fill,
+        ask_sizes=given.form == "json",  # a line may ask for memory
+        quiet=given.as_written,
+    )
+    given = replace(given, watch=given.watch.with_settings(settings))
     here = ctx.meta.get("duckrow.command")
     if here is not None:
-        if values["announce"] or values["events"]:
+        if given.announce or given.events:
             raise UsageError("--announce and --events are for a list of jobs; one command behind -- has the terminal.")
-        return _run_here(here, file, offer, values["gpu_count"], options)
-    if values["dry_run"]:
-        return _dry_run(file, offer, values, options)
-    if values["resumed"] == LAST and file not in (None, "-") and not os.path.exists(str(file)):
-        file, values["resumed"] = None, file
-    return _run_list(file, offer, values, options)
+        return _run_here(here, file, offer, gpus, options)
+    if given.dry_run:
+        return _dry_run(file, offer, given, options)
+    if given.resumed == LAST and file not in (None, "-") and not os.path.exists(str(file)):
+        file, given = None, replace(given, resumed=file)
+    return _run_list(file, offer, given, options)
 
 
-def check_devices(values: dict[str, Any], options: JobOptions) -> Offer:
+def check_devices(
+    chosen: DeviceOptions,
+    typed_jobs_per_gpu: int | None,
+    gpus: int | None,
+    options: JobOptions,
+    fill: bool = False,
+    ask_sizes: bool = False,
+    quiet: bool = False,
+) -> Offer:
     """The devices that were named, or that the settings name; a job must fit somewhere."""
-    typed = values["jobs_per_gpu"]
-    _fill_from_settings(values)
     offer = offer_of(
-        values["devices"] or None,
-        values["slots"],
-        typed if options.by_memory else values["jobs_per_gpu"],
+        chosen.devices or None,
+        chosen.slots,
+        typed_jobs_per_gpu if options.by_memory else chosen.jobs_per_gpu,
         with_cpu_slots=False,
-        policy=policy_of(values).but(fill=values.get("fill", False)),
+        policy=chosen.policy.but(fill=fill),
         by_memory=options.by_memory,
-        ask_sizes=values.get("form") == "json",  # a line may ask for memory
+        ask_sizes=ask_sizes,
     )
     needs = replace(options, memory_params=None).needs(os.getcwd(), "job")._replace(recipe="")
-    check_needs(needs, values["gpu_count"])
-    why_not = refusal(ask_of(values["gpu_count"], needs.as_text()), offer.seats, offer.machine, chosen_by="")
+    check_needs(needs, gpus)
+    why_not = refusal(ask_of(gpus, needs.as_text()), offer.seats, offer.machine, chosen_by="")
     if why_not:
         raise UsageError(f"No job could ever start. {why_not}")
-    for note in () if values.get("as_written") else offer.notes:
+    for note in () if quiet else offer.notes:
         say(f"duckrow: {note}")
     return offer
 
 
-def _fill_from_settings(values: dict[str, Any]) -> None:
-    """Devices that the settings name do not count as chosen: a resumed run then keeps those that it had."""
-    settings = Settings()
-    values["seats_chosen"] = bool(values["devices"]) or values["slots"] is not None
-    fill_devices("run", values, settings)
-    for name in ("follow", "max_failures"):
-        values[name] = settings[f"run.{name}"] if values[name] is None else values[name]
-
-
-def _refuse_program(file: str | None, values: dict[str, Any]) -> None:
+def _refuse_program(file: str | None) -> None:
     """`duckrow run train.py` means something else than what it would do."""
-    if file in (None, "-") or values["delimiter"] is not None or values["form"] == "json" or values["resumed"]:
+    if file in (None, "-"):
         return
     assert file is not None
     try:
@@ -180,53 +188,51 @@ def _refuse_program(file: str | None, values: dict[str, Any]) -> None:
         raise UsageError(instead)
 
 
-def _run_list(file: str | None, offer: Offer, values: dict[str, Any], options: JobOptions) -> int:
-    _say_what_each_gets(offer, values, options)
-    view = make_view(values)
+def _run_list(file: str | None, offer: Offer, given: RunOptions, options: JobOptions) -> int:
+    _say_what_each_gets(offer, given, options)
+    view = make_view(given.watch)
     watchers: list[Observer] = [view]
-    if values["announce"]:
-        watchers.append(Announcer(values["announce"], offer.written if values["as_written"] else {}))
-    events = EventWriter(open_events(values["events"])) if values["events"] else None
+    if given.announce:
+        watchers.append(Announcer(given.announce, offer.written if given.as_written else {}))
+    events = EventWriter(open_events(given.events)) if given.events else None
     watchers += [events] if events is not None else []
     run = open_run(
         offer,
         view if len(watchers) == 1 else Watchers(watchers),
-        lambda line: _spec_of(line, values, options, offer),
-        seats_chosen=values["seats_chosen"],
+        lambda line: _spec_of(line, given, options, offer),
+        seats_chosen=given.devices.is_chosen,  # a resumed run keeps what it had, whatever the settings name
         name=options.name,
         file=file,
-        delimiter=values["delimiter"],
-        blocks=values["blocks"],
-        resume=values["resumed"],
-        environment=inherited_environment(dict(options.variables), with_device_order=values["as_written"]),
-        output="inherit" if values["passthrough"] else "log",
-        max_failures=values["max_failures"],
+        delimiter=given.delimiter,
+        blocks=given.blocks,
+        resume=given.resumed,
+        environment=inherited_environment(dict(options.variables), with_device_order=given.as_written),
+        output="inherit" if given.watch.passthrough else "log",
+        max_failures=given.watch.max_failures,
         on_event=view.event,
     )
     view.attach(run)
     run.by_memory = options.by_memory
-    if values["as_written"]:
+    if given.as_written:
         run.loop.write_devices_as(offer.written)
     if events is not None:
         events.host_id = run.host_id
-    if values["lifo"]:
+    if given.lifo:
         run.last_freed_first()
-    if values["announce"]:
+    if given.announce:
         run.start_one_by_one()
     if run.source is not None and run.source.is_terminal:
         say("duckrow: reading commands from the terminal, one a line; Ctrl-D ends them.")
-    return _see_through(
-        run, view, values["table"], "" if values["once"] else _again(run, values["form"]), values["once"]
-    )
+    return _see_through(run, view, given.watch.table, "" if given.once else _again(run, given.form), given.once)
 
 
-def _say_what_each_gets(offer: Offer, values: dict[str, Any], options: JobOptions) -> None:
+def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) -> None:
     """How many GPUs each job gets, and out of which: before anything runs, so that a wrong number is seen."""
     seats = [seat for seat in offer.seats if not seat.is_cpu]
-    if not seats or values["passthrough"] or values["form"] == "json":
+    if not seats or given.watch.passthrough or given.form == "json":
         return
     gpus = list(dict.fromkeys(device for seat in seats for device in seat.devices))
-    sizes = sorted({seat.gpu_count for seat in seats}) if values["gpu_count"] is None else [values["gpu_count"]]
+    sizes = sorted({seat.gpu_count for seat in seats}) if given.gpu_count is None else [given.gpu_count]
     each = f"{' or '.join(map(str, sizes))} {'GPU' if sizes == [1] else 'GPUs'}"
     if options.by_memory:
         each = f"part of {'a GPU' if sizes == [1] else each}, by memory"
@@ -262,14 +268,14 @@ def _see_through(run: Run, view: RunView, wants_table: bool | None, again: str, 
     return EXIT_FAILED if view.report.failed or run.refused or _left(run, view) else EXIT_OK
 
 
-def _spec_of(line: str, values: dict[str, Any], options: JobOptions, offer: Offer | None) -> JobSpec:
+def _spec_of(line: str, given: RunOptions, options: JobOptions, offer: Offer | None) -> JobSpec:
     """`offer`: the devices that it must fit on; None: those of a cluster, which nobody knows yet."""
-    if values["form"] == "json":
+    if given.form == "json":
         from duckrow.cli.json_jobs import spec_of_line
 
         devices = () if offer is None else (offer.seats, offer.machine)
-        return spec_of_line(line, options, values["gpu_count"], *devices)
-    return options.spec(line, values["gpu_count"])
+        return spec_of_line(line, options, given.gpu_count, *devices)
+    return options.spec(line, given.gpu_count)
 
 
 def run_sweep(
@@ -278,24 +284,25 @@ def run_sweep(
     name: str,
     specs: Sequence[JobSpec],
     todo: Todo,
-    values: dict[str, Any],
+    seats_chosen: bool,
+    watch: WatchOptions,
     options: JobOptions,
     again: str,
 ) -> int:
     """The runs of a sweep, here and now."""
-    view = make_view({**values, "passthrough": False})
+    view = make_view(watch)
     run = open_sweep(
         offer,
         view,
         SweepJobs(sweep_id, name, specs, todo.again, todo.stranded),
-        seats_chosen=values["seats_chosen"],
+        seats_chosen=seats_chosen,
         environment=inherited_environment(dict(options.variables)),
-        max_failures=values["max_failures"],
+        max_failures=watch.max_failures,
         on_event=view.event,
     )
     view.attach(run)
     run.by_memory = options.by_memory
-    return _see_through(run, view, values["table"], again)
+    return _see_through(run, view, watch.table, again)
 
 
 def _left(run: Run, view: RunView) -> int:
@@ -308,7 +315,8 @@ def _summarise(run: Run, view: RunView, wants_table: bool | None, again: str) ->
         from duckrow.api.client import Client
         from duckrow.cli.job_table import print_jobs
 
-        print_jobs(Client().of_host(run.host_id))
+        with Client() as client:
+            print_jobs(client.of_host(run.host_id))
         sys.stdout.flush()
     left = _left(run, view)
     say(f"duckrow: {report.headline(time.monotonic() - view.began_mono, left, run.skipped, run.refused)}")
@@ -360,33 +368,33 @@ def _run_on(
     on: str,
     asked: dict[str, Any],
     file: str | None,
-    values: dict[str, Any],
+    given: RunOptions,
     options: JobOptions,
     words: Sequence[str] | None,
 ) -> int:
     """On a cluster: all commands are read first, then submitted, then watched. `words`: the one command behind --."""
-    from duckrow.api.client import Client
     from duckrow.api.slurm import read_request
+    from duckrow.cli.opening import client_of_verb
     from duckrow.cli.slurm_run import check_options, print_script, resume_batch, run_batch
 
-    check_options(values)
-    if values["resumed"]:
-        name = values["resumed"] if values["resumed"] != LAST else None
+    check_options(given.devices, given)
+    if given.resumed:
+        name = given.resumed if given.resumed != LAST else None
         if name is None and file is not None and not os.path.exists(file):
             file, name = None, file
-        return resume_batch(Client(), on, asked, file, name, values)
-    values["form"] = values["form"] if words is None else "commands"
+        return resume_batch(client_of_verb(), on, asked, file, name, given.watch)
+    given = given if words is None else replace(given, form="commands")
     request = read_request(on, asked)
-    commands = _all_commands(file, values["delimiter"]) if words is None else [command_of(words)]
-    specs = [_spec_of(line, values, options, None) for line in commands]
+    commands = _all_commands(file, given.delimiter) if words is None else [command_of(words)]
+    specs = [_spec_of(line, given, options, None) for line in commands]
     request = request.for_gpus(max((spec.gpus or 0 for spec in specs), default=0))
-    if values["dry_run"]:
+    if given.dry_run:
         return print_script(request, len(specs), options.name)
     if not specs:
         raise UsageError(f"There is no command in {file or 'standard input'}.")
-    view = make_view(values)
+    view = make_view(given.watch)
     variables = dict(options.variables)
-    return run_batch(Client(), specs, request, variables, options.name, view, values["max_failures"], file)
+    return run_batch(client_of_verb(), specs, request, variables, options.name, view, given.watch.max_failures, file)
 
 
 def _all_commands(file: str | None, delimiter: str | None) -> list[str]:
@@ -399,8 +407,8 @@ def _all_commands(file: str | None, delimiter: str | None) -> list[str]:
     return [*reader.feed(text), *reader.finish()]
 
 
-def _dry_run(file: str | None, offer: Offer, values: dict[str, Any], options: JobOptions) -> int:
-    specs = [_spec_of(line, values, options, offer) for line in _all_commands(file, values["delimiter"])]
+def _dry_run(file: str | None, offer: Offer, given: RunOptions, options: JobOptions) -> int:
+    specs = [_spec_of(line, given, options, offer) for line in _all_commands(file, given.delimiter)]
     queue = sorted((as_queued(spec, number) for number, spec in enumerate(specs)), key=lambda job: -job.priority)
     starts = choose_starts(queue, offer.seats, Ledger(), machine=offer.machine)
     places = {job.id: describe_devices(holds) for job, holds in starts}

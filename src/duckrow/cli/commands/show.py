@@ -16,6 +16,7 @@ from duckrow.api.views import devices_text, exit_text
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import OUTCOME_COLOURS, clean, paint, print_json
 from duckrow.cli.job_table import eta_text
+from duckrow.cli.opening import client_of_verb
 from duckrow.cli.sparkline import sparkline
 from duckrow.core.dependency import in_words
 from duckrow.core.errors import EXIT_OK
@@ -39,7 +40,7 @@ def command(words: tuple[str, ...], with_names: bool, as_json: bool) -> int:
     duckrow show last --env
     duckrow show 12 --json
     """
-    client = Client()
+    client = client_of_verb()
     client.tender.copy()
     stories = [_story(client, job_id, with_names) for job_id in client.select(words or ["last"])]
     if as_json:

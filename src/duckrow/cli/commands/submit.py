@@ -17,10 +17,12 @@ from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say, tell
 from duckrow.cli.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.job_options import job_options, take_job_options
+from duckrow.cli.opening import client_of_verb
 from duckrow.cli.sbatch_command import SpeaksSbatch, say_not_read, say_unused, variables_for_sbatch
 from duckrow.cli.script_lines import sbatch_options, words_in
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
 from duckrow.cli.submit_output import output_of, refuse_outputs
+from duckrow.cli.verb_options import SubmitOptions
 from duckrow.core.array import Array, parse_array
 from duckrow.core.commands import CommandReader, has_code, script_options
 from duckrow.core.dependency import Dependency, parse_after
@@ -118,40 +120,41 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     gpus = gpu_count(values)
     options = take_job_options(values)
     on, asked = take_slurm_options(values)
-    texts = _commands(ctx, list(words), file, values["wrap"], values["delimiter"])
-    output = output_of(values["outfile"], values["error"])
+    given = SubmitOptions(**values)
+    texts = _commands(ctx, list(words), file, given.wrap, given.delimiter)
+    output = output_of(given.outfile, given.error)
     if not words and ctx.meta["duckrow.script"]:
         options.name = options.name or name_of_command(ctx.meta["duckrow.script"])
-    specs = [options.spec(text, gpus, None if output else values["outfile"]) for text in texts]
+    specs = [options.spec(text, gpus, None if output else given.outfile) for text in texts]
     for spec in specs:
-        spec.held = values["hold"]
-        spec.if_broken = values["if_broken"] or "skip"
-        if values["begin"] is not None:
-            spec.not_before, spec.delay_s = _begin(values["begin"])
-        spec.priority = spec.priority if values["priority"] is None else values["priority"]
-    array = None if values["array"] is None else parse_array(values["array"])
+        spec.held = given.hold
+        spec.if_broken = given.if_broken or "skip"
+        if given.begin is not None:
+            spec.not_before, spec.delay_s = _begin(given.begin)
+        spec.priority = spec.priority if given.priority is None else given.priority
+    array = None if given.array is None else parse_array(given.array)
     if array is not None:
         specs = _arrayed(specs, array)
-    refuse_outputs(specs, values["outfile"], output)
-    client = Client()
+    refuse_outputs(specs, given.outfile, output)
+    client = client_of_verb()
     if on is not None:
-        return _submit_on(ctx, client, on, asked, specs, values, dict(options.variables), options.name)
-    if values["root"] or values["snapshot"]:
+        return _submit_on(ctx, client, on, asked, specs, given, dict(options.variables), options.name)
+    if given.root or given.snapshot:
         from duckrow.api.run_folders import give_folders
 
-        give_folders(specs, values["root"] or client.runs_folder, values["snapshot"])
-    after = _after(values)
+        give_folders(specs, given.root or client.runs_folder, given.snapshot)
+    after = _after(given)
     limit = array.max_running if array else None
-    variables = {**variables_for_sbatch(ctx, specs[0], array, values["wrap"]), **dict(options.variables)}
+    variables = {**variables_for_sbatch(ctx, specs[0], array, given.wrap), **dict(options.variables)}
     ids = client.submit(specs, variables, after, limit, output)
     say_unused(ctx)
-    _print_ids(ids, specs, values["as_json"])
-    return _wait(client, ids) if values["waits"] else EXIT_OK
+    _print_ids(ids, specs, given.as_json)
+    return _wait(client, ids) if given.waits else EXIT_OK
 
 
-def _after(values: dict[str, Any]) -> list[Dependency]:
+def _after(given: SubmitOptions) -> list[Dependency]:
     """What it waits for, by `--after` and in sbatch's words."""
-    texts = [*values["after"], *(after_in_sbatch(text) for text in values["dependency"])]
+    texts = [*given.after, *(after_in_sbatch(text) for text in given.dependency)]
     return [dependency for text in texts for dependency in parse_after(text)]
 
 
@@ -161,7 +164,7 @@ def _submit_on(
     on: str,
     asked: dict[str, Any],
     specs: list[JobSpec],
-    values: dict[str, Any],
+    given: SubmitOptions,
     variables: dict[str, str],
     name: str,
 ) -> int:
@@ -171,20 +174,20 @@ def _submit_on(
 
     in_slurm = "SLURM has it itself: --sbatch="
     own_log = "Each run has a log of its own: duckrow logs."
-    refuse_with_cluster(values, begin=f"{in_slurm}--begin=...", error=own_log)
-    if values["outfile"] and "%" in values["outfile"]:
-        raise UsageError(f"--outfile {values['outfile']}: a % does not go with --on. {own_log}")
+    refuse_with_cluster([("begin", given.begin, f"{in_slurm}--begin=..."), ("error", given.error, own_log)])
+    if given.outfile and "%" in given.outfile:
+        raise UsageError(f"--outfile {given.outfile}: a % does not go with --on. {own_log}")
     say_not_read(ctx)
-    after = _after(values)
-    if after and values["hold"]:
+    after = _after(given)
+    if after and given.hold:
         raise UsageError("--hold does not go with --after on a cluster: hold the jobs that they wait for.")
-    if values["root"] or values["snapshot"]:
+    if given.root or given.snapshot:
         from duckrow.api.run_folders import give_folders
 
-        give_folders(specs, values["root"] or "duckrow-runs", values["snapshot"])
+        give_folders(specs, given.root or "duckrow-runs", given.snapshot)
     ids = submit_batch(client, specs, read_request(on, asked), variables, name, tell=tell, after=after)
-    _print_ids(ids, specs, values["as_json"])
-    return _wait(client, ids) if values["waits"] else EXIT_OK
+    _print_ids(ids, specs, given.as_json)
+    return _wait(client, ids) if given.waits else EXIT_OK
 
 
 def _begin(text: str) -> tuple[float | None, float | None]:

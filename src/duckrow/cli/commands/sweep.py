@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from duckrow.api.client import Client
 from duckrow.api.sweep_files import SweepFile, read_sweep_file
 from duckrow.api.sweep_list import handle_of
 from duckrow.api.sweeps import DEFAULT_ROOT, SweepRow, Sweeps, Todo, parameters_of
 from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say, tell
 from duckrow.cli.gpu_options import DeviceCommand, gpu_count, gpu_count_options
-from duckrow.cli.job_options import JobOptions, device_options, run_options, take_job_options
+from duckrow.cli.job_options import JobOptions, device_options, read_job_options, run_options, take_job_values
+from duckrow.cli.opening import client_of_verb
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
 from duckrow.cli.slurm_sweep import read_cluster, watch_sweep
+from duckrow.cli.verb_options import SweepOptions, take_sweep_options
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.failure import compact_ids
 from duckrow.core.job import JobSpec
@@ -117,41 +118,43 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
     folder of its own, named by its parameters, with its log, parameters, metrics and code version in it;
     `duckrow results` is the table of them all. Values are quoted for the shell.
     """
-    values["gpu_count"] = gpu_count(values)
-    values.update(pattern=pattern, command_words=ctx.meta.get("duckrow.command"), grids=ctx.meta["duckrow.grids"])
-    if values["here"] and values["queue"]:
-        raise UsageError("Either --run or --submit, not both.")
-    if values["queue"] and (values["devices"] or values["slots"]):
-        raise UsageError("--submit uses the GPUs of the daemon (`duckrow gpus`). How many each run gets is --gpus.")
-    _refuse_for_run_only(values)
+    gpus = gpu_count(values)
+    job_values = take_job_values(values)
     on, asked = take_slurm_options(values)
-    cluster = read_cluster(on, asked, values)
-    wish = None if _continues_last(values) else _wish(values)
-    if wish is not None and not (values["here"] or values["queue"] or values["resume"]):
-        return _print_commands(wish, values["as_json"])
+    words, grids = ctx.meta.get("duckrow.command"), ctx.meta["duckrow.grids"]
+    given = take_sweep_options(values, gpus, pattern=pattern, command_words=words, grids=grids)
+    if given.here and given.queue:
+        raise UsageError("Either --run or --submit, not both.")
+    if given.queue and given.devices.is_chosen:
+        raise UsageError("--submit uses the GPUs of the daemon (`duckrow gpus`). How many each run gets is --gpus.")
+    _refuse_for_run_only(given)
+    cluster = read_cluster(on, asked, given)
+    wish = None if _continues_last(given) else _wish(given)
+    if wish is not None and not (given.here or given.queue or given.resume):
+        return _print_commands(wish, given.as_json)
     file = wish.file if wish else SweepFile()
-    project = values["project"] = values["project"] or file.project
-    options = take_job_options(values)
-    sweeps = Sweeps(Client())
+    project = job_values["project"] = job_values["project"] or file.project
+    options = read_job_options(job_values)
+    sweeps = Sweeps(client_of_verb())
     sweeps.client.tender.copy()
-    root = os.path.abspath(values["root"] or DEFAULT_ROOT)
+    root = os.path.abspath(given.root or DEFAULT_ROOT)
     name = options.name or file.name
     if wish is None:
         sweep = sweeps.resumable(name, project, root)
     else:
         sweep = sweeps.open(wish.pattern, options.project, name, root)
-    if cluster is None and values["resume"] and not (values["here"] or values["queue"]):
+    if cluster is None and given.resume and not (given.here or given.queue):
         cluster = _earlier_cluster(sweeps, sweep)
     todo = _todo(sweeps, sweep, wish.points if wish else None, cluster)
     say(f"duckrow: sweep {sweep.name}: {todo.in_words()}.")
     if not todo.count:
-        if values["as_json"]:
+        if given.as_json:
             _print_queued(sweep, [])
         return EXIT_OK
     if cluster is not None:
-        return _send(sweeps, sweep, todo, options, values, cluster)
-    queues = values["queue"] or (values["resume"] and not values["here"] and sweeps.hosted_by_daemon(sweep))
-    return (_submit if queues else _run)(sweeps, sweep, todo, options, values)
+        return _send(sweeps, sweep, todo, options, given, cluster)
+    queues = given.queue or (given.resume and not given.here and sweeps.hosted_by_daemon(sweep))
+    return (_submit if queues else _run)(sweeps, sweep, todo, options, given)
 
 
 def _earlier_cluster(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
@@ -181,41 +184,41 @@ class Wish:
     file: SweepFile
 
 
-def _continues_last(values: dict[str, Any]) -> bool:
+def _continues_last(given: SweepOptions) -> bool:
     """`--resume` without a command: whatever the sweep was."""
-    asked = values["pattern"] or values["command_words"] or values["file"] or any(values["grids"])
-    return bool(values["resume"]) and not asked
+    asked = given.pattern or given.command_words or given.file or any(given.grids)
+    return bool(given.resume) and not asked
 
 
-def _wish(values: dict[str, Any]) -> Wish:
-    file = SweepFile() if values["file"] is None else read_sweep_file(values["file"])
-    pattern = values["pattern"] or file.command
-    if values["command_words"]:
-        if values["pattern"]:
+def _wish(given: SweepOptions) -> Wish:
+    file = SweepFile() if given.file is None else read_sweep_file(given.file)
+    pattern = given.pattern or file.command
+    if given.command_words:
+        if given.pattern:
             raise UsageError("Either a command in quotes or one behind --, not both.")
-        pattern = command_of(values["command_words"])
+        pattern = command_of(given.command_words)
     if not pattern:
         raise UsageError(
             "There is no command. It stands first: duckrow sweep 'python train.py --lr {lr}' -p lr 0.1 0.01"
         )
-    points = _points(values, file, pattern)
+    points = _points(given, file, pattern)
     unused = sorted({name for point in points for name in point} - set(placeholders(pattern)))
     if unused:
         say(f"duckrow: {', '.join(unused)} does not stand in the command; a run finds it in its params.json only.")
     return Wish(pattern, points, [render(pattern, point) for point in points], file)
 
 
-def _points(values: dict[str, Any], file: SweepFile, pattern: str) -> list[Point]:
-    typed = [{name: parse_axis(name, words) for name, words in grid.items()} for grid in values["grids"]]
-    mode = values["mode"] or file.mode
-    seed = next((seed for seed in (values["seed"], file.seed) if seed is not None), 0)
+def _points(given: SweepOptions, file: SweepFile, pattern: str) -> list[Point]:
+    typed = [{name: parse_axis(name, words) for name, words in grid.items()} for grid in given.grids]
+    mode = given.mode or file.mode
+    seed = next((seed for seed in (given.seed, file.seed) if seed is not None), 0)
     grids = _united(typed, file)
     if not any(grids) and placeholders(pattern):
         raise UsageError(
             f"The command has the placeholder {{{placeholders(pattern)[0]}}}, and no value for it. "
             f"Write: -p {placeholders(pattern)[0]} VALUE..."
         )
-    return expand(grids, mode, values["n_samples"] or file.n_samples, seed)
+    return expand(grids, mode, given.n_samples or file.n_samples, seed)
 
 
 def _united(typed: list[dict[str, Any]], file: SweepFile) -> Sequence[Grid]:
@@ -227,13 +230,14 @@ def _united(typed: list[dict[str, Any]], file: SweepFile) -> Sequence[Grid]:
     return [{**grid, **typed[0]} for grid in file.grids]
 
 
-def _refuse_for_run_only(values: dict[str, Any]) -> None:
+def _refuse_for_run_only(given: SweepOptions) -> None:
     """What only a run here could do; a queued sweep would ignore it."""
-    if not values["queue"]:
+    if not given.queue:
         return
-    for name, option in (("follow", "--follow"), ("max_failures", "--max-failures"), ("table", "--table")):
-        if values[name] is not None:
-            raise UsageError(f"{option} goes with --run, which waits for the runs; --submit queues them and is done.")
+    watch = given.watch
+    for option, value in (("follow", watch.follow), ("max-failures", watch.max_failures), ("table", watch.table)):
+        if value is not None:
+            raise UsageError(f"--{option} goes with --run, which waits for the runs; --submit queues them and is done.")
 
 
 def _print_commands(wish: Wish, as_json: bool) -> int:
@@ -247,35 +251,39 @@ def _print_commands(wish: Wish, as_json: bool) -> int:
     return EXIT_OK
 
 
-def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, values: dict[str, Any]) -> int:
+def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions) -> int:
+    from duckrow.api.settings import Settings
     from duckrow.cli.commands.run import check_devices, run_sweep
 
-    offer = check_devices(values, options)
+    settings = Settings()
+    devices = given.devices.with_settings(settings)
+    offer = check_devices(devices, given.devices.jobs_per_gpu, given.gpu_count, options)
     sweeps.leave_clusters(todo)
-    specs = _prepare(sweeps, sweep, todo, options, values)
+    specs = _prepare(sweeps, sweep, todo, options, given)
     handle = shlex.quote(handle_of(sweeps.client, sweep))
     sweeps.client.close()  # before there are two of us
     again = f"duckrow sweep --resume --name {handle}"
-    code = run_sweep(offer, sweep.id, sweep.name, specs, todo, values, options, again)
+    watch = given.watch.with_settings(settings)
+    code = run_sweep(offer, sweep.id, sweep.name, specs, todo, given.devices.is_chosen, watch, options, again)
     say(f"duckrow: `duckrow results {handle}` shows the results.")
     return code
 
 
 def _send(
-    sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, values: dict[str, Any], cluster: SlurmRequest
+    sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions, cluster: SlurmRequest
 ) -> int:
     from duckrow.api.slurm_sweeps import submit_sweep
 
-    specs = _prepare(sweeps, sweep, todo, options, values)
+    specs = _prepare(sweeps, sweep, todo, options, given)
     variables = dict(options.variables)
-    if values["here"]:
-        return watch_sweep(sweeps, sweep, todo, specs, cluster, variables, values)
-    return _tell_of(sweep, submit_sweep(sweeps, sweep, specs, todo, cluster, variables, tell), values["as_json"])
+    if given.here:
+        return watch_sweep(sweeps, sweep, todo, specs, cluster, variables, given.watch)
+    return _tell_of(sweep, submit_sweep(sweeps, sweep, specs, todo, cluster, variables, tell), given.as_json)
 
 
-def _submit(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, values: dict[str, Any]) -> int:
-    specs = _prepare(sweeps, sweep, todo, options, values)
-    return _tell_of(sweep, sweeps.submit(specs, todo, dict(options.variables)), values["as_json"])
+def _submit(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions) -> int:
+    specs = _prepare(sweeps, sweep, todo, options, given)
+    return _tell_of(sweep, sweeps.submit(specs, todo, dict(options.variables)), given.as_json)
 
 
 def _tell_of(sweep: SweepRow, ids: list[int], as_json: bool) -> int:
@@ -291,13 +299,13 @@ def _print_queued(sweep: SweepRow, ids: list[int]) -> None:
     print_json({"sweep": sweep.name, "id": sweep.id, "folder": sweep.folder, "jobs": ids})
 
 
-def _prepare(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, values: dict[str, Any]) -> list[JobSpec]:
+def _prepare(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions) -> list[JobSpec]:
     options.name = ""  # that of the sweep; each run is named by its point
     # One that is continued from elsewhere has its code where it was begun.
     cwd = (None if todo.missing else sweeps.cwd_of(sweep)) or os.path.abspath(options.cwd or os.getcwd())
 
     def make_spec(point: Point, _folder: str) -> JobSpec:
         command = render(sweep.pattern, point)
-        return options.spec(command, values["gpu_count"], pattern=sweep.pattern, point=point)
+        return options.spec(command, given.gpu_count, pattern=sweep.pattern, point=point)
 
-    return sweeps.prepare(sweep, todo, make_spec, cwd, values["snapshot"])
+    return sweeps.prepare(sweep, todo, make_spec, cwd, given.snapshot)

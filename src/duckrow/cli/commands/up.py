@@ -60,10 +60,10 @@ def command(
         return _serve(choice, ready_fd, not no_dispatch, keep)
     code = _launch(choice, quiet, not no_dispatch, keep)
     if values["with_page"]:
-        from duckrow.api.handles import client_of
         from duckrow.api.web_process import start_beside_daemon
+        from duckrow.cli.opening import client_of_verb
 
-        print(start_beside_daemon(client_of().home), end="")
+        print(start_beside_daemon(client_of_verb().home), end="")
     return code
 
 
@@ -90,9 +90,8 @@ def _end_for_change(choice: DeviceChoice) -> None:
         words = " ".join(choice.words())
         raise UsageError(f"The daemon is a service of systemd. To change its devices: duckrow up --service {words}")
     check_devices(choice)
-    client = Client()
-    client.end_daemon()
-    client.close()
+    with Client() as client:
+        client.end_daemon()
 
 
 def _take_old_devices(values: dict[str, Any]) -> None:
@@ -140,7 +139,7 @@ def _serve(choice: DeviceChoice, ready_fd: int | None, dispatch: bool, keep_s: f
 
 def _serve_by_systemd(choice: DeviceChoice, print_unit: bool, remove: bool) -> int:
     from duckrow.api import service
-    from duckrow.api.client import Client
+    from duckrow.cli.opening import client_of_verb
 
     # Settings are asked when the service starts; only what was typed stands in the unit. What is remembered wins over
     # that, so that a restart does not undo what `duckrow gpus add` and `remove` have changed since.
@@ -152,7 +151,7 @@ def _serve_by_systemd(choice: DeviceChoice, print_unit: bool, remove: bool) -> i
     if remove:
         return _remove_service()
     path = service.write_unit(unit)
-    client = Client()
+    client = client_of_verb()
     keep(client.database, choice)
     say(f"duckrow: wrote {path}.")
     if not service.has_systemd():

@@ -8,6 +8,7 @@ from duckrow.api.client import Client
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import clean, say, tell
 from duckrow.cli.job_options import TIME
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
 from duckrow.core.job import shorten
 from duckrow.core.lifecycle import Outcome
@@ -31,7 +32,7 @@ def command(words: tuple[str, ...], wait_all: bool, timeout: float | None) -> in
     """
     if bool(words) == wait_all:
         raise UsageError("Say which jobs to wait for: ids, names or --all.")
-    client = Client()
+    client = client_of_verb()
     ids = client.select(words) if words else _all(client)
     failed = [view for view in client.wait(ids, timeout, tell=tell) if view.outcome != Outcome.SUCCEEDED]
     for view in failed[:_NAMED]:

@@ -45,7 +45,8 @@ def command(prints_url: bool, prints_token: bool, opens: bool | None, beside_dae
     from duckrow.api.handles import client_of
     from duckrow.web.credentials import Credentials
 
-    home = client_of().home
+    with client_of() as client:
+        home = client.home
     if prints_token:
         print(Credentials(home, values["read_only"]).token())
         return EXIT_OK

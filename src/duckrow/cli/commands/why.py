@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.client import Client
 from duckrow.api.why import why
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import clean, print_json
+from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK
 
 
@@ -21,7 +21,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
     duckrow why 12
     duckrow why last
     """
-    client = Client()
+    client = client_of_verb()
     client.tender.copy()
     client.tender.look()
     reasons = {job_id: why(client, job_id) for job_id in client.select(words or ("last",))}

@@ -20,7 +20,8 @@ WHERE j.state = 'queued' AND h.kind = 'run'
 GROUP BY j.host_id ORDER BY j.host_id
 
 -- name: unfinished
-SELECT j.id, j.state, j.host_id, h.kind FROM jobs j JOIN hosts h ON h.id = j.host_id WHERE j.state <> 'done' ORDER BY j.id
+SELECT j.id, j.state, j.host_id, h.kind = 'run' AS of_run
+FROM jobs j JOIN hosts h ON h.id = j.host_id WHERE j.state <> 'done' ORDER BY j.id
 
 -- name: waits_for_daemon
 SELECT EXISTS (SELECT 1 FROM jobs WHERE host_id = 1 AND state = 'queued' AND held = 0)
@@ -35,7 +36,7 @@ SELECT sweep_id FROM points WHERE job_id = :job_id
 SELECT started_at, holds, curve FROM attempts WHERE job_id = :job_id AND number = :number
 
 -- name: attempts_between
-SELECT a.job_id, a.number, a.holds, a.started_at, a.ended_at, a.outcome, j.name, j.array_index, j.project, h.name AS host
+SELECT a.job_id, a.number, a.holds AS holds_text, a.started_at, a.ended_at, a.outcome, j.name, j.array_index, j.project, h.name AS host
 FROM attempts a JOIN jobs j ON j.id = a.job_id JOIN hosts h ON h.id = j.host_id
 WHERE a.started_at <= :end AND coalesce(a.ended_at, :end) >= :begin
 ORDER BY a.started_at DESC LIMIT :limit

@@ -43,6 +43,5 @@ SELECT a.number, a.host_id AS watcher_id, a.keeper, a.holds, a.log, a.pid, a.pro
        a.stopped_for, a.exit_code, a.signal, j.host_id AS job_host_id, j.state,
        (SELECT w.wish FROM wishes w WHERE w.job_id = j.id AND w.wish GLOB 'suspended:*') AS suspended,
        {queued_job}
-FROM attempts a JOIN jobs j ON j.id = a.job_id JOIN hosts h ON h.id = a.host_id
-WHERE a.ended_at IS NULL AND h.kind <> 'slurm' -- those are on other machines
+FROM live_here a JOIN jobs j ON j.id = a.job_id
 ORDER BY a.job_id

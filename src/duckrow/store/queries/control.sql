@@ -53,11 +53,11 @@ DELETE FROM wishes WHERE job_id = :id
 SELECT d.job_id FROM dependencies d JOIN jobs j ON j.id = d.job_id WHERE d.on_job_id = :id AND NOT d.met AND j.state = 'queued'
 
 -- name: dependencies_of
-SELECT d.on_job_id, d.condition, d.met, j.name, j.state, j.outcome
+SELECT d.on_job_id, d.condition, d.met
 FROM dependencies d JOIN jobs j ON j.id = d.on_job_id WHERE d.job_id = :id ORDER BY d.on_job_id
 
 -- name: all_dependencies
-SELECT job_id, on_job_id, condition, met FROM dependencies
+SELECT job_id, on_job_id FROM dependencies
 
 -- name: outcome_of
 SELECT state, outcome FROM jobs WHERE id = :id
@@ -73,15 +73,15 @@ SELECT coalesce(sum(j.project = :project), 0) AS of_project, coalesce(sum(j.arra
 FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.ended_at IS NULL AND j.host_id = :host_id
 
 -- name: waiting_facts
-SELECT id, host_id, project, gpus, needs, held, not_before, blockers, priority, position, array_id, timeout_s,
-       state, outcome, detail, created_at, array_index,
+SELECT id, host_id, project, gpus, needs, held, not_before, priority, position, array_id, state, outcome, detail,
+       created_at,
        state IN ('starting', 'running') AND EXISTS (
            SELECT 1 FROM wishes w WHERE w.job_id = jobs.id AND w.wish GLOB 'suspended:*'
        ) AS suspended
 FROM jobs WHERE id = :id
 
 -- name: first_ahead
-SELECT id, name, gpus, needs, priority, created_at FROM jobs
+SELECT id, gpus, needs, priority, created_at FROM jobs
 WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
   AND project NOT IN (SELECT project FROM pauses)
   AND (priority > :priority OR (priority = :priority AND position < :position))

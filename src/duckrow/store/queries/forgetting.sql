@@ -5,7 +5,8 @@ SELECT j.id, j.project, j.name, j.folder FROM jobs j JOIN json_each(:ids) wanted
 
 -- name: unneeded_jobs
 SELECT j.id FROM jobs j JOIN hosts h ON h.id = j.host_id
-WHERE j.id > :after AND j.state = 'done' AND j.changed_at < :before AND h.kind <> 'slurm'
+WHERE j.id > :after AND j.state = 'done' AND j.changed_at < :before
+  AND j.host_id NOT IN (SELECT id FROM batches)
   AND (h.kind <> 'run' OR h.id NOT IN (SELECT host_id FROM jobs WHERE state <> 'done'))
   AND NOT EXISTS (SELECT 1 FROM points p WHERE p.job_id = j.id)
 ORDER BY j.id LIMIT :limit

@@ -26,13 +26,15 @@ UPDATE hosts SET ended_at = :at WHERE id = :id
 
 -- name: all_hosts
 SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
+WHERE id NOT IN (SELECT id FROM batches)
 
 -- name: host
-SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts WHERE id = :id
+SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
+WHERE id = :id AND id NOT IN (SELECT id FROM batches)
 
 -- name: open_hosts
 SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
-WHERE started_at IS NOT NULL AND ended_at IS NULL AND kind <> 'slurm'
+WHERE started_at IS NOT NULL AND ended_at IS NULL
 
 -- name: run_named
 SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
@@ -41,6 +43,9 @@ WHERE kind = 'run' AND (name = :name OR CAST(id AS TEXT) = :name) ORDER BY id DE
 -- name: run_of_file
 SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
 WHERE kind = 'run' AND cwd = :cwd AND source = :source ORDER BY id DESC LIMIT 1
+
+-- name: runs_among
+SELECT id FROM hosts WHERE kind = 'run' AND id IN (SELECT value FROM json_each(:ids))
 
 -- name: jobs_of_host
 SELECT id, command, state, outcome FROM jobs WHERE host_id = :host_id ORDER BY id

@@ -33,11 +33,9 @@ SELECT variables FROM environments WHERE id = :id
 SELECT id, state, outcome, held FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: pick
-SELECT j.id, j.host_id, j.project, j.name, j.command, j.cwd, j.gpus, j.state, j.outcome, j.detail, j.attempts,
-       j.retries, j.requeue_lost, j.timeout_s, j.priority, j.held, j.not_before, j.created_at, j.changed_at, j.outfile,
-       a.number AS attempt, a.holds, a.log, a.started_at, a.ended_at, a.pid, a.exit_code, a.signal, a.peak_memory_mb, a.utilization,
-       h.kind AS host_kind, h.name AS host_name, j.folder, j.needs, s.name AS sweep, p.parameters,
-       j.array_id, j.array_index,
+SELECT {listed_job},
+       a.holds AS holds_text, a.log, a.started_at, a.ended_at, a.pid, a.exit_code, a.signal, a.peak_memory_mb, a.utilization,
+       h.name AS host_name, s.name AS sweep, p.parameters,
        EXISTS (SELECT 1 FROM wishes w WHERE w.job_id = j.id AND w.wish GLOB 'suspended:*') AS suspended
 FROM jobs j
 JOIN hosts h ON h.id = j.host_id
@@ -49,11 +47,11 @@ ORDER BY {order}
 LIMIT :limit OFFSET :offset
 
 -- name: live
-SELECT a.job_id, a.holds, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.state, j.needs,
+SELECT a.job_id, a.holds AS holds_text, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.state, j.needs,
        j.host_id AS job_host_id, j.array_index, s.name AS sweep
-FROM attempts a JOIN jobs j ON j.id = a.job_id JOIN hosts h ON h.id = a.host_id
+FROM live_here a JOIN jobs j ON j.id = a.job_id
 LEFT JOIN points p ON p.job_id = j.id LEFT JOIN sweeps s ON s.id = p.sweep_id
-WHERE a.ended_at IS NULL AND h.kind <> 'slurm' ORDER BY a.job_id
+ORDER BY a.job_id
 
 -- name: add_wish
 -- Of a job that is gone nobody wishes anything: no host would ever fulfil it.

@@ -10,7 +10,7 @@ UPDATE jobs SET retries_used = :retries_used, not_before = NULL, not_before_boot
 WHERE id = :job_id AND state = 'queued'
 
 -- name: rehost_again
-UPDATE jobs SET host_id = coalesce((SELECT host_id FROM batch_runs WHERE job_id = :job_id), :host_id) WHERE id = :job_id
+UPDATE jobs SET host_id = coalesce((SELECT batch_id FROM batch_runs WHERE job_id = :job_id), :host_id) WHERE id = :job_id
 
 -- name: reopen_batch
-UPDATE hosts SET ended_at = NULL WHERE id = (SELECT host_id FROM batch_runs WHERE job_id = :job_id)
+UPDATE batches SET closed_at = NULL WHERE id = (SELECT batch_id FROM batch_runs WHERE job_id = :job_id)

@@ -26,5 +26,5 @@ FROM sweeps s LEFT JOIN points p ON p.sweep_id = s.id LEFT JOIN jobs j ON j.id =
 GROUP BY s.id ORDER BY s.id
 
 -- name: points
-SELECT p.job_id, p.key, p.parameters, j.state, j.outcome, j.host_id, j.command, j.folder, j.cwd
+SELECT p.job_id, p.key, j.state, j.outcome, j.host_id, j.folder, j.cwd
 FROM points p JOIN jobs j ON j.id = p.job_id WHERE p.sweep_id = :sweep_id ORDER BY p.job_id
