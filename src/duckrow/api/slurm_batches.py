@@ -14,7 +14,7 @@ from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.claims import Claims
 from duckrow.engines.slurm.tending import Tending
 from duckrow.engines.slurm.waits import Waits
-from duckrow.store.batches import BatchStore, Standing
+from duckrow.store.batches import BatchStore, GroupStanding, Standing
 
 if TYPE_CHECKING:
     from duckrow.api.session import Session
@@ -162,7 +162,8 @@ class Batches:
         """How it stands, for all who want to know it before SLURM is asked again."""
         if os.path.exists(copy.batch.folder):
             why_still = tending.stands_still() if tending.claims.free() else ""
-            standing = Standing(why_still, tending.running(), tending.waiting(), tending.held())
+            groups = [GroupStanding(*group) for group in tending.groups()]
+            standing = Standing(why_still, tending.running(), tending.waiting(), tending.held(), groups)
             with self.session.database.transaction():
                 self.store.note_standing(copy.host.id, standing)
 
@@ -216,6 +217,12 @@ class Batches:
     def of_jobs(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Job -> (batch, run), of those that are runs of batches."""
         return self.store.of_jobs(ids)
+
+    def group_of(self, job_id: int) -> int:
+        """Which of the requests of its batch is that of this run."""
+        host_id, number = self.of_jobs([job_id])[job_id]
+        batch = Batch(self.session.hosts.get(host_id).source)
+        return batch.group_of(number) if os.path.exists(batch.folder) else 0
 
 
 def _clusters_of(batch: Batch) -> str:

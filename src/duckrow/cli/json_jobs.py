@@ -36,6 +36,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "env": dict,
     "preload": (str, list),
     "point": dict,
+    "slurm": dict,
 }
 KEYS = tuple(_KINDS)
 _LARGEST = 10**9  # of whatever is counted
@@ -70,6 +71,8 @@ def spec_of_line(
         spec.preload = parse_modules(names if isinstance(names, str) else ",".join(map(str, names)))
     if "point" in job:
         spec.point = _point(job["point"])
+    if "slurm" in job:
+        spec.slurm = _own_request(job["slurm"], seats)
     if "cwd" in job:
         spec.needs = options.needs(spec.cwd, spec.command)  # its recipe is that of another folder
     spec.__post_init__()  # what was changed is checked like what was given
@@ -78,6 +81,15 @@ def spec_of_line(
     if why_not:
         raise UsageError(f"The job {shorten(spec.command)} could never start. {why_not}")
     return spec
+
+
+def _own_request(values: Mapping[str, Any], seats: Sequence[Seat]) -> dict[str, Any]:
+    """What it asks a cluster for by itself."""
+    from duckrow.core.slurm_groups import check_own_request
+
+    if seats:
+        raise UsageError("The 'slurm' of a job is for runs on a cluster. Say which: --on slurm.")
+    return check_own_request(values)
 
 
 def _point(point: Mapping[str, Any]) -> PointOfSweep:

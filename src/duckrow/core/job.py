@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from duckrow.core.clock import Now
 from duckrow.core.errors import UsageError
@@ -68,6 +68,7 @@ class JobSpec:
     needs: Needs = NO_NEEDS
     variables: Mapping[str, str] | None = None  # on top of those that its neighbours share
     point: PointOfSweep | None = None
+    slurm: Mapping[str, Any] | None = None  # what it asks a cluster for by itself; None: what its batch asks for
 
     def __post_init__(self) -> None:
         if not self.command.strip():

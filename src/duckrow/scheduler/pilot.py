@@ -31,6 +31,7 @@ from duckrow.scheduler.host import Host
 from duckrow.scheduler.loop import Loop
 from duckrow.scheduler.pilot_memory import PilotMemory
 from duckrow.scheduler.pilot_runs import PilotRuns
+from duckrow.scheduler.pilot_share import PilotShare
 from duckrow.scheduler.pilot_successors import Successors
 from duckrow.scheduler.pilot_time import PilotTime
 from duckrow.store.database import Database
@@ -44,8 +45,9 @@ _MARGIN_S = 5.0  # of the time between the notice and the limit, for SLURM and f
 
 
 class PilotHost(Observer):
-    def __init__(self, batch: Batch, us: PilotFolder, folder: Folder, offer: Offer, link: KeeperLink) -> None:
-        self.batch = batch
+    def __init__(self, share: PilotShare, us: PilotFolder, folder: Folder, offer: Offer, link: KeeperLink) -> None:
+        self.batch = batch = share.batch
+        self.share = share
         self.us = us
         self._offer = offer
         database = Database(folder, durable=False)
@@ -58,13 +60,13 @@ class PilotHost(Observer):
         self._time = PilotTime(str(us.facts["slurm_job"]), _MARGIN_S)
         self._idle = False  # nothing runs here, and there is nothing to take
         self.starts_again = False  # what is left needs more time than we have left
-        taker = Taker(claims, us.card, chunk, lambda run: self._time.fits(batch.runs[run].spec))
+        taker = Taker(claims, us.card, chunk, self._fits, share.is_ours)
         self.runs = PilotRuns(claims, taker, self.loop, environment, us.facts, batch.request.runs_per_job)
         self._successors = Successors(batch, str(us.facts["slurm_job"]))
         self.lease = Lease(us.renew, batch.request.lease, self._lost_lease)
-        self._by_memory = _is_by_memory(batch)
+        self._by_memory = share.is_by_memory
         # Runs that differ are taken one by one: what waits here could run elsewhere.
-        self._mixed = len({run.spec.gpus for run in batch.runs}) > 1
+        self._mixed = len(share.gpus) > 1
         self._memory = PilotMemory(self.loop, SharedPeaks(batch, us.name)) if self._by_memory else None
         self._kill_at: float | None = None
         self._kill_step = 0
@@ -127,7 +129,7 @@ class PilotHost(Observer):
 
     def _places(self) -> int:
         """How many runs we may have at this moment."""
-        request = self.batch.request
+        request = self.share.request
         if request.nodes > 1:
             return 1
         most = request.parallel_runs or len(self.loop.seats)
@@ -162,11 +164,20 @@ class PilotHost(Observer):
             self._idle = True
             self.lease.tell(self._status())
         left = self._successors.left_over()
-        fitting = [run for run in left if self._time.fits(self.batch.runs[run].spec)]
+        fitting = [run for run in left if self._fits(run)]
         if fitting:
             self.runs.take_on(fitting)
         self.starts_again = bool(left) and not fitting
         return bool(fitting)
+
+    def _fits(self, run: int) -> bool:
+        """Whether our allocation is enough for it, and what is left of our time."""
+        return self.share.may_take(run) and self._time.fits(self.batch.runs[run].spec, self.share.time_of(run))
+
+    def has_more(self) -> bool:
+        """Whether there is anything left that we could take with more time."""
+        self.runs.claims.look()
+        return any(map(self.share.may_take, self.runs.claims.free()))
 
     # -- what the loop tells ----------------------------------------------------------------------------------
 
@@ -193,7 +204,8 @@ class PilotHost(Observer):
 
     def _status(self) -> dict[str, object]:
         about_runs = {"running": self.runs.running(), "taken": self.runs.count}
-        return {**about_runs, "places": len(self.loop.seats), "idle": self._idle}
+        about_us = {"places": len(self.loop.seats), "idle": self._idle, "group": self.share.group}
+        return {**about_runs, **about_us}
 
     # -- wishes -----------------------------------------------------------------------------------------------
 
@@ -212,7 +224,7 @@ class PilotHost(Observer):
         """The notice ahead of the time limit: what runs is told, and has until shortly before the limit."""
         if self.runs.interrupted:
             return
-        notice_s = self.batch.request.notice_s
+        notice_s = self.share.request.notice_s
         left_s = commands.time_left_s(str(self.us.facts["slurm_job"])) or notice_s
         if left_s > notice_s + _MARGIN_S:  # SLURM may be a minute early
             self.loop.reactor.later(left_s - notice_s, self._time_is_short)
@@ -279,32 +291,22 @@ def local_folder(name: str) -> Folder:
     return Folder(tempfile.mkdtemp(prefix=f"duckrow-pilot-{name}-", dir=(usable or ["/tmp"])[0])).make()
 
 
-def _is_by_memory(batch: Batch) -> bool:
-    needs = [run.spec.needs for run in batch.runs]
-    return any(need.gpu_mem_mb or need.total_gpu_mem_mb or need.auto for need in needs)
-
-
 def main() -> None:
     batch = Batch(sys.argv[1])
     us = PilotFolder(batch, slurm_job())
     folder = local_folder(us.name)
-    gpus = {run.spec.gpus for run in batch.runs}
-    at_a_time = 1 if batch.request.nodes > 1 else batch.request.parallel_runs
-    offer = allocated_offer(at_a_time, _is_by_memory(batch), gpus)
+    share = PilotShare(batch, int(sys.argv[3]) if len(sys.argv) > 3 else 0)
+    at_a_time = 1 if share.request.nodes > 1 else share.request.parallel_runs
+    offer = allocated_offer(at_a_time, share.is_by_memory, share.gpus)
     Database(folder).close()  # made before there is a journal, which would tell of an earlier one
     link = fork_host(folder.keepers, speaks=False, heirless=True, afterwards=lambda code: _if_killed(code, batch, us))
-    host = PilotHost(batch, us, folder, offer, link)
+    host = PilotHost(share, us, folder, offer, link)
     try:
         host.go()
     finally:
         shutil.rmtree(folder.root, ignore_errors=True)
-    if host.starts_again or (host.runs.interrupted == TIME_LIMIT and _has_more(host)):
+    if host.starts_again or (host.runs.interrupted == TIME_LIMIT and host.has_more()):
         _start_again(us)
-
-
-def _has_more(host: PilotHost) -> bool:
-    host.runs.claims.look()
-    return bool(host.runs.claims.free())
 
 
 def _if_killed(code: int, batch: Batch, us: PilotFolder) -> None:

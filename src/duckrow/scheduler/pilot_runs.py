@@ -110,7 +110,7 @@ class PilotRuns:
                     self._loop.store.reruns.rerun(run.job_id, time.time(), self._loop.host.id)
                 else:
                     spec = replace(run.spec, folder=self.batch.run_folder(run), held=False, not_before=None)
-                    spec = replace(spec, command=wrapped(self.batch.request, spec.command))
+                    spec = replace(spec, command=wrapped(self.batch.request_of(number), spec.command))
                     self._loop.jobs.add(self._loop.host.id, [replace(spec, point=None)], self._environment, run.job_id)
                 self._known.add(number)
                 self._loop.jobs.continue_from(run.job_id, max(made, default=run.attempts), retries_used)

@@ -13,7 +13,7 @@ from duckrow.core.editing import EDITABLE
 from duckrow.core.job import JobSpec, QueuedJob
 from duckrow.store.database import to_sql
 
-_KEPT_ELSEWHERE = frozenset({"not_before", "delay_s", "variables", "point"})  # or in several columns
+_KEPT_ELSEWHERE = frozenset({"not_before", "delay_s", "variables", "point", "slurm"})  # or in several columns
 
 _CONVERTED = ("command", "cwd", "outfile", "folder", "needs")  # stored in another form than they are asked for
 _PLAIN = tuple(field.name for field in fields(JobSpec) if field.name not in {*_CONVERTED, *_KEPT_ELSEWHERE})

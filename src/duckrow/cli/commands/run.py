@@ -378,9 +378,8 @@ def _run_on(
     request = read_request(on, asked)
     commands = _all_commands(file, values["delimiter"]) if words is None else [command_of(words)]
     specs = [_spec_of(line, values, options, None) for line in commands]
-    request = request.for_gpus(max((spec.gpus or 0 for spec in specs), default=0))
     if values["dry_run"]:
-        return print_script(request, len(specs), options.name)
+        return print_script(request, specs, options.name)
     if not specs:
         raise UsageError(f"There is no command in {file or 'standard input'}.")
     view = make_view(values)
