@@ -8,7 +8,7 @@ import pytest
 
 from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec
-from duckrow.core.slurm_groups import check_own_request, group_runs, satisfies, told_apart
+from duckrow.core.slurm_groups import check_own_request, group_runs, satisfies, told_apart, too_long
 from duckrow.core.slurm_request import SlurmRequest, request_from
 
 
@@ -57,6 +57,16 @@ def test_what_cannot_be_dealt_to_different_slurm_jobs_is_refused() -> None:
         group_runs(SlurmRequest(runs_per_job=2, fixed_chunks=True), [run(), run({"partition": "big"})])
     with pytest.raises(UsageError, match="All jobs of a batch go to one cluster"):
         group_runs(SlurmRequest(), [run(), run({"sbatch": ["-Mother"]})])
+
+
+def test_a_time_limit_that_is_longer_than_that_of_the_slurm_job_is_told() -> None:
+    long = JobSpec("true", "/", timeout_s=8 * 3600.0)
+    said = too_long(group_runs(SlurmRequest(time=7200.0), [run(), long]), [run(), long])
+    assert said.startswith("Runs may take 8h 00m (--timeout), and a SLURM job ends after 2h 00m (--time).")
+    assert said.endswith("--time 480m")
+    own = JobSpec("true", "/", timeout_s=8 * 3600.0, slurm={"time": "8h"})
+    for request, spec in ((SlurmRequest(), long), (SlurmRequest(time=7200.0), own)):
+        assert too_long(group_runs(request, [spec]), [spec]) == ""
 
 
 @pytest.mark.parametrize(

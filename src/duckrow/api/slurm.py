@@ -19,7 +19,7 @@ from duckrow.core.dependency import Dependency
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.failure import compact_ids
 from duckrow.core.job import JobSpec, check_name
-from duckrow.core.slurm_groups import group_runs
+from duckrow.core.slurm_groups import group_runs, too_long
 from duckrow.core.slurm_request import SlurmRequest, request_from
 from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch, create_batch
@@ -69,7 +69,8 @@ def submit_batch(
         return []
     variables = inherited_environment(environment)
     earlier = EarlierJobs(client, again, variables)
-    group_runs(request, [*specs, *earlier.specs])  # refused before there is anything
+    all_specs = [*specs, *earlier.specs]
+    warning = too_long(group_runs(request, all_specs), all_specs)  # or refused, before there is anything
     folder = _new_folder(request, name)
     if after:
         client.ensure_daemon()  # who sees what they wait for end, and lets them go
@@ -84,11 +85,11 @@ def submit_batch(
         ControlStore(client.database).add_dependencies(new_ids, waits_for)
         earlier.join(host_id, first=len(specs))
         ids = [*new_ids, *earlier.ids]
-        _create(folder, [*specs, *earlier.specs], ids, request, variables, earlier.attempts, file)
+        _create(folder, all_specs, ids, request, variables, earlier.attempts, file)
     tending = Tending(Batch(folder))
     try:
         tending.look({})
-        take_peaks_along(client.database, tending.batch, [*specs, *earlier.specs])
+        take_peaks_along(client.database, tending.batch, all_specs)
         held = [number for number, spec in enumerate(specs) if spec.held]
         if held:
             Holds(tending.claims).hold(held)
@@ -110,6 +111,8 @@ def submit_batch(
         raise type(error)(f"{said}. The request was: sbatch {asked}. Nothing was submitted.") from None
     with client.database.transaction():
         store.note_asked("asked", 0.0)
+    if warning:
+        tell(warning)
     if again:
         client.batches.copy()  # those that were done wait from now on
     return ids

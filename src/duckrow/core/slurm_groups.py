@@ -6,6 +6,7 @@ allocation is enough for.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec
 from duckrow.core.nearest_word import nearest_word
 from duckrow.core.slurm_request import SlurmRequest, gpus_in, request_from
-from duckrow.core.units import parse_size_mb
+from duckrow.core.units import format_duration, parse_size_mb
 
 # What a run may ask for by itself. All else (the lease, how many runs a SLURM job takes) is the batch's.
 OWN_KEYS = (
@@ -71,6 +72,20 @@ def _with_own(base: SlurmRequest, own: Mapping[str, Any]) -> SlurmRequest:
     if request.clusters != base.clusters:
         raise UsageError("All jobs of a batch go to one cluster: name it for all of them (--sbatch=--clusters=NAME).")
     return request
+
+
+def too_long(groups: Groups, specs: Sequence[JobSpec]) -> str:
+    """A warning, where runs may take longer than their SLURM job; empty: none may."""
+    for spec, group in zip(specs, groups.of_runs, strict=True):
+        time = groups.requests[group].time
+        if time is not None and spec.timeout_s is not None and spec.timeout_s > time:
+            limit, whole = (format_duration(seconds) for seconds in (spec.timeout_s, time))
+            minutes = math.ceil(spec.timeout_s / 60)
+            return (
+                f"Runs may take {limit} (--timeout), and a SLURM job ends after {whole} (--time). One that has not "
+                f"ended by then begins again from what it has saved. Ask for more: --time {minutes}m"
+            )
+    return ""
 
 
 def satisfies(given: SlurmRequest, wanted: SlurmRequest) -> bool:
