@@ -23,7 +23,7 @@ from duckrow.engines.local.keeper_link import KeeperLink
 from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.claims import Claims, Taker
-from duckrow.engines.slurm.files import names
+from duckrow.engines.slurm.files import is_full, names
 from duckrow.engines.slurm.lease import Lease
 from duckrow.engines.slurm.peaks import SharedPeaks
 from duckrow.engines.slurm.pilots import TIME_LIMIT, TOLD_TO_END, PilotFolder, read_pilots, started_at
@@ -41,6 +41,7 @@ from duckrow.store.hosts import HostStore
 _PULSE_S = 1.0  # how often to look for wishes, which come from another machine
 _HURRY_S = 1.0  # between SIGTERM and SIGKILL, when SLURM kills us in a moment
 LEASE_LOST = 76  # the exit code of a host that could not say that it lives
+_FULL_S = 2.0  # how often to try again what a full disk has refused
 _MARGIN_S = 5.0  # of the time between the notice and the limit, for SLURM and for us
 
 
@@ -74,6 +75,7 @@ class PilotHost(Observer):
         self._wishes_at = 0.0
         self._began_mono = time.monotonic() + self._first_start_in_s()
         self._first_mono: float | None = None  # when we took our first run
+        self._told = ""  # the trouble that we were in last
 
     # -- the life of a pilot ----------------------------------------------------------------------------------
 
@@ -93,17 +95,30 @@ class PilotHost(Observer):
         if self.runs.interrupted:
             self.runs.give_back_rest()
         self.lease.finish()
-        self.us.renew(self._status())
-        too_late = "what is left does not fit into its time" if self.starts_again else ""
-        self.us.end(self.runs.interrupted or too_late or "nothing left to take")
+        self._say_goodbye()
         self.loop.close()
         if not self.runs.interrupted:
             self._successors.cancel_useless()
+
+    def _say_goodbye(self) -> None:
+        too_late = "what is left does not fit into its time" if self.starts_again else ""
+        try:
+            self.us.renew(self._status())
+            self.us.end(self.runs.interrupted or too_late or "nothing left to take")
+        except OSError as error:  # the others see that we are gone, a lease later
+            self.trouble(f"That this pilot ends cannot be told: {error.strerror}.")
 
     def _over(self) -> bool:
         """Take what there is to take; nothing runs here and nothing is left."""
         if self.runs.interrupted:
             return not self.loop.live
+        try:
+            return self._nothing_is_left()
+        except OSError as error:  # the disk is full: what waits is there, and can be taken when there is room
+            self.trouble(f"Nothing can be taken from {self.batch.folder}: {error.strerror}. It is tried again.")
+            return False
+
+    def _nothing_is_left(self) -> bool:
         took = self._take()
         if self.runs.taken:
             self._successors.ask_again()
@@ -200,7 +215,9 @@ class PilotHost(Observer):
             self.trouble(f"What was learned of memory cannot be told: {error.strerror}.")
 
     def trouble(self, sentence: str) -> None:
-        print(sentence, file=sys.stderr, flush=True)
+        if sentence != self._told:
+            self._told = sentence
+            print(sentence, file=sys.stderr, flush=True)
 
     def _status(self) -> dict[str, object]:
         about_runs = {"running": self.runs.running(), "taken": self.runs.count}
@@ -284,6 +301,21 @@ def slurm_job() -> str:
     return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ["SLURM_JOB_ID"]
 
 
+def own_folder(batch: Batch) -> PilotFolder:
+    """Our folder in the batch. On a full disk, when there is room: to end would mean that somebody has to come by."""
+    told = False
+    while True:
+        try:
+            return PilotFolder(batch, slurm_job())
+        except OSError as error:
+            if not is_full(error):
+                sys.exit(f"This pilot cannot write to {batch.folder}: {error.strerror}.")
+            if not told:
+                print(f"{batch.folder}: {error.strerror}. It is tried again.", file=sys.stderr, flush=True)
+            told = True
+            time.sleep(_FULL_S)
+
+
 def local_folder(name: str) -> Folder:
     """A new one, on the node's own disk: a database does not live on a network."""
     places = [os.environ.get("SLURM_TMPDIR"), os.environ.get("TMPDIR"), "/tmp"]
@@ -293,7 +325,7 @@ def local_folder(name: str) -> Folder:
 
 def main() -> None:
     batch = Batch(sys.argv[1])
-    us = PilotFolder(batch, slurm_job())
+    us = own_folder(batch)
     folder = local_folder(us.name)
     share = PilotShare(batch, int(sys.argv[3]) if len(sys.argv) > 3 else 0)
     at_a_time = 1 if share.request.nodes > 1 else share.request.parallel_runs

@@ -196,12 +196,15 @@ class PilotRuns:
         run, facts = taken.run.number, {**self._facts(job_id), **(how or {})}
         facts["retries_used"] = taken.retries_used
         too_often = self.claims.interruptions(run) + 1 > self.batch.request.max_interruptions
-        if facts.get("interruption") and too_often:
-            given_up = {"outcome": Outcome.TIMED_OUT, "detail": f"interrupted too often; at last: {why}"}
-            self.claims.finish(run, taken.claim, {**facts, **given_up})
-        else:
-            facts.pop("outcome", None)
-            self.claims.release(run, taken.claim, why, facts)
+        try:
+            if facts.get("interruption") and too_often:
+                given_up = {"outcome": Outcome.TIMED_OUT, "detail": f"interrupted too often; at last: {why}"}
+                self.claims.finish(run, taken.claim, {**facts, **given_up})
+            else:
+                facts.pop("outcome", None)
+                self.claims.release(run, taken.claim, why, facts)
+        except OSError as error:  # the disk is full: others give it back once we are gone
+            self._loop.observer.trouble(f"Job {job_id} cannot be given back: {error.strerror}.")
 
     # -- telling ----------------------------------------------------------------------------------------------
 
