@@ -34,7 +34,9 @@ def main_is_down(cluster: Cluster) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("main_is_down")
-def test_a_slurm_job_takes_runs_that_ask_for_less_and_the_others_say_what_they_wait_for(duckrow: SlurmDuckrow) -> None:
+def test_a_slurm_job_takes_runs_that_ask_for_less_and_the_others_say_what_they_wait_for(
+    duckrow: SlurmDuckrow, cluster: Cluster
+) -> None:
     """No SLURM job comes for those that name no partition: `main` is the default, and down."""
     whole, late = {"partition": "whole"}, {"partition": "high", "sbatch": ["--begin=now+1hour"]}
     jobs = lines_of({}, {"slurm": whole}, {}, {"slurm": late})
@@ -49,6 +51,7 @@ def test_a_slurm_job_takes_runs_that_ask_for_less_and_the_others_say_what_they_w
     requests = json.loads(duckrow("batches", "--json").stdout)[0]["requests"]
     assert ["wait (BeginTime)" in request for request in requests] == [False, False, True]
     duckrow("kill", "4")
+    assert cluster("squeue", "--noheader", "--states=PENDING") == ""  # no SLURM job comes for what nobody wants
 
 
 def test_what_would_be_submitted_is_shown_for_each_request(duckrow: SlurmDuckrow) -> None:

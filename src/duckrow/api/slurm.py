@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from duckrow.api.attendance import warn
 from duckrow.api.environment import inherited_environment
 from duckrow.api.settings import Settings
+from duckrow.api.slurm_batches import standing_of
 from duckrow.api.slurm_earlier import EarlierJobs
 from duckrow.api.slurm_memory import take_peaks_along
 from duckrow.core.dependency import Dependency
@@ -111,6 +112,7 @@ def submit_batch(
         raise type(error)(f"{said}. The request was: sbatch {asked}. Nothing was submitted.") from None
     with client.database.transaction():
         store.note_asked("asked", 0.0)
+        store.note_standing(host_id, standing_of(tending))
     if warning:
         tell(warning)
     if again:

@@ -96,8 +96,7 @@ class Batches:
         """Lapse what dead pilots have, submit what is missing, cancel what is useless."""
         if self.copies and (self._questions or self._is_due("asked", every_s)):
             self._ask("asked", patience_s, self._tend)
-        while self._done:
-            self._cancel_useless(self._done.pop())
+        self.cancel_useless()
 
     def _is_due(self, what: str, every_s: float) -> bool:
         mono, pause_s = self.store.last_asked(what)
@@ -162,15 +161,18 @@ class Batches:
         """How it stands, for all who want to know it before SLURM is asked again."""
         if os.path.exists(copy.batch.folder):
             why_still = tending.stands_still() if tending.claims.free() else ""
-            groups = [GroupStanding(*group) for group in tending.groups()]
-            standing = Standing(why_still, tending.running(), tending.waiting(), tending.held(), groups)
             with self.session.database.transaction():
-                self.store.note_standing(copy.host.id, standing)
+                self.store.note_standing(copy.host.id, standing_of(tending, why_still))
 
     def _say_submitted(self, jobs: Sequence[str]) -> None:
         if jobs:
             more = " ..." if len(jobs) > _NAMED else ""
             self.notes.append(f"SLURM jobs submitted: {', '.join(jobs[:_NAMED])}{more}.")
+
+    def cancel_useless(self) -> None:
+        """SLURM jobs that wait for batches of which we saw the last end: they would find nothing."""
+        while self._done:
+            self._cancel_useless(self._done.pop())
 
     def _cancel_useless(self, batch: Batch) -> None:
         if not os.path.exists(batch.folder):
@@ -223,6 +225,11 @@ class Batches:
         host_id, number = self.of_jobs([job_id])[job_id]
         batch = Batch(self.session.hosts.get(host_id).source)
         return batch.group_of(number) if os.path.exists(batch.folder) else 0
+
+
+def standing_of(tending: Tending, why_still: str = "") -> Standing:
+    groups = [GroupStanding(*group) for group in tending.groups()]
+    return Standing(why_still, tending.running(), tending.waiting(), tending.held(), groups)
 
 
 def _clusters_of(batch: Batch) -> str:
