@@ -254,6 +254,17 @@ def test_a_job_cannot_be_started_twice(shelf: Shelf, folder: Folder) -> None:
     other.database.close()
 
 
+def test_the_time_of_an_attempt_counts_from_when_its_process_began(shelf: Shelf) -> None:
+    """Whoever takes it over after a restart counts on from there."""
+    shelf.add("a")
+    attempt = shelf.start(1)
+    attempt.started = at(1500.0)  # its preloaded parent was slow
+    with shelf.database.transaction():
+        shelf.tick.attempts.running(attempt, 1501.0)
+    ((_, found),) = shelf.tick.attempts.live()
+    assert found.started == attempt.started
+
+
 Move = Callable[[Shelf], None]
 
 

@@ -296,3 +296,21 @@ def _wait_for_more(duckrow: Duckrow, jobs: int) -> None:
 def _ran(duckrow: Duckrow) -> list[str]:
     path = duckrow.work / "ran"
     return path.read_text().split() if path.exists() else []
+
+
+def test_the_start_of_the_parent_does_not_count_into_the_time_limit_of_a_run(duckrow: Duckrow) -> None:
+    write_library(duckrow, "slow", SLOW)
+    (duckrow.work / "says.py").write_text("import time; print(time.time())")
+    duckrow.up("--slots", "2")
+    options = ["--preload", "slow", "--grace", "0.1"]
+    duckrow("wait", str(duckrow.submit(*options, "--", PYTHON, "says.py")))  # for a single run no parent is started
+    job = duckrow.submit(*options, "--timeout", "5s", "--", PYTHON, "says.py")
+    until(lambda: (duckrow.work / "imports").exists(), "the parent to import")
+    beside = duckrow.submit("--timeout", "5s", "--grace", "0.1", "--", "sleep 600")
+    duckrow.wait_for(beside, "timed-out")  # so long the parent has been importing
+    (duckrow.work / "go").touch()
+    assert duckrow("wait", str(job)).returncode == 0
+    assert not duckrow.sql(f"SELECT 1 FROM events WHERE job_id = {job} AND detail LIKE '%time limit%'")
+    ((started_at, ended_at),) = duckrow.sql(f"SELECT started_at, ended_at FROM attempts WHERE job_id = {job}")
+    assert (duckrow.work / "go").stat().st_mtime <= started_at + 0.1
+    assert started_at <= float(duckrow("logs", str(job)).stdout) <= ended_at

@@ -32,12 +32,23 @@ def _some(jobs: Sequence[str]) -> str:
     return ", ".join(jobs) if len(jobs) <= _NAMED else str(len(jobs))
 
 
-def why_it_waits(batch: str, standing: Standing | None, detail: str = "") -> list[str]:
-    """Why a run of a batch has not begun."""
+def groups_in_words(standing: Standing | None) -> list[str]:
+    """Where runs of a batch ask for different things: each of them, with its SLURM jobs."""
+    groups = standing.groups if standing is not None else ()
+    return [
+        f"{group.asks}: {jobs_in_words(standing.of_group(number))}" + (f" ({group.still})" if group.still else "")
+        for number, group in enumerate(groups)
+        if standing is not None
+    ]
+
+
+def why_it_waits(batch: str, standing: Standing | None, detail: str = "", asks: str = "") -> list[str]:
+    """Why a run of a batch has not begun. `standing`: of those that ask for the same as it; `asks`: for what."""
     if standing is not None and standing.still:
         return [f"its batch {batch} stands still: {standing.still}. Type: {start_command(batch)}"]
     note = f" ({detail})" if detail else ""
-    sentences = [f"it waits for a SLURM job of batch {batch} to take it{note}"]
+    for_it = f" with {asks}" if asks else ""
+    sentences = [f"it waits for a SLURM job of batch {batch}{for_it} to take it{note}"]
     jobs = jobs_in_words(standing)
     sentences.append(f"SLURM jobs: {jobs}" if jobs != "-" else "no SLURM job of it is known yet: duckrow batches")
     if standing is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import sys
@@ -14,17 +13,18 @@ from typing import TYPE_CHECKING, Any
 from duckrow.api.attendance import warn
 from duckrow.api.environment import inherited_environment
 from duckrow.api.settings import Settings
+from duckrow.api.slurm_batches import standing_of
 from duckrow.api.slurm_earlier import EarlierJobs
 from duckrow.api.slurm_memory import take_peaks_along
 from duckrow.core.dependency import Dependency
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.failure import compact_ids
 from duckrow.core.job import JobSpec, check_name
+from duckrow.core.slurm_groups import group_runs, too_long
 from duckrow.core.slurm_request import SlurmRequest, request_from
 from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch, create_batch
 from duckrow.engines.slurm.holds import Holds
-from duckrow.engines.slurm.script import array_of, script_of
 from duckrow.engines.slurm.tending import Tending
 from duckrow.engines.slurm.waits import Waits
 from duckrow.store.batches import BatchStore
@@ -33,7 +33,7 @@ from duckrow.store.control import ControlStore
 if TYPE_CHECKING:
     from duckrow.api.client import Client
 
-__all__ = ["SlurmRequest", "arrays_for", "dry_script", "read_request", "submit_batch"]
+__all__ = ["SlurmRequest", "read_request", "submit_batch"]
 
 DEFAULT_ROOT = ".duckrow-slurm"
 
@@ -47,25 +47,6 @@ def read_request(on: str, values: Mapping[str, Any]) -> SlurmRequest:
         raise UsageError(f"--on {on}: there is no such cluster. There are {known}; [engines.slurm.{on}] makes one.")
     given = {key: value for key, value in values.items() if value not in (None, (), [])}
     return request_from({**profiles.get("slurm", {}), **profiles.get(on, {}), **given})
-
-
-def dry_script(request: SlurmRequest, runs: int, name: str = "") -> str:
-    """The script that would be submitted."""
-    jobs = request.jobs_for(runs)
-    array = array_of(range(min(jobs, _array_size())), request.max_jobs)
-    return script_of(_batch_folder(request, name or "BATCH"), request, sys.executable, array)
-
-
-def arrays_for(request: SlurmRequest, runs: int) -> int:
-    """How many arrays they would be: SLURM limits how large one may be."""
-    return math.ceil(request.jobs_for(runs) / _array_size())
-
-
-def _array_size() -> int:
-    try:
-        return commands.limits().array_size
-    except commands.NoAnswer:
-        return commands.Limits().array_size
 
 
 def submit_batch(
@@ -87,14 +68,15 @@ def submit_batch(
     """
     if not specs and not again:
         return []
-    request = request.for_gpus(max((spec.gpus or 0 for spec in specs), default=0))
     variables = inherited_environment(environment)
+    earlier = EarlierJobs(client, again, variables)
+    all_specs = [*specs, *earlier.specs]
+    warning = too_long(group_runs(request, all_specs), all_specs)  # or refused, before there is anything
     folder = _new_folder(request, name)
     if after:
         client.ensure_daemon()  # who sees what they wait for end, and lets them go
         client.tender.copy()
     store = BatchStore(client.database)
-    earlier = EarlierJobs(client, again, variables)
     with client.database.transaction():
         batch_id = store.add(os.path.basename(folder), folder)
         in_folders = [replace(s, folder=s.folder or f"{folder}/runs/{number}") for number, s in enumerate(specs)]
@@ -104,33 +86,46 @@ def submit_batch(
         ControlStore(client.database).add_dependencies(new_ids, waits_for)
         earlier.join(batch_id, first=len(specs))
         ids = [*new_ids, *earlier.ids]
-        _create(folder, [*specs, *earlier.specs], ids, request, variables, earlier.attempts, file)
+        _create(folder, all_specs, ids, request, variables, earlier.attempts, file)
+    tending = Tending(Batch(folder))
     try:
-        tending = Tending(Batch(folder))
         tending.look({})
-        take_peaks_along(client.database, tending.batch, [*specs, *earlier.specs])
+        take_peaks_along(client.database, tending.batch, all_specs)
         held = [number for number, spec in enumerate(specs) if spec.held]
         if held:
             Holds(tending.claims).hold(held)
         if waits_for:
             Waits(tending.claims).begin(range(len(specs)))
+        tending.check()
         tending.submit_missing()
     except commands.NoAnswer as error:
         tell(_later(client, error, ids))
     except DuckrowError as error:
+        _cancel_all(tending)
         with client.database.transaction():
             earlier.put_back()
             store.forget(batch_id)
         ControlStore(client.database).remove(new_ids)
         shutil.rmtree(folder, ignore_errors=True)
-        asked = " ".join(request.options())
+        asked = " ".join((getattr(error, "request", None) or tending.batch.request).options())
         said = str(error).rstrip(".")
         raise type(error)(f"{said}. The request was: sbatch {asked}. Nothing was submitted.") from None
     with client.database.transaction():
         store.note_asked("asked", 0.0)
+        store.note_standing(batch_id, standing_of(tending))
+    if warning:
+        tell(warning)
     if again:
         client.batches.copy()  # those that were done wait from now on
     return ids
+
+
+def _cancel_all(tending: Tending) -> None:
+    """SLURM may have taken some of what runs ask for before it refused the rest."""
+    try:
+        tending.cancel_all()
+    except DuckrowError:
+        pass  # they find no folder, and end
 
 
 def _later(client: Client, error: commands.NoAnswer, ids: Sequence[int]) -> str:
@@ -171,7 +166,7 @@ def root_of(request: SlurmRequest) -> str:
     return os.path.abspath(os.path.expanduser(request.folder or DEFAULT_ROOT))
 
 
-def _batch_folder(request: SlurmRequest, name: str) -> str:
+def batch_folder(request: SlurmRequest, name: str) -> str:
     return f"{root_of(request)}/{name}"
 
 
@@ -179,8 +174,8 @@ def _new_folder(request: SlurmRequest, name: str) -> str:
     if name:
         check_name("name", name)
     first = name or time.strftime("slurm-%m%d-%H%M%S")
-    number, folder = 1, _batch_folder(request, first)
+    number, folder = 1, batch_folder(request, first)
     while os.path.lexists(folder) or os.path.lexists(f"{folder}.new"):
         number += 1
-        folder = _batch_folder(request, f"{first}-{number}")
+        folder = batch_folder(request, f"{first}-{number}")
     return folder

@@ -14,7 +14,7 @@ from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.claims import Claims
 from duckrow.engines.slurm.tending import Tending
 from duckrow.engines.slurm.waits import Waits
-from duckrow.store.batches import BatchStore, RunOfBatch, Standing
+from duckrow.store.batches import BatchStore, GroupStanding, RunOfBatch, Standing
 
 if TYPE_CHECKING:
     from duckrow.api.session import Session
@@ -96,8 +96,7 @@ class Batches:
         """Lapse what dead pilots have, submit what is missing, cancel what is useless."""
         if self.copies and (self._questions or self._is_due("asked", every_s)):
             self._ask("asked", patience_s, self._tend)
-        while self._done:
-            self._cancel_useless(self._done.pop())
+        self.cancel_useless()
 
     def _is_due(self, what: str, every_s: float) -> bool:
         mono, pause_s = self.store.last_asked(what)
@@ -162,14 +161,18 @@ class Batches:
         """How it stands, for all who want to know it before SLURM is asked again."""
         if os.path.exists(copy.batch.folder):
             why_still = tending.stands_still() if tending.claims.free() else ""
-            standing = Standing(why_still, tending.running(), tending.waiting(), tending.held())
             with self.session.database.transaction():
-                self.store.note_standing(copy.row.id, standing)
+                self.store.note_standing(copy.row.id, standing_of(tending, why_still))
 
     def _say_submitted(self, jobs: Sequence[str]) -> None:
         if jobs:
             more = " ..." if len(jobs) > _NAMED else ""
             self.notes.append(f"SLURM jobs submitted: {', '.join(jobs[:_NAMED])}{more}.")
+
+    def cancel_useless(self) -> None:
+        """SLURM jobs that wait for batches of which we saw the last end: they would find nothing."""
+        while self._done:
+            self._cancel_useless(self._done.pop())
 
     def _cancel_useless(self, batch: Batch) -> None:
         if not os.path.exists(batch.folder):
@@ -220,6 +223,17 @@ class Batches:
     def batch(self, batch_id: int) -> Batch:
         """Its folder."""
         return Batch(self.store.get(batch_id).folder)
+
+    def group_of(self, job_id: int) -> int:
+        """Which of the requests of its batch is that of this run."""
+        run = self.of_jobs([job_id])[job_id]
+        batch = self.batch(run.batch_id)
+        return batch.group_of(run.number) if os.path.exists(batch.folder) else 0
+
+
+def standing_of(tending: Tending, why_still: str = "") -> Standing:
+    groups = [GroupStanding(*group) for group in tending.groups()]
+    return Standing(why_still, tending.running(), tending.waiting(), tending.held(), groups)
 
 
 def _clusters_of(batch: Batch) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.core.job import JobSpec
+from duckrow.engines.slurm.batch import Batch
 from duckrow.store.batches import BatchStore
 
 if TYPE_CHECKING:
@@ -20,6 +22,16 @@ class EarlierJobs:
         self._jobs = client.jobs.asked_for(ids) if ids else []
         self._runs = self._store.of_jobs(ids) if ids else {}
         self.specs = [_with_own_variables(job, variables) for job in self._jobs]
+        self._take_requests_along(client)
+
+    def _take_requests_along(self, client: Client) -> None:
+        """What each asked for by itself stands in the batch that it comes from."""
+        folders = {host_id: client.hosts.get(host_id).source for host_id, _ in self._runs.values()}
+        batches = {host_id: Batch(folder) for host_id, folder in folders.items() if os.path.exists(folder)}
+        for job in self._jobs:
+            host_id, number = self._runs.get(job.id, (0, 0))
+            if host_id in batches and len(batches[host_id].requests) > 1:
+                job.spec.slurm = batches[host_id].runs[number].spec.slurm
 
     @property
     def ids(self) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from duckrow.api.cluster_standing import jobs_in_words
+from duckrow.api.cluster_standing import groups_in_words, jobs_in_words
 from duckrow.api.settings import Settings
 from duckrow.api.slurm import read_request, root_of
 from duckrow.core.errors import UsageError
@@ -74,5 +74,6 @@ def _row(store: BatchStore, batch: BatchRow) -> dict[str, Any]:
         "done": len(done),
         "failed": sum(run.outcome != Outcome.SUCCEEDED for run in done),
         "jobs": jobs_in_words(standing),
+        "requests": groups_in_words(standing),
         "still": standing.still if standing is not None else "",
     }

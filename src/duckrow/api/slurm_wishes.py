@@ -49,6 +49,7 @@ class BatchWishes:
                     put(f"{batch.wishes}/{run}.{kill_wish(at_once).value}", {"at": time.time()})
             os.unlink(card)
         self._batches.copy()
+        self._batches.cancel_useless()
 
     def end_abandoned(self, ids: Sequence[int]) -> list[int]:
         """Kill those that would wait for ever, since nothing more is submitted for their batch."""

@@ -42,7 +42,11 @@ def why(client: Client, job_id: int) -> list[str]:
         waits_for = [row for row in store.dependencies_of(job_id) if not row.met]
         if waits_for:
             return [f"it waits for {in_words(row.condition, row.on_job_id)}" for row in waits_for]
-        return why_it_waits(batch.name, client.tender.standings().get(batch.id), facts.detail)
+        standing, asks = client.tender.standings().get(batch.id), ""
+        if standing is not None and standing.groups:  # runs of its batch ask for different things
+            group = client.batches.group_of(job_id)
+            standing, asks = standing.of_group(group), standing.groups[group].asks
+        return why_it_waits(batch.name, standing, facts.detail, asks)
     host = client.hosts.get(facts.host_id)
     alive = is_alive(client.folder, host.id)
     history = history_of(client)

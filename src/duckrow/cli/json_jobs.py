@@ -15,6 +15,7 @@ from duckrow.core.job import JobSpec, PointOfSweep, parse_modules, shorten
 from duckrow.core.machine import BARE, Machine
 from duckrow.core.needs import ask_of
 from duckrow.core.placement import refusal
+from duckrow.core.slurm_groups import check_own_request
 from duckrow.core.units import parse_duration_s, parse_size_mb
 
 _KINDS: dict[str, type | tuple[type, ...]] = {
@@ -35,6 +36,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "timeout": (str, int, float),
     "env": dict,
     "preload": (str, list),
+    "slurm": dict,
     "point": dict,
 }
 KEYS = tuple(_KINDS)
@@ -70,6 +72,10 @@ def spec_of_line(
         spec.preload = parse_modules(names if isinstance(names, str) else ",".join(map(str, names)))
     if "point" in job:
         spec.point = _point(job["point"])
+    if "slurm" in job:
+        spec.slurm = check_own_request(job["slurm"])
+        if seats:
+            refuse_own_request(spec)
     if "cwd" in job:
         spec.needs = options.needs(spec.cwd, spec.command)  # its recipe is that of another folder
     spec.__post_init__()  # what was changed is checked like what was given
@@ -78,6 +84,12 @@ def spec_of_line(
     if why_not:
         raise UsageError(f"The job {shorten(spec.command)} could never start. {why_not}")
     return spec
+
+
+def refuse_own_request(spec: JobSpec) -> None:
+    """On this machine: what it asks a cluster for."""
+    if spec.slurm is not None:
+        raise UsageError("The 'slurm' of a job is for runs on a cluster. Say which: --on slurm.")
 
 
 def _point(point: Mapping[str, Any]) -> PointOfSweep:

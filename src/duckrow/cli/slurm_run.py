@@ -29,14 +29,17 @@ _LOOK_S = 0.1
 _SHARE = 4  # with so many runs that a look takes long, we rest so many times as long
 
 
-def print_script(request: SlurmRequest, runs: int, name: str) -> int:
-    from duckrow.api.slurm import arrays_for, dry_script
+def print_script(request: SlurmRequest, specs: Sequence[JobSpec], name: str) -> int:
+    """The script for sbatch; where runs ask for different things, one for each of these."""
+    from duckrow.api.slurm_dry import dry_groups
 
-    print(dry_script(request, runs, name), end="")
-    arrays = arrays_for(request, runs)
-    split = f", as {arrays} arrays: one may not be larger here" if arrays > 1 else ""
-    jobs = plural(request.jobs_for(runs), "SLURM job")
-    say(f"duckrow: {plural(runs, 'run')} in {jobs}{split}; nothing was submitted.")
+    groups = dry_groups(request, specs, name)
+    print("\n".join(group.script for group in groups), end="")
+    for group in groups:
+        split = f", as {group.arrays} arrays: one may not be larger here" if group.arrays > 1 else ""
+        asks = f" ({group.asks})" if group.asks else ""
+        jobs = plural(group.jobs, "SLURM job")
+        say(f"duckrow: {plural(group.runs, 'run')}{asks} in {jobs}{split}; nothing was submitted.")
     return EXIT_OK
 
 

@@ -93,6 +93,7 @@ class SweepOptions:
 @dataclass(frozen=True, slots=True)
 class SubmitOptions:
     delimiter: str | None
+    form: str  # of the lines: commands, or JSON
     wrap: str | None
     outfile: str | None
     error: str | None

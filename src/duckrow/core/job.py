@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from duckrow.core.clock import Now
 from duckrow.core.errors import UsageError
@@ -68,6 +68,7 @@ class JobSpec:
     needs: Needs = NO_NEEDS
     variables: Mapping[str, str] | None = None  # on top of those that its neighbours share
     point: PointOfSweep | None = None
+    slurm: Mapping[str, Any] | None = None  # what it asks a cluster for by itself; None: what its batch asks for
 
     def __post_init__(self) -> None:
         if not self.command.strip():
@@ -177,6 +178,7 @@ class LiveAttempt:
     job_host_id: int
     state: State = State.STARTING
     follows: int | None = None  # the attempt whose devices it takes over the moment that one has ended
+    awaits_parent: bool = False  # its preloaded parent still imports: it has not begun, and no time counts
     pid: int | None = None
     process: str = ""  # names that process for good; empty until it was seen running
     noticed: bool = False  # the signal ahead of the time limit was sent
@@ -199,8 +201,8 @@ class LiveAttempt:
 
     @property
     def deadline_mono(self) -> float | None:
-        """When its time limit is over. While it is suspended there is no such time: the limit stands still."""
-        if self.job.timeout_s is None or self.suspended_mono is not None:
+        """When its time limit is over. While it is suspended, or has yet to begin, there is no such time."""
+        if self.job.timeout_s is None or self.suspended_mono is not None or self.awaits_parent:
             return None
         return self.started.mono + self.job.timeout_s
 

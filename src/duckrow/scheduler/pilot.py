@@ -23,7 +23,7 @@ from duckrow.engines.local.keeper_link import KeeperLink
 from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.claims import Claims, Taker
-from duckrow.engines.slurm.files import names
+from duckrow.engines.slurm.files import is_full, names
 from duckrow.engines.slurm.lease import Lease
 from duckrow.engines.slurm.peaks import SharedPeaks
 from duckrow.engines.slurm.pilots import TIME_LIMIT, TOLD_TO_END, PilotFolder, read_pilots, started_at
@@ -31,6 +31,7 @@ from duckrow.scheduler.host import Host
 from duckrow.scheduler.local_host import local_host
 from duckrow.scheduler.pilot_memory import PilotMemory
 from duckrow.scheduler.pilot_runs import PilotRuns
+from duckrow.scheduler.pilot_share import PilotShare
 from duckrow.scheduler.pilot_successors import Successors
 from duckrow.scheduler.pilot_time import PilotTime
 from duckrow.store.database import Database
@@ -40,12 +41,14 @@ from duckrow.store.hosts import HostStore
 _PULSE_S = 1.0  # how often to look for wishes, which come from another machine
 _HURRY_S = 1.0  # between SIGTERM and SIGKILL, when SLURM kills us in a moment
 LEASE_LOST = 76  # the exit code of a host that could not say that it lives
+_FULL_S = 2.0  # how often to try again what a full disk has refused
 _MARGIN_S = 5.0  # of the time between the notice and the limit, for SLURM and for us
 
 
 class PilotHost(Observer):
-    def __init__(self, batch: Batch, us: PilotFolder, folder: Folder, offer: Offer, link: KeeperLink) -> None:
-        self.batch = batch
+    def __init__(self, share: PilotShare, us: PilotFolder, folder: Folder, offer: Offer, link: KeeperLink) -> None:
+        self.batch = batch = share.batch
+        self.share = share
         self.us = us
         self._offer = offer
         database = Database(folder, durable=False)
@@ -58,13 +61,13 @@ class PilotHost(Observer):
         self._time = PilotTime(str(us.facts["slurm_job"]), _MARGIN_S)
         self._idle = False  # nothing runs here, and there is nothing to take
         self.starts_again = False  # what is left needs more time than we have left
-        taker = Taker(claims, us.card, chunk, lambda run: self._time.fits(batch.runs[run].spec))
+        taker = Taker(claims, us.card, chunk, self._fits, share.is_ours)
         self.runs = PilotRuns(claims, taker, self.loop, environment, us.facts, batch.request.runs_per_job)
         self._successors = Successors(batch, str(us.facts["slurm_job"]))
         self.lease = Lease(us.renew, batch.request.lease, self._lost_lease)
-        self._by_memory = _is_by_memory(batch)
+        self._by_memory = share.is_by_memory
         # Runs that differ are taken one by one: what waits here could run elsewhere.
-        self._mixed = len({run.spec.gpus for run in batch.runs}) > 1
+        self._mixed = len(share.gpus) > 1
         self._memory = PilotMemory(self.loop, SharedPeaks(batch, us.name)) if self._by_memory else None
         self._kill_at: float | None = None
         self._kill_step = 0
@@ -72,6 +75,7 @@ class PilotHost(Observer):
         self._wishes_at = 0.0
         self._began_mono = time.monotonic() + self._first_start_in_s()
         self._first_mono: float | None = None  # when we took our first run
+        self._told = ""  # the trouble that we were in last
 
     # -- the life of a pilot ----------------------------------------------------------------------------------
 
@@ -91,17 +95,30 @@ class PilotHost(Observer):
         if self.runs.interrupted:
             self.runs.give_back_rest()
         self.lease.finish()
-        self.us.renew(self._status())
-        too_late = "what is left does not fit into its time" if self.starts_again else ""
-        self.us.end(self.runs.interrupted or too_late or "nothing left to take")
+        self._say_goodbye()
         self.loop.close()
         if not self.runs.interrupted:
             self._successors.cancel_useless()
+
+    def _say_goodbye(self) -> None:
+        too_late = "what is left does not fit into its time" if self.starts_again else ""
+        try:
+            self.us.renew(self._status())
+            self.us.end(self.runs.interrupted or too_late or "nothing left to take")
+        except OSError as error:  # the others see that we are gone, a lease later
+            self.trouble(f"That this pilot ends cannot be told: {error.strerror}.")
 
     def _over(self) -> bool:
         """Take what there is to take; nothing runs here and nothing is left."""
         if self.runs.interrupted:
             return not self.loop.state.live
+        try:
+            return self._nothing_is_left()
+        except OSError as error:  # the disk is full: what waits is there, and can be taken when there is room
+            self.trouble(f"Nothing can be taken from {self.batch.folder}: {error.strerror}. It is tried again.")
+            return False
+
+    def _nothing_is_left(self) -> bool:
         took = self._take()
         if self.runs.taken:
             self._successors.ask_again()
@@ -127,7 +144,7 @@ class PilotHost(Observer):
 
     def _places(self) -> int:
         """How many runs we may have at this moment."""
-        request = self.batch.request
+        request = self.share.request
         if request.nodes > 1:
             return 1
         most = request.parallel_runs or len(self.loop.state.seats)
@@ -162,11 +179,20 @@ class PilotHost(Observer):
             self._idle = True
             self.lease.tell(self._status())
         left = self._successors.left_over()
-        fitting = [run for run in left if self._time.fits(self.batch.runs[run].spec)]
+        fitting = [run for run in left if self._fits(run)]
         if fitting:
             self.runs.take_on(fitting)
         self.starts_again = bool(left) and not fitting
         return bool(fitting)
+
+    def _fits(self, run: int) -> bool:
+        """Whether our allocation is enough for it, and what is left of our time."""
+        return self.share.may_take(run) and self._time.fits(self.batch.runs[run].spec, self.share.time_of(run))
+
+    def has_more(self) -> bool:
+        """Whether there is anything left that we could take with more time."""
+        self.runs.claims.look()
+        return any(map(self.share.may_take, self.runs.claims.free()))
 
     # -- what the loop tells ----------------------------------------------------------------------------------
 
@@ -189,11 +215,14 @@ class PilotHost(Observer):
             self.trouble(f"What was learned of memory cannot be told: {error.strerror}.")
 
     def trouble(self, sentence: str) -> None:
-        print(sentence, file=sys.stderr, flush=True)
+        if sentence != self._told:
+            self._told = sentence
+            print(sentence, file=sys.stderr, flush=True)
 
     def _status(self) -> dict[str, object]:
         about_runs = {"running": self.runs.running(), "taken": self.runs.count}
-        return {**about_runs, "places": len(self.loop.state.seats), "idle": self._idle}
+        about_us = {"places": len(self.loop.state.seats), "idle": self._idle, "group": self.share.group}
+        return {**about_runs, **about_us}
 
     # -- wishes -----------------------------------------------------------------------------------------------
 
@@ -212,7 +241,7 @@ class PilotHost(Observer):
         """The notice ahead of the time limit: what runs is told, and has until shortly before the limit."""
         if self.runs.interrupted:
             return
-        notice_s = self.batch.request.notice_s
+        notice_s = self.share.request.notice_s
         left_s = commands.time_left_s(str(self.us.facts["slurm_job"])) or notice_s
         if left_s > notice_s + _MARGIN_S:  # SLURM may be a minute early
             self.loop.reactor.later(left_s - notice_s, self._time_is_short)
@@ -272,6 +301,21 @@ def slurm_job() -> str:
     return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ["SLURM_JOB_ID"]
 
 
+def own_folder(batch: Batch) -> PilotFolder:
+    """Our folder in the batch. On a full disk, when there is room: to end would mean that somebody has to come by."""
+    told = False
+    while True:
+        try:
+            return PilotFolder(batch, slurm_job())
+        except OSError as error:
+            if not is_full(error):
+                sys.exit(f"This pilot cannot write to {batch.folder}: {error.strerror}.")
+            if not told:
+                print(f"{batch.folder}: {error.strerror}. It is tried again.", file=sys.stderr, flush=True)
+            told = True
+            time.sleep(_FULL_S)
+
+
 def local_folder(name: str) -> Folder:
     """A new one, on the node's own disk: a database does not live on a network."""
     places = [os.environ.get("SLURM_TMPDIR"), os.environ.get("TMPDIR"), "/tmp"]
@@ -279,32 +323,22 @@ def local_folder(name: str) -> Folder:
     return Folder(tempfile.mkdtemp(prefix=f"duckrow-pilot-{name}-", dir=(usable or ["/tmp"])[0])).make()
 
 
-def _is_by_memory(batch: Batch) -> bool:
-    needs = [run.spec.needs for run in batch.runs]
-    return any(need.gpu_mem_mb or need.total_gpu_mem_mb or need.auto for need in needs)
-
-
 def main() -> None:
     batch = Batch(sys.argv[1])
-    us = PilotFolder(batch, slurm_job())
+    us = own_folder(batch)
     folder = local_folder(us.name)
-    gpus = {run.spec.gpus for run in batch.runs}
-    at_a_time = 1 if batch.request.nodes > 1 else batch.request.parallel_runs
-    offer = allocated_offer(at_a_time, _is_by_memory(batch), gpus)
+    share = PilotShare(batch, int(sys.argv[3]) if len(sys.argv) > 3 else 0)
+    at_a_time = 1 if share.request.nodes > 1 else share.request.parallel_runs
+    offer = allocated_offer(at_a_time, share.is_by_memory, share.gpus)
     Database(folder).close()  # made before there is a journal, which would tell of an earlier one
     link = fork_host(folder.keepers, speaks=False, heirless=True, afterwards=lambda code: _if_killed(code, batch, us))
-    host = PilotHost(batch, us, folder, offer, link)
+    host = PilotHost(share, us, folder, offer, link)
     try:
         host.go()
     finally:
         shutil.rmtree(folder.root, ignore_errors=True)
-    if host.starts_again or (host.runs.interrupted == TIME_LIMIT and _has_more(host)):
+    if host.starts_again or (host.runs.interrupted == TIME_LIMIT and host.has_more()):
         _start_again(us)
-
-
-def _has_more(host: PilotHost) -> bool:
-    host.runs.claims.look()
-    return bool(host.runs.claims.free())
 
 
 def _if_killed(code: int, batch: Batch, us: PilotFolder) -> None:

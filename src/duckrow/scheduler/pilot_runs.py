@@ -112,7 +112,7 @@ class PilotRuns:
                     self._loop.store.reruns.rerun(run.job_id, time.time(), self._loop.host.id)
                 else:
                     spec = replace(run.spec, folder=self.batch.run_folder(run), held=False, not_before=None)
-                    spec = replace(spec, command=wrapped(self.batch.request, spec.command))
+                    spec = replace(spec, command=wrapped(self.batch.request_of(number), spec.command))
                     self._jobs.add(self._loop.host.id, [replace(spec, point=None)], self._environment, run.job_id)
                 self._known.add(number)
                 self._jobs.continue_from(run.job_id, max(made, default=run.attempts), retries_used)
@@ -198,12 +198,15 @@ class PilotRuns:
         run, facts = taken.run.number, {**self._facts(job_id), **(how or {})}
         facts["retries_used"] = taken.retries_used
         too_often = self.claims.interruptions(run) + 1 > self.batch.request.max_interruptions
-        if facts.get("interruption") and too_often:
-            given_up = {"outcome": Outcome.TIMED_OUT, "detail": f"interrupted too often; at last: {why}"}
-            self.claims.finish(run, taken.claim, {**facts, **given_up})
-        else:
-            facts.pop("outcome", None)
-            self.claims.release(run, taken.claim, why, facts)
+        try:
+            if facts.get("interruption") and too_often:
+                given_up = {"outcome": Outcome.TIMED_OUT, "detail": f"interrupted too often; at last: {why}"}
+                self.claims.finish(run, taken.claim, {**facts, **given_up})
+            else:
+                facts.pop("outcome", None)
+                self.claims.release(run, taken.claim, why, facts)
+        except OSError as error:  # the disk is full: others give it back once we are gone
+            self._loop.observer.trouble(f"Job {job_id} cannot be given back: {error.strerror}.")
 
     # -- telling ----------------------------------------------------------------------------------------------
 

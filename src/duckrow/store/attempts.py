@@ -49,8 +49,9 @@ class AttemptStore:
             )
 
     def running(self, attempt: LiveAttempt, at: float) -> None:
+        """It runs, and did not begin before its `started`, which may be later than when it was ordered."""
         values = {**key_of(attempt), "pid": attempt.pid, "process": attempt.process}
-        self._database.execute(_SQL["set_pid"], values)
+        self._database.execute(_SQL["set_pid"], {**values, **attempt.started._asdict()})
         self._move(attempt, State.RUNNING, at, "")
 
     def stopping(self, attempt: LiveAttempt, stopped_for: Outcome | None, now: Now, detail: str) -> None:

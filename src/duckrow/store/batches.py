@@ -54,6 +54,14 @@ class Dependent(NamedTuple):
     skipped: str | None  # why it will never begin
 
 
+class GroupStanding(NamedTuple):
+    """How those runs of a batch stand that ask for the same thing."""
+
+    asks: str  # what the others do not ask for
+    jobs: Sequence[str]  # SLURM jobs that were submitted for them
+    still: str = ""  # why no more are
+
+
 class Standing(NamedTuple):
     """How a batch stands, by what SLURM last said of its jobs."""
 
@@ -61,6 +69,15 @@ class Standing(NamedTuple):
     running: Sequence[str] = ()  # SLURM jobs
     waiting: Mapping[str, str] = {}  # SLURM jobs, and why
     held: Mapping[str, str] = {}  # those of them that SLURM will not start by itself
+    groups: Sequence[GroupStanding] = ()  # where runs ask for different things
+
+    def of_group(self, group: int) -> Standing:
+        """The same of those runs only."""
+        of = self.groups[group]
+        waiting, held = (
+            {job: why for job, why in jobs.items() if job in of.jobs} for jobs in (self.waiting, self.held)
+        )
+        return Standing(of.still or self.still, [job for job in self.running if job in of.jobs], waiting, held)
 
 
 class BatchStore:
@@ -175,7 +192,7 @@ class BatchStore:
     def standings(self) -> dict[int, Standing]:
         """By the ids of open batches, as SLURM was last asked."""
         rows = self.database.all(_SQL["standings"])
-        return {row["id"]: Standing(*json.loads(row["standing"])) for row in rows}
+        return {row["id"]: _standing_from(row["standing"]) for row in rows}
 
     def note_standing(self, batch_id: int, standing: Standing) -> None:
         self.database.execute(_SQL["note_standing"], {"id": batch_id, "standing": json.dumps(standing)})
@@ -183,3 +200,8 @@ class BatchStore:
 
 def _batch(row: Sequence[object]) -> BatchRow:
     return BatchRow._make(from_sql(value) if isinstance(value, bytes) else value for value in row)
+
+
+def _standing_from(value: str) -> Standing:
+    standing = Standing(*json.loads(value))
+    return standing._replace(groups=[GroupStanding(*group) for group in standing.groups])

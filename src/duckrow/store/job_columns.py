@@ -15,7 +15,7 @@ from duckrow.core.job import JobSpec, QueuedJob
 from duckrow.store.database import to_sql
 from duckrow.store.listed_job import OF_JOB
 
-_KEPT_ELSEWHERE = frozenset({"not_before", "delay_s", "variables", "point"})  # or in several columns
+_KEPT_ELSEWHERE = frozenset({"not_before", "delay_s", "variables", "point", "slurm"})  # or in several columns
 
 _CONVERTED = ("command", "cwd", "outfile", "folder", "needs")  # stored in another form than they are asked for
 _PLAIN = tuple(field.name for field in fields(JobSpec) if field.name not in {*_CONVERTED, *_KEPT_ELSEWHERE})

@@ -118,3 +118,12 @@ class ClusterduckSlurmConf(ClusterduckConf):
     array_parallelism: int = 256
     setup: list[str] | None = None
     srun_args: list[str] | None = None
+
+
+LAUNCHERS: dict[str, type] = {
+    "duckrow_local": LocalConf,
+    "duckrow_slurm": SlurmConf,
+    "clusterduck_local": ClusterduckLocalConf,
+    "clusterduck_slurm": ClusterduckSlurmConf,
+}
+"""By the names under which they are chosen."""

@@ -27,6 +27,7 @@ from hydra_plugins.duckrow_launcher._multirun import Multirun, Run, make_ready, 
 from hydra_plugins.duckrow_launcher._quick_loader import quick_loader, unresolved
 from hydra_plugins.duckrow_launcher._resources import Resources
 from hydra_plugins.duckrow_launcher._tracebacks import restore_traceback
+from hydra_plugins.duckrow_launcher._unknown_keys import unknown_keys
 from hydra_plugins.duckrow_launcher._wanted import Wanted
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class DuckrowLauncher(Launcher):
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         # The sweeper, which has the same context, checks with this loader every run that it is about to give us.
         hydra_context.config_loader = quick_loader(hydra_context.config_loader)
+        for hint in unknown_keys(type(self).__name__, self._values):
+            raise LauncherError(f"{hint} Nothing was submitted.")
         with told_by_hydra():
             wanted = self.wanted(self._values)
         sweeper = config.hydra.sweeper._target_

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from hydra.core.config_store import ConfigStore
 
-from hydra_plugins.duckrow_launcher import _keys
+from hydra_plugins.duckrow_launcher._keys import LAUNCHERS
 
-for _name, _conf in {
-    "duckrow_local": _keys.LocalConf,
-    "duckrow_slurm": _keys.SlurmConf,
-    "clusterduck_local": _keys.ClusterduckLocalConf,
-    "clusterduck_slurm": _keys.ClusterduckSlurmConf,
-}.items():
+for _name, _conf in LAUNCHERS.items():
     ConfigStore.instance().store(group="hydra/launcher", name=_name, node=_conf, provider="duckrow_launcher")

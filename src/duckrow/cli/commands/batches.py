@@ -60,6 +60,8 @@ def command(name: str | None, start: bool, adds: bool, as_json: bool) -> int:
         ]
         print_table(("BATCH", "DONE", "RUNNING", "FAILED", "SLURM JOBS", "FOLDER"), shown, [""] * len(shown))
         for row in rows:
+            for request in row["requests"]:
+                say(f"duckrow: {row['name']}: {request}")
             if row["still"]:
                 say(f"duckrow: {row['name']} stands still: {row['still']}. Type: {start_command(row['name'])}")
     else:

@@ -387,9 +387,8 @@ def _run_on(
     request = read_request(on, asked)
     commands = _all_commands(file, given.delimiter) if words is None else [command_of(words)]
     specs = [_spec_of(line, given, options, None) for line in commands]
-    request = request.for_gpus(max((spec.gpus or 0 for spec in specs), default=0))
     if given.dry_run:
-        return print_script(request, len(specs), options.name)
+        return print_script(request, specs, options.name)
     if not specs:
         raise UsageError(f"There is no command in {file or 'standard input'}.")
     view = make_view(given.watch)

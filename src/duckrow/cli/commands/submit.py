@@ -16,7 +16,7 @@ from duckrow.api.client import Client
 from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say, tell
 from duckrow.cli.gpu_options import gpu_count, gpu_count_options
-from duckrow.cli.job_options import job_options, take_job_options
+from duckrow.cli.job_options import JobOptions, job_options, take_job_options
 from duckrow.cli.opening import client_of_verb
 from duckrow.cli.sbatch_command import SpeaksSbatch, say_not_read, say_unused, variables_for_sbatch
 from duckrow.cli.script_lines import sbatch_options, words_in
@@ -67,6 +67,13 @@ def _script_text(words: list[str], file: str | None) -> str:
 @click.argument("words", nargs=-1, metavar="[--] COMMAND...")
 @click.option("--file", "-F", help="Add each line of this file as a job (- for standard input).")
 @click.option("--delimiter", help="With --file: a line that is just this ends a job of several lines.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["commands", "json"]),
+    default="commands",
+    help="What the lines of --file are: commands, or JSON with a job's own name, folder, env ...",
+)
 @gpu_count_options()
 @click.option("--wrap", metavar="COMMAND", help="Shell text to run, as in sbatch.")
 @click.option(
@@ -117,6 +124,10 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
         raise UsageError("--if-broken says what happens if a job before this one ends in the wrong way: --after 12.")
     if values["delimiter"] is not None and file is None:
         raise UsageError("--delimiter is for a file of several jobs: duckrow submit --file jobs.txt --delimiter %%")
+    if values["form"] == "json" and file is None:
+        raise UsageError(
+            "--format json is for a file with a job in each line: duckrow submit --format json --file FILE"
+        )
     gpus = gpu_count(values)
     options = take_job_options(values)
     on, asked = take_slurm_options(values)
@@ -125,7 +136,11 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     output = output_of(given.outfile, given.error)
     if not words and ctx.meta["duckrow.script"]:
         options.name = options.name or name_of_command(ctx.meta["duckrow.script"])
-    specs = [options.spec(text, gpus, None if output else given.outfile) for text in texts]
+    outfile = None if output else given.outfile
+    if given.form == "json":
+        specs = _specs_of_lines(texts, options, gpus, outfile, on)
+    else:
+        specs = [options.spec(text, gpus, outfile) for text in texts]
     for spec in specs:
         spec.held = given.hold
         spec.if_broken = given.if_broken or "skip"
@@ -150,6 +165,20 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     say_unused(ctx)
     _print_ids(ids, specs, given.as_json)
     return _wait(client, ids) if given.waits else EXIT_OK
+
+
+def _specs_of_lines(
+    lines: Sequence[str], options: JobOptions, gpus: int | None, outfile: str | None, on: str | None
+) -> list[JobSpec]:
+    """Jobs as JSON; `on`: the cluster that they go to."""
+    from duckrow.cli.json_jobs import refuse_own_request, spec_of_line
+
+    specs = [spec_of_line(line, options, gpus) for line in lines]
+    for spec in specs:
+        spec.outfile = spec.outfile or (None if outfile is None else os.path.abspath(outfile))
+        if on is None:
+            refuse_own_request(spec)
+    return specs
 
 
 def _after(given: SubmitOptions) -> list[Dependency]:

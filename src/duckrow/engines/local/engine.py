@@ -189,19 +189,20 @@ class LocalEngine:
             waits = self._spawner.waits_for_nest(order)
         except OSError:
             return False  # its start will tell what is wrong
+        order.attempt.awaits_parent = waits
         if waits:
             self._for_nest[order.attempt.id] = order
         return waits
 
     def _hatched(self) -> None:
         orders, self._for_nest = list(self._for_nest.values()), {}
-        for order in orders:
-            order.attempt.started = self._reactor.now()
         self.start(orders)
 
     def _start(self, order: StartOrder) -> None:
         attempt = order.attempt
         pid = self._spawner.start(order)
+        if attempt.job.preload is not None:  # its parent may have been slow: the time of a run is its own
+            attempt.started = self._reactor.now()
         self._journal.started(attempt.id, pid)
         self._children.add(pid, attempt.id)
         self._processes.became_attempt(pid)

@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from duckrow.core.errors import StateError
 from duckrow.core.job import JobSpec, PointOfSweep
 from duckrow.core.needs import needs_from
+from duckrow.core.slurm_groups import group_runs
 from duckrow.core.slurm_request import SlurmRequest
 from duckrow.engines.slurm.files import get, put
 
@@ -28,6 +29,7 @@ class Run(NamedTuple):
     job_id: int  # of the login node that submitted it
     spec: JobSpec
     attempts: int = 0  # that were made of it before it came here
+    group: int = 0  # its request, among those of the batch
 
 
 class Batch:
@@ -36,15 +38,34 @@ class Batch:
         self.claims, self.releases, self.results, self.pilots, self.submitted, self.wishes, self.run_folders = (
             f"{folder}/{name}" for name in _FOLDERS
         )
-        self.script = f"{folder}/pilot.sh"
 
     @property
     def name(self) -> str:
         return os.path.basename(self.folder)
 
-    @cached_property
+    @property
     def request(self) -> SlurmRequest:
-        return SlurmRequest.from_text(json.dumps(self._facts["request"]))
+        """For what is the same for all of its runs: the lease, how many a SLURM job takes."""
+        return self.requests[0]
+
+    @cached_property
+    def requests(self) -> list[SlurmRequest]:
+        """One for each group of runs; most batches have one."""
+        told = self._facts.get("requests") or [self._facts["request"]]
+        return [SlurmRequest.from_text(json.dumps(values)) for values in told]
+
+    def request_of(self, run: int) -> SlurmRequest:
+        return self.requests[self.group_of(run)]
+
+    def group_of(self, run: int) -> int:
+        return self.runs[run].group if len(self.requests) > 1 else 0
+
+    def of_group(self, runs: Iterable[int], group: int) -> list[int]:
+        return [run for run in runs if self.group_of(run) == group]
+
+    def script(self, group: int) -> str:
+        """What sbatch is given for a SLURM job of this group."""
+        return f"{self.folder}/pilot{f'-{group}' if group else ''}.sh"
 
     @cached_property
     def count(self) -> int:
@@ -103,8 +124,10 @@ def create_batch(
 ) -> Batch:
     """The folder of a new batch, whole or not at all.
 
-    `attempts`: that were made before, of those jobs that had any. `file`: the list of commands that it is made of.
+    `request`: of those runs that ask for nothing by themselves. `attempts`: that were made before, of those jobs that
+    had any. `file`: the list of commands that it is made of.
     """
+    groups = group_runs(request, specs)
     draft = f"{folder}.new"
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     os.mkdir(draft, 0o700)
@@ -112,12 +135,15 @@ def create_batch(
         for name in _FOLDERS:
             os.mkdir(f"{draft}/{name}", 0o700)
         with open(f"{draft}/runs.jsonl", "w") as lines:
-            for job_id, spec in zip(ids, specs, strict=True):
-                made = {"attempts": attempts[job_id]} if attempts and job_id in attempts else {}
-                lines.write(json.dumps({"id": job_id, **made, **_as_json(spec)}) + "\n")
+            for job_id, spec, group in zip(ids, specs, groups.of_runs, strict=True):
+                known = {"attempts": attempts[job_id]} if attempts and job_id in attempts else {}
+                known |= {"group": group} if group else {}
+                lines.write(json.dumps({"id": job_id, **known, **_as_json(spec)}) + "\n")
         put(f"{draft}/environment.json", dict(environment))
-        facts = {"runs": len(specs), "created_at": time.time(), "python": python, "file": file}
-        put(f"{draft}/batch.json", {**facts, "request": json.loads(request.as_text())})
+        facts: dict[str, Any] = {"runs": len(specs), "created_at": time.time(), "python": python, "file": file}
+        requests = [json.loads(request.as_text()) for request in groups.requests]
+        facts |= {"request": requests[0], **({"requests": requests} if len(requests) > 1 else {})}
+        put(f"{draft}/batch.json", facts)
         os.rename(draft, folder)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
@@ -132,7 +158,7 @@ def _as_json(spec: JobSpec) -> dict[str, Any]:
         value = getattr(spec, field.name)
         if field.name == "needs":
             value = value.as_text()
-        elif field.name == "variables" and value is not None:
+        elif field.name in ("variables", "slurm") and value is not None:
             value = dict(value)
         if value is not None and value != field.default:
             values[field.name] = value
@@ -140,8 +166,8 @@ def _as_json(spec: JobSpec) -> dict[str, Any]:
 
 
 def _run_from(number: int, values: dict[str, Any]) -> Run:
-    job_id, attempts = values.pop("id"), values.pop("attempts", 0)
+    job_id, attempts, group = values.pop("id"), values.pop("attempts", 0), values.pop("group", 0)
     values["needs"] = needs_from(values.get("needs"))
     if "point" in values:
         values["point"] = PointOfSweep(*values["point"])
-    return Run(number, job_id, JobSpec(**values), attempts)
+    return Run(number, job_id, JobSpec(**values), attempts, group)

@@ -114,10 +114,12 @@ class Taker:
         card: str,
         chunk: range | None = None,
         fits: Callable[[int], bool] = lambda _: True,
+        is_ours: Callable[[int], bool] = lambda _: True,
     ) -> None:
-        """`fits`: whether we would begin a run now; others may."""
+        """`fits`: whether we would begin a run now; others may. `is_ours`: whether it comes before all that are not."""
         self._claims = claims
         self._fits = fits
+        self._is_ours = is_ours
         self._card = card
         self._chunk = None if chunk is None else set(chunk)
         self._free: list[int] | None = None  # last first
@@ -162,7 +164,7 @@ class Taker:
         self._free = free
 
     def _sort(self, free: list[int]) -> None:
-        free.sort(key=lambda run: (-self._priorities.of(run), run), reverse=True)
+        free.sort(key=lambda run: (not self._is_ours(run), -self._priorities.of(run), run), reverse=True)
 
 
 def killed_before_it_began() -> dict[str, Any]:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, NamedTuple
 
 from duckrow.core.errors import DuckrowError, UsageError
+from duckrow.core.slurm_request import SlurmRequest
 
 _ANSWER_S = 60.0
 _FORMAT = "--format=%F|%K|%T|%e|%r"  # array, index, state, end, reason
@@ -36,6 +37,8 @@ class NoAnswer(DuckrowError):
 
 class Refused(UsageError):
     """SLURM does not want this."""
+
+    request: SlurmRequest | None = None  # what it was asked for
 
 
 class TooMany(Refused):
@@ -145,6 +148,11 @@ def sbatch(
     if found is None:
         raise NoAnswer(f"sbatch gave no job id: {said.strip() or 'nothing'}.")
     return int(found[1])
+
+
+def test_only(script: str, environment: Mapping[str, str]) -> None:
+    """Refused, if SLURM would not take such a job; nothing is submitted."""
+    _ask(["sbatch", "--test-only", script], _outside_of_jobs(environment))
 
 
 def scancel(jobs: Sequence[str], *options: str, clusters: str = "") -> None:

@@ -86,9 +86,31 @@ def names(folder: str) -> list[str]:
 def server_time(folder: str) -> float:
     """By the clock of the file server, so that clocks which differ do no harm."""
     path = f"{folder}/.now.{socket.gethostname()}.{os.getuid()}"
-    with open(path, "w", opener=_private) as file:
-        file.write("now")
+    try:
+        with open(path, "w", opener=_private) as file:
+            file.write("now")
+    except OSError as error:
+        if not is_full(error):
+            raise
+        path = touch(path, folder)
     return os.stat(path).st_mtime
+
+
+def is_full(error: OSError) -> bool:
+    """Whether there is no room for more, or for no more of ours."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def touch(*paths: str) -> str:
+    """Set the time of the first of these that is there to now, which takes no room; it."""
+    for path in paths[:-1]:
+        try:
+            os.utime(path)
+            return path
+        except FileNotFoundError:
+            continue
+    os.utime(paths[-1])
+    return paths[-1]
 
 
 def _us() -> str:

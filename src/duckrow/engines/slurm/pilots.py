@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from duckrow.engines.slurm.batch import Batch
-from duckrow.engines.slurm.files import get, names, put, server_time
+from duckrow.engines.slurm.files import get, is_full, names, put, server_time, touch
 
 # What squeue says of a job that may have processes.
 ALIVE = frozenset("RUNNING COMPLETING CONFIGURING SUSPENDED STOPPED SIGNALING STAGE_OUT RESIZING".split())
@@ -42,11 +43,21 @@ class PilotFolder:
                 life += 1
         self.card = f"{self.path}/card"
         self.facts = {"pilot": self.name, "slurm_job": slurm_job, "node": node_name(), "started_at": time.time()}
-        put(self.card, self.facts)
+        try:
+            put(self.card, self.facts)
+        except OSError:
+            shutil.rmtree(self.path, ignore_errors=True)  # nobody is to take us for one that was here
+            raise
 
     def renew(self, status: Mapping[str, Any]) -> None:
-        """Say that we live, and what we do."""
-        put(f"{self.path}/status.json", {"at": time.time(), **status}, durable=False)
+        """Say that we live, and what we do. On a full disk the first can be said all the same."""
+        path = f"{self.path}/status.json"
+        try:
+            put(path, {"at": time.time(), **status}, durable=False)
+        except OSError as error:
+            if not is_full(error):
+                raise
+            touch(path, self.card)
 
     def end(self, why: str) -> None:
         """Say that nothing of ours runs any more."""

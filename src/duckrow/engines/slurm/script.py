@@ -9,7 +9,7 @@ from duckrow.core.slurm_request import SlurmRequest
 from duckrow.engines.slurm.environment import setup_lines, wrapped
 
 
-def script_of(folder: str, request: SlurmRequest, python: str, array: str | None = None) -> str:
+def script_of(folder: str, request: SlurmRequest, python: str, array: str | None = None, group: int = 0) -> str:
     """`array`: the indices, where the script is to be complete; else they are said with each submission."""
     log = f"{folder.replace('%', '%%')}/pilots/%A_%a.log"
     options = [*request.options(), f"--output={log}", "--open-mode=append", f"--chdir={folder}"]
@@ -20,7 +20,7 @@ def script_of(folder: str, request: SlurmRequest, python: str, array: str | None
     lines += [f"# each run: {each}"] if each != "COMMAND" else []
     command = shlex.join([request.python or python, "-m", "duckrow.scheduler.pilot", folder])
     # exec: the pilot itself must hear what SLURM sends to the batch shell.
-    return "\n".join([*lines, f'exec {command} "${{1:-0}}"', ""])
+    return "\n".join([*lines, f'exec {command} "${{1:-0}}"{f" {group}" if group else ""}', ""])
 
 
 def array_of(indices: Sequence[int], at_a_time: int | None = None) -> str:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from duckrow.core.slurm_groups import satisfies, told_apart
 from duckrow.engines.slurm import commands
 from duckrow.engines.slurm.batch import Batch
 from duckrow.engines.slurm.claims import LOGIN, Claims, killed_before_it_began
@@ -42,6 +43,7 @@ class Tending:
         self.claims = Claims(batch)
         self.pilots: list[Pilot] = []
         self.states: Mapping[str, str] = {}  # of our SLURM jobs
+        self._arrays: dict[str, dict[str, Any]] = {}  # what was noted of each when it was submitted
         self._limits: commands.Limits | None = None
 
     # -- looking ----------------------------------------------------------------------------------------------
@@ -59,18 +61,26 @@ class Tending:
     def _jobs(self) -> list[str]:
         """Every SLURM job of this batch, as squeue names it."""
         jobs = {pilot.slurm_job: None for pilot in self.pilots}
-        for name in names(self.batch.submitted):
-            facts = get(f"{self.batch.submitted}/{name}") or {}
+        self._arrays = {name: get(f"{self.batch.submitted}/{name}") or {} for name in names(self.batch.submitted)}
+        for name, facts in self._arrays.items():
             jobs |= {f"{name}_{index}": None for index in facts.get("indices", [])}
         return list(jobs)
 
-    def living(self) -> list[str]:
-        """The jobs that run, or will. One that SLURM holds by itself will not."""
+    def group_of(self, job: str) -> int:
+        """For which of the batch's requests it was submitted; one that is just being noted may have said so itself."""
+        noted = self._arrays.get(job.partition("_")[0])
+        said = noted or next((pilot.status for pilot in self.pilots if pilot.slurm_job == job), {})
+        return int(said.get("group", 0))
+
+    def living(self, group: int | None = None) -> list[str]:
+        """The jobs that run, or will; or those of one group. One that SLURM holds by itself will not."""
         held = set(self.held())
         return [
             job
             for job, state in self.states.items()
-            if job not in held and (state in ALIVE | WAITING or self._is_new(job))
+            if job not in held
+            and (state in ALIVE | WAITING or self._is_new(job))
+            and (group is None or self.group_of(job) == group)
         ]
 
     def running(self) -> list[str]:
@@ -88,27 +98,50 @@ class Tending:
         """Whether it may be too new for squeue; one that has left its folder is known."""
         if self.states[job] != GONE or any(pilot.slurm_job == job for pilot in self.pilots):
             return False
-        facts = get(f"{self.batch.submitted}/{job.partition('_')[0]}") or {}
+        facts = self._arrays.get(job.partition("_")[0], {})
         return time.time() - float(facts.get("at", 0.0)) < _LATE_S
 
     def stands_still(self) -> str:
         """Why nothing more should be submitted before somebody says so; empty: it should, or somebody lives."""
         if self.living():
             return ""
+        reasons = [self.why_group_still(group) for group in self._groups_with_work() or range(len(self.batch.requests))]
+        return reasons[0] if all(reasons) else ""
+
+    def why_group_still(self, group: int) -> str:
+        """The same of the runs that ask for one thing, whatever goes on beside them."""
+        if self.living(group):
+            return ""
         wanted = get(f"{self.batch.folder}/{_GO_ON}") or {}
-        return why_still(self._ends(), int(wanted.get("after", 0)), self.batch.pilots)
+        return why_still(self._ends(group), int(wanted.get("after", 0)), self.batch.pilots)
+
+    def groups(self) -> list[tuple[str, list[str], str]]:
+        """Where runs ask for different things: each in words, the SLURM jobs for it, why there are no more of these."""
+        if len(self.batch.requests) == 1:
+            return []
+        with_work = self._groups_with_work()
+        return [
+            (asks, [job for job in self.states if self.group_of(job) == group], still)
+            for group, asks in enumerate(told_apart(self.batch.requests))
+            for still in [self.why_group_still(group) if group in with_work else ""]
+        ]
+
+    def _groups_with_work(self) -> list[int]:
+        """Those that have runs which nobody has taken."""
+        return sorted({self.batch.group_of(run) for run in self.claims.free()})
 
     def go_on(self) -> None:
         """Somebody wants more to be submitted, whatever became of the SLURM jobs so far."""
         last = max((int(job.partition("_")[0]) for job in self._jobs()), default=0)
         put(f"{self.batch.folder}/{_GO_ON}", {"after": last, "at": time.time()})
 
-    def _ends(self) -> list[JobEnd]:
+    def _ends(self, group: int) -> list[JobEnd]:
         holders = {self.claims.holder(*claim) for claim in self.claims.latest.items()}
         lives: dict[str, list[Pilot]] = {}
         for pilot in self.pilots:
             lives.setdefault(pilot.slurm_job, []).append(pilot)
-        return [self._end_of(job, lives.get(job, []), holders) for job in self.states]
+        jobs = [job for job in self.states if self.group_of(job) == group]
+        return [self._end_of(job, lives.get(job, []), holders) for job in jobs]
 
     def _end_of(self, job: str, lives: list[Pilot], holders: set[str | None]) -> JobEnd:
         state, last = self.states[job], max(lives, key=lambda pilot: pilot.life, default=None)
@@ -185,16 +218,29 @@ class Tending:
 
         All that will be needed, so that nobody has to come again: how many run at a time is SLURM's to see to.
         """
-        indices = self._missing()
-        submitted: list[str] = []
+        missing = {group: self._missing(group) for group in self._groups_with_work()}
         self._cancel_pending(list(self.held()))  # they are replaced
+        submitted: list[str] = []
+        refused: list[commands.Refused] = []
+        for group, indices in missing.items():
+            try:
+                submitted += self._submit_group(group, indices) if not self.why_group_still(group) else []
+            except commands.Refused as error:  # those that ask for something else may be welcome
+                error.request = self.batch.requests[group]
+                refused.append(error)
+        if refused:
+            raise refused[0]
+        return submitted
+
+    def _submit_group(self, group: int, indices: list[int]) -> list[str]:
+        submitted: list[str] = []
         if not indices:
             return submitted
         size = min(self.limits.array_size, len(indices))
         while indices:
             part = [index for index in indices[:size] if index - indices[0] < self.limits.array_size]
             try:
-                submitted += self._submit(part)
+                submitted += self._submit(group, part)
                 indices = indices[len(part) :]
             except commands.TooMany:
                 if size > 1:
@@ -205,10 +251,10 @@ class Tending:
                 raise
         return submitted
 
-    def _missing(self) -> list[int]:
+    def _missing(self, group: int) -> list[int]:
         """The indices of the pilots to submit; with fixed chunks, the numbers of the chunks."""
-        request, living = self.batch.request, self.living()
-        free = self.claims.free()
+        request, living = self.batch.requests[group], self.living(group)
+        free = self.batch.of_group(self.claims.free(), group)
         each = request.runs_per_job
         if request.fixed_chunks and each is not None:
             return sorted({run // each for run in free} - {self._chunk_of(job) for job in living})
@@ -216,11 +262,10 @@ class Tending:
         return list(range(request.jobs_for(max(len(free) - room, 0), len(living))))
 
     def left_over(self, us: str) -> list[int]:
-        """The runs that no SLURM job but ours would take: they are free, or whoever has them is dead.
+        """The runs that we can take and no other SLURM job would: they are free, or whoever has them is dead.
 
         One that has nothing to do asks itself the same, and is about to end.
         """
-        request = self.batch.request
         claimed, alive = self.claims.claimed(), self._alive_pilots()
         holders = {run: self.claims.holder(run, number) for run, number in claimed.items()}
         known = {pilot.name for pilot in self.pilots}
@@ -229,6 +274,17 @@ class Tending:
         busy = {alive[holder] for holder in holders.values() if holder in alive}
         idle = {pilot.slurm_job for pilot in self.pilots if pilot.name in alive and pilot.is_idle}
         others = [job for job in self.living() if job != us and (job in busy or job not in idle)]
+        ours = self.batch.requests[self.group_of(us)]
+        left: list[int] = []
+        for group, request in enumerate(self.batch.requests):
+            if satisfies(ours, request):
+                of_group = [job for job in others if self.group_of(job) == group]
+                left += self._left_by(of_group, self.batch.of_group(open_runs, group))
+        return left
+
+    def _left_by(self, others: list[str], open_runs: list[int]) -> list[int]:
+        """Of these runs, those that these SLURM jobs leave."""
+        request = self.batch.request
         if request.fixed_chunks and request.runs_per_job is not None:
             theirs = {self._chunk_of(job) for job in others}
             return [run for run in open_runs if run // request.runs_per_job not in theirs]
@@ -243,7 +299,7 @@ class Tending:
 
     def _room_in(self, job: str) -> int:
         """How many runs a job that lives will take beside those that it has; one that starts (again) has none yet."""
-        request = self.batch.request
+        request = self.batch.requests[self.group_of(job)]
         lives = [pilot for pilot in self.pilots if pilot.slurm_job == job]
         last = max(lives, key=lambda pilot: pilot.life, default=None)
         is_fresh = last is None or last.end is not None or not last.status or self.states[job] in WAITING
@@ -255,31 +311,51 @@ class Tending:
 
     def _chunk_of(self, job: str) -> int:
         base, _, index = job.partition("_")
-        return int((get(f"{self.batch.submitted}/{base}") or {}).get("first", 0)) + int(index)
+        return int(self._arrays.get(base, {}).get("first", 0)) + int(index)
 
-    def _submit(self, numbers: list[int]) -> list[str]:
+    def _submit(self, group: int, numbers: list[int]) -> list[str]:
         """The indices of an array begin with 0, so that many are not too large; `first` is told beside them."""
         first = numbers[0]
         indices = [number - first for number in numbers]
-        with open(self.batch.script, "w") as file:
-            file.write(script_of(self.batch.folder, self.batch.request, self.batch.python))
-        at_a_time, options = self._throttle()
+        at_a_time, options = self._throttle(group)
         array = array_of(indices, at_a_time)
         job_id = commands.sbatch(
-            self.batch.script, array, str(first), environment=self.batch.environment(), options=options
+            self._script(group), array, str(first), environment=self.batch.environment(), options=options
         )
-        put(f"{self.batch.submitted}/{job_id}", {"first": first, "indices": indices, "at": time.time()})
+        noted = {"first": first, "indices": indices, "at": time.time(), **({"group": group} if group else {})}
+        self._arrays[str(job_id)] = noted
+        put(f"{self.batch.submitted}/{job_id}", noted)
         jobs = [f"{job_id}_{index}" for index in indices]
         self.states = {**self.states, **dict.fromkeys(jobs, "PENDING")}
         return jobs
 
-    def _throttle(self) -> tuple[int | None, list[str]]:
+    def _script(self, group: int) -> str:
+        path = self.batch.script(group)
+        with open(path, "w") as file:
+            file.write(script_of(self.batch.folder, self.batch.requests[group], self.batch.python, group=group))
+        return path
+
+    def check(self) -> None:
+        """Where runs ask for different things: refuse before any of it is submitted what SLURM would refuse."""
+        groups = range(len(self.batch.requests))
+        for group in groups if len(groups) > 1 else []:
+            try:
+                commands.test_only(self._script(group), environment=self.batch.environment())
+            except commands.Refused as error:
+                error.request = self.batch.requests[group]
+                raise
+
+    def cancel_all(self) -> None:
+        """What was submitted, also where it has begun."""
+        commands.scancel(sorted(names(self.batch.submitted)), clusters=self.batch.request.clusters)
+
+    def _throttle(self, group: int) -> tuple[int | None, list[str]]:
         """How many of a new array may run at a time, and what else sbatch is told: it may have to wait for others."""
-        most, living = self.batch.request.max_jobs, self.living()
+        most, living = self.batch.request.max_jobs, self.living(group)
         if most is None or len(living) < most:
             return (None if most is None else most - len(living)), []
         before = sorted({job.partition("_")[0] for job in living}, key=int)
-        return most, [f"--dependency={','.join([*self.batch.request.dependencies, f'afterany:{before[-1]}'])}"]
+        return most, [f"--dependency={','.join([*self.batch.requests[group].dependencies, f'afterany:{before[-1]}'])}"]
 
     def cancel_useless(self) -> None:
         """When all is done: pilots that have not begun, or would begin again."""

@@ -5,7 +5,8 @@ INSERT INTO attempts (job_id, number, host_id, keeper, holds, log, started_at, s
 VALUES (:job_id, :number, :host_id, :keeper, :holds, :log, :wall, :mono, :boot)
 
 -- name: set_pid
-UPDATE attempts SET pid = :pid, process = :process WHERE job_id = :job_id AND number = :number
+UPDATE attempts SET pid = :pid, process = :process, started_at = :wall, started_mono = :mono, started_boot = :boot
+WHERE job_id = :job_id AND number = :number
 
 -- name: begin_stop
 UPDATE attempts SET stopped_for = :stopped_for, stop_began_at = :wall, stop_began_mono = :mono

@@ -1,0 +1,21 @@
+"""Says which key of `hydra.launcher` was meant, before Hydra refuses one that there is not.
+
+Hydra refuses it while it composes the config, and by then has loaded no launcher. It asks plugins of this kind earlier,
+in every application: so this one adds nothing to the search path, and says nothing unless the command line both chooses
+a launcher of ours and has a key that this does not have.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+
+from hydra_plugins.duckrow_launcher._unknown_keys import hints_for
+
+
+class UnknownKeys(SearchPathPlugin):
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        for hint in hints_for(sys.argv[1:]):
+            print(hint, file=sys.stderr)
