@@ -30,6 +30,7 @@ function stored() {
   }
 }
 
+/** @param {string} given */
 function take(given) {
   session = given;
   try {
@@ -86,7 +87,7 @@ export async function useLink(url) {
     return "The server does not answer. Is `duckrow web` still running, and the ssh tunnel open?";
   }
   if (!answer.ok) return "This link does not work any more: each works once, within an hour, and at its own server.";
-  const given = (await answer.json()).session;
+  const given = String((await answer.json()).session);
   take(given);
   others.postMessage({ session: given }); // to tabs that were logged out
   return null;
