@@ -1,7 +1,9 @@
 """What the page's JavaScript knows of the server, written from the server's own description.
 
 `answers.d.ts` has the types of all answers and bodies, for the check of types alone. `lifecycle.js` has the states and
-outcomes of jobs. After a change of a route, a schema or a state: `.venv/bin/python -m tests.web.page_types`
+outcomes of jobs. After a change of a route, a schema or a state: `.venv/bin/python -m tests.web.page_types`.
+
+It also takes the addresses that npm adds out of the lock file of what checks the page.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from tests.web.described import API, description
 ROOT = Path(__file__).parents[2]
 COMMAND = "python -m tests.web.page_types"
 ANSWERS = ROOT / "tools/page/answers.d.ts"
+LOCK = ROOT / "tools/page/package-lock.json"
 LIFECYCLE = ROOT / "src/duckrow/web/static/js/lifecycle.js"
 
 _NO_BODY = {"schema": {"type": "object", "properties": {}}}
@@ -143,6 +146,15 @@ def _deeper(text: str) -> str:
     return "".join(f"  {line}\n" for line in text.splitlines())
 
 
+def lock_without_addresses() -> str:
+    """The lock file without the websites where one can give money: no address stands in this repository."""
+    lock = json.loads(LOCK.read_text())
+    for package in lock["packages"].values():
+        package.pop("funding", None)
+    return json.dumps(lock, indent=2) + "\n"
+
+
 if __name__ == "__main__":
     ANSWERS.write_text(answers())
     LIFECYCLE.write_text(lifecycle())
+    LOCK.write_text(lock_without_addresses())
