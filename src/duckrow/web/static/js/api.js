@@ -79,7 +79,7 @@ export async function send(method, where, body) {
   } catch {
     throw new ApiError(0, "The server does not answer.", "Is `duckrow web` still running, and the ssh tunnel open?");
   }
-  noteAnswer(answer.status);
+  noteAnswer(answer.status, headers);
   if (answer.ok) return answer.status === 204 ? null : answer.json();
   throw await errorOf(answer);
 }

@@ -32,13 +32,14 @@ export class Stream {
   async run(where) {
     let status = 0;
     try {
+      /** @type {Record<string, string>} */
       const headers = { Accept: "text/event-stream", ...secretHeader() };
       /** @type {RequestInit} */
       const options = { headers, cache: "no-store", credentials: "same-origin", signal: this.abort.signal };
       this.heard();
       const answer = await fetch(where, options);
       status = answer.status;
-      noteAnswer(status);
+      noteAnswer(status, headers);
       if (answer.ok && answer.body) await this.read(answer.body);
     } catch {
       // The connection is gone, which `end` tells.
