@@ -33,6 +33,7 @@ check: $(STAMP)  ## format, lint, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	tools/page/check
 
 test: check  ## all of it: what CI runs
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal

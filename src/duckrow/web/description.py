@@ -42,6 +42,10 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 
 
 _WHOLE = ("JobView", "JobDetails")  # a job has all its fields always, also those that Python may leave out
+_LIFE = {  # which are plain words in Python
+    "state": {"$ref": "#/components/schemas/State"},
+    "outcome": {"anyOf": [{"$ref": "#/components/schemas/Outcome"}, {"type": "null"}]},
+}
 
 
 def text_of(kind: str, what: str) -> dict[int | str, dict[str, Any]]:
@@ -65,6 +69,7 @@ def describe(app: FastAPI, serving: Serving) -> None:
             schemas["Error"] = _ERROR_SCHEMA
             for name in _WHOLE:
                 schemas[name]["required"] = list(schemas[name]["properties"])
+                schemas[name]["properties"].update(_LIFE)
             ways_in = told["components"].setdefault("securitySchemes", {})
             ways_in["token"] = {"type": "http", "scheme": "bearer", "description": "`duckrow web --token` prints it."}
             ways_in["session"] = {"type": "apiKey", "in": "header", "name": SESSION_HEADER}

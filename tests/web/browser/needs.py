@@ -19,7 +19,17 @@ def missing(what: str, how: str) -> NoReturn:
 
 
 try:
-    from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, Request, expect, sync_playwright
+    from playwright.sync_api import (
+        Browser,
+        BrowserContext,
+        Error,
+        Locator,
+        Page,
+        Request,
+        Route,
+        expect,
+        sync_playwright,
+    )
 except ImportError:
     missing("Playwright", "pip install playwright")
 
@@ -31,6 +41,7 @@ __all__ = [
     "Locator",
     "Page",
     "Request",
+    "Route",
     "expect",
     "missing",
     "sync_playwright",

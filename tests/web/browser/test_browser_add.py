@@ -144,3 +144,21 @@ def test_what_was_typed_is_there_again_until_it_is_added(desk: Desk, open_page: 
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("link", name="Add jobs").click()
     expect(commands).to_have_value("")
+
+
+EMPTIED_AND_SENT = """(box) => {
+  box.value = "";
+  box.dispatchEvent(new Event("input", { bubbles: true }));
+  box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }));
+}"""
+
+
+def test_what_was_emptied_since_its_preview_is_not_added(desk: Desk, open_page: Open) -> None:
+    page = open_page("/add")
+    commands = page.get_by_role("textbox", name="Commands")
+    commands.fill("echo hello")
+    expect(page.get_by_role("button", name="Add 1 job")).to_be_enabled()
+    commands.evaluate(EMPTIED_AND_SENT)
+    expect(preview(page)).to_contain_text("Type a command")
+    assert page.locator(".toast").count() == 0
+    assert desk.api("/jobs")["total"] == 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from tests.conftest import until
 from tests.web.browser.conftest import PATIENCE_MS, Complaints, Open
 from tests.web.browser.desk import Desk, address_of
-from tests.web.browser.needs import Browser, Page, expect
+from tests.web.browser.needs import Browser, Page, Route, expect
 
 
 def test_a_browser_that_is_not_known_is_told_how_to_get_in(browser: Browser, desk: Desk) -> None:
@@ -56,6 +58,28 @@ def test_a_lost_connection_is_shown_and_heals_by_itself(desk: Desk, open_page: O
     expect(page.locator("tbody tr")).to_have_count(2)
     expect(page.get_by_text("connection is lost")).to_be_hidden()
     complaints.clear()  # of the requests that found nobody
+
+
+def test_a_late_no_to_the_old_secret_does_not_log_out_the_new_one(
+    desk: Desk, open_page: Open, complaints: list[str]
+) -> None:
+    page = open_page("/machine")
+    expect(page.get_by_role("article")).to_have_count(2)
+    before = page.evaluate(SECRET)
+    held: list[Route] = []
+    page.route("**/api/v1/devices", lambda route: route.continue_() if held else held.append(route))
+    with page.expect_request("**/api/v1/devices"):
+        pass  # the view asks each two seconds
+    page.evaluate("(hash) => { location.hash = hash }", urlsplit(desk.duckrow("web", "--url").stdout.strip()).fragment)
+    page.wait_for_function(f"(before) => {SECRET} !== before", arg=before)
+    held[0].fulfill(status=401, json={"error": {"sentence": "You are not logged in.", "hint": None}})
+    with page.expect_response(lambda answer: answer.url.endswith("/devices") and answer.ok):
+        pass  # the next one, with the new secret
+    expect(page.locator("html")).to_have_attribute("data-connection", "live")
+    complaints.clear()
+
+
+SECRET = "sessionStorage.getItem('duckrow.session')"
 
 
 def test_a_view_that_cannot_be_loaded_says_so(desk: Desk, open_page: Open, complaints: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import re
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from tests.conftest import until
 from tests.web.browser.conftest import Open
 from tests.web.browser.desk import Desk
-from tests.web.browser.needs import Locator, Page, expect
+from tests.web.browser.needs import Locator, Page, Route, expect
 
 
 def card(page: Page, gpu: int) -> Locator:
@@ -62,6 +63,10 @@ def test_a_gpu_is_removed_after_a_question_and_added_again(desk: Desk, open_page
     card(page, 1).get_by_role("button", name="Remove…").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     expect(card(page, 1)).to_have_count(0)
+    add_gpu_1(page)
+
+
+def add_gpu_1(page: Page) -> None:
     page.get_by_role("button", name="Add devices…").click()
     page.get_by_role("textbox", name="Devices").fill("1")
     page.get_by_role("dialog").get_by_role("button", name="Add", exact=True).click()
@@ -157,3 +162,30 @@ def test_the_timeline_opens_with_a_span_that_fits_and_a_legend(desk: Desk, open_
     desk.duckrow.sql("UPDATE attempts SET started_at = started_at - 4000 WHERE job_id = ?", job)
     page.goto(f"{desk.url}/timeline")
     expect(page.get_by_role("button", name="3 h")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_span_that_is_chosen_while_the_timeline_is_fetched_stays(desk: Desk, open_page: Open) -> None:
+    desk.done("true")
+    page = open_page()
+    held: list[Route] = []
+    page.route("**/api/v1/timeline*", lambda route: route.continue_() if held else held.append(route))
+    with page.expect_request("**/api/v1/timeline*"):
+        page.get_by_role("link", name="Timeline").click()
+    page.get_by_role("button", name="6 h").click()
+    with page.expect_response("**/api/v1/timeline*"):
+        held[0].continue_()
+    expect(page.locator(".bar")).not_to_have_count(0)
+    expect(page.get_by_role("button", name="6 h")).to_have_attribute("aria-pressed", "true")
+
+
+def test_an_undo_that_fails_is_told(desk: Desk, open_page: Open, complaints: list[str]) -> None:
+    page = open_page("/machine")
+    card(page, 1).get_by_role("button", name="Remove…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(card(page, 1)).to_have_count(0)
+    told = json.dumps({"error": {"sentence": "The daemon does not answer.", "hint": None}})
+    page.route("**/api/v1/devices", lambda route: route.fulfill(status=503, body=told), times=1)
+    page.get_by_role("button", name="Undo").last.click()
+    expect(page.locator(".toast.is-problem")).to_contain_text("The daemon does not answer.")
+    complaints.clear()
+    add_gpu_1(page)

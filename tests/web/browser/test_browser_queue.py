@@ -390,3 +390,14 @@ def test_without_a_daemon_the_page_starts_one(desk: Desk, open_page: Open) -> No
         page.get_by_role("button", name="Start it").click()
     assert asked.value.method == "POST"
     expect(page.get_by_role("button", name="Start it")).to_be_hidden()
+
+
+def test_of_many_sweeps_the_newest_can_be_filtered_by(desk: Desk, open_page: Open) -> None:
+    page = open_page()
+    sweeps = [{"id": number, "name": f"sweep-{number}"} for number in range(150, 0, -1)]  # as the server sends them
+    page.route("**/api/v1/sweeps", lambda route: route.fulfill(json={"items": sweeps}))
+    page.reload()
+    offered = page.get_by_role("combobox", name="Sweep").locator("option")
+    expect(offered).to_have_count(101)
+    expect(offered.nth(1)).to_have_text("sweep-150")
+    expect(offered.last).to_have_text("sweep-51")

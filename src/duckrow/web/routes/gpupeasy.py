@@ -20,15 +20,14 @@ from duckrow.api.views import JobView
 from duckrow.core.batch import tidy_name
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.job_filter import Filter
-from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.lifecycle import LIVE, Outcome, State
 from duckrow.web.answer import Json
 from duckrow.web.parts import Of
 
 router = APIRouter(include_in_schema=False)
 
 _MOST = 10_000
-_FAILED = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.SUCCEEDED)
-_LIVE = ("starting", "running", "stopping")
+_FAILED = tuple(outcome for outcome in Outcome if outcome is not Outcome.SUCCEEDED)
 _NOT_RUN = (126, 127)  # exit codes of a shell that could not become the program
 _KEYS = {"jobCommand": "command", "jobName": "name", "outFile": "output file"}
 
@@ -43,18 +42,18 @@ async def available_devices(of: Of) -> Json:
 @router.get("/deviceutilization")
 async def device_utilization(of: Of) -> Json:
     return await of.desk.show(
-        lambda client: _value([{**_job(view), "gpu": ",".join(view.devices)} for view in _jobs(client, _LIVE)])
+        lambda client: _value([{**_job(view), "gpu": ",".join(view.devices)} for view in _jobs(client, LIVE)])
     )
 
 
 @router.get("/scheduledjobs")
 async def scheduled_jobs(of: Of) -> Json:
-    return await of.desk.show(lambda client: _value([_job(view) for view in _jobs(client, ("queued",))]))
+    return await of.desk.show(lambda client: _value([_job(view) for view in _jobs(client, (State.QUEUED,))]))
 
 
 @router.get("/successfuljobs")
 async def successful_jobs(of: Of) -> Json:
-    return await of.desk.show(lambda client: _value([_ended(view) for view in _jobs(client, ("succeeded",))]))
+    return await of.desk.show(lambda client: _value([_ended(view) for view in _jobs(client, (Outcome.SUCCEEDED,))]))
 
 
 @router.get("/failedjobs")

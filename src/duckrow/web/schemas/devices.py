@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, Field
+
+from duckrow.core.lifecycle import Outcome, State
 
 
 class JobOnDevice(BaseModel):
@@ -10,7 +14,7 @@ class JobOnDevice(BaseModel):
     name: str
     project: str | None
     pid: int | None
-    state: str
+    state: State
     share: float
     reserved_mb: int | None
     used_mb: int | None
@@ -26,7 +30,7 @@ class ForeignProcess(BaseModel):
 
 class DeviceCard(BaseModel):
     name: str
-    kind: str
+    kind: Literal["gpu", "cpu"]
     index: int | None
     uuid: str | None
     model: str | None
@@ -38,7 +42,7 @@ class DeviceCard(BaseModel):
     reserved_mb: int | None
     utilization: float | None
     temperature: float | None
-    state: str
+    state: Literal["free", "busy", "draining", "foreign", "missing", "set-aside", "asked", "unattended"]
     why: str | None
     jobs: list[JobOnDevice]
     foreign: list[ForeignProcess]
@@ -67,7 +71,7 @@ class Bar(BaseModel):
     host: str
     started_at: float
     ended_at: float | None
-    outcome: str | None
+    outcome: Outcome | None
     share: float
     reserved_mb: int | None
 

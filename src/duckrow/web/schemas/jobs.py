@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from duckrow.api.views import JobView
+from duckrow.core.lifecycle import Outcome, State
 
 Counts = dict[str, int]  # state or outcome -> how many
 
@@ -30,7 +31,7 @@ class Event(BaseModel):
     at: float
     before: str
     after: str
-    outcome: str | None
+    outcome: Outcome | None
     attempt: int | None
     detail: str
     text: str
@@ -38,7 +39,7 @@ class Event(BaseModel):
 
 class Attempt(BaseModel):
     number: int
-    state: str
+    state: State
     devices: list[str]
     log: str
     started_at: float
@@ -47,7 +48,7 @@ class Attempt(BaseModel):
     pid: int | None
     exit_code: int | None
     signal: int | None
-    outcome: str | None
+    outcome: Outcome | None
     peak_memory_mb: int | None
     host_peak_mb: int | None
     utilization: float | None
@@ -129,7 +130,7 @@ class Curve(BaseModel):
 
 class ErrorGroup(BaseModel):
     error: str
-    outcome: str
+    outcome: Outcome
     exit: list[str]
     count: int
     ids: list[int]

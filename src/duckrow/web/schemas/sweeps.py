@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from duckrow.core.lifecycle import Outcome, State
 from duckrow.web.schemas.jobs import Counts
 
 
@@ -32,8 +33,8 @@ class SweepList(BaseModel):
 class SweepRun(BaseModel):
     job: int
     name: str
-    state: str
-    outcome: str | None
+    state: State
+    outcome: Outcome | None
     parameters: dict[str, Any]
     metrics: dict[str, Any]
     duration_s: float | None

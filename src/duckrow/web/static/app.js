@@ -2,7 +2,8 @@
 
 import { get } from "./js/api.js";
 import { setClock, startClock } from "./js/clock.js";
-import { button, fill, h } from "./js/dom.js";
+import { button, byId, fill, h } from "./js/dom.js";
+import { ApiError, noteMistake } from "./js/errors.js";
 import { News } from "./js/events.js";
 import { Keyboard } from "./js/keyboard.js";
 import { logIn } from "./js/login.js";
@@ -13,28 +14,33 @@ import { Shell } from "./js/shell.js";
 import { learn } from "./js/site.js";
 import { current } from "./js/current.js";
 
-const main = document.getElementById("view");
+/** @import { Place, Route, View } from "./js/router.js" */
+
+const main = byId("view");
 await logIn(main);
-const shell = new Shell(document.getElementById("top"), document.getElementById("connection"));
+const shell = new Shell(byId("top"), byId("connection"));
 const keyboard = new Keyboard();
 const problem = h("div", { class: "notice is-problem", role: "alert", hidden: true });
 
+/** @type {View | null} */
 let view = null;
 let opening = 0;
 let timer = 0;
 let scroll = 0; // where to, once the view is drawn
 
-const status = new Refreshing(
+const queue = new Refreshing(
   async () => {
-    current.status = await get("/status");
-    learn(current.status);
-    setClock(current.status.now);
-    shell.show(current.status);
-    view?.statusChanged?.(current.status);
+    const status = await get("/status");
+    current.status = status;
+    learn(status);
+    setClock(status.now);
+    shell.show(status);
+    view?.statusChanged?.();
   },
   () => {},
 );
 
+/** @param {Route | null} route @param {Place} place */
 async function open(route, place) {
   if (view?.path === place.path && view.moved) {
     view.moved(place.query);
@@ -47,6 +53,7 @@ async function open(route, place) {
   if (mine === opening) enter(next, place);
 }
 
+/** @param {Route} route @param {Place} place @returns {Promise<View>} */
 async function load(route, place) {
   try {
     const module = await route.load();
@@ -57,64 +64,79 @@ async function load(route, place) {
   }
 }
 
+/** @param {View} next @param {Place} place */
 function enter(next, place) {
   view = next;
-  view.path = place.path;
-  fill(main, problem, view.element);
+  next.path = place.path;
+  fill(main, problem, next.element);
   main.inert = false;
   problem.hidden = true;
-  retitle();
+  retitle(next);
   scrollTo(0, 0);
   scroll = place.scroll;
-  keyboard.use(view.keys ?? {});
+  keyboard.use(next.keys ?? {});
   if (document.activeElement === document.body) main.focus({ preventScroll: true }); // it was on what is gone
-  view.opened?.();
-  view.refreshing = new Refreshing(() => view.refresh(), tell);
+  next.opened?.();
+  const refreshing = new Refreshing(
+    () => next.refresh(),
+    (error) => tell(next, error),
+  );
+  next.refreshing = refreshing;
   current.refresh = () => {
-    view?.refreshing.want();
-    status.want();
+    refreshing.want();
+    queue.want();
   };
-  view.refreshing.want();
-  if (view.every_ms) timer = setInterval(() => view.refreshing.want(), view.every_ms);
+  refreshing.want();
+  if (next.every_ms) timer = setInterval(() => refreshing.want(), next.every_ms);
 }
 
 function leave() {
-  clearInterval(timer);
-  view?.refreshing.close();
-  view?.close?.();
+  if (view) end(view);
   view = null;
   keyboard.use({});
   main.inert = true; // what is still seen until the next view is there does nothing any more
 }
 
-function tell(error) {
-  if (error?.status === 404 && view.missing) return giveUp();
-  if (!error && scroll) scrollTo(0, scroll);
-  scroll = 0;
-  problem.hidden = error === null || error.status === 0;
-  if (error) fill(problem, error.message, error.hint ? h("span", { class: "hint" }, ` ${error.hint}`) : null);
-  if (error && error.status === undefined) console.error(error);
-  if (!error) retitle();
-  return undefined;
-}
-
-/** There is no such job or sweep, or not any more. */
-function giveUp() {
+/** Nothing more is asked of it. @param {View} old */
+function end(old) {
   clearInterval(timer);
-  view.refreshing.close();
-  view.close?.();
-  fill(main, view.missing());
+  old.refreshing?.close();
+  old.close?.();
 }
 
-function retitle() {
-  document.title = `${view.title} · duckrow`;
+/** How a refresh went. @param {View} shown @param {unknown} error null: well */
+function tell(shown, error) {
+  const status = error instanceof ApiError ? error.status : null;
+  if (status === 404 && shown.missing) {
+    end(shown); // there is no such job or sweep, or not any more
+    fill(main, shown.missing());
+    return;
+  }
+  if (error === null && scroll) scrollTo(0, scroll);
+  scroll = 0;
+  problem.hidden = error === null || status === 0; // which the shell tells
+  if (error === null) {
+    retitle(shown);
+    return;
+  }
+  noteMistake(error);
+  const hint = error instanceof ApiError && error.hint;
+  fill(problem, error instanceof Error ? error.message : String(error));
+  if (hint) problem.append(h("span", { class: "hint" }, ` ${hint}`));
 }
 
+/** @param {View} shown */
+function retitle(shown) {
+  document.title = `${shown.title} · duckrow`;
+}
+
+/** @param {Place} place @returns {View} */
 function lost(place) {
   const element = h("div", { class: "empty" }, h("h2", {}, "There is no such page"), h("p", {}, place.path));
   return { title: "Not found", element, refresh: async () => {} };
 }
 
+/** @returns {View} */
 function broken() {
   const again = button("Reload", () => location.reload(), { class: "button is-main" });
   const told = h("p", {}, "Is `duckrow web` still running, and the ssh tunnel open?");
@@ -124,8 +146,8 @@ function broken() {
 
 const news = new News(
   (change) => {
-    if (change.jobs) status.want();
-    if (change.jobs || view?.showsReadings) view?.refreshing.want();
+    if (change.jobs) queue.want();
+    if (change.jobs || view?.showsReadings) view?.refreshing?.want();
   },
   (connection) => shell.showConnection(connection),
 );

@@ -6,17 +6,28 @@ import { current } from "./current.js";
 import { ask } from "./dialog.js";
 import { counted } from "./format.js";
 import { act } from "./in_parts.js";
-import { LIVE, MAY } from "./states.js";
+import { MAY, isLive } from "./states.js";
 import { Progress, failed, toast } from "./toast.js";
 
 /**
+ * @typedef {import("./states.js").ActionName} ActionName
+ * @typedef {import("./states.js").ServerAction} ServerAction
+ *
+ * @typedef {Api.Action & {action: ServerAction}} SentAction
+ *
+ * @typedef {object} ActionWords
+ * @property {string} title
+ * @property {string} past what was done
+ * @property {string} [key]
+ * @property {boolean} [destroys]
+ *
  * @typedef {object} Targets which jobs: those that are known here, or all that a filter finds
- * @property {any[]} jobs
+ * @property {Api.JobView[]} jobs
  * @property {string} [select] a query like that of GET /jobs
  * @property {number} [count] how many it finds
  */
 
-/** In the order of menus and bars. `past` tells what was done. */
+/** In the order of menus and bars. @type {Record<ActionName, ActionWords>} */
 export const ACTIONS = {
   kill: { title: "Kill", key: "K", past: "Killed", destroys: true },
   rerun: { title: "Rerun", key: "r", past: "Back in the queue:" },
@@ -31,22 +42,33 @@ export const ACTIONS = {
   remove: { title: "Remove", key: "Delete", past: "Removed", destroys: true },
 };
 
-/** @param {any[]} jobs @returns {string[]} the actions that at least one of them allows */
+export const NAMES = /** @type {ActionName[]} */ (Object.keys(ACTIONS));
+
+/** @param {Api.JobView[]} jobs @returns {ActionName[]} the actions that at least one of them allows */
 export function allowed(jobs) {
-  return Object.keys(ACTIONS).filter((action) => jobs.some(MAY[action]) && (action !== "edit" || jobs.length === 1));
+  return NAMES.filter((action) => jobs.some(MAY[action]) && (action !== "edit" || jobs.length === 1));
 }
 
-/** @param {string} action @param {Targets} targets */
+/** @param {ActionName} action @param {Targets} targets */
 export async function perform(action, targets) {
-  if (action === "edit") return edit(targets.jobs[0]);
+  if (action === "edit") {
+    const [job] = targets.jobs;
+    return job && edit(job);
+  }
   const body = await prepared(action, targets);
   return body ? run(body, targets.count) : undefined;
 }
 
-/** The request, with what the person had to be asked for; null if the answer was no. */
+/**
+ * The request, with what the person had to be asked for; null if the answer was no.
+ * @param {ServerAction} action
+ * @param {Targets} targets
+ * @returns {Promise<SentAction | null>}
+ */
 async function prepared(action, targets) {
   const ids = targets.jobs.filter(MAY[action]).map((job) => job.id);
   if (!targets.select && !ids.length) return nothing(action);
+  /** @type {SentAction} */
   const body = targets.select === undefined ? { action, ids } : { action, select: targets.select };
   const whom = subject(targets, ids);
   if (needsQuestion(action, targets)) return (await ask(question(action, whom, targets))) && body;
@@ -55,31 +77,39 @@ async function prepared(action, targets) {
   return body;
 }
 
+/** @param {ActionName} action */
 function nothing(action) {
   toast(`${ACTIONS[action].title}: none of the selected jobs is in a state for that.`);
   return null;
 }
 
-const subject = (targets, ids) =>
+const subject = (/** @type {Targets} */ targets, /** @type {number[]} */ ids) =>
   targets.select === undefined
     ? ids.length === 1
       ? `job ${ids[0]}`
       : counted(ids.length, "job")
-    : `all ${counted(targets.count, "job")} found`;
+    : `all ${counted(targets.count ?? 0, "job")} found`;
 
-/** A job that waits can be killed and brought back; one that runs loses its work. */
+/**
+ * A job that waits can be killed and brought back; one that runs loses its work.
+ * @param {ActionName} action
+ * @param {Targets} targets
+ * @returns {action is keyof typeof QUESTIONS}
+ */
 function needsQuestion(action, targets) {
   if (action === "remove") return true;
-  if (action === "kill") return targets.select !== undefined || targets.jobs.some((job) => LIVE.includes(job.state));
+  if (action === "kill") return targets.select !== undefined || targets.jobs.some(isLive);
   return action === "rerun" && targets.select !== undefined;
 }
 
+const QUESTIONS = {
+  kill: "All processes end: SIGTERM first, SIGKILL after the grace. What is not saved is lost.",
+  remove: "duckrow forgets them, with their attempts and logs. This cannot be undone.",
+  rerun: "They go back into the queue, as a further attempt.",
+};
+
+/** @param {keyof typeof QUESTIONS} action @param {string} whom @param {Targets} targets */
 function question(action, whom, targets) {
-  const texts = {
-    kill: "All processes end: SIGTERM first, SIGKILL after the grace. What is not saved is lost.",
-    remove: "duckrow forgets them, with their attempts and logs. This cannot be undone.",
-    rerun: "They go back into the queue, as a further attempt.",
-  };
   const { title, destroys } = ACTIONS[action];
   const list =
     targets.select === undefined
@@ -88,9 +118,10 @@ function question(action, whom, targets) {
           .slice(0, 6)
           .map((job) => `${job.id} ${job.name}`)
       : [];
-  return { title: `${title} ${whom}?`, text: texts[action], list, yes: title, destroys };
+  return { title: `${title} ${whom}?`, text: QUESTIONS[action], list, yes: title, destroys };
 }
 
+/** @param {string} whom @param {Api.JobView[]} jobs @returns {import("./dialog.js").Question} */
 const priorityQuestion = (whom, jobs) => ({
   title: `Priority of ${whom}`,
   fields: [
@@ -106,6 +137,7 @@ const priorityQuestion = (whom, jobs) => ({
   yes: "Change",
 });
 
+/** @param {string} whom @returns {import("./dialog.js").Question} */
 const beforeQuestion = (whom) => ({
   title: `Move ${whom}`,
   fields: [
@@ -114,12 +146,17 @@ const beforeQuestion = (whom) => ({
   yes: "Move",
 });
 
+/** @param {SentAction} body @param {import("./dialog.js").Question} asked @param {"priority" | "before"} name */
 async function withAnswer(body, asked, name) {
   const answers = await ask(asked);
   return answers && { ...body, [name]: Number(answers[name]) };
 }
 
-/** Sends a request, tells what came of it, and offers the way back. @param {number} [count] if it has a `select` */
+/**
+ * Sends a request, tells what came of it, and offers the way back.
+ * @param {SentAction} body
+ * @param {number} [count] if it has a `select`
+ */
 export async function run(body, count = 0) {
   const progress = new Progress((done) => `${ACTIONS[body.action].title}: ${done} of ${counted(count, "job")} …`);
   try {
@@ -127,9 +164,9 @@ export async function run(body, count = 0) {
     if (done.length)
       toast(
         `${ACTIONS[body.action].past} ${done.length === 1 ? `job ${done[0]}` : counted(done.length, "job")}.`,
-        undo ? () => takeBack(undo) : null,
+        undo.length ? () => takeBack(undo) : null,
       );
-    if (refused.length) toast(refusal(refused), null, "is-problem");
+    if (refused[0]) toast(refusal(refused[0], refused.length - 1), null, "is-problem");
   } catch (error) {
     failed(error);
   }
@@ -137,14 +174,16 @@ export async function run(body, count = 0) {
   current.refresh();
 }
 
-function refusal(refused) {
-  const rest = refused.length > 1 ? ` So were ${counted(refused.length - 1, "other")}.` : "";
-  return `Job ${refused[0].id} was left as it is: ${refused[0].why}${rest}`;
+/** @param {Api.Refusal} first @param {number} others */
+function refusal(first, others) {
+  const rest = others ? ` So were ${counted(others, "other")}.` : "";
+  return `Job ${first.id} was left as it is: ${first.why}${rest}`;
 }
 
+/** @param {Api.Action[]} undo */
 async function takeBack(undo) {
   try {
-    for (const body of [undo].flat()) await post("/jobs/actions", body);
+    for (const body of undo) await post("/jobs/actions", body);
     toast("Taken back.");
   } catch (error) {
     failed(error);

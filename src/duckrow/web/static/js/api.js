@@ -1,21 +1,14 @@
 /** Speaks to the server's HTTP interface: one function for reading, one for changing, one kind of error. */
 
+import { ApiError } from "./errors.js";
 import { noteAnswer, secretHeader } from "./session.js";
 import { address } from "./site.js";
 
 const LIMIT_MS = 30_000;
 
-/** What the server, or the way to it, said against a request: a sentence, and what to do about it. */
-class ApiError extends Error {
-  /** @param {number} status 0: nobody answered @param {string} sentence @param {string | null} hint */
-  constructor(status, sentence, hint = null) {
-    super(sentence);
-    this.status = status;
-    this.hint = hint;
-  }
-}
+/** @typedef {Record<string, unknown>} Query lists give a name several times; empty values are left out */
 
-/** @param {Record<string, any>} query lists give a name several times; empty values are left out */
+/** @param {Query} query */
 function queryText(query) {
   const words = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -27,57 +20,73 @@ function queryText(query) {
   return text ? `?${text}` : "";
 }
 
-/** @param {string} path below /api/v1 @param {Record<string, any>} [query] @returns {Promise<any>} */
-export function get(path, query = {}, signal = undefined) {
-  return send("GET", apiAddress(path, query), undefined, signal);
+/**
+ * @template {keyof Api.Get} P
+ * @param {P} path below /api/v1
+ * @param {Api.Get[P]["query"]} [query]
+ * @returns {Promise<Api.Get[P]["answer"]>}
+ */
+export function get(path, query = {}) {
+  return send("GET", apiAddress(path, query));
 }
 
-/** @param {string} path @param {any} [body] @returns {Promise<any>} */
-export function post(path, body = {}) {
+/**
+ * @template {keyof Api.Post} P
+ * @param {P} path
+ * @param {Api.Post[P]["body"]} body
+ * @returns {Promise<Api.Post[P]["answer"]>}
+ */
+export function post(path, body) {
   return send("POST", apiAddress(path), body);
 }
 
-/** @param {string} path @param {any} body @returns {Promise<any>} */
+/**
+ * @template {keyof Api.Patch} P
+ * @param {P} path
+ * @param {Api.Patch[P]["body"]} body
+ * @returns {Promise<Api.Patch[P]["answer"]>}
+ */
 export function patch(path, body) {
   return send("PATCH", apiAddress(path), body);
 }
 
-/** As the server calls it, whatever proxy is in front of it. */
+/** As the server calls it, whatever proxy is in front of it. @param {string} path @param {Query} query */
 export function apiPath(path, query = {}) {
   return `/api/v1${path}${queryText(query)}`;
 }
 
+/** @param {string} path @param {Query} query */
 export function apiAddress(path, query = {}) {
   return address(apiPath(path, query));
 }
 
-/** @param {string} where an address @returns {Promise<any>} */
-export async function send(method, where, body, signal) {
+/**
+ * @param {"GET" | "POST" | "PATCH"} method
+ * @param {string} where an address
+ * @param {unknown} [body]
+ * @returns {Promise<any>} as the description of the interface says
+ */
+export async function send(method, where, body) {
+  /** @type {Record<string, string>} */
   const headers = { Accept: "application/json", ...secretHeader() };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  /** @type {RequestInit} */
   const options = { method, credentials: "same-origin", cache: "no-store", headers };
-  if (body !== undefined) {
-    headers["Content-Type"] = "application/json";
-    options.body = JSON.stringify(body);
-  }
-  options.signal = withLimit(signal);
   let answer;
   try {
-    answer = await fetch(where, options);
-  } catch (error) {
-    if (signal?.aborted) throw error;
+    const signal = AbortSignal.timeout(LIMIT_MS);
+    answer = await fetch(where, { ...options, body: JSON.stringify(body), signal });
+  } catch {
     throw new ApiError(0, "The server does not answer.", "Is `duckrow web` still running, and the ssh tunnel open?");
   }
-  noteAnswer(answer.status);
+  noteAnswer(answer.status, headers);
   if (answer.ok) return answer.status === 204 ? null : answer.json();
   throw await errorOf(answer);
 }
 
-function withLimit(signal) {
-  const limit = AbortSignal.timeout(LIMIT_MS);
-  return signal ? AbortSignal.any([signal, limit]) : limit;
-}
-
+/** @param {Response} answer */
 async function errorOf(answer) {
+  /** @type {Api.Error["error"] | null} */
   let told = null;
   try {
     told = (await answer.json()).error;

@@ -5,6 +5,9 @@ import { current } from "./current.js";
 import { ask } from "./dialog.js";
 import { toast } from "./toast.js";
 
+/** @typedef {import("./dialog.js").Field} Field */
+
+/** @type {Field[]} */
 const FIELDS = [
   { name: "command", label: "Command", kind: "area", required: true },
   { name: "name", label: "Name" },
@@ -14,13 +17,13 @@ const FIELDS = [
   { name: "retries", label: "Retries", kind: "number" },
 ];
 
-/** Changes a job that waits. */
+/** Changes a job that waits. @param {Api.JobView} job */
 export function edit(job) {
   const words = { title: `Edit job ${job.id}`, yes: "Save", told: `Job ${job.id} was changed.` };
   return change(job, words, FIELDS, (changes) => patch(`/jobs/${job.id}`, changes));
 }
 
-/** Runs a job that is done again, with changes. */
+/** Runs a job that is done again, with changes. @param {Api.JobView} job */
 export function rerunWithChanges(job) {
   const words = {
     title: `Rerun job ${job.id} with changes`,
@@ -31,20 +34,33 @@ export function rerunWithChanges(job) {
   return change(job, words, fields, (changes) => post(`/jobs/${job.id}/rerun`, { changes }));
 }
 
+/**
+ * @param {Api.JobView} job
+ * @param {{title: string, yes: string, told: string}} words
+ * @param {Field[]} fields
+ * @param {(changes: Record<string, string | number | null>) => Promise<unknown>} send
+ */
 async function change(job, { title, yes, told }, fields, send) {
+  /** @type {Record<string, unknown>} */
   const before = { ...job, timeout: job.timeout_s === null ? "" : `${job.timeout_s}s` };
-  const shown = fields.map((field) => ({ ...field, value: before[field.name] ?? "" }));
+  const shown = fields.map((field) => ({ ...field, value: String(before[field.name] ?? "") }));
   const answer = await ask({ title, yes, fields: shown, send: (values) => send(changesIn(values, shown)) });
   if (answer) toast(told);
   current.refresh();
 }
 
-/** Only what was changed is sent: the rest stays as it is, whatever it is by then. */
+/**
+ * Only what was changed is sent: the rest stays as it is, whatever it is by then.
+ * @param {Record<string, string>} values
+ * @param {Field[]} fields
+ */
 function changesIn(values, fields) {
-  const changed = fields.filter(({ name, value }) => values[name].replaceAll("\r\n", "\n") !== String(value));
-  return Object.fromEntries(changed.map(({ name, kind }) => [name, typed(values[name], kind)]));
+  const now = (/** @type {string} */ name) => (values[name] ?? "").replaceAll("\r\n", "\n");
+  const changed = fields.filter(({ name, value }) => now(name) !== String(value));
+  return Object.fromEntries(changed.map(({ name, kind }) => [name, typed(now(name), kind)]));
 }
 
+/** @param {string} text @param {Field["kind"]} kind */
 function typed(text, kind) {
   if (text === "") return null;
   return kind === "number" ? Number(text) : text;

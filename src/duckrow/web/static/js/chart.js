@@ -29,7 +29,14 @@ export class Chart {
    * @param {(key: string) => void} [options.onChoose] a line was clicked
    */
   constructor({ label, xText, yText, onChoose }) {
-    Object.assign(this, { xText, yText });
+    this.xText = xText;
+    this.yText = yText;
+    /** @type {Series[]} */
+    this.series = [];
+    /** @type {Range} */
+    this.range = { x: [0, 1], y: [0, 1] };
+    /** @type {Series | null} the one that the pointer is at */
+    this.nearest = null;
     this.lines = svg("g", { class: "chart-lines" });
     this.mark = svg("line", { class: "chart-mark", x1: 0, x2: WIDTH });
     this.cursor = svg("line", { class: "chart-cursor", y1: 0, y2: HEIGHT, visibility: "hidden" });
@@ -40,9 +47,12 @@ export class Chart {
       this.lines,
       this.cursor,
     );
-    [this.top, this.bottom, this.left, this.right, this.tip] = ["top", "bottom", "left", "right", "tip"].map((part) =>
-      h("span", { class: `chart-${part}` }),
-    );
+    const text = (/** @type {string} */ part) => h("span", { class: `chart-${part}` });
+    this.top = text("top");
+    this.bottom = text("bottom");
+    this.left = text("left");
+    this.right = text("right");
+    this.tip = text("tip");
     this.tip.hidden = true;
     const head = h("figcaption", { class: "chart-title" }, label);
     const plot = h(
@@ -75,6 +85,7 @@ export class Chart {
     say(this.right, series.length ? this.xText(range.x[1]) : "");
   }
 
+  /** @param {SVGPathElement} path @param {Series} series */
   draw(path, { points, colour }) {
     const gap = this.range.gap ?? Infinity;
     const steps = points.map(([x, y], index) => {
@@ -94,17 +105,19 @@ export class Chart {
     this.mark.setAttribute("y2", String(this.yOf(mark)));
   }
 
+  /** @param {number} x */
   xOf(x) {
     const [low, high] = this.range.x;
     return ((x - low) / (high - low || 1)) * WIDTH;
   }
 
+  /** @param {number} y */
   yOf(y) {
     const [low, high] = this.range.y;
     return HEIGHT - ((y - low) / (high - low || 1)) * HEIGHT;
   }
 
-  /** Tells the point that is nearest to the pointer. */
+  /** Tells the point that is nearest to the pointer. @param {MouseEvent} event */
   point(event) {
     const box = this.drawing.getBoundingClientRect();
     const x = ((event.clientX - box.left) / box.width) * WIDTH;
@@ -122,21 +135,25 @@ export class Chart {
     this.highlight(found.series.key);
   }
 
+  /** @param {number} x @param {number} y */
   nearestTo(x, y) {
+    /** @type {{far: number, series: Series, point: [number, number]} | null} */
     let best = null;
-    for (const series of this.series ?? []) {
-      for (const point of series.points) {
-        if (point[1] === null) continue;
+    for (const series of this.series) {
+      for (const [at, level] of series.points) {
+        if (level === null) continue;
         // Along the axis first: a line is read at a moment.
-        const far = Math.abs(this.xOf(point[0]) - x) * 4 + Math.abs(this.yOf(point[1]) - y);
-        if (!best || far < best.far) best = { far, series, point };
+        const far = Math.abs(this.xOf(at) - x) * 4 + Math.abs(this.yOf(level) - y);
+        if (!best || far < best.far) best = { far, series, point: [at, level] };
       }
     }
     return best;
   }
 
+  /** @param {string | null} key */
   highlight(key) {
-    for (const path of this.lines.children) path.classList.toggle("is-faint", key !== null && path.dataset.key !== key);
+    for (const path of this.lines.querySelectorAll("path"))
+      path.classList.toggle("is-faint", key !== null && path.dataset.key !== key);
   }
 
   unpoint() {

@@ -15,9 +15,9 @@ export function serverNow() {
   return Date.now() / 1000 + ahead_s;
 }
 
-/** Lets an element count from a moment on; null stops it. */
+/** Lets an element count from a moment on; null stops it. @param {HTMLElement} element @param {number | null} since */
 export function countFrom(element, since) {
-  if (since === null || since === undefined) {
+  if (since === null) {
     delete element.dataset.since;
     return;
   }
@@ -31,6 +31,6 @@ export function startClock() {
     if (document.hidden) return;
     const now = serverNow();
     for (const element of document.querySelectorAll("[data-since]"))
-      say(element, duration(now - Number(element.dataset.since)));
+      if (element instanceof HTMLElement) say(element, duration(now - Number(element.dataset.since)));
   }, 1000);
 }

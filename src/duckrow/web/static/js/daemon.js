@@ -6,7 +6,7 @@ import { failed, toast } from "./toast.js";
 
 export async function startDaemon() {
   try {
-    await post("/daemon/up");
+    await post("/daemon/up", {});
     toast("The daemon runs: waiting jobs start.");
   } catch (error) {
     failed(error);

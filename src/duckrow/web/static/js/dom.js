@@ -5,48 +5,62 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** @typedef {Node | string | number | null | undefined | false} Child */
+/**
+ * @typedef {Node | string | number | null | undefined | false} Child
+ * @typedef {Child | Child[]} Children
+ * @typedef {{[E in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[E]) => unknown}} Listeners
+ * @typedef {{on?: Listeners, data?: Record<string, string>} & Record<string, unknown>} Props `on` has listeners, `data`
+ *   data attributes; the others are attributes
+ */
 
 /**
- * @param {string} tag
- * @param {Record<string, any>} [props] attributes; `on` has listeners, `data` data attributes, `text` the text
- * @param {...(Child | Child[])} children
- * @returns {HTMLElement}
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Props} [props]
+ * @param {...Children} children
+ * @returns {HTMLElementTagNameMap[T]}
  */
 export function h(tag, props = {}, ...children) {
-  return furnished(document.createElement(tag), props, children);
+  const element = document.createElement(tag);
+  furnish(element, props, children);
+  return element;
 }
 
 /**
  * The same for drawings.
- * @param {string} tag
- * @param {Record<string, any>} [props]
- * @param {...(Child | Child[])} children
- * @returns {SVGElement}
+ * @template {keyof SVGElementTagNameMap} T
+ * @param {T} tag
+ * @param {Props} [props]
+ * @param {...Children} children
+ * @returns {SVGElementTagNameMap[T]}
  */
 export function svg(tag, props = {}, ...children) {
-  return furnished(document.createElementNS(SVG, tag), props, children);
-}
-
-function furnished(element, { on = {}, data = {}, text, ...attributes }, children) {
-  for (const [event, listener] of Object.entries(on)) element.addEventListener(event, listener);
-  for (const [name, value] of Object.entries(data)) element.dataset[name] = value;
-  for (const [name, value] of Object.entries(attributes)) setAttribute(element, name, value);
-  if (text !== undefined) element.textContent = text;
-  element.append(...nodes(children));
+  const element = document.createElementNS(SVG, tag);
+  furnish(element, props, children);
   return element;
 }
 
+/** @param {HTMLElement | SVGElement} element @param {Props} props @param {Children[]} children */
+function furnish(element, { on = {}, data = {}, ...attributes }, children) {
+  for (const [event, listener] of Object.entries(on))
+    element.addEventListener(event, /** @type {EventListener} */ (listener));
+  for (const [name, value] of Object.entries(data)) element.dataset[name] = value;
+  for (const [name, value] of Object.entries(attributes)) setAttribute(element, name, value);
+  element.append(...nodes(children));
+}
+
+/** @param {HTMLElement | SVGElement} element @param {string} name @param {unknown} value */
 function setAttribute(element, name, value) {
   if (value === null || value === undefined || value === false) return;
   if (/^on|^style$|^srcdoc$/i.test(name)) throw new Error(`${name} is not set as an attribute`);
-  if (/^(href|src|action|formaction)$/i.test(name) && !/^[/#]/.test(value))
+  if (/^(href|src|action|formaction)$/i.test(name) && !/^[/#]/.test(String(value)))
     throw new Error(`not an address of ours: ${value}`);
-  if (name === "value") element.value = value;
-  else if (name === "checked") element.checked = Boolean(value);
-  else element.setAttribute(name, value === true ? "" : value);
+  if (name === "value" && "value" in element) element.value = value;
+  else if (name === "checked" && "checked" in element) element.checked = Boolean(value);
+  else element.setAttribute(name, value === true ? "" : String(value));
 }
 
+/** @param {Children[]} children @returns {Node[]} */
 function nodes(children) {
   return children
     .flat()
@@ -54,7 +68,7 @@ function nodes(children) {
     .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
 }
 
-/** @param {Element} element @param {...(Child | Child[])} children */
+/** @param {Element} element @param {...Children} children */
 export function fill(element, ...children) {
   element.replaceChildren(...nodes(children));
   return element;
@@ -63,27 +77,69 @@ export function fill(element, ...children) {
 /**
  * Fills an element only if what it shows has changed: focus and selection in it survive a refresh.
  * @param {HTMLElement} element
- * @param {any} shown what decides how it looks
- * @param {() => (Child | Child[])} make
+ * @param {unknown} shown what decides how it looks
+ * @param {() => Children} make
  */
 export function refill(element, shown, make) {
   const signature = JSON.stringify(shown);
-  if (element.shown === signature) return;
-  element.shown = signature;
+  if (signatures.get(element) === signature) return;
+  signatures.set(element, signature);
   fill(element, make());
 }
 
-/** Sets a text only where it differs: a selection or a tooltip on it survives. */
+/** @type {WeakMap<Element, string>} what elements show that were filled by `refill` */
+const signatures = new WeakMap();
+
+/** @type {WeakMap<Element, Record<string, Element>>} */
+const furnished = new WeakMap();
+
+/**
+ * The parts of an element, which are made when it is first shown and then only brought up to date.
+ * @template {Record<string, Element>} P
+ * @param {Element} element
+ * @param {() => P} make
+ * @returns {P}
+ */
+export function partsOf(element, make) {
+  const known = furnished.get(element);
+  if (known) return /** @type {P} */ (known);
+  const parts = make();
+  furnished.set(element, parts);
+  element.append(...Object.values(parts));
+  return parts;
+}
+
+/** An element of the page's shell. @param {string} id @returns {HTMLElement} */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`the page has no #${id}`);
+  return found;
+}
+
+/**
+ * Sets a text only where it differs: a selection or a tooltip on it survives.
+ * @param {Node} element
+ * @param {string} text
+ */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Shows or hides without moving what is beside it more than needed. */
+/**
+ * Shows or hides without moving what is beside it more than needed.
+ * @param {HTMLElement} element
+ * @param {unknown} wanted
+ */
 export function show(element, wanted) {
   if (element.hidden === Boolean(wanted)) element.hidden = !wanted;
 }
 
-/** A button that only says something to the program. */
+/**
+ * A button that only says something to the program.
+ * @param {string} text
+ * @param {() => unknown} listener
+ * @param {Props} props
+ */
 export function button(text, listener, props = {}) {
   return h("button", { type: "button", class: "button", on: { click: listener }, ...props }, text);
 }

@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { address } from "./site.js";
 import { failed } from "./toast.js";
 
-/** @param {string} path below /api/v1 @param {Record<string, any>} [query] */
+/** @param {string} path below /api/v1 @param {import("./api.js").Query} query */
 export async function download(path, query = {}) {
   const file = apiPath(path, query);
   try {

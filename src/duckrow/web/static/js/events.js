@@ -25,7 +25,9 @@ export class News {
     this.onChange = onChange;
     this.onConnection = onConnection;
     this.wait_ms = FIRST_WAIT_MS;
+    /** @type {Connection} */
     this.connection = "resting";
+    /** @type {Stream | null} */
     this.stream = null;
     this.timer = 0;
     this.seat = new Seat("news");
@@ -54,23 +56,26 @@ export class News {
       {},
       {
         open: () => this.opened(),
-        event: (kind, data) => kind === "change" && this.changed(data),
+        event: (kind, data) => {
+          if (kind === "change") this.changed(data);
+        },
         end: (status) => this.lost(status),
       },
     );
   }
 
-  /** What another window says. */
+  /** What another window says. @param {Connection | "how is it?" | {change: Change}} data */
   told(data) {
     if (data === "how is it?") {
       if (this.isListening) this.windows.postMessage(this.connection);
     } else if (!this.isListening && !document.hidden && this.connection !== "signed-out") {
       if (data === "live" && this.connection !== "live") this.isLive();
       else if (data === "lost") this.set("lost");
-      else if (data?.change) this.onChange(data.change);
+      else if (typeof data === "object" && data?.change) this.onChange(data.change);
     }
   }
 
+  /** @param {Change} change */
   changed(change) {
     this.windows.postMessage({ change: { jobs: change.jobs, devices: change.devices } });
     this.onChange(change);
@@ -88,11 +93,13 @@ export class News {
     this.onChange({ jobs: true, devices: true });
   }
 
+  /** @param {Connection} connection */
   set(connection) {
     this.connection = connection;
     this.onConnection(connection);
   }
 
+  /** @param {Connection} connection */
   rest(connection = "resting") {
     clearTimeout(this.timer);
     this.stream?.close();
@@ -109,6 +116,7 @@ export class News {
     askOtherTabs();
   }
 
+  /** @param {number} status */
   lost(status) {
     if (status === 401) return this.refused();
     this.stream = null;

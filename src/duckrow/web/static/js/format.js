@@ -21,7 +21,7 @@ export function eta(seconds) {
   return seconds > 0 ? `~${duration(seconds)}` : "any moment";
 }
 
-const two = (number) => String(number).padStart(2, "0");
+const two = (/** @type {number} */ number) => String(number).padStart(2, "0");
 
 /** @param {number | null | undefined} mb */
 export function memory(mb) {
@@ -31,21 +31,24 @@ export function memory(mb) {
   return `${gb < 10 ? gb.toFixed(1).replace(/\.0$/, "") : Math.round(gb)} GB`;
 }
 
-/** With its index, by which the jobs of an array are told apart. @param {any} job */
+/**
+ * With its index, by which the jobs of an array are told apart.
+ * @param {{name: string, array_index: number | null}} job
+ */
 export function fullName(job) {
-  return job.array_index === null || job.array_index === undefined ? job.name : `${job.name}[${job.array_index}]`;
+  return job.array_index === null ? job.name : `${job.name}[${job.array_index}]`;
 }
 
-/** @param {number} bytes */
-export function bytes(bytes) {
+/** @param {number} count */
+export function bytes(count) {
   const units = ["bytes", "KB", "MB", "GB", "TB"];
   let unit = 0;
-  let value = bytes;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
+  let left = count;
+  while (left >= 1024 && unit < units.length - 1) {
+    left /= 1024;
     unit += 1;
   }
-  return `${unit && value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+  return `${unit && left < 10 ? left.toFixed(1) : Math.round(left)} ${units[unit]}`;
 }
 
 /** @param {number} count @param {string} word @param {string} [several] */
@@ -53,7 +56,7 @@ export function counted(count, word, several = `${word}s`) {
   return `${count.toLocaleString("en")} ${count === 1 ? word : several}`;
 }
 
-/** A metric or a parameter, short: four digits tell it from its neighbours. */
+/** A metric or a parameter, short: four digits tell it from its neighbours. @param {unknown} thing */
 export function value(thing) {
   if (thing === null || thing === undefined) return "";
   if (typeof thing === "number")
@@ -61,7 +64,12 @@ export function value(thing) {
   return typeof thing === "object" ? JSON.stringify(thing) : String(thing);
 }
 
-/** @param {number | null} at @returns {string} the time of day; with the date if it is not today's */
+/** @param {unknown} thing @returns {number | null} null: it is not a number, or not a finite one */
+export function finite(thing) {
+  return typeof thing === "number" && Number.isFinite(thing) ? thing : null;
+}
+
+/** @param {number | null | undefined} at @returns {string} the time of day; with the date if it is not today's */
 export function moment(at) {
   if (at === null || at === undefined) return "";
   const date = new Date(at * 1000);

@@ -7,31 +7,48 @@ const PART = 2000;
 const PER_PAGE = 500;
 
 /**
- * @param {any} body as for POST /jobs/actions
+ * @typedef {object} Done
+ * @property {number[]} done
+ * @property {Api.Refusal[]} refused
+ * @property {Api.Action[]} undo what takes it back, one after the other
+ *
+ * @param {Api.Action} body
  * @param {number} count how many jobs its `select` finds
  * @param {(done: number) => void} tell how many are done so far
- * @returns {Promise<{done: number[], refused: {id: number, why: string}[], undo: any}>}
+ * @returns {Promise<Done>}
  */
 export async function act(body, count, tell) {
-  if (body.select === undefined || count <= MOST_AT_ONCE) return post("/jobs/actions", body);
-  const { select, ...action } = body;
-  const ids = await idsOf(select);
+  /** @type {Done} */
   const all = { done: [], refused: [], undo: [] };
-  for (let at = 0; at < ids.length; at += PART) {
-    const { done, refused, undo } = await post("/jobs/actions", { ...action, ids: ids.slice(at, at + PART) });
+  for await (const { done, refused, undo } of deeds(body, count)) {
     all.done.push(...done);
     all.refused.push(...refused);
-    if (undo) all.undo.push(undo);
-    tell(all.done.length);
+    if (undo) all.undo.push(/** @type {any} */ (undo)); // an action, to be sent as it is
+    if (count > MOST_AT_ONCE) tell(all.done.length);
   }
-  return { ...all, undo: all.undo.length ? all.undo : null };
+  return all;
 }
 
-/** All of them before the first is changed: a change may make the filter find others. */
+/** @param {Api.Action} body @param {number} count */
+async function* deeds(body, count) {
+  const { select, ...action } = body;
+  if (typeof select !== "string" || count <= MOST_AT_ONCE) {
+    yield await post("/jobs/actions", body);
+    return;
+  }
+  const ids = await idsOf(select);
+  for (let at = 0; at < ids.length; at += PART)
+    yield await post("/jobs/actions", { ...action, ids: ids.slice(at, at + PART) });
+}
+
+/** All of them before the first is changed: a change may make the filter find others. @param {string} select */
 async function idsOf(select) {
+  const words = new URLSearchParams(select);
+  const filter = Object.fromEntries([...words.keys()].map((name) => [name, words.getAll(name)]));
+  /** @type {number[]} */
   const ids = [];
   for (let page = 1; ; page += 1) {
-    const { items, total } = await get(`/jobs?${select}&sort=id&page=${page}&per_page=${PER_PAGE}`);
+    const { items, total } = await get("/jobs", { ...filter, sort: "id", page, per_page: PER_PAGE });
     ids.push(...items.map((job) => job.id));
     if (!items.length || page * PER_PAGE >= total) return ids;
   }

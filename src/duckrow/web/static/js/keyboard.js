@@ -5,6 +5,9 @@ import { go } from "./router.js";
 import { READ_ONLY } from "./site.js";
 import { toggleTheme } from "./theme.js";
 
+/** @typedef {Record<string, () => unknown>} Keys */
+
+/** @type {Keys} */
 const EVERYWHERE = {
   "?": () => showKeys(),
   "/": () => focusSearch(),
@@ -16,6 +19,7 @@ const EVERYWHERE = {
   D: () => toggleTheme(),
 };
 
+/** @type {[string, [string, string][]][]} */
 const HELP = [
   [
     "Everywhere",
@@ -67,40 +71,46 @@ const HELP = [
 
 export class Keyboard {
   constructor() {
+    /** @type {Keys} those of the view */
     this.keys = {};
     this.before = "";
     document.addEventListener("keydown", (event) => this.pressed(event));
   }
 
-  /** @param {Record<string, () => void>} keys those of the view */
+  /** @param {Keys} keys */
   use(keys) {
     this.keys = keys;
   }
 
+  /** @param {KeyboardEvent} event */
   pressed(event) {
+    const { target } = event;
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    if (isTyping(event.target)) {
-      if (event.key === "Escape") event.target.blur();
+    if (target instanceof HTMLElement && isTyping(target)) {
+      if (event.key === "Escape") target.blur();
       return;
     }
     const both = this.before ? `${this.before} ${event.key}` : event.key;
     this.before = event.key === "g" && !this.before ? "g" : "";
     const action = this.keys[both] ?? EVERYWHERE[both];
     // Enter and the space bar belong to the button or the link that has the focus.
-    if (!action || (event.key === "Enter" && event.target.closest("a, button, summary"))) return;
+    const isTheirs = event.key === "Enter" && target instanceof Element && target.closest("a, button, summary");
+    if (!action || isTheirs) return;
     event.preventDefault();
     action();
   }
 }
 
+/** @param {HTMLElement} element */
 function isTyping(element) {
   return element.matches("input:not([type=checkbox]):not([type=range]), textarea, select");
 }
 
 function focusSearch() {
   const search = document.querySelector("#view input[type=search]");
-  search?.focus();
-  search?.select();
+  if (!(search instanceof HTMLInputElement)) return;
+  search.focus();
+  search.select();
 }
 
 /** Shows the keys. */

@@ -2,17 +2,19 @@
 
 /**
  * @template T
+ * @template {HTMLElement | SVGElement} E
  * @param {Element} parent
- * @param {T[]} items
+ * @param {readonly T[]} items
  * @param {(item: T) => string | number} keyOf
- * @param {(item: T) => Element} make builds the child of a new item
- * @param {(child: Element, item: T) => void} update brings a child up to date
+ * @param {(item: T) => E} make builds the child of a new item
+ * @param {(child: E, item: T) => void} update brings a child up to date
  */
 export function keyed(parent, items, keyOf, make, update) {
   const focused = document.activeElement;
-  const before = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+  const children = /** @type {E[]} */ ([...parent.children]); // whoever calls this has made them all
+  const before = new Map(children.map((child) => [child.dataset.key, child]));
   const wanted = new Set(items.map((item) => String(keyOf(item))));
-  for (const [key, child] of before) if (!wanted.has(key)) child.remove(); // first, so that the others need not move
+  for (const child of children) if (!wanted.has(child.dataset.key ?? "")) child.remove(); // first: others need not move
   let place = parent.firstElementChild;
   for (const item of items) {
     const key = String(keyOf(item));
@@ -22,9 +24,10 @@ export function keyed(parent, items, keyOf, make, update) {
       child.dataset.key = key;
     }
     update(child, item);
-    if (child === place) place = place.nextElementSibling;
+    if (child === place) place = child.nextElementSibling;
     else parent.insertBefore(child, place);
   }
   // A child that moves loses the focus on the way.
-  if (focused !== document.activeElement && parent.contains(focused)) focused.focus({ preventScroll: true });
+  if (focused instanceof HTMLElement && focused !== document.activeElement && parent.contains(focused))
+    focused.focus({ preventScroll: true });
 }

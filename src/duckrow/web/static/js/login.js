@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { fill, h } from "./dom.js";
+import { ApiError, inWords } from "./errors.js";
 import { askOtherTabs, hasSession, onSession, secretHeader, useLink } from "./session.js";
 import { learn } from "./site.js";
 import { toast } from "./toast.js";
@@ -13,9 +14,9 @@ const AGAIN_MS = 3000;
 export async function logIn(main) {
   const problem = await useLink(location.href);
   addEventListener("hashchange", useLinkOfOpenTab);
-  for (let refusal; (refusal = await refused()); ) {
+  for (let refusal; (refusal = await refused());) {
     if (refusal.status !== 401) {
-      tell(main, refusal.message, refusal.hint);
+      tell(main, inWords(refusal));
       await nextSession(AGAIN_MS);
     } else {
       askOtherTabs();
@@ -27,21 +28,25 @@ export async function logIn(main) {
   main.replaceChildren();
 }
 
-/** Somebody has pasted a link into a tab that is open, so the page is not loaded again. */
+/**
+ * Somebody has pasted a link into a tab that is open, so the page is not loaded again.
+ * @param {HashChangeEvent} event
+ */
 async function useLinkOfOpenTab(event) {
   const problem = await useLink(event.newURL); // a view may have written its own address by now
   if (problem) toast(problem, null, "is-problem");
 }
 
-/** @returns {Promise<{status: number, message: string, hint: string | null} | null>} null: the server knows this tab */
+/** @returns {Promise<ApiError | null>} null: the server knows this tab */
 async function refused() {
   for (;;) {
     const tried = secretHeader()["X-Duckrow"];
-    if (!tried) return { status: 401, message: "", hint: null };
+    if (!tried) return new ApiError(401, "");
     try {
       learn(await get("/status"));
       return null;
     } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
       if (secretHeader()["X-Duckrow"] === tried) return error; // else another one has come meanwhile
     }
   }
@@ -55,7 +60,8 @@ function nextSession(at_most_ms = null) {
   });
 }
 
-function tell(main, problem, hint = null) {
+/** @param {HTMLElement} main @param {string | null} problem */
+function tell(main, problem) {
   const tunnel = `ssh -L ${location.port || 8787}:127.0.0.1:${location.port || 8787} machine`;
   document.title = "Log in · duckrow";
   fill(
@@ -64,7 +70,7 @@ function tell(main, problem, hint = null) {
       "div",
       { class: "empty", data: { login: "" } },
       h("h2", {}, hasSession() ? "Log in again" : "Log in"),
-      problem ? h("p", { role: "alert" }, [problem, hint].filter(Boolean).join(" ")) : null,
+      problem ? h("p", { role: "alert" }, problem) : null,
       h("p", {}, "In a terminal, on the machine where duckrow runs and as its user, type"),
       h("pre", {}, "duckrow web --url"),
       h("p", {}, "and open the address that it prints. It works once, and logs in the tabs of this browser."),

@@ -2,36 +2,33 @@
 
 import { h } from "./dom.js";
 
+/** @typedef {{title: string, key?: string, destroys?: boolean, choose: () => unknown}} Entry */
+
+/** @type {{menu: HTMLElement, anchor: HTMLElement} | null} */
 let open = null;
 
-/**
- * @param {HTMLElement} anchor
- * @param {{title: string, key?: string, destroys?: boolean, choose: () => void}[]} entries
- */
+/** @param {HTMLElement} anchor @param {Entry[]} entries */
 export function showMenu(anchor, entries) {
   closeMenu();
-  const menu = h(
-    "div",
-    { class: "menu", role: "menu" },
-    entries.map((entry) =>
-      h(
-        "button",
-        {
-          type: "button",
-          role: "menuitem",
-          class: entry.destroys ? "is-danger" : "",
-          on: { click: () => (closeMenu(), entry.choose()) },
-        },
-        h("span", {}, entry.title),
-        entry.key ? h("kbd", {}, entry.key) : null,
-      ),
+  const buttons = entries.map((entry) =>
+    h(
+      "button",
+      {
+        type: "button",
+        role: "menuitem",
+        class: entry.destroys ? "is-danger" : "",
+        on: { click: () => (closeMenu(), entry.choose()) },
+      },
+      h("span", {}, entry.title),
+      entry.key ? h("kbd", {}, entry.key) : null,
     ),
   );
+  const menu = h("div", { class: "menu", role: "menu" }, buttons);
   document.body.append(menu);
   place(menu, anchor);
-  menu.addEventListener("keydown", (event) => pressed(event, menu, entries));
+  menu.addEventListener("keydown", (event) => pressed(event, buttons, entries));
   open = { menu, anchor };
-  menu.firstElementChild?.focus();
+  buttons[0]?.focus();
 }
 
 /** @returns {boolean} whether one was open */
@@ -44,6 +41,7 @@ function closeMenu() {
   return true;
 }
 
+/** @param {HTMLElement} menu @param {HTMLElement} anchor */
 function place(menu, anchor) {
   const box = anchor.getBoundingClientRect();
   const below = box.bottom + menu.offsetHeight + 8 < innerHeight;
@@ -52,8 +50,18 @@ function place(menu, anchor) {
   menu.style.left = `${scrollX + Math.max(8, left)}px`;
 }
 
-/** The keys are the menu's while it is open: those of the view would act on other jobs. */
-function pressed(event, menu, entries) {
+const STEPS = new Map([
+  ["ArrowDown", 1],
+  ["ArrowUp", -1],
+]);
+
+/**
+ * The keys are the menu's while it is open: those of the view would act on other jobs.
+ * @param {KeyboardEvent} event
+ * @param {HTMLElement[]} buttons
+ * @param {Entry[]} entries
+ */
+function pressed(event, buttons, entries) {
   event.stopPropagation();
   if (event.key === "Escape" || event.key === "Tab") closeMenu();
   const entry = entries.find(({ key }) => key === event.key);
@@ -61,17 +69,19 @@ function pressed(event, menu, entries) {
     closeMenu();
     entry.choose();
   }
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (step) moveFocus([...menu.children], step);
+  const step = STEPS.get(event.key);
+  if (step) moveFocus(buttons, step);
   if (entry || step) event.preventDefault();
 }
 
+/** @param {HTMLElement[]} buttons @param {number} step */
 function moveFocus(buttons, step) {
-  buttons[(buttons.indexOf(document.activeElement) + step + buttons.length) % buttons.length].focus();
+  const at = buttons.findIndex((button) => button === document.activeElement);
+  buttons[(at + step + buttons.length) % buttons.length]?.focus();
 }
 
 document.addEventListener("pointerdown", (event) => {
-  if (open && !open.menu.contains(event.target)) {
+  if (open && !(event.target instanceof Node && open.menu.contains(event.target))) {
     open.menu.remove();
     open = null;
   }

@@ -3,7 +3,7 @@
 const GAP_MS = 300;
 
 export class Refreshing {
-  /** @param {() => Promise<void>} fetchAndShow @param {(error: Error | null) => void} tell */
+  /** @param {() => Promise<void>} fetchAndShow @param {(error: unknown) => void} tell null: it went well */
   constructor(fetchAndShow, tell) {
     this.fetchAndShow = fetchAndShow;
     this.tell = tell;
@@ -31,7 +31,7 @@ export class Refreshing {
       await this.fetchAndShow();
       if (!this.isClosed) this.tell(null);
     } catch (error) {
-      if (!this.isClosed && error.name !== "AbortError") this.tell(error);
+      if (!this.isClosed) this.tell(error);
     }
     this.timer = setTimeout(() => this.rested(), GAP_MS);
   }

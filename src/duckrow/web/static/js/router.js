@@ -13,16 +13,24 @@ import { BASE, address } from "./site.js";
  * @property {string} title
  * @property {HTMLElement} element
  * @property {() => Promise<void>} refresh fetches and shows
+ * @property {string} [path] set by the page: where it was opened
+ * @property {import("./refreshing.js").Refreshing | null} [refreshing] set by the page: to ask for a refresh
  * @property {number} [every_ms] refresh so often even without news
  * @property {boolean} [showsReadings] it shows what is read of the GPUs, not only jobs
- * @property {Record<string, () => void>} [keys] keys of this view
+ * @property {import("./keyboard.js").Keys} [keys] keys of this view
  * @property {(query: URLSearchParams) => void} [moved] the address changed within the view
+ * @property {() => void} [statusChanged] the queue as a whole is another
  * @property {() => void} [opened] it is on the page now
  * @property {() => void} [close]
  * @property {() => HTMLElement} [missing] shown instead, if the server knows no such thing
+ *
+ * @typedef {object} Route
+ * @property {RegExp} pattern
+ * @property {string} section
+ * @property {() => Promise<{open: (place: Place) => View | Promise<View>}>} load
  */
 
-/** A view is loaded when it is first opened. */
+/** A view is loaded when it is first opened. @type {Route[]} */
 const ROUTES = [
   { pattern: /^\/$/, section: "queue", load: () => import("./queue/view.js") },
   { pattern: /^\/machine$/, section: "machine", load: () => import("./machine/view.js") },
@@ -34,7 +42,7 @@ const ROUTES = [
 ];
 
 export class Router {
-  /** @param {(route: {section: string, load: () => Promise<any>} | null, place: Place) => void} onMove */
+  /** @param {(route: Route | null, place: Place) => unknown} onMove */
   constructor(onMove) {
     this.onMove = onMove;
     history.scrollRestoration = "manual"; // the browser would scroll before the view is drawn
@@ -47,23 +55,18 @@ export class Router {
     const path = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length) || "/" : location.pathname;
     const query = new URLSearchParams(location.search);
     const route = ROUTES.find(({ pattern }) => pattern.test(path)) ?? null;
-    const words = route ? route.pattern.exec(path).slice(1).map(decodeURIComponent) : [];
+    const words = (route?.pattern.exec(path) ?? []).slice(1).map(decodeURIComponent);
     this.onMove(route, { path, words, query, scroll: history.state?.scroll ?? 0 });
   }
 
+  /** @param {MouseEvent} event */
   clicked(event) {
-    const link = event.target.closest?.("a[href]");
+    const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
+    const target = link?.getAttribute("href") ?? "#";
     const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
-    if (
-      !link ||
-      !isPlain ||
-      event.defaultPrevented ||
-      link.hasAttribute("download") ||
-      link.getAttribute("href")[0] === "#"
-    )
-      return;
+    if (!isPlain || event.defaultPrevented || link?.hasAttribute("download") || target.startsWith("#")) return;
     event.preventDefault();
-    go(link.getAttribute("href").slice(BASE.length));
+    go(target.slice(BASE.length));
   }
 }
 
@@ -74,7 +77,10 @@ export function go(path) {
   dispatchEvent(new PopStateEvent("popstate"));
 }
 
-/** Writes a view's own settings into the address, so that reload, back and a copied link keep them. */
+/**
+ * Writes a view's own settings into the address, so that reload, back and a copied link keep them.
+ * @param {URLSearchParams} query
+ */
 export function rewrite(query) {
   const text = query.toString();
   history.replaceState(history.state, "", location.pathname + (text ? `?${text}` : ""));

@@ -32,8 +32,17 @@ export class Seat {
     );
   }
 
+  /**
+   * @param {LockOptions} options
+   * @param {() => void} giveUp
+   * @param {() => void} seated
+   * @param {() => void} refused
+   */
   request(options, giveUp, seated, refused = () => {}) {
-    if (!navigator.locks) return seated();
+    if (!navigator.locks) {
+      seated();
+      return;
+    }
     let isLeft = false;
     let letGo = () => {};
     this.leave = () => {
@@ -41,14 +50,14 @@ export class Seat {
       giveUp();
       letGo();
     };
-    const held = (lock) => {
+    const held = (/** @type {Lock | null} */ lock) => {
       if (!lock || isLeft) return refused();
       return new Promise((resolve) => {
-        letGo = resolve;
+        letGo = () => resolve(null);
         seated();
       });
     };
-    return navigator.locks.request(this.name, options, held).catch((error) => {
+    navigator.locks.request(this.name, options, held).catch((error) => {
       if (!isLeft && error.name !== "AbortError") seated(); // a browser that allows this site no locks
     });
   }

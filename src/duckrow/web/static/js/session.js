@@ -10,6 +10,7 @@ import { BASE, address } from "./site.js";
 
 const KEY = `duckrow.session${BASE}`;
 const others = new BroadcastChannel(KEY); // tabs with the same origin, and no one else
+const HEADER = "X-Duckrow";
 const LINK = /^#login=([\w-]+)$/;
 
 let session = stored();
@@ -30,6 +31,7 @@ function stored() {
   }
 }
 
+/** @param {string} given */
 function take(given) {
   session = given;
   try {
@@ -42,11 +44,15 @@ function take(given) {
 
 /** @returns {Record<string, string>} what a request to the server has to bring */
 export function secretHeader() {
-  return session === null ? {} : { "X-Duckrow": session };
+  return session === null ? {} : { [HEADER]: session };
 }
 
-/** @param {number} status what the server answered to the secret */
-export function noteAnswer(status) {
+/**
+ * @param {number} status what the server answered
+ * @param {Record<string, string>} sent what the request had brought: a secret that was replaced since says nothing
+ */
+export function noteAnswer(status, sent) {
+  if (sent[HEADER] !== secretHeader()[HEADER]) return;
   isGood = status !== 401;
   if (!isGood) refused();
 }
@@ -86,7 +92,7 @@ export async function useLink(url) {
     return "The server does not answer. Is `duckrow web` still running, and the ssh tunnel open?";
   }
   if (!answer.ok) return "This link does not work any more: each works once, within an hour, and at its own server.";
-  const given = (await answer.json()).session;
+  const given = String((await answer.json()).session);
   take(given);
   others.postMessage({ session: given }); // to tabs that were logged out
   return null;

@@ -7,7 +7,7 @@ import { button, fill, h, say, show } from "./dom.js";
 import { moment } from "./format.js";
 import { showKeys } from "./keyboard.js";
 import { MACHINE, READ_ONLY, USER, VERSION, address } from "./site.js";
-import { LIVE } from "./states.js";
+import { LIVE, State } from "./lifecycle.js";
 import { theme, toggleTheme } from "./theme.js";
 import { failed, toast } from "./toast.js";
 
@@ -18,6 +18,7 @@ const SECTIONS = [
   { id: "sweeps", title: "Sweeps", path: "/sweeps" },
 ];
 
+/** @type {Partial<Record<import("./events.js").Connection, () => string>>} */
 const CONNECTIONS = {
   lost: () => `The connection is lost; trying again. What you see is from ${moment(Date.now() / 1000)}.`,
   "signed-out": () =>
@@ -29,6 +30,7 @@ export class Shell {
   /** @param {HTMLElement} top @param {HTMLElement} connection */
   constructor(top, connection) {
     this.connection = connection;
+    /** @type {HTMLElement[]} */
     this.links = SECTIONS.map((section) =>
       h("a", { href: address(section.path), class: "section", data: { section: section.id } }, section.title),
     );
@@ -101,10 +103,10 @@ export class Shell {
     }
   }
 
-  /** @param {any} status */
+  /** @param {Api.Status} status */
   show(status) {
     const running = LIVE.reduce((sum, state) => sum + (status.counts[state] ?? 0), 0);
-    say(this.numbers, `${running} running · ${(status.counts.queued ?? 0).toLocaleString("en")} waiting`);
+    say(this.numbers, `${running} running · ${(status.counts[State.QUEUED] ?? 0).toLocaleString("en")} waiting`);
     show(this.daemon, !status.daemon.running);
     show(this.pause, !READ_ONLY);
     say(this.pause, status.paused ? "Resume" : "Pause");
@@ -120,18 +122,21 @@ export class Shell {
     await setPause(!isPaused, null);
   }
 
-  /** @param {string} connection */
+  /** @param {import("./events.js").Connection} connection */
   showConnection(connection) {
     const text = CONNECTIONS[connection];
     document.documentElement.dataset.connection = connection;
     if (connection === "opening" || connection === "resting") return;
-    if (text && this.connection.hidden) say(this.connection, text());
-    if (connection === "signed-out") say(this.connection, text());
+    if (text && (this.connection.hidden || connection === "signed-out")) say(this.connection, text());
     show(this.connection, Boolean(text));
   }
 }
 
-/** Pauses or resumes all, or one project, and offers the way back. */
+/**
+ * Pauses or resumes all, or one project, and offers the way back.
+ * @param {boolean} isPaused
+ * @param {string | null} project
+ */
 export async function setPause(isPaused, project) {
   try {
     await post(isPaused ? "/queue/pause" : "/queue/resume", project === null ? {} : { project });

@@ -7,7 +7,7 @@ export let USER = "";
 export let MACHINE = "";
 export let READ_ONLY = false;
 
-/** @param {any} status of the server that this tab is logged in to; another one needs another page */
+/** @param {Api.Status} status of the server that this tab is logged in to; another one needs another page */
 export function learn(status) {
   if (VERSION && (VERSION !== status.version || READ_ONLY !== status.read_only)) location.reload();
   VERSION = status.version;

@@ -1,34 +1,55 @@
 /** The states and outcomes of jobs: their words, their groups, and what may be done in each. */
 
 import { current } from "./current.js";
+import { LIVE, Outcome, State } from "./lifecycle.js";
 
-export const LIVE = ["starting", "running", "stopping"];
-const UNSUCCESSFUL = ["failed", "out-of-memory", "timed-out", "killed", "lost", "skipped"];
+/**
+ * @typedef {Api.State | Api.Outcome} Status how a job ended, or where it is
+ * @typedef {{state: Api.State, outcome: Api.Outcome | null}} InLife a job, an attempt, a run of a sweep
+ */
 
-/** The tabs of the queue: what they are called, and which states and outcomes they gather. */
+/** @type {Api.Outcome[]} */
+export const OUTCOMES = Object.values(Outcome);
+const UNSUCCESSFUL = OUTCOMES.filter((outcome) => outcome !== Outcome.SUCCEEDED);
+
+/** @type {Status[]} in the order of a life; of a job that is done its outcome is told */
+export const STATUSES = [...Object.values(State).filter((state) => state !== State.DONE), ...OUTCOMES];
+
+/** @type {Status[]} from what is reached to what is still to come */
+export const BY_PROGRESS = [Outcome.SUCCEEDED, ...LIVE, ...UNSUCCESSFUL, State.QUEUED];
+
+/**
+ * The tabs of the queue: what they are called, and which states and outcomes they gather.
+ * @type {{id: string, title: string, statuses: readonly Status[]}[]}
+ */
 export const GROUPS = [
   { id: "all", title: "All", statuses: [] },
   { id: "running", title: "Running", statuses: LIVE },
-  { id: "waiting", title: "Waiting", statuses: ["queued"] },
-  { id: "succeeded", title: "Succeeded", statuses: ["succeeded"] },
+  { id: "waiting", title: "Waiting", statuses: [State.QUEUED] },
+  { id: "succeeded", title: "Succeeded", statuses: [Outcome.SUCCEEDED] },
   { id: "failed", title: "Not succeeded", statuses: UNSUCCESSFUL },
 ];
 
-/** @param {{state: string, outcome: string | null}} job @returns {string} how it ended, or where it is */
+/** @param {InLife} job @returns {Status} */
 export function status(job) {
   return job.outcome ?? job.state;
 }
 
-/** @param {string} word a state or an outcome @returns {string} the class that colours it */
-export function colour(word) {
-  return LIVE.includes(word) ? "is-active" : `is-${word}`;
+/** @param {{outcome: Api.Outcome | null}} attempt one that has begun @returns {Status} */
+export function attemptStatus(attempt) {
+  return attempt.outcome ?? State.RUNNING;
 }
 
-/** What is said of a job beside its state. */
+/** @param {Status} word @returns {string} the class that colours it */
+export function colour(word) {
+  return LIVE.some((state) => state === word) ? "is-active" : `is-${word}`;
+}
+
+/** What is said of a job beside its state. @param {Partial<Api.JobView>} job or an attempt, of which less is known */
 export function remark(job) {
   if (job.held) return "held";
   if (job.suspended) return "suspended";
-  if (job.state === "queued" && isPaused(job.project)) return "paused";
+  if (job.state === State.QUEUED && job.project !== undefined && isPaused(job.project)) return "paused";
   if (job.run_ended) return "its run has ended";
   return "";
 }
@@ -38,11 +59,28 @@ export function isPaused(project) {
   return (current.status?.paused_projects ?? []).includes(project);
 }
 
-const isWaiting = (job) => job.state === "queued";
-const isRunning = (job) => job.state === "starting" || job.state === "running";
-const isDone = (job) => job.state === "done";
+/** @param {{state: Api.State}} job @returns {boolean} whether it holds devices */
+export function isLive(job) {
+  return LIVE.includes(job.state);
+}
 
-/** For each action: may it be done to this job? The server decides; this is what is offered. */
+/** @param {{state: Api.State}} job @returns {boolean} */
+export function isWaiting(job) {
+  return job.state === State.QUEUED;
+}
+
+const isRunning = (/** @type {Api.JobView} */ job) => isLive(job) && job.state !== State.STOPPING;
+const isDone = (/** @type {Api.JobView} */ job) => job.state === State.DONE;
+
+/**
+ * @typedef {Exclude<Api.Action["action"], "last" | "place">} ServerAction those that the page offers
+ * @typedef {ServerAction | "edit"} ActionName
+ */
+
+/**
+ * For each action: may it be done to this job? The server decides; this is what is offered.
+ * @type {Record<ActionName, (job: Api.JobView) => boolean>}
+ */
 export const MAY = {
   kill: (job) => !isDone(job),
   rerun: isDone,

@@ -13,7 +13,7 @@ const SILENCE_MS = 45_000; // the server says something every 15 s
  */
 
 export class Stream {
-  /** @param {string} path @param {Record<string, any>} query @param {Handlers} handlers */
+  /** @param {string} path @param {import("./api.js").Query} query @param {Handlers} handlers */
   constructor(path, query, handlers) {
     this.handlers = handlers;
     this.isClosed = false;
@@ -28,16 +28,19 @@ export class Stream {
     this.abort.abort();
   }
 
+  /** @param {string} where */
   async run(where) {
     let status = 0;
     try {
+      /** @type {Record<string, string>} */
       const headers = { Accept: "text/event-stream", ...secretHeader() };
+      /** @type {RequestInit} */
       const options = { headers, cache: "no-store", credentials: "same-origin", signal: this.abort.signal };
       this.heard();
       const answer = await fetch(where, options);
       status = answer.status;
-      noteAnswer(status);
-      if (answer.ok) await this.read(answer.body);
+      noteAnswer(status, headers);
+      if (answer.ok && answer.body) await this.read(answer.body);
     } catch {
       // The connection is gone, which `end` tells.
     }
@@ -46,27 +49,29 @@ export class Stream {
     this.handlers.end(status);
   }
 
+  /** @param {ReadableStream<Uint8Array<ArrayBuffer>>} body */
   async read(body) {
     this.tell(() => this.handlers.open?.());
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-    for (let text = ""; ; ) {
+    for (let text = ""; ;) {
       const { value, done } = await reader.read();
       if (done || this.isClosed) return;
       this.heard();
       const events = (text + value).split("\n\n");
-      text = events.pop();
+      text = events.pop() ?? "";
       for (const event of events) this.take(event);
     }
   }
 
+  /** @param {string} event */
   take(event) {
-    const field = (name) => new RegExp(`^${name}: (.*)$`, "m").exec(event)?.[1];
+    const field = (/** @type {string} */ name) => new RegExp(`^${name}: (.*)$`, "m").exec(event)?.[1];
     const data = field("data"); // without: only a sign of life
     if (data !== undefined && !this.isClosed)
       this.tell(() => this.handlers.event(field("event") ?? "message", JSON.parse(data)));
   }
 
-  /** A listener's own mistake does not end the stream, and is not taken for a lost connection. */
+  /** A listener's own mistake does not end the stream, nor is it a lost connection. @param {() => void} listener */
   tell(listener) {
     try {
       listener();

@@ -14,7 +14,7 @@ import { address } from "./site.js";
  * @property {string} [sort] the word that sorts by it
  * @property {string} [kind] the class, where the id is somebody's text
  * @property {boolean} [isNumber]
- * @property {(cell: HTMLElement, item: T) => void} show
+ * @property {(cell: HTMLTableCellElement, item: T) => void} show
  */
 
 /** @template T */
@@ -25,15 +25,17 @@ export class Table {
    * @param {Column<T>[]} options.columns
    * @param {(item: T) => string | number} options.keyOf
    * @param {(sort: string) => void} [options.onSort]
-   * @param {(row: HTMLElement, item: T) => void} [options.showRow] what concerns the row as a whole
+   * @param {(row: HTMLTableRowElement, item: T) => void} [options.showRow] what concerns the row as a whole
    * @param {(item: T) => string} [options.pathOf] where a click on a row leads
    */
   constructor({ label, columns, keyOf, onSort, showRow, pathOf }) {
     this.columns = columns;
     this.keyOf = keyOf;
     this.showRow = showRow ?? (() => {});
+    /** @type {WeakMap<Element, T>} what each row shows */
+    this.items = new WeakMap();
     this.headings = columns.map((column) => this.heading(column, onSort));
-    this.body = h("tbody", pathOf ? { on: { click: (event) => opened(event, pathOf) } } : {});
+    this.body = h("tbody", pathOf ? { on: { click: (event) => this.clicked(event, pathOf) } } : {});
     this.element = h(
       "table",
       { class: `table${pathOf ? " opens" : ""}`, "aria-label": label },
@@ -42,11 +44,12 @@ export class Table {
     );
   }
 
-  heading(column, onSort) {
+  /** @param {Column<T>} column @param {((sort: string) => void) | undefined} onSort */
+  heading({ sort, title, ...column }, onSort) {
     const props = { scope: "col", class: classOf(column), title: column.hint };
-    if (!column.sort || !onSort) return h("th", props, column.title);
-    const turn = () => onSort(column.sort);
-    return h("th", props, h("button", { type: "button", class: "sorter", on: { click: turn } }, column.title));
+    if (!sort || !onSort) return h("th", props, title);
+    const turn = () => onSort(sort);
+    return h("th", props, h("button", { type: "button", class: "sorter", on: { click: turn } }, title));
   }
 
   /** @param {T[]} items @param {string} [sort] the word it is sorted by, with a minus for the other way round */
@@ -58,7 +61,7 @@ export class Table {
       () => this.row(),
       (row, item) => this.update(row, item),
     );
-    this.columns.forEach((column, index) => this.markSorted(this.headings[index], column, sort));
+    this.headings.forEach((heading, index) => this.markSorted(heading, this.columns[index]?.sort, sort));
   }
 
   row() {
@@ -69,36 +72,58 @@ export class Table {
     );
   }
 
+  /** @param {HTMLTableRowElement} row @param {T} item */
   update(row, item) {
-    row.item = item;
-    this.columns.forEach((column, index) => column.show(row.children[index], item));
+    this.items.set(row, item);
+    [...row.cells].forEach((cell, index) => this.columns[index]?.show(cell, item));
     this.showRow(row, item);
   }
 
-  markSorted(heading, column, sort) {
-    const isBy = Boolean(column.sort) && sort.replace(/^-/, "") === column.sort;
+  /** @param {HTMLElement} heading @param {string | undefined} own the word that sorts by it @param {string} sort */
+  markSorted(heading, own, sort) {
+    const isBy = Boolean(own) && sort.replace(/^-/, "") === own;
     if (isBy) heading.setAttribute("aria-sort", sort.startsWith("-") ? "descending" : "ascending");
     else heading.removeAttribute("aria-sort");
   }
 
-  /** @returns {HTMLElement[]} */
+  /** @returns {HTMLTableRowElement[]} */
   get rows() {
-    return [...this.body.children];
+    return [...this.body.rows];
+  }
+
+  /** @param {EventTarget | null} target of an event @returns {HTMLTableRowElement | null} */
+  rowAt(target) {
+    return target instanceof Element ? target.closest("tr") : null;
+  }
+
+  /** @param {Element | null} row @returns {T | undefined} what it shows */
+  itemOf(row) {
+    return row ? this.items.get(row) : undefined;
+  }
+
+  /**
+   * A click beside the links and buttons of a row is meant for the row; one that ends a selection of text is not.
+   * @param {MouseEvent} event
+   * @param {(item: T) => string} pathOf
+   */
+  clicked(event, pathOf) {
+    const item = this.itemOf(this.rowAt(event.target));
+    const isOnPart = event.target instanceof Element && event.target.closest("a, button, input, label");
+    if (item === undefined || isOnPart || String(getSelection())) return;
+    const path = pathOf(item);
+    if (event.metaKey || event.ctrlKey) open(address(path), "_blank");
+    else if (!event.shiftKey && !event.altKey) go(path);
   }
 }
 
-/** A click beside the links and buttons of a row is meant for the row; one that ends a selection of text is not. */
-function opened(event, pathOf) {
-  const row = event.target.closest("tr");
-  if (!row?.item || event.target.closest("a, button, input, label") || String(getSelection())) return;
-  const path = pathOf(row.item);
-  if (event.metaKey || event.ctrlKey) open(address(path), "_blank");
-  else if (!event.shiftKey && !event.altKey) go(path);
-}
+const classOf = (/** @type {{id: string, kind?: string, isNumber?: boolean}} */ { id, kind, isNumber }) =>
+  `col-${kind ?? id}${isNumber ? " is-number" : ""}`;
 
-const classOf = (column) => `col-${column.kind ?? column.id}${column.isNumber ? " is-number" : ""}`;
-
-/** What a click on a heading asks for: this, then the other way round, then nothing in particular. */
+/**
+ * What a click on a heading asks for: this, then the other way round, then nothing in particular.
+ * @param {string} before
+ * @param {string} word
+ */
 export function nextSort(before, word) {
   if (before === word) return `-${word}`;
   return before === `-${word}` ? "" : word;

@@ -1,25 +1,25 @@
 /** Short messages in the corner, some of them with a way back. */
 
-import { h, say } from "./dom.js";
+import { byId, h, say } from "./dom.js";
+import { inWords, noteMistake } from "./errors.js";
 
 const SHOWN_MS = 9000;
 const MOST = 4;
 
 /**
  * @param {string} text
- * @param {(() => any) | null} [undo] what takes it back
+ * @param {(() => unknown) | null} [undo] what takes it back
  * @param {"" | "is-problem"} [kind]
- * @returns {HTMLElement}
  */
 export function toast(text, undo = null, kind = "") {
-  const place = document.getElementById("toasts");
   const card = h("div", { class: `toast ${kind}`, data: { toast: "" } }, h("span", { class: "toast-text" }, text));
   const close = () => card.remove();
   if (undo)
     card.append(h("button", { type: "button", class: "button", on: { click: () => (close(), undo()) } }, "Undo"));
   card.append(h("button", { type: "button", class: "icon", "aria-label": "Close", on: { click: close } }, "×"));
+  const place = byId("toasts");
   place.append(card);
-  while (place.children.length > MOST) place.firstElementChild.remove();
+  while (place.children.length > MOST) place.firstElementChild?.remove();
   setTimeout(close, kind ? SHOWN_MS * 2 : SHOWN_MS);
   return card;
 }
@@ -29,13 +29,15 @@ export class Progress {
   /** @param {(done: string) => string} text */
   constructor(text) {
     this.text = text;
+    /** @type {HTMLElement | null} */
     this.card = null;
   }
 
   /** @param {number} done */
   tell(done) {
     if (!this.card?.isConnected) this.card = toast("");
-    say(this.card.firstElementChild, this.text(done.toLocaleString("en")));
+    const told = this.card.firstElementChild;
+    if (told) say(told, this.text(done.toLocaleString("en")));
   }
 
   close() {
@@ -43,8 +45,8 @@ export class Progress {
   }
 }
 
-/** @param {Error & {hint?: string | null}} error */
+/** @param {unknown} error */
 export function failed(error) {
-  if (error.status === undefined) console.error(error);
-  toast([error.message, error.hint].filter(Boolean).join(" "), null, "is-problem");
+  noteMistake(error);
+  toast(inWords(error), null, "is-problem");
 }

@@ -16,7 +16,7 @@ export function problems(list) {
     : null;
 }
 
-/** @param {any[]} jobs */
+/** @param {Api.PreviewedJob[]} jobs */
 export function drafts(jobs) {
   const more =
     jobs.length > MOST
@@ -25,8 +25,9 @@ export function drafts(jobs) {
   return [h("ol", { class: "draft-list" }, jobs.slice(0, MOST).map(draft)), more];
 }
 
+/** @param {Api.PreviewedJob} job */
 function draft(job) {
-  const words = job.words?.length
+  const words = job.words.length
     ? h(
         "span",
         { class: "words" },
@@ -40,6 +41,6 @@ function draft(job) {
     h("b", {}, job.name),
     words,
     h("span", { class: "soft" }, facts.join(" · ")),
-    problems(job.problems ?? []),
+    problems(job.problems),
   );
 }

@@ -1,7 +1,7 @@
 /** What the forms for jobs and for a sweep share: fields on one side, on the other what they will become. */
 
-import { post } from "../api.js";
 import { button, fill, h, say } from "../dom.js";
+import { inWords } from "../errors.js";
 import { go } from "../router.js";
 import { failed, toast } from "../toast.js";
 import { problems } from "./drafts.js";
@@ -9,13 +9,20 @@ import { Options } from "./options.js";
 import { Preview } from "./preview.js";
 
 /**
+ * @typedef {object} Draft what would be added
+ * @property {string} count "" if there is nothing to add
+ * @property {boolean} isBad it cannot be added so
+ * @property {string[]} problems of all of it
+ * @property {import("../dom.js").Child[]} drafts
+ *
+ * @typedef {import("./options.js").OptionValues} OptionValues
+ *
  * @typedef {object} Kind
  * @property {string} label
- * @property {string} path of the interface: what is sent there adds, below it `/preview` only shows
  * @property {string} nothing what to do first
- * @property {() => any} body what was filled in; null: nothing yet
- * @property {(answer: any) => {count: string, isBad: boolean, drafts: any}} read count: "" if there is nothing to add
- * @property {(answer: any) => [string, string]} added what to tell, and where to go
+ * @property {() => boolean} isEmpty nothing was filled in yet
+ * @property {(options: OptionValues) => Promise<Draft>} preview
+ * @property {(options: OptionValues) => Promise<[string, string]>} add does it: what to tell, and where to go
  */
 
 export class AddForm {
@@ -29,9 +36,10 @@ export class AddForm {
     this.kind = kind;
     this.onAdded = onAdded;
     this.text = text;
+    /** @type {Preview<Draft>} */
     this.preview = new Preview(
-      () => this.send(`${kind.path}/preview`),
-      (answer, error) => this.show(answer, error),
+      () => (kind.isEmpty() ? null : kind.preview(this.options.values)),
+      (draft, error) => this.show(draft, error),
     );
     this.options = new Options(() => this.preview.want());
     this.add = button("Add", () => this.submit(), { class: "button is-main", disabled: true, title: "Ctrl+Enter" });
@@ -53,28 +61,25 @@ export class AddForm {
     this.element = h("div", { class: "add-columns" }, form, preview);
   }
 
+  /** @param {KeyboardEvent} event */
   pressed(event) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !this.add.disabled) this.submit();
   }
 
-  async send(path) {
-    const body = this.kind.body();
-    return body && post(path, { ...body, options: this.options.values });
-  }
-
-  show(answer, error) {
-    const { count, isBad, drafts } = answer ? this.kind.read(answer) : { count: "", isBad: true, drafts: null };
-    this.add.disabled = !count || isBad;
-    say(this.add, count ? `Add ${count}` : "Add");
-    if (error) fill(this.found, problems([[error.message, error.hint].filter(Boolean).join(" ")]));
-    else if (!answer) fill(this.found, h("p", { class: "soft" }, this.kind.nothing));
-    else fill(this.found, problems(answer.problems), drafts);
+  /** @param {Draft | null} draft @param {unknown} error */
+  show(draft, error) {
+    this.add.disabled = !draft?.count || draft.isBad;
+    say(this.add, draft?.count ? `Add ${draft.count}` : "Add");
+    if (error !== null) fill(this.found, problems([inWords(error)]));
+    else if (!draft) fill(this.found, h("p", { class: "soft" }, this.kind.nothing));
+    else fill(this.found, problems(draft.problems), draft.drafts);
   }
 
   async submit() {
     this.add.disabled = true;
+    if (this.kind.isEmpty()) return; // it was emptied since the preview
     try {
-      const [told, path] = this.kind.added(await this.send(this.kind.path));
+      const [told, path] = await this.kind.add(this.options.values);
       this.options.remember();
       this.onAdded();
       toast(told);

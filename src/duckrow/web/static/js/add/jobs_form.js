@@ -1,5 +1,6 @@
 /** Jobs from text: a command per line, or GPUPeasy's NAME;;OUTFILE;;COMMAND;;; */
 
+import { post } from "../api.js";
 import { h } from "../dom.js";
 import { counted } from "../format.js";
 import { drafts } from "./drafts.js";
@@ -17,26 +18,29 @@ export function jobsForm(onAdded) {
     spellcheck: "false",
     on: { input: () => form.preview.want() },
   });
+  /** @type {import("./form.js").Kind} */
   const kind = {
     label: "Commands",
-    path: "/jobs",
     nothing: "Type a command, and see how it is understood before anything is added.",
-    body: () => (text.value.trim() ? { text: text.value } : null),
-    read,
-    added: ({ ids }) => [told(ids), "/"],
+    isEmpty: () => !text.value.trim(),
+    preview: async (options) => draftOf(await post("/jobs/preview", { text: text.value, options })),
+    add: async (options) => [told((await post("/jobs", { text: text.value, options })).ids), "/"],
   };
   const form = new AddForm(kind, text, [h("p", { class: "hint" }, HINT)], onAdded);
   return form;
 }
 
-function read({ jobs, problems }) {
+/** @param {Api.Preview} preview @returns {import("./form.js").Draft} */
+function draftOf({ jobs, problems }) {
   return {
     count: jobs.length ? counted(jobs.length, "job") : "",
-    isBad: Boolean(problems.length) || jobs.some((job) => job.problems.length),
+    isBad: problems.length > 0 || jobs.some((job) => job.problems.length),
+    problems,
     drafts: drafts(jobs),
   };
 }
 
+/** @param {number[]} ids */
 function told(ids) {
   return ids.length === 1 ? `Added job ${ids[0]}.` : `Added ${counted(ids.length, "job")}: ${ids[0]}–${ids.at(-1)}.`;
 }

@@ -1,10 +1,13 @@
 /** What jobs need, as fields; what was typed last time is there again. */
 
 import { current } from "../current.js";
-import { field } from "../dialog.js";
+import { field, inputOf } from "../dialog.js";
 import { h } from "../dom.js";
 import { keep, kept } from "../keeping.js";
 
+/** @typedef {Record<string, string | number>} OptionValues */
+
+/** @type {import("../dialog.js").Field[]} */
 const FIELDS = [
   { name: "name", label: "Name", hint: "Empty: the script or program." },
   { name: "project", label: "Project", placeholder: "default" },
@@ -28,16 +31,11 @@ export class Options {
     );
   }
 
-  input(name) {
-    return this.element.querySelector(`[name=${name}]`);
-  }
-
-  /** @returns {Record<string, string | number>} what was filled in */
+  /** @returns {OptionValues} what was filled in */
   get values() {
-    const filled = FIELDS.map(({ name, kind }) => [name, this.input(name).value.trim(), kind]).filter(
-      ([, text]) => text !== "",
-    );
-    return Object.fromEntries(filled.map(([name, text, kind]) => [name, kind === "number" ? Number(text) : text]));
+    const filled = FIELDS.map(({ name, kind }) => ({ name, kind, text: inputOf(this.element, name).value.trim() }));
+    const values = filled.map(({ name, kind, text }) => [name, kind === "number" && text ? Number(text) : text]);
+    return Object.fromEntries(values.filter(([, value]) => value !== ""));
   }
 
   remember() {
@@ -49,6 +47,6 @@ export class Options {
   }
 
   statusChanged() {
-    this.input("cwd").placeholder = current.status?.cwd ?? "";
+    inputOf(this.element, "cwd").placeholder = current.status?.cwd ?? "";
   }
 }

@@ -7,6 +7,8 @@ export class Parameters {
   constructor(onChange) {
     this.onChange = onChange;
     this.lines = h("div", { class: "parameters" });
+    /** @type {{line: HTMLElement, nameBox: HTMLInputElement, valuesBox: HTMLInputElement}[]} */
+    this.boxes = [];
     const hint = h(
       "p",
       { class: "hint" },
@@ -21,45 +23,50 @@ export class Parameters {
     );
   }
 
+  /** @param {string} name */
   line(name) {
-    const remove = () => {
-      line.remove();
+    const click = () => {
+      this.remove(line);
       this.onChange();
     };
-    const line = h(
-      "div",
-      { class: "parameter" },
-      h("input", {
-        type: "text",
-        value: name,
-        placeholder: "name",
-        "aria-label": "Parameter",
-        class: "parameter-name",
-      }),
-      h("input", {
-        type: "text",
-        placeholder: "values",
-        "aria-label": name ? `Values of ${name}` : "Values",
-        class: "parameter-values",
-      }),
-      h("button", { type: "button", class: "icon", "aria-label": "Remove this parameter", on: { click: remove } }, "×"),
-    );
+    const nameBox = h("input", {
+      type: "text",
+      value: name,
+      placeholder: "name",
+      "aria-label": "Parameter",
+      class: "parameter-name",
+    });
+    const valuesBox = h("input", {
+      type: "text",
+      placeholder: "values",
+      "aria-label": name ? `Values of ${name}` : "Values",
+      class: "parameter-values",
+    });
+    const remove = h("button", { type: "button", class: "icon", "aria-label": "Remove this parameter", on: { click } });
+    remove.append("×");
+    const line = h("div", { class: "parameter" }, nameBox, valuesBox, remove);
+    this.boxes.push({ line, nameBox, valuesBox });
     this.lines.append(line);
-    return line;
+  }
+
+  /** @param {HTMLElement} line */
+  remove(line) {
+    line.remove();
+    this.boxes = this.boxes.filter((box) => box.line !== line);
   }
 
   /** Lines for these names; empty lines for names that are gone go. @param {string[]} names */
   suggest(names) {
-    for (const { line, name, values } of this.rows()) if (!values && !names.includes(name)) line.remove();
+    for (const { line, name, values } of this.rows()) if (!values && !names.includes(name)) this.remove(line);
     const there = this.rows().map(({ name }) => name);
     for (const name of names) if (!there.includes(name)) this.line(name);
   }
 
   rows() {
-    return [...this.lines.children].map((line) => ({
+    return this.boxes.map(({ line, nameBox, valuesBox }) => ({
       line,
-      name: line.children[0].value.trim(),
-      values: line.children[1].value.trim(),
+      name: nameBox.value.trim(),
+      values: valuesBox.value.trim(),
     }));
   }
 

@@ -2,10 +2,11 @@
 
 const TYPING_MS = 250;
 
+/** @template T */
 export class Preview {
   /**
-   * @param {() => Promise<any> | null} ask null: there is nothing to ask about
-   * @param {(answer: any, error: Error | null) => void} show
+   * @param {() => Promise<T> | null} ask null: there is nothing to ask about
+   * @param {(answer: T | null, error: unknown) => void} show error: null if there was none
    */
   constructor(ask, show) {
     this.ask = ask;
@@ -21,7 +22,10 @@ export class Preview {
 
   async now() {
     const visit = ++this.visit;
-    let [answer, error] = [null, null];
+    /** @type {T | null} */
+    let answer = null;
+    /** @type {unknown} */
+    let error = null;
     try {
       answer = await this.ask();
     } catch (caught) {

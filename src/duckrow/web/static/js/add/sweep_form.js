@@ -1,6 +1,7 @@
 /** A sweep: a command with placeholders, and the values of each. */
 
-import { field } from "../dialog.js";
+import { post } from "../api.js";
+import { field, inputOf } from "../dialog.js";
 import { h } from "../dom.js";
 import { counted } from "../format.js";
 import { AddForm } from "./form.js";
@@ -25,16 +26,23 @@ export function sweepForm(onAdded) {
     spellcheck: "false",
     on: { input: typed },
   });
+  /** @param {import("./options.js").OptionValues} options @returns {Api.NewSweep} */
+  const body = (options) => ({
+    pattern: pattern.value.trim(),
+    parameters: parameters.values,
+    ...draws.values,
+    options,
+  });
+  /** @type {import("./form.js").Kind} */
   const kind = {
     label: "Sweep",
-    path: "/sweeps",
     nothing: "Type a command with {placeholders}, then the values of each.",
-    body: () => {
-      const text = pattern.value.trim();
-      return text ? { pattern: text, parameters: parameters.values, ...draws.values } : null;
+    isEmpty: () => !pattern.value.trim(),
+    preview: async (options) => draftOf(await post("/sweeps/preview", body(options))),
+    add: async (options) => {
+      const { sweep, summary } = await post("/sweeps", body(options));
+      return [summary, `/sweeps/${sweep}`];
     },
-    read,
-    added: ({ sweep, summary }) => [summary, `/sweeps/${sweep}`],
   };
   const form = new AddForm(kind, pattern, [parameters.element, draws.element], onAdded);
   return form;
@@ -43,11 +51,12 @@ export function sweepForm(onAdded) {
 /** @param {string} pattern @returns {string[]} without those of {{literal braces}} */
 function placeholders(pattern) {
   const found = pattern.replace(/\{\{.*?\}\}/g, "").matchAll(PLACEHOLDER);
-  return [...new Set([...found].map((match) => match[1]))];
+  return [...new Set([...found].map(([, name = ""]) => name))];
 }
 
 /** Which points of the sweep are taken. */
 class Draws {
+  /** @param {() => void} changed */
   constructor(changed) {
     const options = MODES.map((mode) => h("option", { value: mode }, mode || "every combination, or drawn"));
     this.mode = h("select", { "aria-label": "Which points", on: { change: changed } }, options);
@@ -61,7 +70,7 @@ class Draws {
   }
 
   get values() {
-    const number = (name) => this.element.querySelector(`[name=${name}]`).value;
+    const number = (/** @type {string} */ name) => inputOf(this.element, name).value;
     return {
       mode: this.mode.value || null,
       n_samples: number("n_samples") ? Number(number("n_samples")) : null,
@@ -70,11 +79,13 @@ class Draws {
   }
 }
 
-function read({ total, points, problems, notes = [] }) {
+/** @param {Api.SweepPreview} preview @returns {import("./form.js").Draft} */
+function draftOf({ total, points, problems, notes }) {
   const rest = total - points.length;
   return {
     count: total ? counted(total, "run") : "",
-    isBad: Boolean(problems.length),
+    isBad: problems.length > 0,
+    problems,
     drafts: [
       ...notes.map((note) => h("p", { class: "soft" }, note)),
       h("ol", { class: "draft-list" }, points.map(draft)),
@@ -83,4 +94,5 @@ function read({ total, points, problems, notes = [] }) {
   };
 }
 
+/** @param {Api.SweepPoint} point */
 const draft = ({ name, command }) => h("li", { class: "draft" }, h("b", {}, name), h("code", {}, command));

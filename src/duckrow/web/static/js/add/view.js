@@ -9,14 +9,15 @@ import { sweepForm } from "./sweep_form.js";
 /** @type {Add | null} what was typed, for when one comes back; until it is added, or the page is loaded anew */
 let draft = null;
 
-/** @param {import("../router.js").Place} place */
+/** @param {import("../router.js").Place} place @returns {import("../router.js").View} */
 export function open(place) {
   if (READ_ONLY) return closed();
   draft ??= new Add();
-  draft.turn(place.query.get("kind") === "sweep" ? "sweep" : (draft.kind ?? "jobs"));
+  draft.turn(place.query.get("kind") === "sweep" ? "sweep" : draft.kind);
   return draft;
 }
 
+/** @returns {import("../router.js").View} */
 function closed() {
   const element = h(
     "div",
@@ -27,21 +28,26 @@ function closed() {
   return { title: "Add", element, refresh: async () => {} };
 }
 
+/** @typedef {"jobs" | "sweep"} Kind */
+
 class Add {
   title = "Add";
+
+  /** @type {Kind} */
+  kind = "jobs";
 
   constructor() {
     const added = () => (draft = null);
     this.forms = { jobs: jobsForm(added), sweep: sweepForm(added) };
-    this.tabs = [
-      ["jobs", "Commands"],
-      ["sweep", "A sweep"],
-    ].map(([kind, title]) => button(title, () => this.turn(kind), { class: "tab", data: { kind } }));
+    const tab = (/** @type {Kind} */ kind, /** @type {string} */ title) =>
+      button(title, () => this.turn(kind), { class: "tab", data: { kind } });
+    this.tabs = [tab("jobs", "Commands"), tab("sweep", "A sweep")];
     this.body = h("div", {});
     const tabs = h("div", { class: "tabs", role: "group", "aria-label": "What to add" }, this.tabs);
     this.element = h("div", { class: "add" }, h("div", { class: "machine-head" }, h("h1", {}, "Add"), tabs), this.body);
   }
 
+  /** @param {Kind} kind */
   turn(kind) {
     this.kind = kind;
     rewrite(new URLSearchParams(kind === "sweep" ? { kind } : {}));
@@ -56,7 +62,9 @@ class Add {
     this.forms[this.kind].text.focus();
   }
 
-  async refresh() {
+  /** @returns {Promise<void>} */
+  refresh() {
     this.forms[this.kind].statusChanged();
+    return Promise.resolve();
   }
 }

@@ -5,6 +5,12 @@ import { h } from "../dom.js";
 // A colour, another control sequence, an operating system command (titles, hyperlinks), a lone escape, a control byte.
 const CODES = /\x1b\[([0-9;:]*)([ -/]*[@-~])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -_]?|[\x00-\x08\x0b-\x1f\x7f]/g;
 const LEVELS = [0, 95, 135, 175, 215, 255];
+/**
+ * @typedef {{bold: boolean, dim: boolean, italic: boolean, underline: boolean, inverse: boolean}} Marks
+ * @typedef {Marks & {ink: string, ground: string}} Style a colour is a number of the palette, or as CSS has it
+ */
+
+/** @type {Readonly<Style>} */
 const PLAIN = Object.freeze({
   bold: false,
   dim: false,
@@ -17,19 +23,21 @@ const PLAIN = Object.freeze({
 
 /** Turns lines into nodes, one after the other: a colour lasts until it is taken back. */
 export class Ansi {
-  /** @param {object | null} style that of the text before */
+  /** @param {Style | null} style that of the text before */
   constructor(style = null) {
+    /** @type {Style} */
     this.style = { ...PLAIN, ...style };
   }
 
   /** @param {string} line @returns {(Node | string)[]} */
   nodes(line) {
+    /** @type {(Node | string)[]} */
     const found = [];
     let from = 0;
     for (const code of line.matchAll(CODES)) {
       this.add(found, line.slice(from, code.index));
       from = code.index + code[0].length;
-      if (code[2] === "m") this.apply(code[1].split(/[;:]/).map(Number));
+      this.take(code);
     }
     this.add(found, line.slice(from));
     return found;
@@ -38,16 +46,23 @@ export class Ansi {
   /** Only remembers the colours of a text. @param {string} text */
   pass(text) {
     if (!text.includes("\x1b")) return;
-    for (const code of text.matchAll(CODES)) if (code[2] === "m") this.apply(code[1].split(/[;:]/).map(Number));
+    for (const code of text.matchAll(CODES)) this.take(code);
   }
 
+  /** @param {RegExpExecArray} code */
+  take([, numbers = "", kind]) {
+    if (kind === "m") this.apply(numbers.split(/[;:]/).map(Number));
+  }
+
+  /** @param {(Node | string)[]} found @param {string} text */
   add(found, text) {
     if (text) found.push(isPlain(this.style) ? text : styled(text, this.style));
   }
 
+  /** @param {number[]} numbers */
   apply(numbers) {
     for (let at = 0; at < numbers.length; at += 1) {
-      const number = numbers[at];
+      const number = numbers[at] ?? 0;
       if (number === 38 || number === 48) {
         const [colour, used] = extended(numbers.slice(at + 1));
         this.style[number === 38 ? "ink" : "ground"] = colour;
@@ -56,6 +71,7 @@ export class Ansi {
     }
   }
 
+  /** @param {number} number */
   set(number) {
     const style = this.style;
     if (number === 0) Object.assign(style, PLAIN);
@@ -73,6 +89,7 @@ export class Ansi {
     else this.setColour(number);
   }
 
+  /** @param {number} number */
   setColour(number) {
     const tens = Math.floor(number / 10);
     const unit = number % 10;
@@ -84,27 +101,39 @@ export class Ansi {
   }
 }
 
-/** What follows 38 or 48: `5;N` or `2;R;G;B`; with how many numbers it used. */
+/**
+ * What follows 38 or 48: `5;N` or `2;R;G;B`; with how many numbers it used.
+ * @param {number[]} numbers
+ * @returns {[string, number]}
+ */
 function extended([kind, ...rest]) {
   if (kind === 5) return [paletteColour(rest[0] ?? 0), 2];
   if (kind === 2) return [rgb(rest.slice(0, 3)), 4];
   return ["", 1];
 }
 
+/** @param {number} number */
 function paletteColour(number) {
   if (number < 16) return String(number);
   if (number >= 232) return rgb(Array(3).fill(8 + (number - 232) * 10));
   const cube = number - 16;
-  return rgb([Math.floor(cube / 36), Math.floor(cube / 6) % 6, cube % 6].map((level) => LEVELS[level]));
+  return rgb([Math.floor(cube / 36), Math.floor(cube / 6) % 6, cube % 6].map((level) => LEVELS[level] ?? 0));
 }
 
-const rgb = (parts) => `rgb(${[0, 1, 2].map((index) => Math.min(255, Math.trunc(parts[index]) || 0)).join(" ")})`;
+/** @param {number[]} parts */
+const rgb = (parts) => `rgb(${[0, 1, 2].map((index) => Math.min(255, Math.trunc(parts[index] ?? 0) || 0)).join(" ")})`;
 
-const isPlain = (style) => Object.keys(PLAIN).every((key) => style[key] === PLAIN[key]);
+const KEYS = /** @type {(keyof Style)[]} */ (Object.keys(PLAIN));
+/** @type {(keyof Marks)[]} */
+const CLASSES = ["bold", "dim", "italic", "underline"];
 
+const isPlain = (/** @type {Style} */ style) => KEYS.every((key) => style[key] === PLAIN[key]);
+
+/** @param {string} text @param {Style} style */
 function styled(text, style) {
   const [ink, ground] = style.inverse ? [style.ground || "0", style.ink || "7"] : [style.ink, style.ground];
-  const classes = ["bold", "dim", "italic", "underline"].filter((key) => style[key]);
+  /** @type {string[]} */
+  const classes = CLASSES.filter((key) => style[key]);
   const span = h("span", {}, text);
   if (/^\d+$/.test(ink)) classes.push(`ink-${ink}`);
   else if (ink) span.style.color = ink;

@@ -1,6 +1,6 @@
 /** The attempts of a job: where each ran and how it ended; the chosen one's log and curve are shown. */
 
-import { h, say, show } from "../dom.js";
+import { h, partsOf, say, show } from "../dom.js";
 import { duration, memory, moment } from "../format.js";
 import { Table } from "../table.js";
 import { showState } from "../queue/columns.js";
@@ -24,7 +24,7 @@ export class Attempts {
     );
   }
 
-  /** @param {any[]} attempts @param {number} chosen */
+  /** @param {Api.Attempt[]} attempts @param {number} chosen */
   show(attempts, chosen) {
     this.chosen = chosen;
     show(this.element, attempts.length);
@@ -32,10 +32,14 @@ export class Attempts {
   }
 }
 
+/**
+ * @param {(number: number) => void} onChoose
+ * @returns {import("../table.js").Column<Api.Attempt>[]}
+ */
 const columns = (onChoose) => [
   { id: "number", title: "#", show: (cell, attempt) => showNumber(cell, attempt, onChoose) },
   { id: "state", title: "State", show: showAttemptState },
-  { id: "devices", title: "GPUs", show: (cell, attempt) => say(cell, (attempt.devices ?? []).join(", ")) },
+  { id: "devices", title: "GPUs", show: (cell, attempt) => say(cell, attempt.devices.join(", ")) },
   { id: "since", title: "Started", show: (cell, attempt) => say(cell, moment(attempt.started_at)) },
   {
     id: "time",
@@ -53,16 +57,17 @@ const columns = (onChoose) => [
   { id: "peak", title: "Memory", isNumber: true, show: (cell, attempt) => say(cell, memory(attempt.peak_memory_mb)) },
 ];
 
+/** @param {HTMLElement} cell @param {Api.Attempt} attempt @param {(number: number) => void} onChoose */
 function showNumber(cell, attempt, onChoose) {
-  if (!cell.firstChild)
-    cell.append(
-      h("button", { type: "button", class: "button is-link", on: { click: () => onChoose(attempt.number) } }),
-    );
-  say(cell.firstChild, String(attempt.number));
-  cell.firstChild.setAttribute("aria-label", `Show attempt ${attempt.number}`);
+  const click = () => onChoose(attempt.number);
+  const { choose } = partsOf(cell, () => ({
+    choose: h("button", { type: "button", class: "button is-link", on: { click } }),
+  }));
+  say(choose, String(attempt.number));
+  choose.setAttribute("aria-label", `Show attempt ${attempt.number}`);
 }
 
+/** @param {HTMLElement} cell @param {Api.Attempt} attempt */
 function showAttemptState(cell, attempt) {
-  if (!cell.firstChild) cell.append(h("span", {}));
-  showState(cell.firstChild, attempt);
+  showState(partsOf(cell, () => ({ state: h("span", {}) })).state, attempt);
 }

@@ -5,27 +5,33 @@ import { rerunWithChanges } from "../changing.js";
 import { button } from "../dom.js";
 import { keyed } from "../keyed.js";
 
+/** @typedef {import("../states.js").ActionName} ActionName */
+
 const CHANGED = "rerun-changed";
+/** @type {Partial<Record<ActionName, string>>} */
 const SHORT = { first: "To the front", before: "Before…" };
 
-/** @param {HTMLElement} place @param {any} job */
+/** @param {HTMLElement} place @param {() => Api.JobView} job the buttons stay while it changes */
 export function actionButtons(place, job) {
-  place.job = job; // the buttons stay while the job changes
+  /** @type {(ActionName | typeof CHANGED)[]} */
+  const actions = allowed([job()]).flatMap((action) => (action === "rerun" ? [action, CHANGED] : [action]));
   keyed(
     place,
-    allowed([job]).flatMap((action) => (action === "rerun" ? [action, CHANGED] : [action])),
+    actions,
     (action) => action,
-    (action) => (action === CHANGED ? changeButton(place) : actionButton(action, place)),
+    (action) => (action === CHANGED ? changeButton(job) : actionButton(action, job)),
     () => {},
   );
 }
 
-function actionButton(action, place) {
+/** @param {ActionName} action @param {() => Api.JobView} job */
+function actionButton(action, job) {
   const { title, destroys } = ACTIONS[action];
   const props = { class: `button${destroys ? " is-danger-quiet" : ""}`, data: { action } };
-  return button(SHORT[action] ?? title, () => perform(action, { jobs: [place.job] }), props);
+  return button(SHORT[action] ?? title, () => perform(action, { jobs: [job()] }), props);
 }
 
-function changeButton(place) {
-  return button("Rerun with changes…", () => rerunWithChanges(place.job), { data: { action: CHANGED } });
+/** @param {() => Api.JobView} job */
+function changeButton(job) {
+  return button("Rerun with changes…", () => rerunWithChanges(job()), { data: { action: CHANGED } });
 }

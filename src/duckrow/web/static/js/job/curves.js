@@ -4,7 +4,7 @@ import { get } from "../api.js";
 import { Chart } from "../chart.js";
 import { h, show } from "../dom.js";
 import { duration, memory } from "../format.js";
-import { LIVE } from "../states.js";
+import { isLive } from "../states.js";
 
 const FRESH_MS = 3000;
 
@@ -13,7 +13,7 @@ export class Curves {
   constructor(id) {
     this.id = id;
     this.shown = "";
-    const xText = (s) => duration(s);
+    const xText = duration;
     this.memory = new Chart({ label: "GPU memory", xText, yText: memory });
     this.busy = new Chart({ label: "GPU busy", xText, yText: (share) => `${Math.round(share)} %` });
     this.element = h(
@@ -24,20 +24,24 @@ export class Curves {
     );
   }
 
-  /** @param {number} attempt @param {any} job */
+  /** @param {number} attempt @param {Api.JobView} job */
   async refresh(attempt, job) {
-    const signature = `${attempt} ${LIVE.includes(job.state) ? Math.floor(Date.now() / FRESH_MS) : job.ended_at}`;
+    const signature = `${attempt} ${isLive(job) ? Math.floor(Date.now() / FRESH_MS) : job.ended_at}`;
     if (!attempt || signature === this.shown) return;
     this.shown = signature;
     const { points, reserved_mb } = await get(`/jobs/${this.id}/curve`, { attempt });
     show(this.element, points.length > 1);
-    if (points.length > 1) this.draw(points, reserved_mb);
+    this.draw(points, reserved_mb);
   }
 
+  /** @param {Api.CurvePoint[]} points @param {number | null} reserved */
   draw(points, reserved) {
-    const begun = points[0].at;
-    const x = [0, Math.max(1, points.at(-1).at - begun)];
-    const of = (key) => points.filter((point) => point[key] !== null).map((point) => [point.at - begun, point[key]]);
+    const [first, last] = [points[0], points.at(-1)];
+    if (!first || !last) return;
+    /** @type {[number, number]} */
+    const x = [0, Math.max(1, last.at - first.at)];
+    /** @type {(key: "memory_mb" | "utilization") => [number, number | null][]} */
+    const of = (key) => points.filter((point) => point[key] !== null).map((point) => [point.at - first.at, point[key]]);
     const most = Math.max(reserved ?? 0, ...points.map((point) => point.memory_mb ?? 0));
     this.memory.show([{ key: "memory", name: "memory", colour: "share-0", points: of("memory_mb") }], {
       x,

@@ -2,12 +2,14 @@
 
 import { get } from "../api.js";
 import { fill, h } from "../dom.js";
+import { inWords } from "../errors.js";
 
 export class Environment {
   /** @param {number} id */
   constructor(id) {
     this.body = h("div", { class: "environment" });
     const opened = () => this.element.open && this.load(id);
+    /** @type {HTMLDetailsElement} */
     this.element = h(
       "details",
       { class: "panel", on: { toggle: opened } },
@@ -16,15 +18,17 @@ export class Environment {
     );
   }
 
+  /** @param {number} id */
   async load(id) {
     try {
       const { variables } = await get(`/jobs/${id}/environment`);
       fill(this.body, variables.length ? this.table(variables) : "No variables are recorded.");
     } catch (error) {
-      fill(this.body, error.message);
+      fill(this.body, inWords(error));
     }
   }
 
+  /** @param {Api.Variable[]} variables */
   table(variables) {
     return h(
       "table",

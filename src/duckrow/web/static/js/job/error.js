@@ -3,9 +3,8 @@
 import { h, refill, show } from "../dom.js";
 import { Ansi } from "./ansi.js";
 
-/** @param {HTMLElement} panel @param {any} job */
-export function showError(panel, job) {
-  const lines = job.error ?? [];
+/** @param {HTMLElement} panel @param {string[]} lines */
+export function showError(panel, lines) {
   show(panel, lines.length);
   refill(panel, lines, () => {
     const ansi = new Ansi();
@@ -15,4 +14,4 @@ export function showError(panel, job) {
 }
 
 /** A heading has a colour of its own. */
-const textOf = (node) => (node instanceof Node ? node.textContent : node);
+const textOf = (/** @type {Node | string} */ node) => (node instanceof Node ? node.textContent : node);

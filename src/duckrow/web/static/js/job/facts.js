@@ -3,20 +3,24 @@
 import { countFrom } from "../clock.js";
 import { button, h, refill } from "../dom.js";
 import { counted, duration, eta, exactMoment, memory, moment, took, value } from "../format.js";
-import { LIVE } from "../states.js";
+import { isLive } from "../states.js";
 import { failed, toast } from "../toast.js";
 
-/** @param {HTMLElement} list @param {any} job */
+/** @typedef {HTMLElement | string | number | null} Told "" or null: nothing */
+
+/** @param {HTMLElement} list @param {Api.JobDetails} job */
 export function showFacts(list, job) {
-  const facts = factsOf(job).filter(([, told]) => told !== "" && told !== null && told !== undefined);
+  const facts = factsOf(job).filter(([, told]) => told !== "" && told !== null);
   // A text that only counts on has not changed.
-  const text = (told) => (told instanceof Node ? (told.dataset.since ?? told.textContent) : told);
+  const text = (/** @type {Told} */ told) =>
+    told instanceof HTMLElement ? (told.dataset.since ?? told.textContent) : told;
   const shown = facts.map(([word, told]) => [word, text(told)]);
   refill(list, shown, () =>
     facts.map(([word, told]) => h("div", { class: "fact" }, h("dt", {}, word), h("dd", {}, told))),
   );
 }
 
+/** @param {Api.JobDetails} job @returns {[string, Told][]} */
 function factsOf(job) {
   return [
     ["Command", command(job)],
@@ -25,7 +29,7 @@ function factsOf(job) {
     ["Needs", needs(job)],
     ["PID", job.pid],
     ["Exit", job.signal ? `signal ${job.signal}` : job.exit_code],
-    [LIVE.includes(job.state) ? "Runs for" : "Ran for", runs(job)],
+    [isLive(job) ? "Runs for" : "Ran for", runs(job)],
     ["Done in", eta(job.eta_s)],
     ["Peak memory", memory(job.peak_memory_mb)],
     ["GPU busy", typeof job.utilization === "number" ? `${Math.round(job.utilization)} %` : ""],
@@ -33,12 +37,7 @@ function factsOf(job) {
     ["Started", time(job.started_at)],
     ["Ended", time(job.ended_at)],
     ["Not before", time(job.not_before)],
-    [
-      "After",
-      (job.after ?? [])
-        .map((one) => (typeof one === "object" ? `${one.id ?? one.job} ${one.condition ?? ""}` : one))
-        .join(", "),
-    ],
+    ["After", job.after.map(({ id, condition }) => `${id} ${condition}`).join(", ")],
     ["Priority", job.priority],
     ["Retries", job.retries || ""],
     ["If it is lost", job.requeue_lost ? "back into the queue" : ""],
@@ -46,13 +45,16 @@ function factsOf(job) {
     ["Host", job.host],
     ["Parameters", parameters(job.parameters)],
     ["Array", job.array_index === null ? "" : `index ${job.array_index} of the array from job ${job.array_id} on`],
-    ["Code", job.code ? `${job.code.commit ?? ""}${job.code.dirty ? ", with changes" : ""}` : ""],
+    ["Code", job.code ? `${job.code.commit}${job.code.dirty ? ", with changes" : ""}` : ""],
     ["Run folder", job.folder],
     ["Log file", job.log],
   ];
 }
 
-/** Each need in words; of those that are not set nothing is said. */
+/**
+ * Each need in words; of those that are not set nothing is said.
+ * @type {Partial<Record<keyof Api.Needs, (amount: number) => string>>}
+ */
 const NEEDS = {
   gpu_mem_mb: (mb) => `${memory(mb)} of GPU memory`,
   total_gpu_mem_mb: (mb) => `${memory(mb)} of GPU memory in all`,
@@ -65,14 +67,17 @@ const NEEDS = {
   ooms: (count) => `it ran out of memory ${count === 1 ? "once" : `${count} times`}`,
 };
 
+/** @param {Api.JobDetails} job */
 function needs(job) {
-  const wanted = job.needs ?? {};
-  return Object.keys(NEEDS)
-    .filter((word) => wanted[word])
-    .map((word) => NEEDS[word](wanted[word]))
+  /** @type {Record<string, unknown>} */
+  const wanted = { ...job.needs };
+  return Object.entries(NEEDS)
+    .filter(([word]) => wanted[word])
+    .map(([word, told]) => told(Number(wanted[word])))
     .join(", ");
 }
 
+/** @param {Api.JobDetails} job */
 function command(job) {
   const copy = async () => {
     try {
@@ -90,17 +95,20 @@ function command(job) {
   );
 }
 
+/** @param {Api.JobDetails} job */
 function runs(job) {
-  if (!LIVE.includes(job.state)) return took(job.duration_s);
+  if (!isLive(job)) return took(job.duration_s);
   const element = h("span", {});
   countFrom(element, job.started_at);
   return element;
 }
 
+/** @param {number | null} at */
 function time(at) {
   return at ? h("time", { title: exactMoment(at) }, moment(at)) : "";
 }
 
+/** @param {Record<string, unknown> | null} told */
 function parameters(told) {
   if (!told || !Object.keys(told).length) return "";
   return h(

@@ -21,6 +21,7 @@ export class Lines {
 
   /** From the last row to the first: each new one is put before the one that was drawn last. */
   draw() {
+    /** @type {HTMLElement | null} */
     let next = null;
     for (const row of this.screen.rows.toReversed()) {
       if (!row.element && (row.text || row.isEnded)) {
@@ -40,6 +41,7 @@ export class Lines {
   }
 }
 
+/** @param {import("./screen.js").Row} row */
 function drawRow({ element, text, rest, style }) {
   if (!element) return;
   const more = rest ? h("span", { class: "soft" }, ` … ${counted(rest, "character")} more in the file`) : null;

@@ -14,13 +14,16 @@ export class Log {
   /** @param {number} job */
   constructor(job) {
     this.job = job;
+    /** @type {number | null} */
     this.attempt = null;
+    /** @type {LogWindow | null} */
     this.window = null;
     this.followButton = button("Follow", () => this.toggleFollow(), {
       "aria-pressed": "false",
       title: "Show what is written as it comes (F)",
     });
     this.position = h("span", { class: "soft log-position" });
+    /** @type {HTMLInputElement} */
     this.slider = h("input", {
       type: "range",
       min: 0,
@@ -84,34 +87,47 @@ export class Log {
   }
 
   toggleFollow() {
-    if (!this.window?.isFollowing) return this.follow();
+    if (!this.window?.isFollowing) {
+      this.follow();
+      return;
+    }
     this.window.stop();
-    return this.changed();
+    this.changed();
   }
 
+  /** @param {HTMLElement} wrap its button */
   toggleWrap(wrap) {
     const isWrapped = !this.element.classList.toggle("is-unwrapped");
     wrap.setAttribute("aria-pressed", String(isWrapped));
   }
 
   slide() {
-    return this.moved(this.window?.goTo(Math.floor((this.window.size * Number(this.slider.value)) / STEPS)));
+    const share = Number(this.slider.value) / STEPS;
+    return this.moved(this.window?.goTo(Math.floor(this.window.size * share)));
   }
 
+  /** @param {{at: number}} hit */
   async jump(hit) {
     const line = await this.moved(this.window?.goTo(hit.at));
     line?.classList.add("is-hit");
   }
 
+  /**
+   * @template T
+   * @param {Promise<T> | undefined} moving
+   * @returns {Promise<T | undefined>}
+   */
   async moved(moving) {
     try {
       return await moving;
     } catch (error) {
-      return failed(error);
+      failed(error);
+      return undefined;
     }
   }
 
   changed() {
+    if (!this.window) return;
     const { size, to, isFollowing } = this.window;
     this.followButton.setAttribute("aria-pressed", String(isFollowing));
     say(this.position, size ? `${bytes(to)} of ${bytes(size)}` : "");

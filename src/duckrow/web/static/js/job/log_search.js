@@ -2,6 +2,7 @@
 
 import { get } from "../api.js";
 import { button, fill, h, show } from "../dom.js";
+import { inWords } from "../errors.js";
 import { counted } from "../format.js";
 import { Ansi } from "./ansi.js";
 import { Screen } from "./screen.js";
@@ -21,13 +22,15 @@ export class LogSearch {
       clearTimeout(timer);
       timer = setTimeout(() => this.find(), TYPING_MS);
     };
+    /** @type {HTMLInputElement} */
     this.input = h("input", {
       type: "search",
       placeholder: "Search the log",
       "aria-label": "Search the log",
       on: { input: typed, keydown: (event) => event.key === "Enter" && this.next !== null && this.find(this.next) },
     });
-    this.next = null; // where to search on
+    /** @type {number | null} where to search on */
+    this.next = null;
     this.summary = h("span", { class: "soft", role: "status" });
     this.list = h("ol", { class: "log-hits-list" });
     this.results = h("div", { class: "log-hits", hidden: true }, this.summary, this.list);
@@ -38,30 +41,35 @@ export class LogSearch {
     const visit = ++this.visit;
     this.next = null;
     show(this.results, q);
-    if (!q) return fill(this.list);
-    if (!from) fill(this.list);
+    if (!from || !q) fill(this.list);
+    if (!q) return;
     fill(this.summary, "searching…");
-    const found = await get(`/jobs/${this.job}/log/search`, { attempt: this.attempt(), q, from, limit: MOST }).catch(
-      (error) => error,
-    );
-    if (visit === this.visit) this.show(found);
-    return undefined;
+    try {
+      const found = await get(`/jobs/${this.job}/log/search`, { attempt: this.attempt(), q, from, limit: MOST });
+      if (visit === this.visit) this.show(found);
+    } catch (error) {
+      if (visit === this.visit) fill(this.summary, inWords(error));
+    }
   }
 
+  /** @param {Api.Hits} found */
   show(found) {
-    if (found instanceof Error) return fill(this.summary, found.message);
     this.list.append(...found.hits.map((hit) => this.entry(hit)));
     const count = counted(this.list.children.length, "line");
-    const isMore = !found.complete && found.next !== null;
-    if (isMore && !this.list.children.length) return this.find(found.next); // a long log takes several looks
-    this.next = isMore ? found.next : null;
-    return fill(
+    const next = found.complete ? null : found.next;
+    if (next !== null && !this.list.children.length) {
+      this.find(next); // a long log takes several looks
+      return;
+    }
+    this.next = next;
+    fill(
       this.summary,
-      isMore ? `${count} so far ` : `${count} found`,
-      isMore ? button("Search on", () => this.find(found.next), { class: "button is-link" }) : null,
+      next === null ? `${count} found` : `${count} so far `,
+      next === null ? null : button("Search on", () => this.find(next), { class: "button is-link" }),
     );
   }
 
+  /** @param {Api.Hit} hit */
   entry(hit) {
     const choose = () => this.onChoose(hit);
     const line = h("button", { type: "button", class: "log-hit", on: { click: choose } }, shownLine(hit.line));

@@ -15,14 +15,18 @@ const PIECE = 128 * 1024;
 
 export class LogStream {
   /**
-   * @param {string} path
+   * @param {`/jobs/${number}/log`} path
    * @param {number | null} attempt
-   * @param {(part: {text: string, from: number, to: number, size: number}) => void} onPart
+   * @param {(part: import("./whole_lines.js").Piece) => void} onPart
    */
   constructor(path, attempt, onPart) {
-    Object.assign(this, { path, attempt, onPart });
-    this.from = null; // null: nobody wants it
+    this.path = path;
+    this.attempt = attempt;
+    this.onPart = onPart;
+    /** @type {number | null} null: nobody wants it */
+    this.from = null;
     this.retry = 0;
+    /** @type {Stream | null} */
     this.source = null;
     this.seat = new Seat("log");
     this.visit = 0;
@@ -59,15 +63,19 @@ export class LogStream {
     );
   }
 
+  /** @param {number} visit */
   async ask(visit) {
-    const piece = await get(this.path, { attempt: this.attempt, from: this.from, bytes: PIECE }).catch(() => null);
+    const from = this.from ?? 0;
+    const piece = await get(this.path, { attempt: this.attempt, from, bytes: PIECE }).catch(() => null);
     if (visit !== this.visit) return;
-    if (piece && piece.size < this.from) this.from = piece.size; // cut in the middle by --max-log
+    if (piece && piece.size < from)
+      this.from = piece.size; // cut in the middle by --max-log
     else if (piece?.text) this.heard(piece);
     if (piece?.ended && piece.to >= piece.size) this.stop();
     else this.retry = setTimeout(() => this.wake(), piece && piece.to < piece.size ? 0 : ASK_MS);
   }
 
+  /** @param {import("./whole_lines.js").Piece} part */
   heard(part) {
     this.from = part.to;
     this.onPart(part);

@@ -13,9 +13,12 @@ const BLOCK = 64 * 1024;
 const MOST_BLOCKS = 6;
 const NEAR_PX = 400;
 
+/** @typedef {import("./whole_lines.js").Piece} Piece */
+
 export class LogWindow {
   /** @param {number} job @param {number | null} attempt @param {() => void} onChange */
   constructor(job, attempt, onChange) {
+    /** @type {`/jobs/${number}/log`} */
     this.path = `/jobs/${job}/log`;
     this.attempt = attempt;
     this.onChange = onChange;
@@ -51,7 +54,7 @@ export class LogWindow {
   /** Shows the end and what is written from now on. */
   async follow() {
     await this.restart(async () => {
-      await this.append(await this.read(-BLOCK, BLOCK));
+      this.append(await this.read(-BLOCK, BLOCK));
       this.isFollowing = true;
       this.toEnd();
       this.stream.begin(this.to);
@@ -70,19 +73,21 @@ export class LogWindow {
     await this.restart(async () => this.append(await this.read(0, BLOCK)));
   }
 
-  /** @param {number} byte where a line begins @returns {Promise<HTMLElement | null>} that line */
+  /** @param {number} byte where a line begins @returns {Promise<Element | null>} that line */
   async goTo(byte) {
+    /** @type {Element | null} */
     let line = null;
     await this.restart(async () => {
       const start = Math.max(0, byte - BLOCK / 2);
-      if (byte > start) await this.append(await this.read(start, byte - start));
-      await this.append(await this.read(this.blocks.length ? this.to : byte, BLOCK));
+      if (byte > start) this.append(await this.read(start, byte - start));
+      this.append(await this.read(this.blocks.length ? this.to : byte, BLOCK));
       line = this.blocks.at(-1)?.lines.element.firstElementChild ?? null;
       line?.scrollIntoView({ block: "center" });
     });
     return line;
   }
 
+  /** @param {() => Promise<void>} load */
   async restart(load) {
     this.stop();
     this.blocks = [];
@@ -103,6 +108,7 @@ export class LogWindow {
 
   // -- reading -----------------------------------------------------------------------------------------------------
 
+  /** @param {number} from @param {number} bytes @returns {Promise<Piece | null>} null: nobody wants it any more */
   async read(from, bytes) {
     const visit = this.visit;
     const early = from > 0 ? 1 : 0;
@@ -111,12 +117,14 @@ export class LogWindow {
     return visit === this.visit ? wholeLines(piece, from) : null;
   }
 
-  async append(part) {
+  /** @param {Piece | null} part */
+  append(part) {
     if (!part) return;
     this.size = part.size;
     if (part.to > part.from) this.element.append(this.block(part).lines.element);
   }
 
+  /** @param {{from: number, to: number, text: string}} part */
   block(part, isFirst = false) {
     const block = { from: part.from, to: part.to, lines: new Lines() };
     block.lines.push(part.text);
@@ -125,6 +133,7 @@ export class LogWindow {
     return block;
   }
 
+  /** @param {Piece} part */
   grow(part) {
     let last = this.blocks.at(-1);
     if (!last || last.to - last.from > BLOCK) last = this.newTail(part);
@@ -136,7 +145,7 @@ export class LogWindow {
     this.onChange();
   }
 
-  /** A new block takes over what the last one had not finished. */
+  /** A new block takes over what the last one had not finished. @param {Piece} part */
   newTail(part) {
     const before = this.blocks.at(-1)?.lines;
     const tail = this.block({ from: part.from, to: part.from, text: "" });
@@ -163,29 +172,31 @@ export class LogWindow {
     if (isMore) requestAnimationFrame(() => this.scrolled()); // the person may have scrolled on meanwhile
   }
 
+  /** @param {"before" | "behind"} where @returns {Promise<boolean>} whether there was more */
   async more(where) {
     const from = where === "before" ? Math.max(0, this.from - BLOCK) : this.to;
     const part = await this.read(from, where === "before" ? this.from - from : BLOCK);
     if (!part || part.to <= part.from) return false;
-    if (where === "behind") await this.append(part);
+    if (where === "behind") this.append(part);
     else this.prepend(part);
     this.drop(where === "behind" ? "first" : "last");
     this.onChange();
     return true;
   }
 
-  /** What is read stays where it is on the screen. */
+  /** What is read stays where it is on the screen. @param {Piece} part */
   prepend(part) {
     const before = this.element.scrollHeight;
     this.element.prepend(this.block(part, true).lines.element);
     this.element.scrollTop += this.element.scrollHeight - before;
   }
 
+  /** @param {"first" | "last"} which */
   drop(which) {
     while (this.blocks.length > MOST_BLOCKS) {
       const block = which === "first" ? this.blocks.shift() : this.blocks.pop();
       const before = this.element.scrollHeight;
-      block.lines.element.remove();
+      block?.lines.element.remove();
       if (which === "first" && !this.isFollowing) this.element.scrollTop -= before - this.element.scrollHeight;
     }
   }

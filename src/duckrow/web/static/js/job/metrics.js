@@ -3,9 +3,9 @@
 import { get } from "../api.js";
 import { Chart, rangeOf } from "../chart.js";
 import { h, refill, show } from "../dom.js";
-import { value } from "../format.js";
+import { finite, value } from "../format.js";
 import { kept, keep } from "../keeping.js";
-import { LIVE } from "../states.js";
+import { isLive } from "../states.js";
 
 const FRESH_MS = 3000;
 const USUALLY_NOT = ["step", "global_step", "epoch", "iteration"];
@@ -15,6 +15,7 @@ export class Metrics {
   constructor(id) {
     this.id = id;
     this.shown = "";
+    /** @type {Api.MetricOfJob[]} */
     this.items = [];
     this.chart = new Chart({ label: "", xText: (step) => `step ${value(step)}`, yText: value });
     this.list = h("div", { class: "metric-values", role: "group", "aria-label": "Which metric" });
@@ -27,9 +28,9 @@ export class Metrics {
     );
   }
 
-  /** @param {any} job */
+  /** @param {Api.JobView} job */
   async refresh(job) {
-    const signature = LIVE.includes(job.state) ? Math.floor(Date.now() / FRESH_MS) : `${job.attempts} ${job.ended_at}`;
+    const signature = isLive(job) ? `${Math.floor(Date.now() / FRESH_MS)}` : `${job.attempts} ${job.ended_at}`;
     if (!job.attempts || signature === this.shown) return;
     this.shown = signature;
     const { items } = await get(`/jobs/${this.id}/metrics`);
@@ -38,6 +39,7 @@ export class Metrics {
     if (items.length) this.draw();
   }
 
+  /** @param {string} metric */
   choose(metric) {
     keep("metric", metric);
     this.draw();
@@ -47,26 +49,29 @@ export class Metrics {
     const names = this.items.map(({ metric }) => metric);
     const wanted = kept("metric");
     const first = names.find((name) => !USUALLY_NOT.includes(name)) ?? names[0];
-    const chosen = names.includes(wanted) ? wanted : first;
+    const chosen = wanted !== null && names.includes(wanted) ? wanted : first;
     refill(this.list, [chosen, this.items.map(({ metric, last }) => [metric, last])], () =>
       this.items.map((item) => this.button(item, item.metric === chosen)),
     );
-    this.drawCurve(this.items.find(({ metric }) => metric === chosen));
+    const item = this.items.find(({ metric }) => metric === chosen);
+    if (item) this.drawCurve(item);
   }
 
+  /** @param {Api.MetricOfJob} item @param {boolean} isChosen */
   button({ metric, last }, isChosen) {
     const props = { type: "button", class: "metric-value", "aria-pressed": String(isChosen) };
     return h("button", { ...props, on: { click: () => this.choose(metric) } }, metric, h("b", {}, value(last)));
   }
 
-  /** A value that is not finite is a gap. */
+  /** A value that is not finite is a gap. @param {Api.MetricOfJob} item */
   drawCurve({ metric, points }) {
-    const drawable = points.map(([x, y]) => [x, Number.isFinite(y) ? y : null]);
-    const finite = drawable.filter(([, y]) => y !== null);
-    show(this.chart.element, finite.length > 1);
+    /** @type {[number, number | null][]} */
+    const drawable = points.map(([x, y]) => [x, finite(y)]);
+    const levels = drawable.flatMap(([, y]) => y ?? []);
+    show(this.chart.element, levels.length > 1);
     this.chart.show([{ key: metric, name: metric, colour: "share-0", points: drawable }], {
       x: rangeOf(points.map(([x]) => x)),
-      y: rangeOf(finite.map(([, y]) => y)),
+      y: rangeOf(levels),
     });
   }
 }

@@ -16,22 +16,25 @@ const CUT = /\x1b(\[[\d;:]*)?$/; // a command whose end is still to come
  * @typedef {object} Row
  * @property {string} text with its colours; what is longer than a person reads is only counted
  * @property {number} rest so many characters more
- * @property {object | null} style that of the text before
+ * @property {import("./ansi.js").Style | null} style that of the text before
  * @property {boolean} isEnded a line feed made the next row: it is a line, if an empty one
  * @property {boolean} isChanged since somebody looked
+ * @property {HTMLElement | null} element where it is drawn, once it is
  */
 
 /** @returns {Row} */
-const newRow = () => ({ text: "", rest: 0, style: null, isEnded: false, isChanged: false });
+const newRow = () => ({ text: "", rest: 0, style: null, isEnded: false, isChanged: false, element: null });
 
 export class Screen {
+  /** @type {Row[]} never empty */
   rows = [newRow()];
 
   at = 0; // the row of the cursor
 
   isAtStart = true; // of its row: what is printed next takes the place of what is there
 
-  turn = null; // the row that was last gone back to
+  /** @type {Row | null} the one that was last gone back to */
+  turn = null;
 
   ink = new Ansi();
 
@@ -52,9 +55,10 @@ export class Screen {
   }
 
   get row() {
-    return this.rows[this.at];
+    return /** @type {Row} */ (this.rows[this.at]);
   }
 
+  /** @param {string} text */
   print(text) {
     if (!text) return;
     const { row } = this;
@@ -67,6 +71,7 @@ export class Screen {
     this.ink.pass(text);
   }
 
+  /** @param {string} how @param {number} count */
   move(how, count) {
     if (how === "\n" || how === "E") this.down(count || 1);
     else if (how === "A" || how === "F") this.up(count || 1);
@@ -76,6 +81,7 @@ export class Screen {
     if ("\n\rEF".includes(how) || (how === "G" && count < 2)) this.isAtStart = true;
   }
 
+  /** @param {number} count */
   down(count) {
     for (let step = 0; step < Math.min(count, REACH); step += 1) {
       if (this.at === this.rows.length - 1) {
@@ -86,7 +92,10 @@ export class Screen {
     }
   }
 
-  /** Above the first row are those of a part of the log that was not read: they come when they are written. */
+  /**
+   * Above the first row are those of a part of the log that was not read: they come when they are written.
+   * @param {number} count
+   */
   up(count) {
     const steps = Math.min(count, REACH);
     while (this.at < steps) {
@@ -97,6 +106,7 @@ export class Screen {
     this.turn = this.row;
   }
 
+  /** @param {Row[]} rows */
   clear(rows) {
     for (const row of rows) if (row.text) Object.assign(row, { text: "", rest: 0, isChanged: true });
   }
@@ -110,7 +120,7 @@ export class Screen {
 
   /** The rows that may still be written over go on in a screen of their own; those before them stay here. */
   handOver() {
-    const turn = this.rows.indexOf(this.turn);
+    const turn = this.rows.findIndex((row) => row === this.turn);
     const first = turn < 0 ? this.at : Math.min(turn, this.at);
     const { at, isAtStart, ink, cut } = this;
     return Object.assign(new Screen(), {

@@ -5,7 +5,7 @@ import { h, refill, say, show } from "../dom.js";
 import { fullName } from "../format.js";
 import { showState } from "../queue/columns.js";
 import { READ_ONLY, address } from "../site.js";
-import { LIVE } from "../states.js";
+import { isLive, isWaiting } from "../states.js";
 import { noSuch } from "../missing.js";
 import { Attempts } from "./attempts.js";
 import { actionButtons } from "./buttons.js";
@@ -20,7 +20,7 @@ import { showWhy } from "./why.js";
 
 const LOOK_MS = 3000;
 
-/** @param {import("../router.js").Place} place */
+/** @param {import("../router.js").Place} place @returns {import("../router.js").View} */
 export function open(place) {
   return new JobPage(Number(place.words[0]));
 }
@@ -28,8 +28,14 @@ export function open(place) {
 class JobPage {
   showsReadings = true; // its curves, and why it waits
 
+  /** @type {import("../refreshing.js").Refreshing | null} */
+  refreshing = null;
+
+  /** @param {number} id */
   constructor(id) {
     this.id = id;
+    /** @type {Api.JobDetails | null} until the first answer */
+    this.job = null;
     this.title = `Job ${id}`;
     this.name = h("h1", {}, `Job ${id}`);
     this.state = h("span", {});
@@ -45,12 +51,13 @@ class JobPage {
     this.metrics = new Metrics(id);
     this.attempts = new Attempts((number) => this.choose(number));
     this.environment = new Environment(id);
-    this.attempt = null; // null: the latest
+    /** @type {number | null} null: the latest */
+    this.attempt = null;
     this.keys = { F: () => this.log.toggleFollow(), G: () => this.log.follow(), 0: () => this.log.toStart() };
     this.seen = () => this.log.seen();
     document.addEventListener("visibilitychange", this.seen);
     // Of metrics and memory that grow nobody tells: a job that runs is looked at again and again.
-    this.timer = setInterval(() => LIVE.includes(this.job?.state) && this.refreshing.want(), LOOK_MS);
+    this.timer = setInterval(() => this.job && isLive(this.job) && this.refreshing?.want(), LOOK_MS);
     this.element = this.layout();
   }
 
@@ -77,30 +84,32 @@ class JobPage {
 
   async refresh() {
     const job = await get(`/jobs/${this.id}`);
-    const reasons = job.state === "queued" ? (await get(`/jobs/${this.id}/why`)).reasons : [];
+    const reasons = isWaiting(job) ? (await get(`/jobs/${this.id}/why`)).reasons : [];
     this.draw(job, reasons);
     await Promise.all([this.curves.refresh(this.attempt ?? job.attempts, job), this.metrics.refresh(job)]);
   }
 
+  /** @param {Api.JobDetails} job @param {string[]} reasons */
   draw(job, reasons) {
     this.job = job;
     this.title = `${job.id} ${fullName(job)}`;
     say(this.name, fullName(job));
-    showError(this.error, job);
+    showError(this.error, job.error);
     showState(this.state, job);
     this.showOrigin(job);
-    if (!READ_ONLY) actionButtons(this.buttons, job);
+    if (!READ_ONLY) actionButtons(this.buttons, () => this.job ?? job);
     showWhy(this.why, reasons);
     showFacts(this.facts, job);
-    this.attempts.show(job.attempts_list ?? [], this.attempt ?? job.attempts);
+    this.attempts.show(job.attempts_list, this.attempt ?? job.attempts);
     show(this.storyPanel, job.events.length);
     showStory(this.story, job.events);
     show(this.log.element, job.attempts);
     if (job.attempts) this.log.show(this.attempt ?? job.attempts);
   }
 
+  /** @param {Api.JobDetails} job */
   showOrigin(job) {
-    const link = (path, word) => h("a", { href: address(path) }, word);
+    const link = (/** @type {string} */ path, /** @type {string} */ word) => h("a", { href: address(path) }, word);
     refill(this.origin, [job.project, job.sweep, job.detail], () => [
       `job ${job.id} · project `,
       link(`/?project=${encodeURIComponent(job.project)}`, job.project),
@@ -115,10 +124,11 @@ class JobPage {
     return noSuch(`There is no job ${this.id}`, "It may have been removed.", "/", "To the queue");
   }
 
+  /** @param {number} number of an attempt */
   choose(number) {
     this.attempt = number;
-    this.draw(this.job, []);
-    this.refreshing.want();
+    if (this.job) this.draw(this.job, []);
+    this.refreshing?.want();
   }
 
   close() {
@@ -128,6 +138,7 @@ class JobPage {
   }
 }
 
+/** @param {string} title @param {...HTMLElement} contents */
 function panel(title, ...contents) {
   return h("section", { class: "panel" }, h("h2", {}, title), contents);
 }

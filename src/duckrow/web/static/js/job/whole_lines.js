@@ -15,6 +15,7 @@ export function wholeLines(piece, wanted) {
   return { ...piece, text: piece.text.slice(begin, end), from: piece.from + before, to: piece.to - behind };
 }
 
+/** @param {Piece} piece @param {number} wanted */
 function beginning({ text, from }, wanted) {
   if (from === 0) return 0;
   const isFirst = text.indexOf("\n") + 1;
@@ -22,13 +23,20 @@ function beginning({ text, from }, wanted) {
   return wanted > from ? 1 : 0; // a line without an end: all of it but the early byte
 }
 
-/** Behind the last line that is whole; in one that has no end, behind the last state of a progress bar. */
+/**
+ * Behind the last line that is whole; in one that has no end, behind the last state of a progress bar.
+ * @param {string} text
+ * @param {number} begin
+ */
 function ending(text, begin) {
   const last = text.lastIndexOf("\n") + 1 || text.lastIndexOf("\r") + 1;
   return last > begin ? last : text.length;
 }
 
-/** Null where it cannot be told: a replacement character stands for bytes that are not known here. */
+/**
+ * Null where it cannot be told: a replacement character stands for bytes that are not known here.
+ * @param {string} text
+ */
 function byteLength(text) {
   return text.includes("\ufffd") ? null : new TextEncoder().encode(text).length;
 }

@@ -12,17 +12,20 @@ export function colourOf(id) {
  * @returns {(id: number) => string} as far as there are enough colours
  */
 export function coloursOn(devices) {
+  /** @type {Map<number, Set<number>>} */
   const neighbours = new Map();
   for (const { jobs } of devices)
     for (const { id } of jobs) {
-      if (!neighbours.has(id)) neighbours.set(id, new Set());
-      for (const other of jobs) neighbours.get(id).add(other.id);
+      const beside = neighbours.get(id) ?? new Set();
+      for (const other of jobs) beside.add(other.id);
+      neighbours.set(id, beside);
     }
+  /** @type {Map<number, string>} */
   const chosen = new Map();
-  for (const id of [...neighbours.keys()].sort((one, other) => one - other)) {
-    const taken = new Set([...neighbours.get(id)].map((other) => chosen.get(other)));
+  for (const [id, beside] of [...neighbours].sort(([one], [other]) => one - other)) {
+    const taken = new Set([...beside].map((other) => chosen.get(other)));
     const wanted = Array.from({ length: COLOURS }, (_, step) => colourOf(id + step));
-    chosen.set(id, wanted.find((colour) => !taken.has(colour)) ?? wanted[0]);
+    chosen.set(id, wanted.find((colour) => !taken.has(colour)) ?? colourOf(id));
   }
   return (id) => chosen.get(id) ?? colourOf(id);
 }

@@ -8,6 +8,9 @@ import { READ_ONLY } from "../site.js";
 import { jobShares, foreignShare, MemoryBar } from "./memory_bar.js";
 import { Residents } from "./residents.js";
 
+/** @typedef {"drain" | "undrain" | "remove"} GpuAction */
+
+/** @type {Record<Api.DeviceCard["state"], string>} */
 const TOLD = {
   free: "free",
   busy: "busy",
@@ -19,11 +22,18 @@ const TOLD = {
   unattended: "no daemon",
 };
 
+/** @type {Record<GpuAction, {title: string, hint: string}>} */
+const ACTIONS = {
+  drain: { title: "Drain", hint: "Start nothing more on it" },
+  undrain: { title: "Use again", hint: "Let jobs start on it" },
+  remove: { title: "Remove…", hint: "Take it away from duckrow" },
+};
+
 const LEAST_S = 60;
 const GAP_S = 35; // hosts note a point in ten seconds, also while nobody looks; one may be late
 
 export class GpuCard {
-  /** @param {(action: "drain" | "undrain" | "remove") => void} onAction */
+  /** @param {(action: GpuAction) => void} onAction */
   constructor(onAction) {
     this.onAction = onAction;
     this.name = h("h2", {});
@@ -33,9 +43,10 @@ export class GpuCard {
     this.why = h("p", { hidden: true });
     this.bar = new MemoryBar();
     this.residents = new Residents();
-    const xText = (at) => shortTime(at);
+    const xText = (/** @type {number} */ at) => shortTime(at);
     this.memory = new Chart({ label: "Memory", xText, yText: memory });
     this.busy = new Chart({ label: "Busy", xText, yText: (share) => `${Math.round(share)} %` });
+    this.curves = h("div", { class: "curves" }, this.memory.element, this.busy.element);
     this.buttons = h("div", { class: "gpu-buttons" });
     const head = h("div", { class: "gpu-head" }, this.name, this.model, h("span", { class: "spread" }), this.state);
     this.element = h(
@@ -46,22 +57,21 @@ export class GpuCard {
       this.figures,
       this.bar.element,
       this.residents.element,
-      h("div", { class: "curves" }, this.memory.element, this.busy.element),
+      this.curves,
       this.buttons,
     );
-    this.element.card = this;
   }
 
   /**
-   * @param {any} gpu
-   * @param {[number, number, number, number][]} points
+   * @param {Api.DeviceCard} gpu
+   * @param {Api.DeviceCurve["points"]} points
    * @param {number} minutes
    * @param {(id: number) => string} colourOf a job
    */
   show(gpu, points, minutes, colourOf) {
     say(this.name, `GPU ${gpu.name}`);
     say(this.model, [gpu.model, ["daemon", ""].includes(gpu.host) ? "" : `of ${gpu.host}`].filter(Boolean).join(" "));
-    say(this.state, TOLD[gpu.state] ?? gpu.state);
+    say(this.state, TOLD[gpu.state]);
     this.state.dataset.state = gpu.state;
     show(this.why, gpu.why);
     say(this.why, gpu.why ?? "");
@@ -74,11 +84,13 @@ export class GpuCard {
     if (!READ_ONLY) this.showButtons(gpu);
   }
 
+  /** @param {Api.DeviceCard} gpu @param {Api.DeviceCurve["points"]} points @param {number} minutes */
   showCurves(gpu, points, minutes) {
     const now = serverNow();
     const seen = points.filter(([at]) => at >= now - minutes * 60);
     // A curve that has just begun fills the chart, but for the first minute.
     const gap = Math.max(GAP_S, minutes);
+    /** @type {[number, number]} */
     const x = [Math.min(seen[0]?.[0] ?? now, now - LEAST_S), now];
     this.memory.show([{ key: "memory", name: "memory", colour: "share-0", points: pairs(seen, 1) }], {
       x,
@@ -87,34 +99,31 @@ export class GpuCard {
       mark: gpu.reserved_mb,
     });
     this.busy.show([{ key: "busy", name: "busy", colour: "share-2", points: pairs(seen, 2) }], { x, y: [0, 100], gap });
-    show(this.memory.element.parentElement, seen.length && gpu.total_mb);
+    show(this.curves, seen.length && gpu.total_mb);
   }
 
+  /** @param {Api.DeviceCard} gpu */
   showButtons(gpu) {
     show(this.buttons, gpu.state !== "unattended");
-    const actions = ["draining", "set-aside"].includes(gpu.state) ? ["undrain", "remove"] : ["drain", "remove"];
-    const titles = { drain: "Drain", undrain: "Use again", remove: "Remove…" };
-    const hints = {
-      drain: "Start nothing more on it",
-      undrain: "Let jobs start on it",
-      remove: "Take it away from duckrow",
-    };
-    refill(this.buttons, actions, () =>
-      actions.map((action) =>
-        button(titles[action], () => this.onAction(action), {
-          class: "button is-quiet",
-          title: hints[action],
-          data: { action },
-        }),
-      ),
-    );
+    /** @type {GpuAction[]} */
+    const actions = gpu.state === "draining" || gpu.state === "set-aside" ? ["undrain", "remove"] : ["drain", "remove"];
+    refill(this.buttons, actions, () => actions.map((action) => this.button(action)));
+  }
+
+  /** @param {GpuAction} action */
+  button(action) {
+    const { title, hint } = ACTIONS[action];
+    return button(title, () => this.onAction(action), { class: "button is-quiet", title: hint, data: { action } });
   }
 }
 
+/** @type {(points: Api.DeviceCurve["points"], index: 1 | 2) => [number, number | null][]} */
 const pairs = (points, index) =>
   points.filter((point) => point[index] !== null).map((point) => [point[0], point[index]]);
 
+/** @param {Api.DeviceCard} gpu @returns {[string, string][]} a figure, and its word */
 function figures(gpu) {
+  /** @type {[string, string][]} */
   const parts = [];
   if (gpu.used_mb !== null && gpu.total_mb) parts.push([`${memory(gpu.used_mb)}`, `of ${memory(gpu.total_mb)}`]);
   else if (gpu.total_mb) parts.push([memory(gpu.total_mb), "memory"]);

@@ -1,12 +1,12 @@
 /** The memory of a GPU as a bar: what each job uses in its colour, what it has reserved beyond that hatched. */
 
-import { h } from "../dom.js";
+import { h, partsOf } from "../dom.js";
 import { memory } from "../format.js";
 import { keyed } from "../keyed.js";
 
 /** @typedef {{key: string, colour: string, used_mb: number, reserved_mb: number, title: string}} Share */
 
-/** @param {any[]} jobs @param {(id: number) => string} colourOf @returns {Share[]} */
+/** @param {Api.JobOnDevice[]} jobs @param {(id: number) => string} colourOf @returns {Share[]} */
 export function jobShares(jobs, colourOf) {
   return jobs.map((job) => ({
     key: `job ${job.id}`,
@@ -17,17 +17,22 @@ export function jobShares(jobs, colourOf) {
   }));
 }
 
+/** @param {Api.JobOnDevice} job */
 function usedOf(job) {
   const told = `${memory(job.used_mb ?? 0)} of ${memory(job.reserved_mb ?? 0)} reserved`;
   return isOver(job) ? `${told}, more than it may` : told;
 }
 
-/** @param {any} job @returns {boolean} whether it takes more memory than it has reserved */
+/** @param {Api.JobOnDevice} job @returns {boolean} whether it takes more memory than it has reserved */
 export function isOver(job) {
-  return Boolean(job.reserved_mb) && (job.used_mb ?? 0) > job.reserved_mb;
+  return Boolean(job.reserved_mb) && (job.used_mb ?? 0) > (job.reserved_mb ?? 0);
 }
 
-/** What no job of ours uses now; `foreign_mb` is the most of the last minute. @returns {Share[]} */
+/**
+ * What no job of ours uses now; `foreign_mb` is the most of the last minute.
+ * @param {Api.DeviceCard} gpu
+ * @returns {Share[]}
+ */
 export function foreignShare(gpu) {
   const ours = gpu.jobs.reduce((sum, job) => sum + (job.used_mb ?? 0), 0);
   const used = gpu.used_mb === null ? 0 : Math.max(0, gpu.used_mb - ours);
@@ -54,17 +59,17 @@ export class MemoryBar {
       this.element,
       shares,
       (share) => share.key,
-      part,
-      (element, share) => {
-        element.className = `memory-share ${share.colour}`;
-        element.title = share.title;
-        element.style.width = `${(share.reserved_mb / whole) * 100}%`;
-        element.firstChild.style.width = `${share.reserved_mb ? (share.used_mb / share.reserved_mb) * 100 : 0}%`;
-      },
+      () => h("span", {}),
+      (element, share) => showShare(element, share, whole),
     );
   }
 }
 
-function part() {
-  return h("span", {}, h("span", { class: "memory-used" }));
+/** @param {HTMLElement} element @param {Share} share @param {number} whole */
+function showShare(element, share, whole) {
+  const { used } = partsOf(element, () => ({ used: h("span", { class: "memory-used" }) }));
+  element.className = `memory-share ${share.colour}`;
+  element.title = share.title;
+  element.style.width = `${(share.reserved_mb / whole) * 100}%`;
+  used.style.width = `${share.reserved_mb ? (share.used_mb / share.reserved_mb) * 100 : 0}%`;
 }

@@ -1,6 +1,6 @@
 /** Who is on a GPU: jobs with what they use of what they reserved, and processes that are not duckrow's. */
 
-import { h, say, show } from "../dom.js";
+import { h, partsOf, say, show } from "../dom.js";
 import { duration, memory } from "../format.js";
 import { keyed } from "../keyed.js";
 import { address } from "../site.js";
@@ -14,53 +14,51 @@ export class Residents {
     this.element = h("div", { class: "gpu-residents" }, this.jobs, this.foreign, this.nobody);
   }
 
-  /** @param {any} gpu @param {(id: number) => string} colourOf */
+  /** @param {Api.DeviceCard} gpu @param {(id: number) => string} colourOf */
   show(gpu, colourOf) {
     keyed(
       this.jobs,
       gpu.jobs,
       (job) => job.id,
-      (job) => jobRow(job),
+      () => h("li", {}),
       (row, job) => showJob(row, job, colourOf(job.id)),
     );
-    keyed(this.foreign, gpu.foreign, (process) => process.pid, foreignRow, showForeign);
+    keyed(
+      this.foreign,
+      gpu.foreign,
+      (process) => process.pid,
+      () => h("li", {}),
+      showForeign,
+    );
     show(this.nobody, !gpu.jobs.length && !gpu.foreign.length);
   }
 }
 
-function jobRow(job) {
-  const swatch = h("span", {});
-  const name = h("a", { href: address(`/jobs/${job.id}`) });
-  return h("li", {}, swatch, name, h("span", { class: "soft" }), h("span", { class: "resident-memory" }));
-}
-
+/** @param {HTMLElement} row @param {Api.JobOnDevice} job @param {string} colour */
 function showJob(row, job, colour) {
-  const [swatch, name, since, used] = row.children;
+  const { swatch, name, since, used } = partsOf(row, () => ({
+    swatch: h("span", {}),
+    name: h("a", { href: address(`/jobs/${job.id}`) }),
+    since: h("span", { class: "soft" }),
+    used: h("span", { class: "resident-memory" }),
+  }));
   swatch.className = `swatch ${colour}`;
   say(name, `${job.id} ${job.name}`);
   say(since, [job.for_s ? duration(job.for_s) : "", job.pid ? `pid ${job.pid}` : ""].filter(Boolean).join(", "));
   const reserved = job.reserved_mb ? ` of ${memory(job.reserved_mb)}` : "";
-  say(
-    used,
-    job.used_mb === null || job.used_mb === undefined ? reserved.slice(4) : `${memory(job.used_mb)}${reserved}`,
-  );
+  say(used, job.used_mb === null ? reserved.slice(4) : `${memory(job.used_mb)}${reserved}`);
   used.classList.toggle("is-over", isOver(job));
   used.title = isOver(job) ? "It takes more memory than it has reserved" : "";
 }
 
-function foreignRow() {
-  return h(
-    "li",
-    {},
-    h("span", { class: "swatch share-foreign" }),
-    h("span", {}),
-    h("span", { class: "soft" }),
-    h("span", { class: "resident-memory" }),
-  );
-}
-
+/** @param {HTMLElement} row @param {Api.ForeignProcess} process */
 function showForeign(row, process) {
-  const [, who, what, used] = row.children;
+  const { who, what, used } = partsOf(row, () => ({
+    swatch: h("span", { class: "swatch share-foreign" }),
+    who: h("span", {}),
+    what: h("span", { class: "soft" }),
+    used: h("span", { class: "resident-memory" }),
+  }));
   say(who, process.user ?? "somebody");
   say(what, `${process.command ?? ""}, pid ${process.pid}`);
   say(used, memory(process.used_mb));

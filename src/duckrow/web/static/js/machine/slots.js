@@ -4,7 +4,7 @@ import { h, refill } from "../dom.js";
 import { address } from "../site.js";
 import { colourOf } from "./colours.js";
 
-/** @param {HTMLElement} element @param {any} slot */
+/** @param {HTMLElement} element @param {Api.DeviceCard} slot */
 export function showSlot(element, slot) {
   const job = slot.jobs[0];
   refill(element, [slot.name, slot.state, job?.id], () => [

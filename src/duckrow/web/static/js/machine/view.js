@@ -16,8 +16,9 @@ import { showSlot } from "./slots.js";
 const LEAST_PX = 380; // a card
 const GAP_PX = 14;
 
+const FIRST_MINUTES = 10;
 const SPANS = [
-  { minutes: 10, title: "10 min" },
+  { minutes: FIRST_MINUTES, title: "10 min" },
   { minutes: 60, title: "1 h" },
   { minutes: 360, title: "6 h" },
   { minutes: 1440, title: "24 h" },
@@ -29,6 +30,9 @@ export function open() {
 }
 
 class Machine {
+  /** @type {import("../refreshing.js").Refreshing | null} */
+  refreshing = null;
+
   title = "Machine";
 
   every_ms = 2000;
@@ -36,7 +40,9 @@ class Machine {
   showsReadings = true;
 
   constructor() {
-    this.minutes = SPANS[0].minutes;
+    this.minutes = FIRST_MINUTES;
+    /** @type {WeakMap<Element, GpuCard>} by their elements */
+    this.gpuCards = new WeakMap();
     this.summary = h("p", { class: "soft" });
     this.spans = SPANS.map((span) => button(span.title, () => this.look(span.minutes), { class: "tab" }));
     this.cards = h("div", { class: "gpu-cards" });
@@ -63,17 +69,17 @@ class Machine {
     this.draw(devices.items, new Map(history.items.map((item) => [item.name, item.points])));
   }
 
+  /** @param {Api.DeviceCard[]} devices @param {Map<string, Api.DeviceCurve["points"]>} history */
   draw(devices, history) {
     const gpus = devices.filter((device) => device.kind !== "cpu");
     const slots = devices.filter((device) => device.kind === "cpu");
-    const make = (gpu) => new GpuCard((action) => this.change(gpu.name, action)).element;
     const colourOf = coloursOn(gpus);
     keyed(
       this.cards,
       gpus,
       (gpu) => `${gpu.host} ${gpu.name}`,
-      make,
-      (element, gpu) => element.card.show(gpu, history.get(gpu.name) ?? [], this.minutes, colourOf),
+      (gpu) => this.card(gpu),
+      (element, gpu) => this.gpuCards.get(element)?.show(gpu, history.get(gpu.name) ?? [], this.minutes, colourOf),
     );
     this.layOut();
     keyed(
@@ -85,11 +91,18 @@ class Machine {
     );
     show(this.slotPanel, slots.length);
     this.spans.forEach((span, index) =>
-      span.setAttribute("aria-pressed", String(SPANS[index].minutes === this.minutes)),
+      span.setAttribute("aria-pressed", String(SPANS[index]?.minutes === this.minutes)),
     );
     const free = gpus.filter((gpu) => gpu.state === "free").length;
     say(this.summary, `${counted(gpus.length, "GPU")}, ${free} free · ${counted(slots.length, "CPU slot")}`);
     this.showEmpty(devices.length);
+  }
+
+  /** @param {Api.DeviceCard} gpu */
+  card(gpu) {
+    const card = new GpuCard((action) => this.change(gpu.name, action));
+    this.gpuCards.set(card.element, card);
+    return card.element;
   }
 
   /** In rows that are as even as can be: four as 2 + 2, or as 4, but not as 3 + 1. */
@@ -104,6 +117,7 @@ class Machine {
     this.resized.disconnect();
   }
 
+  /** @param {number} count of devices */
   showEmpty(count) {
     show(this.empty, !count);
     if (count) return;
@@ -115,12 +129,13 @@ class Machine {
     fill(this.empty, h("h2", {}, "No devices"), h("p", {}, told), start ?? h("pre", {}, "duckrow up"));
   }
 
+  /** @param {number} minutes */
   look(minutes) {
     this.minutes = minutes;
-    this.refreshing.want();
+    this.refreshing?.want();
   }
 
-  /** @param {string} name @param {"drain" | "undrain" | "remove"} action */
+  /** @param {string} name @param {import("./gpu_card.js").GpuAction} action */
   async change(name, action) {
     const sure =
       action !== "remove" ||
@@ -132,7 +147,7 @@ class Machine {
       }));
     if (!sure) return;
     try {
-      await post(`/devices/${encodeURIComponent(name)}/${action}`);
+      await post(`/devices/${encodeURIComponent(name)}/${action}`, {});
       const done = {
         drain: `GPU ${name} takes no more jobs.`,
         undrain: `GPU ${name} takes jobs again.`,
@@ -141,7 +156,7 @@ class Machine {
       const back = {
         drain: () => this.change(name, "undrain"),
         undrain: () => this.change(name, "drain"),
-        remove: () => this.addNamed([name]),
+        remove: () => this.addNamed([name]).catch(failed),
       };
       toast(done[action], back[action]);
     } catch (error) {
@@ -156,10 +171,11 @@ class Machine {
       title: "Add devices",
       fields: [{ name: "names", label: "Devices", required: true, hint }],
       yes: "Add",
-      send: ({ names }) => this.addNamed(names.split(/[\s,]+/).filter(Boolean)),
+      send: ({ names = "" }) => this.addNamed(names.split(/[\s,]+/).filter(Boolean)),
     });
   }
 
+  /** @param {string[]} names */
   async addNamed(names) {
     await post("/devices", { names });
     toast(`Added ${names.join(", ")}.`);

@@ -5,15 +5,23 @@ import { button, h, say, show } from "../dom.js";
 import { counted } from "../format.js";
 import { keyed } from "../keyed.js";
 
+/** @typedef {import("../states.js").ActionName} ActionName */
+
+/** @type {ActionName[]} what can be done to all that a filter finds */
+const TO_ALL = ["kill", "rerun", "hold", "release", "priority", "remove"];
+
 export class Chosen {
   /** @param {() => void} onChange the rows must be drawn again */
   constructor(onChange) {
     this.onChange = onChange;
-    /** @type {Map<number, any>} */
+    /** @type {Map<number, Api.JobView>} */
     this.jobs = new Map();
     this.isAll = false;
     this.total = 0;
     this.select = "";
+    /** @type {Api.JobView[]} */
+    this.page = [];
+    this.where = "";
     this.text = h("span", { class: "chosen-text", role: "status" });
     this.all = button("", () => this.chooseAll(), { class: "button is-link" });
     this.buttons = h("span", { class: "chosen-buttons" });
@@ -28,11 +36,12 @@ export class Chosen {
     );
   }
 
+  /** @param {Api.JobView} job */
   has(job) {
     return this.isAll || this.jobs.has(job.id);
   }
 
-  /** @param {any[]} jobs @param {boolean} isChosen */
+  /** @param {Api.JobView[]} jobs @param {boolean} isChosen */
   set(jobs, isChosen) {
     if (this.isAll) this.jobs.clear();
     this.isAll = false;
@@ -56,7 +65,7 @@ export class Chosen {
   }
 
   /**
-   * @param {any[]} page the jobs of this page
+   * @param {Api.JobView[]} page the jobs of this page
    * @param {number} total all that were found
    * @param {string} select the filter that found them
    * @param {string} where which page of which list this is
@@ -77,17 +86,19 @@ export class Chosen {
     this.showButtons();
   }
 
-  /** Those that have vanished from the list while it was looked at: nobody would see what is done to them. */
+  /**
+   * Those that have vanished from the list while it was looked at: nobody would see what is done to them.
+   * @param {Api.JobView[]} before
+   * @param {Api.JobView[]} now
+   */
   leaveOut(before, now) {
     const there = new Set(now.map(({ id }) => id));
     for (const { id } of before) if (!there.has(id)) this.jobs.delete(id);
   }
 
   showButtons() {
-    const actions = this.isAll
-      ? ["kill", "rerun", "hold", "release", "priority", "remove"]
-      : allowed([...this.jobs.values()]);
-    const make = (action) =>
+    const actions = this.isAll ? TO_ALL : allowed([...this.jobs.values()]);
+    const make = (/** @type {ActionName} */ action) =>
       button(ACTIONS[action].title, () => this.act(action), {
         class: `button${ACTIONS[action].destroys ? " is-danger-quiet" : ""}`,
         data: { action },
@@ -101,7 +112,7 @@ export class Chosen {
     );
   }
 
-  /** @param {string} action @param {any} [job] the one under the cursor, if nothing is selected */
+  /** @param {ActionName} action @param {Api.JobView | null} job the one under the cursor, if nothing is selected */
   async act(action, job = null) {
     if (this.isAll) await perform(action, { jobs: this.page, select: this.select, count: this.total });
     else if (this.jobs.size) await perform(action, { jobs: [...this.jobs.values()] });

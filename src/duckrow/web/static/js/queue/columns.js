@@ -1,52 +1,57 @@
 /** What a row of the queue tells of its job. */
 
 import { countFrom } from "../clock.js";
-import { fill, h, say } from "../dom.js";
+import { fill, h, partsOf, say } from "../dom.js";
 import { eta, exactMoment, fullName, memory, moment, took } from "../format.js";
 import { READ_ONLY, address } from "../site.js";
-import { LIVE, colour, remark, status } from "../states.js";
+import { colour, isLive, isWaiting, remark, status } from "../states.js";
 
 const USUAL_PRIORITY = 30;
 
 /**
- * @param {object} parts
- * @param {(job: any) => boolean} parts.isChosen
- * @param {(job: any, isChosen: boolean, event: MouseEvent) => void} parts.choose
- * @param {HTMLElement} parts.chooseAll what stands above the checkboxes
- * @param {(button: HTMLElement, job: any) => void} parts.menu
+ * @typedef {import("../table.js").Column<Api.JobView>} JobColumn
+ *
+ * @typedef {object} Acting
+ * @property {(job: Api.JobView) => boolean} isChosen
+ * @property {(job: Api.JobView, isChosen: boolean, event: MouseEvent) => void} choose
+ * @property {HTMLElement} chooseAll what stands above the checkboxes
+ * @property {(button: HTMLElement, job: Api.JobView) => void} menu
  */
-export function columns({ isChosen, choose, chooseAll, menu }) {
-  const acting = READ_ONLY ? [] : [checkbox(isChosen, choose, chooseAll)];
-  const ending = READ_ONLY ? [] : [more(menu)];
-  return [...acting, ...FACTS, ...ending];
+
+/** @param {Acting} acting @returns {JobColumn[]} */
+export function columns(acting) {
+  return READ_ONLY ? FACTS : [checkbox(acting), ...FACTS, more(acting)];
 }
 
-const checkbox = (isChosen, choose, chooseAll) => ({
+/** @param {Acting} acting @returns {JobColumn} */
+const checkbox = ({ isChosen, choose, chooseAll }) => ({
   id: "choose",
   title: chooseAll,
   show(cell, job) {
-    if (!cell.firstChild) {
-      const click = (event) => choose(cell.parentElement.item, cell.firstChild.checked, event);
-      cell.append(h("input", { type: "checkbox", on: { click } }));
-    }
-    cell.firstChild.checked = isChosen(job);
-    cell.firstChild.setAttribute("aria-label", `Select job ${job.id}`);
+    const { box } = partsOf(cell, () => ({ box: h("input", { type: "checkbox" }) }));
+    box.onclick = (event) => choose(job, box.checked, event);
+    box.checked = isChosen(job);
+    box.setAttribute("aria-label", `Select job ${job.id}`);
   },
 });
 
-const more = (menu) => ({
+/** @param {Acting} acting @returns {JobColumn} */
+const more = ({ menu }) => ({
   id: "more",
   title: "",
   show(cell, job) {
-    if (!cell.firstChild) {
-      const click = () => menu(cell.firstChild, cell.parentElement.item);
-      cell.append(h("button", { type: "button", class: "icon", "aria-haspopup": "menu", on: { click } }, "⋯"));
-    }
-    cell.firstChild.setAttribute("aria-label", `Actions for job ${job.id}`);
+    const props = { type: "button", class: "icon", "aria-haspopup": "menu" };
+    const { opener } = partsOf(cell, () => ({ opener: h("button", props, "⋯") }));
+    opener.onclick = () => menu(opener, job);
+    opener.setAttribute("aria-label", `Actions for job ${job.id}`);
   },
 });
 
-/** Shows a job's state as a word in its colour. */
+/**
+ * Shows a state as a word in its colour.
+ * @param {HTMLElement} element
+ * @param {import("../states.js").InLife & Partial<Api.JobView>} job or an attempt, or a run of a sweep
+ */
 export function showState(element, job) {
   const word = status(job);
   const note = remark(job);
@@ -55,6 +60,7 @@ export function showState(element, job) {
   element.title = job.detail ?? "";
 }
 
+/** @type {JobColumn[]} */
 const FACTS = [
   { id: "id", title: "Id", sort: "id", isNumber: true, show: (cell, job) => say(cell, String(job.id)) },
   { id: "name", title: "Job", sort: "name", show: showName },
@@ -70,50 +76,60 @@ const FACTS = [
   { id: "priority", title: "Prio", sort: "priority", isNumber: true, show: showPriority },
 ];
 
+/** @typedef {(cell: HTMLElement, job: Api.JobView) => void} Show */
+
+/** @type {Show} */
 function showName(cell, job) {
-  if (!cell.firstChild)
-    cell.append(h("a", { href: address(`/jobs/${job.id}`), class: "job-link" }), h("span", { class: "job-command" }));
-  const [link, command] = cell.children;
+  const { link, command } = partsOf(cell, () => ({
+    link: h("a", { href: address(`/jobs/${job.id}`), class: "job-link" }),
+    command: h("span", { class: "job-command" }),
+  }));
   say(link, fullName(job));
   say(command, job.title);
   command.title = job.command;
 }
 
+/** @type {Show} */
 function showStateCell(cell, job) {
-  if (!cell.firstChild) cell.append(h("span", {}));
-  showState(cell.firstChild, job);
+  showState(partsOf(cell, () => ({ state: h("span", {}) })).state, job);
 }
 
+/** @type {Show} */
 function showDevices(cell, job) {
-  const isAsking = job.state === "queued" && job.gpus !== null;
+  const isAsking = isWaiting(job) && job.gpus !== null;
   say(cell, job.devices.length ? job.devices.join(", ") : isAsking ? `(${job.gpus})` : "");
 }
 
+/** @type {Show} */
 function showSince(cell, job) {
-  const at = job.ended_at ?? (job.state === "queued" ? job.created_at : job.started_at);
+  const at = job.ended_at ?? (isWaiting(job) ? job.created_at : job.started_at);
   say(cell, moment(at));
   cell.title = exactMoment(at);
 }
 
+/** @type {Show} */
 function showTime(cell, job) {
-  const isLive = LIVE.includes(job.state);
-  countFrom(cell, isLive ? job.started_at : null);
-  if (!isLive) say(cell, took(job.duration_s));
+  countFrom(cell, isLive(job) ? job.started_at : null);
+  if (!isLive(job)) say(cell, took(job.duration_s));
 }
 
+/** @type {Show} */
 function showEta(cell, job) {
   say(cell, eta(job.eta_s));
 }
 
+/** @type {Show} */
 function showExit(cell, job) {
   const text = job.signal ? `signal ${job.signal}` : job.exit_code === null ? "" : String(job.exit_code);
   if (cell.textContent !== text) fill(cell, text);
 }
 
+/** @type {Show} */
 function showPeak(cell, job) {
   say(cell, memory(job.peak_memory_mb));
 }
 
+/** @type {Show} */
 function showPriority(cell, job) {
   say(cell, String(job.priority));
   cell.classList.toggle("soft", job.priority === USUAL_PRIORITY);

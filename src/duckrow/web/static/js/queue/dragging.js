@@ -1,32 +1,34 @@
 /** Jobs that wait are moved by dragging their rows: dropped on another that waits, they start before it. */
 
 import { run } from "../actions.js";
+import { isWaiting } from "../states.js";
 
-/** @param {HTMLElement} body of the table @param {() => Map<number, any>} chosen */
-export function dragRows(body, chosen) {
+/** @typedef {import("../table.js").Table<Api.JobView>} JobTable */
+
+/** @param {JobTable} table @param {() => Map<number, Api.JobView>} chosen */
+export function dragRows(table, chosen) {
+  const { body } = table;
+  /** @type {Api.JobView | null} */
   let dragged = null;
   body.addEventListener("dragstart", (event) => {
-    dragged = event.target.closest("tr")?.item ?? null;
+    dragged = table.itemOf(table.rowAt(event.target)) ?? null;
+    if (!event.dataTransfer) return;
     event.dataTransfer.effectAllowed = "move";
     event.dataTransfer.setData("text/plain", String(dragged?.id ?? ""));
   });
   body.addEventListener("dragover", (event) => {
-    const row = rowUnder(event, dragged);
-    mark(body, row);
-    if (row) event.preventDefault();
+    const row = table.rowAt(event.target);
+    const isTarget = dragged !== null && targetOf(table, row, dragged) !== null;
+    mark(body, isTarget ? row : null);
+    if (isTarget) event.preventDefault();
   });
   body.addEventListener("drop", (event) => {
-    const row = rowUnder(event, dragged);
-    if (!row) return;
+    const before = dragged && targetOf(table, table.rowAt(event.target), dragged);
+    if (!before || !dragged) return;
     event.preventDefault();
-    const together = chosen().has(dragged.id)
-      ? [...chosen().values()].filter((job) => job.state === "queued")
-      : [dragged];
-    run({
-      action: "before",
-      ids: together.map((job) => job.id).filter((id) => id !== row.item.id),
-      before: row.item.id,
-    });
+    const together = chosen().has(dragged.id) ? [...chosen().values()].filter(isWaiting) : [dragged];
+    const ids = together.map((job) => job.id).filter((id) => id !== before.id);
+    run({ action: "before", ids, before: before.id });
   });
   body.addEventListener("dragend", () => {
     dragged = null;
@@ -34,11 +36,13 @@ export function dragRows(body, chosen) {
   });
 }
 
-function rowUnder(event, dragged) {
-  const row = event.target.closest("tr");
-  return dragged && row && row.item.state === "queued" && row.item.id !== dragged.id ? row : null;
+/** @param {JobTable} table @param {Element | null} row @param {Api.JobView} dragged @returns {Api.JobView | null} */
+function targetOf(table, row, dragged) {
+  const job = table.itemOf(row);
+  return job && isWaiting(job) && job.id !== dragged.id ? job : null;
 }
 
+/** @param {HTMLElement} body @param {Element | null} target */
 function mark(body, target) {
   for (const row of body.children) row.classList.toggle("is-drop", row === target);
 }

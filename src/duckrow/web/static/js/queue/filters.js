@@ -5,19 +5,24 @@ import { current } from "../current.js";
 import { button, fill, h, refill, say, show } from "../dom.js";
 import { READ_ONLY } from "../site.js";
 import { setPause } from "../shell.js";
-import { GROUPS, isPaused } from "../states.js";
+import { GROUPS, STATUSES, isPaused } from "../states.js";
 
-const STATUSES = "queued starting running stopping succeeded failed out-of-memory timed-out killed lost skipped".split(
-  " ",
-);
 const TYPING_MS = 200;
 const MOST_SWEEPS = 100;
 
-/** @typedef {{status: string[], project: string, sweep: string, q: string, sort: string, page: number}} Filter */
+/**
+ * @typedef {object} Filter
+ * @property {readonly string[]} status
+ * @property {string} project
+ * @property {string} sweep
+ * @property {string} q
+ * @property {string} sort
+ * @property {number} page
+ */
 
 /** @param {URLSearchParams} query @returns {Filter} */
 export function filterFrom(query) {
-  const word = (name) => query.get(name) ?? "";
+  const word = (/** @type {string} */ name) => query.get(name) ?? "";
   const page = Math.max(1, Number(word("page")) || 1);
   return {
     status: query.getAll("status"),
@@ -29,11 +34,13 @@ export function filterFrom(query) {
   };
 }
 
+const WORDS = /** @type {const} */ (["project", "sweep", "q", "sort"]);
+
 /** @param {Filter} filter @returns {URLSearchParams} */
 export function queryFrom(filter) {
   const query = new URLSearchParams();
   for (const status of filter.status) query.append("status", status);
-  for (const name of ["project", "sweep", "q", "sort"]) if (filter[name]) query.set(name, filter[name]);
+  for (const name of WORDS) if (filter[name]) query.set(name, filter[name]);
   if (filter.page > 1) query.set("page", String(filter.page));
   return query;
 }
@@ -43,6 +50,7 @@ export class Filters {
   constructor(onChange) {
     this.onChange = onChange;
     this.typing = 0;
+    this.filter = filterFrom(new URLSearchParams());
     this.tabs = GROUPS.map((group) => this.tab(group));
     this.search = this.searchBox();
     this.project = select("Project", (value) => onChange({ project: value }));
@@ -53,22 +61,27 @@ export class Filters {
       STATUSES.map((status) => option(status, status)),
     );
     this.sweep = select("Sweep", (value) => onChange({ sweep: value }));
+    /** @type {Api.ListedSweep[]} the newest first */
     this.sweeps = [];
     this.loadSweeps();
     this.pause = button("", () => this.togglePause(), { class: "button is-quiet", hidden: true });
-    const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Groups of jobs" }, this.tabs);
+    const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Groups of jobs" });
+    tabs.append(...this.tabs.map(({ element }) => element));
     this.element = h("div", { class: "filters" }, tabs, this.search, this.project, this.status, this.sweep, this.pause);
   }
 
+  /** @param {(typeof GROUPS)[number]} group */
   tab(group) {
     const props = {
       type: "button",
       class: `tab tab-${group.id}`,
       on: { click: () => this.onChange({ status: group.statuses }) },
     };
-    return h("button", props, h("span", {}, group.title), h("span", { class: "count" }));
+    const count = h("span", { class: "count" });
+    return { group, count, element: h("button", props, h("span", {}, group.title), count) };
   }
 
+  /** @returns {HTMLInputElement} */
   searchBox() {
     const typed = () => {
       clearTimeout(this.typing);
@@ -85,42 +98,45 @@ export class Filters {
   /** @param {Filter} filter @param {Record<string, number>} counts of each state and outcome */
   show(filter, counts) {
     this.filter = filter;
-    GROUPS.forEach((group, index) => this.showTab(this.tabs[index], group, counts));
+    for (const tab of this.tabs) this.showTab(tab, counts);
     if (document.activeElement !== this.search) this.search.value = filter.q;
     this.showProjects(current.status?.projects ?? []);
-    this.status.value = filter.status.length === 1 ? filter.status[0] : "";
+    this.status.value = (filter.status.length === 1 && filter.status[0]) || "";
     this.showSweeps();
   }
 
   async loadSweeps() {
     const { items } = await get("/sweeps").catch(() => ({ items: [] }));
-    this.sweeps = items.slice(-MOST_SWEEPS).reverse();
-    if (this.filter) this.showSweeps();
+    this.sweeps = items.slice(0, MOST_SWEEPS);
+    this.showSweeps();
   }
 
-  /** The newest first. The address may name one by its name, or one that is too old to be listed. */
+  /** The address may name one by its name, or one that is too old to be listed. */
   showSweeps() {
     const wanted = this.filter.sweep;
     const chosen = this.sweeps.find(({ id, name }) => wanted === String(id) || wanted === name);
-    const listed = this.sweeps.map(({ id, name }) => [String(id), name]);
+    const listed = this.sweeps.map(({ id, name }) => /** @type {[string, string]} */ ([String(id), name]));
     if (wanted && !chosen) listed.unshift([wanted, wanted]);
     show(this.sweep, listed.length);
     refill(this.sweep, listed, () => [option("", "all sweeps"), ...listed.map(([id, name]) => option(id, name))]);
     this.sweep.value = chosen ? String(chosen.id) : wanted;
   }
 
-  showTab(tab, group, counts) {
+  /** @param {ReturnType<Filters["tab"]>} tab @param {Record<string, number>} counts */
+  showTab({ group, count, element }, counts) {
     const words = group.statuses.length ? group.statuses : Object.keys(counts);
-    const count = words.reduce((sum, word) => sum + (counts[word] ?? 0), 0);
-    say(tab.lastChild, count.toLocaleString("en"));
-    tab.setAttribute("aria-pressed", String(group.statuses.join() === this.filter.status.join()));
+    const total = words.reduce((sum, word) => sum + (counts[word] ?? 0), 0);
+    say(count, total.toLocaleString("en"));
+    element.setAttribute("aria-pressed", String(group.statuses.join() === this.filter.status.join()));
   }
 
+  /** @param {Api.Project[]} projects */
   showProjects(projects) {
     const names = projects.map((project) => project.name);
     if (this.filter.project && !names.includes(this.filter.project)) names.push(this.filter.project);
-    const shown = names.map((name) => [name, isPaused(name) ? `${name} (paused)` : name]);
-    refill(this.project, shown, () => [option("", "all projects"), ...shown.map(([name, text]) => option(name, text))]);
+    const shown = names.map((name) => ({ name, text: isPaused(name) ? `${name} (paused)` : name }));
+    const options = () => [option("", "all projects"), ...shown.map(({ name, text }) => option(name, text))];
+    refill(this.project, shown, options);
     this.project.value = this.filter.project;
     show(this.pause, this.filter.project && !READ_ONLY);
     say(this.pause, `${isPaused(this.filter.project) ? "Resume" : "Pause"} ${this.filter.project}`);
@@ -131,9 +147,11 @@ export class Filters {
   }
 }
 
-const option = (value, text) => h("option", { value }, text);
+const option = (/** @type {string} */ value, /** @type {string} */ text) => h("option", { value }, text);
 
+/** @param {string} label @param {(value: string) => void} chosen */
 function select(label, chosen) {
+  /** @type {HTMLSelectElement} */
   const element = h("select", { "aria-label": label, on: { change: () => chosen(element.value) } });
   return element;
 }

@@ -14,6 +14,7 @@ export class Pager {
     this.element = h("nav", { class: "pager", "aria-label": "Pages" }, this.back, this.text, this.on);
   }
 
+  /** @param {number} step */
   move(step) {
     const page = this.page + step;
     if (page >= 1 && page <= this.pages) this.onMove(page);
@@ -31,4 +32,4 @@ export class Pager {
   }
 }
 
-const grouped = (number) => number.toLocaleString("en");
+const grouped = (/** @type {number} */ number) => number.toLocaleString("en");

@@ -1,11 +1,12 @@
 /** The queue: all jobs, found, sorted, selected and acted on. */
 
-import { ACTIONS, allowed, perform } from "../actions.js";
+import { ACTIONS, NAMES, allowed, perform } from "../actions.js";
 import { get } from "../api.js";
 import { fill, h, show } from "../dom.js";
 import { showMenu } from "../menu.js";
 import { go, rewrite } from "../router.js";
 import { READ_ONLY, address } from "../site.js";
+import { isWaiting } from "../states.js";
 import { Table, nextSort } from "../table.js";
 import { Chosen } from "./chosen.js";
 import { columns } from "./columns.js";
@@ -17,7 +18,7 @@ import { Pager } from "./pager.js";
 const PER_PAGE = 50;
 const EVERY_JOB = "all=true"; // an action must say so: nothing at all means no job
 
-/** @param {import("../router.js").Place} place */
+/** @param {import("../router.js").Place} place @returns {import("../router.js").View} */
 export function open(place) {
   return new Queue(place);
 }
@@ -25,12 +26,20 @@ export function open(place) {
 class Queue {
   title = "Queue";
 
+  /** @type {import("../refreshing.js").Refreshing | null} */
+  refreshing = null;
+
+  /** @param {import("../router.js").Place} place */
   constructor(place) {
     this.filter = filterFrom(place.query);
-    this.answer = null; // until the first has come
+    /** @type {Api.JobPage | null} until the first has come */
+    this.answer = null;
+    /** @type {number | null} the job that was last selected */
+    this.lastChosen = null;
     this.chosen = new Chosen(() => this.draw());
     this.filters = new Filters((change) => this.refine({ ...change, page: 1 }));
     this.pager = new Pager((page) => this.refine({ page }));
+    /** @type {HTMLInputElement} */
     this.pageBox = h("input", {
       type: "checkbox",
       "aria-label": "Select all on this page",
@@ -41,7 +50,7 @@ class Queue {
     this.cursor = new Cursor(this.table);
     this.empty = h("div", { class: "empty", hidden: true });
     this.keys = READ_ONLY ? this.moving() : { ...this.moving(), ...this.acting() };
-    if (!READ_ONLY) dragRows(this.table.body, () => this.chosen.jobs);
+    if (!READ_ONLY) dragRows(this.table, () => this.chosen.jobs);
     const frame = h("div", { class: "table-frame" }, this.table.element);
     this.element = h(
       "div",
@@ -55,6 +64,7 @@ class Queue {
     );
   }
 
+  /** @returns {Table<Api.JobView>} */
   makeTable() {
     return new Table({
       label: "Jobs",
@@ -69,15 +79,16 @@ class Queue {
       onSort: (word) => this.refine({ sort: nextSort(this.filter.sort, word), page: 1 }),
       showRow: (row, job) => {
         row.classList.toggle("is-chosen", this.chosen.has(job));
-        row.draggable = !READ_ONLY && job.state === "queued";
+        row.draggable = !READ_ONLY && isWaiting(job);
         this.cursor.mark(row, job);
       },
     });
   }
 
+  /** @returns {Promise<void>} */
   async refresh() {
     const wanted = this.filter;
-    const answer = await get("/jobs", { ...wanted, per_page: PER_PAGE });
+    const answer = await get("/jobs", { ...wanted, status: [...wanted.status], per_page: PER_PAGE });
     if (wanted !== this.filter) return this.refresh(); // the person typed on meanwhile
     this.answer = answer;
     return this.draw();
@@ -96,6 +107,7 @@ class Queue {
     if (!items.length) fill(this.empty, this.isFiltered() ? nothingFound() : welcome());
   }
 
+  /** @param {Api.JobView[]} items */
   showPageBox(items) {
     const chosen = items.filter((job) => this.chosen.has(job)).length;
     this.pageBox.checked = chosen > 0 && chosen === items.length;
@@ -111,14 +123,16 @@ class Queue {
     this.draw();
   }
 
+  /** @param {Partial<import("./filters.js").Filter>} change */
   refine(change) {
     this.filter = { ...this.filter, ...change };
     this.chosen.isAll = false;
     rewrite(queryFrom(this.filter));
     this.filters.show(this.filter, this.answer?.counts ?? {});
-    this.refreshing.want();
+    this.refreshing?.want();
   }
 
+  /** @param {URLSearchParams} query */
   moved(query) {
     this.refine(filterFrom(query));
   }
@@ -127,7 +141,12 @@ class Queue {
     this.filters.close();
   }
 
-  /** With the shift key: all rows from the last one that was clicked. */
+  /**
+   * With the shift key: all rows from the last one that was clicked.
+   * @param {Api.JobView} job
+   * @param {boolean} isChosen
+   * @param {MouseEvent} [event]
+   */
   choose(job, isChosen, event) {
     const jobs = this.answer?.items ?? [];
     const from = jobs.findIndex(({ id }) => id === this.lastChosen);
@@ -142,6 +161,7 @@ class Queue {
     this.chosen.set(jobs, !jobs.every((job) => this.chosen.has(job)));
   }
 
+  /** @param {HTMLElement} button @param {Api.JobView} job */
   menu(button, job) {
     showMenu(
       button,
@@ -160,13 +180,16 @@ class Queue {
   }
 
   acting() {
+    /** @type {import("../keyboard.js").Keys} */
     const keys = {
       x: () => this.cursor.job && this.choose(this.cursor.job, !this.chosen.has(this.cursor.job)),
       X: () => this.choosePage(),
       Escape: () => this.chosen.clear(),
     };
-    for (const [action, { key }] of Object.entries(ACTIONS))
+    for (const action of NAMES) {
+      const { key } = ACTIONS[action];
       if (key) keys[key] = () => this.chosen.act(action, this.cursor.job);
+    }
     return keys;
   }
 }

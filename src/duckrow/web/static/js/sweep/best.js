@@ -1,27 +1,28 @@
 /** The best run by a metric, which the person chooses. */
 
 import { fill, h, refill, show } from "../dom.js";
-import { value } from "../format.js";
+import { finite, value } from "../format.js";
 import { address } from "../site.js";
 import { pointText } from "./point.js";
 
 const USUALLY_NOT = ["step", "epoch", "iteration"];
 const MORE_IS_BETTER = /acc|auc|f1|score|reward|return|precision|recall|iou|dice|bleu|rouge|psnr|ssim|r2|throughput/i;
 
+/** @typedef {{metric: string, best: string}} Choice best: low, high, or "" as the metric's name suggests */
+
 export class Best {
-  /**
-   * @typedef {{metric: string, best: "low" | "high" | ""}} Choice best: "" as the metric's name suggests
-   * @param {(choice: Choice) => void} onChoose
-   * @param {Choice} choice
-   */
+  /** @param {(choice: Choice) => void} onChoose @param {Choice} choice */
   constructor(onChoose, choice) {
     this.choice = choice;
+    /** @type {Api.SweepRun | null} */
     this.run = null;
-    const choose = (best) => {
+    const choose = (/** @type {string} */ best) => {
       this.choice = { metric: this.metrics.value, best };
       onChoose(this.choice);
     };
+    /** @type {HTMLSelectElement} */
     this.metrics = h("select", { "aria-label": "Metric", on: { change: () => choose("") } });
+    /** @type {HTMLSelectElement} */
     this.ends = h(
       "select",
       { "aria-label": "Which is best", on: { change: () => choose(this.ends.value) } },
@@ -44,7 +45,7 @@ export class Best {
     return this.metrics.value;
   }
 
-  /** @param {any} sweep */
+  /** @param {Api.SweepBoard} sweep */
   show(sweep) {
     show(this.element, sweep.metrics.length);
     this.showMetrics(sweep.metrics);
@@ -53,6 +54,7 @@ export class Best {
     fill(this.answer, this.run ? told(this.run, this.metric, sweep.varying) : "no run has reported it yet");
   }
 
+  /** @param {string[]} metrics */
   showMetrics(metrics) {
     refill(this.metrics, metrics, () => metrics.map((metric) => h("option", { value: metric }, metric)));
     const first = metrics.find((metric) => !USUALLY_NOT.includes(metric)) ?? metrics[0] ?? "";
@@ -60,15 +62,19 @@ export class Best {
   }
 }
 
+/** @param {Api.SweepRun[]} rows @param {string} metric @param {string} end @returns {Api.SweepRun | null} */
 function bestOf(rows, metric, end) {
-  const reported = rows.filter((row) => Number.isFinite(row.metrics?.[metric]));
   const sign = end === "high" ? -1 : 1;
-  return reported.reduce(
-    (best, row) => (!best || sign * (row.metrics[metric] - best.metrics[metric]) < 0 ? row : best),
-    null,
-  );
+  /** @type {{row: Api.SweepRun, level: number} | null} */
+  let best = null;
+  for (const row of rows) {
+    const number = finite(row.metrics[metric]);
+    if (number !== null && (!best || sign * number < best.level)) best = { row, level: sign * number };
+  }
+  return best?.row ?? null;
 }
 
+/** @param {Api.SweepRun} run @param {string} metric @param {string[]} varying */
 function told(run, metric, varying) {
   const link = h("a", { href: address(`/jobs/${run.job}`) }, `job ${run.job}`);
   return [h("b", {}, `${metric} ${value(run.metrics[metric])}`), " in ", link, ` ${pointText(run, varying)}`];

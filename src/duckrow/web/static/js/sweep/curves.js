@@ -3,16 +3,20 @@
 import { get } from "../api.js";
 import { Chart, rangeOf } from "../chart.js";
 import { h, say, show } from "../dom.js";
-import { value } from "../format.js";
+import { finite, value } from "../format.js";
 import { colourOf } from "../machine/colours.js";
 import { go } from "../router.js";
 
 const MOST_LINES = 150;
 
 export class Curves {
-  /** @param {string} id */
+  /** @param {number} id */
   constructor(id) {
     this.id = id;
+    this.shown = "";
+    this.metric = "";
+    /** @type {Api.MetricSeries[]} */
+    this.series = [];
     this.chart = new Chart({
       label: "",
       xText: (step) => `step ${value(step)}`,
@@ -38,13 +42,13 @@ export class Curves {
     );
   }
 
-  /** @param {string} metric @param {any[]} rows */
+  /** @param {string} metric @param {Api.SweepRun[]} rows */
   async refresh(metric, rows) {
     const signature = JSON.stringify([metric, rows.map((row) => row.metrics)]);
     if (!metric || signature === this.shown) return;
     this.shown = signature;
     const { series } = await get(`/sweeps/${this.id}/metrics`, { metric, max_points: 300 });
-    this.series = series.filter(({ points }) => points.some(([, one]) => Number.isFinite(one)));
+    this.series = series.filter(({ points }) => points.some(([, one]) => finite(one) !== null));
     this.metric = metric;
     this.draw();
   }
@@ -60,18 +64,21 @@ export class Curves {
     say(this.note, `The first ${MOST_LINES} of ${this.series.length} runs are drawn.`);
     const all = shown.flatMap(({ points }) => points.filter(([, y]) => y !== null));
     this.chart.yText = this.isLog.checked ? (level) => value(10 ** level) : value;
-    this.chart.show(shown, { x: rangeOf(all.map(([x]) => x)), y: rangeOf(all.map(([, y]) => y)) });
+    this.chart.show(shown, { x: rangeOf(all.map(([x]) => x)), y: rangeOf(all.flatMap(([, y]) => y ?? [])) });
   }
 
-  /** A value that is not finite, or has no logarithm, is a gap. */
+  /**
+   * A value that is not finite, or has no logarithm, is a gap.
+   * @param {Api.MetricSeries} series
+   * @returns {import("../chart.js").Series}
+   */
   line({ job, name, points }) {
-    const level = this.isLog.checked ? Math.log10 : (one) => one;
-    const isDrawable = (one) => Number.isFinite(one) && Number.isFinite(level(one));
+    const level = (/** @type {number | null} */ one) => (one !== null && this.isLog.checked ? Math.log10(one) : one);
     return {
       key: String(job),
       name: `${job} ${name}`,
       colour: colourOf(job),
-      points: points.map(([x, y]) => [x, isDrawable(y) ? level(y) : null]),
+      points: points.map(([x, y]) => [x, finite(level(finite(y)))]),
     };
   }
 }

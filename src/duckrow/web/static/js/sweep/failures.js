@@ -8,7 +8,7 @@ import { READ_ONLY, address } from "../site.js";
 import { failed, toast } from "../toast.js";
 
 export class Failures {
-  /** @param {string} id */
+  /** @param {number} id */
   constructor(id) {
     this.id = id;
     this.list = h("ul", { class: "failures" });
@@ -16,7 +16,7 @@ export class Failures {
     this.element = h("section", { class: "panel", "aria-label": "Failures", hidden: true }, this.head, this.list);
   }
 
-  /** @param {{text: string, count: number, ids: number[]}[]} failures */
+  /** @param {Api.SweepFailure[]} failures */
   show(failures) {
     show(this.element, failures.length);
     const total = failures.reduce((sum, failure) => sum + failure.count, 0);
@@ -32,6 +32,7 @@ export class Failures {
     refill(this.list, failures, () => failures.map((failure) => this.row(failure)));
   }
 
+  /** @param {Api.SweepFailure} failure */
   row(failure) {
     const again = READ_ONLY
       ? null
@@ -44,9 +45,10 @@ export class Failures {
     return h("li", {}, h("b", {}, `${failure.count} ×`), h("code", {}, failure.text), example, again);
   }
 
+  /** @param {Api.Repeat} which */
   async rerun(which) {
     try {
-      const { done } = await post(`/sweeps/${encodeURIComponent(this.id)}/rerun`, which);
+      const { done } = await post(`/sweeps/${this.id}/rerun`, which);
       toast(`Back in the queue: ${counted(done.length, "run")}.`);
     } catch (error) {
       failed(error);

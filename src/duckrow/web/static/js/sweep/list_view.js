@@ -1,7 +1,7 @@
 /** All sweeps, each with how far it is. */
 
 import { get } from "../api.js";
-import { fill, h, say, show } from "../dom.js";
+import { fill, h, partsOf, say, show } from "../dom.js";
 import { exactMoment, moment } from "../format.js";
 import { READ_ONLY, address } from "../site.js";
 import { Table } from "../table.js";
@@ -28,6 +28,7 @@ export function open() {
   return { title: "Sweeps", element: h("div", { class: "sweeps" }, head, frame, empty), refresh };
 }
 
+/** @type {import("../table.js").Column<Api.ListedSweep>[]} */
 const COLUMNS = [
   { id: "id", title: "Id", isNumber: true, show: (cell, sweep) => say(cell, String(sweep.id)) },
   { id: "name", title: "Sweep", show: showName },
@@ -36,23 +37,29 @@ const COLUMNS = [
   { id: "since", title: "Begun", show: showBegun },
 ];
 
+/** @param {HTMLElement} cell @param {Api.ListedSweep} sweep */
 function showName(cell, sweep) {
-  if (!cell.firstChild)
-    cell.append(
-      h("a", { href: address(`/sweeps/${sweep.id}`), class: "job-link" }),
-      h("span", { class: "job-command" }),
-    );
-  say(cell.firstChild, sweep.name);
-  say(cell.lastChild, sweep.pattern ?? "");
-  cell.lastChild.title = sweep.pattern ?? "";
+  const { link, pattern } = partsOf(cell, () => ({
+    link: h("a", { href: address(`/sweeps/${sweep.id}`), class: "job-link" }),
+    pattern: h("span", { class: "job-command" }),
+  }));
+  say(link, sweep.name);
+  say(pattern, sweep.pattern);
+  pattern.title = sweep.pattern;
 }
 
+/** @type {WeakMap<HTMLElement, Progress>} by the cells that they are in */
+const bars = new WeakMap();
+
+/** @param {HTMLElement} cell @param {Api.ListedSweep} sweep */
 function showProgress(cell, sweep) {
-  cell.progress ??= new Progress();
-  if (!cell.firstChild) cell.append(cell.progress.element);
-  cell.progress.show(sweep.counts, sweep.total);
+  const bar = bars.get(cell) ?? new Progress();
+  if (!bars.has(cell)) cell.append(bar.element);
+  bars.set(cell, bar);
+  bar.show(sweep.counts, sweep.total);
 }
 
+/** @param {HTMLElement} cell @param {Api.ListedSweep} sweep */
 function showBegun(cell, sweep) {
   say(cell, moment(sweep.created_at));
   cell.title = exactMoment(sweep.created_at);

@@ -2,7 +2,7 @@
 
 import { value } from "../format.js";
 
-/** @param {any} row @param {string[]} names the parameters that vary */
+/** @param {Api.SweepRun} row @param {string[]} names the parameters that vary */
 export function pointText(row, names) {
   return names.map((name) => `${name}=${value(row.parameters[name])}`).join(" ") || row.name;
 }

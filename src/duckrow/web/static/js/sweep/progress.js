@@ -2,11 +2,7 @@
 
 import { h, say } from "../dom.js";
 import { keyed } from "../keyed.js";
-import { colour } from "../states.js";
-
-const ORDER = "succeeded running starting stopping failed out-of-memory timed-out killed lost skipped queued".split(
-  " ",
-);
+import { BY_PROGRESS, colour } from "../states.js";
 
 export class Progress {
   constructor() {
@@ -17,7 +13,7 @@ export class Progress {
 
   /** @param {Record<string, number>} counts @param {number} total */
   show(counts, total) {
-    const parts = ORDER.filter((word) => counts[word]).map((word) => ({ word, count: counts[word] }));
+    const parts = BY_PROGRESS.map((word) => ({ word, count: counts[word] ?? 0 })).filter(({ count }) => count);
     keyed(
       this.bar,
       parts,

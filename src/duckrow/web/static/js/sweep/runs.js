@@ -1,6 +1,6 @@
 /** The table of runs: parameters, metrics, how they went; sorted by any of them. */
 
-import { h, say } from "../dom.js";
+import { h, partsOf, say } from "../dom.js";
 import { memory, took, value } from "../format.js";
 import { Pager } from "../queue/pager.js";
 import { showState } from "../queue/columns.js";
@@ -10,31 +10,50 @@ import { Table, nextSort } from "../table.js";
 
 const PER_PAGE = 100;
 
+/**
+ * @typedef {(row: Api.SweepRun) => unknown} Field what a column sorts by
+ * @typedef {import("../table.js").Column<Api.SweepRun> & {field: Field}} RunColumn
+ */
+
 export class Runs {
   constructor() {
     this.sort = "";
     this.page = 1;
+    this.shown = ""; // the columns
+    /** @type {Map<string, Field>} */
+    this.fields = new Map();
+    /** @type {Table<Api.SweepRun> | null} */
+    this.table = null;
+    /** @type {Api.SweepRun | null} the run to mark */
+    this.best = null;
+    /** @type {() => void} draws again what was shown last */
+    this.again = () => {};
     this.frame = h("div", { class: "table-frame" });
-    this.pager = new Pager((page) => this.again({ page }));
+    this.pager = new Pager((page) => {
+      this.page = page;
+      this.again();
+    });
     this.element = h("section", { class: "runs", "aria-label": "Runs" }, this.frame, this.pager.element);
   }
 
-  /** @param {any} sweep @param {any} best the run to mark */
+  /** @param {Api.SweepBoard} sweep @param {Api.SweepRun | null} best */
   show(sweep, best) {
-    this.sweep = sweep;
     this.best = best;
+    this.again = () => this.show(sweep, best);
     this.keep(sweep);
-    const rows = sorted(sweep.rows, this.fields[this.sort.replace(/^-/, "")], this.sort.startsWith("-"));
-    this.table.show(rows.slice((this.page - 1) * PER_PAGE, this.page * PER_PAGE), this.sort);
+    const rows = sorted(sweep.rows, this.fields.get(this.sort.replace(/^-/, "")), this.sort.startsWith("-"));
+    this.table?.show(rows.slice((this.page - 1) * PER_PAGE, this.page * PER_PAGE), this.sort);
     this.pager.show(this.page, PER_PAGE, rows.length);
   }
 
-  again(change) {
-    Object.assign(this, change);
-    this.show(this.sweep, this.best);
+  /** @param {string} word */
+  sortBy(word) {
+    this.sort = nextSort(this.sort, word);
+    this.page = 1;
+    this.again();
   }
 
-  /** A new metric is a new column, so a new table. */
+  /** A new metric is a new column, so a new table. @param {Api.SweepBoard} sweep */
   keep({ varying, metrics }) {
     const signature = JSON.stringify([varying, metrics]);
     if (signature === this.shown) return;
@@ -45,24 +64,26 @@ export class Runs {
       ...metrics.map((name) => metric(name)),
       ...LAST,
     ];
-    this.fields = Object.fromEntries(columns.map((column) => [column.id, column.field]));
+    this.fields = new Map(columns.map((column) => [column.id, column.field]));
     this.table = new Table({
       label: "Runs of the sweep",
       columns: columns.map((column) => ({ ...column, sort: column.id })),
       keyOf: (row) => row.job,
       pathOf: (row) => `/jobs/${row.job}`,
-      onSort: (word) => this.again({ sort: nextSort(this.sort, word), page: 1 }),
+      onSort: (word) => this.sortBy(word),
       showRow: (element, row) => element.classList.toggle("is-best", row.job === this.best?.job),
     });
     this.frame.replaceChildren(this.table.element);
   }
 }
 
+/** @type {RunColumn[]} */
 const FIRST = [
   { id: "job", title: "Job", isNumber: true, field: (row) => row.job, show: showJob },
   { id: "run-state", title: "State", field: status, show: showRunState },
 ];
 
+/** @type {RunColumn[]} */
 const LAST = [
   {
     id: "run-time",
@@ -81,9 +102,10 @@ const LAST = [
 ];
 
 // A name may be anything, so it must not become a class.
-const parameter = (name) => told(`p:${name}`, name, (row) => row.parameters?.[name]);
-const metric = (name) => told(`m:${name}`, name, (row) => row.metrics?.[name]);
+const parameter = (/** @type {string} */ name) => told(`p:${name}`, name, (row) => row.parameters[name]);
+const metric = (/** @type {string} */ name) => told(`m:${name}`, name, (row) => row.metrics[name]);
 
+/** @param {string} id @param {string} title @param {Field} field @returns {RunColumn} */
 function told(id, title, field) {
   return {
     id,
@@ -95,25 +117,32 @@ function told(id, title, field) {
   };
 }
 
+/** @param {HTMLElement} cell @param {Api.SweepRun} row */
 function showJob(cell, row) {
-  if (!cell.firstChild) cell.append(h("a", { href: address(`/jobs/${row.job}`) }, String(row.job)));
+  partsOf(cell, () => ({ link: h("a", { href: address(`/jobs/${row.job}`) }, String(row.job)) }));
 }
 
+/** @param {HTMLElement} cell @param {Api.SweepRun} row */
 function showRunState(cell, row) {
-  if (!cell.firstChild) cell.append(h("span", {}));
-  showState(cell.firstChild, row);
+  showState(partsOf(cell, () => ({ state: h("span", {}) })).state, row);
 }
 
-/** JSON has no infinite numbers: they come as text. */
+/** JSON has no infinite numbers: they come as text. @param {unknown} one */
 const numeric = (one) => (one === "Infinity" || one === "-Infinity" ? Number(one) : one);
 
-/** What is not there, or not a number, comes last, whichever way round. */
+const isMissing = (/** @type {unknown} */ one) => one === null || one === undefined || one === "" || one === "NaN";
+
+/**
+ * What is not there, or not a number, comes last, whichever way round.
+ * @param {Api.SweepRun[]} rows
+ * @param {Field | undefined} field
+ * @param {boolean} isDown
+ */
 function sorted(rows, field, isDown) {
   if (!field) return rows;
-  const isMissing = (one) => one === null || one === undefined || one === "" || one === "NaN";
   return [...rows].sort((left, right) => {
     const [one, other] = [numeric(field(left)), numeric(field(right))];
-    if (isMissing(one) || isMissing(other)) return isMissing(one) - isMissing(other);
+    if (isMissing(one) || isMissing(other)) return Number(isMissing(one)) - Number(isMissing(other));
     const order =
       typeof one === "number" && typeof other === "number"
         ? one - other

@@ -13,26 +13,35 @@ import { Grid } from "./grid.js";
 import { Progress } from "./progress.js";
 import { Runs } from "./runs.js";
 
-/** @param {import("../router.js").Place} place */
+/** @param {import("../router.js").Place} place @returns {Promise<import("../router.js").View>} */
 export async function open(place) {
-  const id = await idOf(place.words[0]);
-  return id === null ? nowhere(place.words[0]) : new SweepPage(place, id);
+  const [word = ""] = place.words;
+  const id = await idOf(word);
+  return id === null ? nowhere(word) : new SweepPage(place, id);
 }
 
-/** @param {string} word */
+/** @param {string | number} word */
 function nowhere(word) {
   const element = noSuch(`There is no sweep ${word}`, "It may have been removed.", "/sweeps", "All sweeps");
   return { title: "Not found", element, refresh: async () => {} };
 }
 
-/** A sweep may be named by its name, too: the newest one that is called so. @param {string} word */
+/**
+ * A sweep may be named by its name, too: the newest one that is called so.
+ * @param {string} word
+ * @returns {Promise<number | null>}
+ */
 async function idOf(word) {
-  if (/^\d{1,15}$/.test(word)) return Number(word) ? word : null;
+  if (/^\d{1,15}$/.test(word)) return Number(word) || null;
   const { items } = await get("/sweeps").catch(() => ({ items: [] }));
   return items.find((sweep) => sweep.name === word)?.id ?? null;
 }
 
 class SweepPage {
+  /** @type {import("../refreshing.js").Refreshing | null} */
+  refreshing = null;
+
+  /** @param {import("../router.js").Place} place @param {number} id */
   constructor(place, id) {
     this.id = id;
     this.title = `Sweep ${this.id}`;
@@ -76,31 +85,27 @@ class SweepPage {
     const sweep = await get(`/sweeps/${this.id}`);
     this.title = sweep.name;
     say(this.name, sweep.name);
-    say(this.pattern, sweep.pattern ?? "");
-    this.jobs.setAttribute("href", address(`/?sweep=${encodeURIComponent(this.id)}`));
+    say(this.pattern, sweep.pattern);
+    this.jobs.setAttribute("href", address(`/?sweep=${this.id}`));
     show(this.cut, sweep.truncated);
     this.progress.show(sweep.counts, sweep.total);
     this.failures.show(sweep.failures);
-    this.sweep = sweep;
-    this.draw();
+    this.best.show(sweep);
+    this.grid.show(sweep, this.best);
+    this.runs.show(sweep, this.best.run);
     await this.curves.refresh(this.best.metric, sweep.rows);
-  }
-
-  draw() {
-    this.best.show(this.sweep);
-    this.grid.show(this.sweep, this.best);
-    this.runs.show(this.sweep, this.best.run);
   }
 
   missing() {
     return nowhere(this.id).element;
   }
 
+  /** @param {import("./best.js").Choice} choice */
   choose({ metric, best }) {
     const query = new URLSearchParams();
     if (metric) query.set("metric", metric);
     if (best) query.set("best", best);
     rewrite(query);
-    this.refreshing.want();
+    this.refreshing?.want();
   }
 }

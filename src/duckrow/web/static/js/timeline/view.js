@@ -8,19 +8,23 @@ import { moment } from "../format.js";
 import { rewrite } from "../router.js";
 import { Gantt } from "./gantt.js";
 
+/** @typedef {{id: string, title: string, seconds: number}} Span */
+
+/** @type {Span} */
+const SHORTEST = { id: "10m", title: "10 min", seconds: 600 };
+const DAY = { id: "24h", title: "24 h", seconds: 24 * 3600 };
+const WIDEST = { id: "7d", title: "7 d", seconds: 7 * 24 * 3600 };
 const SPANS = [
-  { id: "10m", title: "10 min", seconds: 600 },
+  SHORTEST,
   { id: "30m", title: "30 min", seconds: 1800 },
   { id: "1h", title: "1 h", seconds: 3600 },
   { id: "3h", title: "3 h", seconds: 3 * 3600 },
   { id: "6h", title: "6 h", seconds: 6 * 3600 },
-  { id: "24h", title: "24 h", seconds: 24 * 3600 },
-  { id: "7d", title: "7 d", seconds: 7 * 24 * 3600 },
+  DAY,
+  WIDEST,
 ];
 
-const WIDEST = SPANS.at(-1);
-
-/** @param {import("../router.js").Place} place */
+/** @param {import("../router.js").Place} place @returns {import("../router.js").View} */
 export function open(place) {
   return new Timeline(place);
 }
@@ -30,8 +34,13 @@ class Timeline {
 
   every_ms = 5000;
 
+  /** @type {import("../refreshing.js").Refreshing | null} */
+  refreshing = null;
+
+  /** @param {import("../router.js").Place} place */
   constructor(place) {
-    this.span = SPANS.find(({ id }) => id === place.query.get("span")) ?? null; // null: one that fits what ran
+    /** @type {Span | null} null: one that fits what ran */
+    this.span = SPANS.find(({ id }) => id === place.query.get("span")) ?? null;
     this.back_s = 0; // how far before now it ends
     this.spans = SPANS.map((span) => button(span.title, () => this.look(span, 0), { class: "tab" }));
     this.earlier = button("← Earlier", () => this.move(0.5), {
@@ -64,31 +73,33 @@ class Timeline {
 
   /** @param {number} share of what is seen, into the past */
   move(share) {
-    const span = this.span ?? SPANS[0];
+    const span = this.span ?? SHORTEST;
     this.look(span, Math.max(0, this.back_s + share * span.seconds));
   }
 
+  /** @param {Span} span @param {number} back_s */
   look(span, back_s) {
     this.span = span;
     this.back_s = back_s;
     rewrite(new URLSearchParams({ span: span.id }));
-    this.refreshing.want();
+    this.refreshing?.want();
   }
 
   /** The shortest that holds all that ran today; if nothing did, what ran in the week. */
   async fit() {
     const to = serverNow();
-    for (const widest of [SPANS.at(-2), WIDEST]) {
+    for (const widest of [DAY, WIDEST]) {
       const { lanes } = await get("/timeline", { from: to - widest.seconds, to });
       const [first] = rangeOf(lanes.flatMap(({ bars }) => bars.map((bar) => bar.started_at)));
       const isAny = lanes.some(({ bars }) => bars.length);
       if (isAny) return SPANS.find(({ seconds }) => first >= to - seconds) ?? widest;
     }
-    return SPANS[0];
+    return SHORTEST;
   }
 
   async refresh() {
-    this.span ??= await this.fit();
+    const span = this.span ?? (await this.fit());
+    this.span ??= span; // unless somebody has chosen one meanwhile
     const to = serverNow() - this.back_s;
     const answer = await get("/timeline", { from: to - this.span.seconds, to });
     this.later.disabled = this.back_s === 0;
