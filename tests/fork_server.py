@@ -26,19 +26,19 @@ from pathlib import Path
 from typing import IO, Any, NoReturn, TextIO, cast
 
 ROOT = Path(__file__).parent.parent
-# What ends by itself and is over then. `run`, `web` and their like are hosts: who looks after them looks at the
-# variables that a process was started with, and those of a forked one are the server's.
+# What ends by itself.
 VERBS = set(
-    "submit ls show logs results why wait kill rerun hold release priority move edit rm clean pause resume batches "
+    "run submit ls show logs results why wait kill rerun hold release priority move edit rm clean pause resume batches "
     "limit gpus memory up down config sweep".split()
 )
-HOSTS = {"--foreground", "--web", "--service", "--run"}
+SERVICES = {"--foreground", "--web", "--service"}
 # What the linker, the interpreter and our modules read when they start.
 AT_START = ("LD_", "PYTHON", "LC_", "LANG")
 ONLY_AT_START = ("LD_PRELOAD", "DUCKROW_CRASH_AT")
 MOST_BYTES = 60_000  # of a message to the server, or in a pipe that nobody reads yet
 WORTH_A_SERVER = 3  # calls
 
+_ROOM = "DUCKROW_TESTS_ROOM"  # where the variables of the command will stand that /proc shows
 _PACKAGES = ("core", "kernel", "store", "devices", "engines", "api", "scheduler", "cli")
 _PROGRAM = (
     f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.fork_server import serve; serve(int(sys.argv[1]))"
@@ -60,7 +60,7 @@ def may_be_forked(call: Call) -> bool:
     verb = call.words[0] if call.words else ""
     return (
         verb in VERBS
-        and HOSTS.isdisjoint(call.words)
+        and SERVICES.isdisjoint(call.words)
         and not any(name in call.env for name in ONLY_AT_START)
         and max(len(call.stdin), len(call.message())) < MOST_BYTES
     )
@@ -77,7 +77,7 @@ def server_for(env: Mapping[str, str]) -> socket.socket | None:
     start = frozenset((name, value) for name, value in env.items() if name == "PATH" or name.startswith(AT_START))
     _asked[start] += 1
     if start not in _servers and _asked[start] >= WORTH_A_SERVER:
-        _servers[start] = _start(dict(start))
+        _servers[start] = _start({**dict(start), _ROOM: " " * MOST_BYTES})
     return _servers.get(start)
 
 
@@ -194,6 +194,15 @@ def _tell_end(watched: int, pid: int, answer: socket.socket) -> None:
         answer.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
 
 
+def _show_variables(env: dict[str, str]) -> None:
+    """In /proc, where whose process it is can be seen; there a forked one has its parent's."""
+    start, end = map(int, Path("/proc/self/stat").read_text().rpartition(")")[2].split()[47:49])
+    variables = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in env.items())
+    memory = os.open("/proc/self/mem", os.O_RDWR)
+    os.pwrite(memory, variables.ljust(end - start, b"\0"), start)
+    os.close(memory)
+
+
 def _reopened(stream: TextIO, mode: str, buffering: int = -1) -> TextIO:
     """With nothing of the server's in its buffers, and not written line by line because the server has a terminal."""
     fd, encoding, errors = stream.fileno(), stream.encoding, stream.errors
@@ -209,6 +218,7 @@ def _be_the_program(call: dict[str, Any], fds: list[int]) -> NoReturn:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.environ.clear()
         os.environ.update(call["env"])
+        _show_variables(call["env"])
         os.chdir(call["cwd"])
         sys.path[0] = call["cwd"]
         sys.argv = ["duckrow", *call["words"]]
