@@ -22,7 +22,7 @@ from duckrow.engines.local.attempt_group import AttemptGroup
 from duckrow.engines.local.cgroups import Cgroups
 from duckrow.engines.local.processes import DAEMON_TAG, TAG
 from duckrow.kernel.process import environment_of
-from tests.fork_server import Call, may_be_forked, run_forked, server_for
+from tests.fork_server import Program
 
 DEADLINE_S = 120.0
 """How long a test waits for what must come. That costs nothing; where others use the cores, everything is slow."""
@@ -71,29 +71,18 @@ class Duckrow:
     ) -> subprocess.CompletedProcess[str]:
         """Run a command to its end; `ok`: it must succeed."""
         data = stdin.encode() if isinstance(stdin, str) else stdin
-        code, stdout, stderr = self._run(Call(words, {**self.env, **(env or {})}, str(self.work), data), limit_s)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with self.spawn(*words, env=env, **pipes) as process:
+            stdout, stderr = process.communicate(data, timeout=limit_s)
         result = subprocess.CompletedProcess(
-            self.command(*words), code, stdout.decode(errors="replace"), stderr.decode(errors="replace")
+            process.args, process.returncode, stdout.decode(errors="replace"), stderr.decode(errors="replace")
         )
         assert "Traceback" not in result.stderr, result.stderr
         assert not ok or result.returncode == 0, f"{words}: exit {result.returncode}\n{result.stdout}\n{result.stderr}"
         return result
 
-    def _run(self, call: Call, limit_s: float) -> tuple[int, bytes, bytes]:
-        if type(self).command is Duckrow.command and may_be_forked(call) and (server := server_for(call.env)):
-            return run_forked(server, call, limit_s)
-        done = subprocess.run(
-            self.command(*call.words),
-            input=call.stdin,
-            capture_output=True,
-            env=call.env,
-            cwd=call.cwd,
-            timeout=limit_s,
-        )
-        return done.returncode, done.stdout, done.stderr
-
     def spawn(self, *words: str, env: dict[str, str] | None = None, **options: Any) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
+        return Program(
             self.command(*words), env={**self.env, **(env or {})}, cwd=options.pop("cwd", self.work), **options
         )
 

@@ -1,8 +1,9 @@
-"""The program without the start of an interpreter: commands are forked from one that has loaded everything.
+"""Our program without the start of an interpreter: processes are forked from one that has loaded all modules.
 
-A test calls `duckrow` ten times to look, and most of what that costs is loading modules. Each command still is a
-process of its own, with its own variables, folder and pipes; only what the interpreter and the linker do at its start
-is done once. `may_be_forked` says for which commands that makes no difference.
+A test calls `duckrow` ten times, and most of what that costs is loading modules. `Program` is a `subprocess.Popen` that
+forks where that makes no difference, and starts an interpreter where it does. What is forked is a process of its own,
+with its own variables (also in /proc), folder, session and files; what the linker and the interpreter do when they
+start is done once.
 """
 
 from __future__ import annotations
@@ -10,192 +11,259 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
+import io
 import json
 import os
 import pkgutil
+import runpy
 import selectors
 import signal
 import socket
+import struct
+import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NoReturn, TextIO, cast
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
-# What ends by itself.
-VERBS = set(
-    "run submit ls show logs results why wait kill rerun hold release priority move edit rm clean pause resume batches "
-    "limit gpus memory up down config sweep".split()
-)
-SERVICES = {"--foreground", "--web", "--service"}
-# What the linker, the interpreter and our modules read when they start.
+# What the linker and the interpreter read when they start: a server for each such start.
 AT_START = ("LD_", "PYTHON", "LC_", "LANG")
+# What is read before there could be a fork.
 ONLY_AT_START = ("LD_PRELOAD", "DUCKROW_CRASH_AT")
-MOST_BYTES = 60_000  # of a message to the server, or in a pipe that nobody reads yet
 WORTH_A_SERVER = 3  # calls
+MOST_BYTES = 60_000  # of a message, and of the variables in it
 
-_ROOM = "DUCKROW_TESTS_ROOM"  # where the variables of the command will stand that /proc shows
-_PACKAGES = ("core", "kernel", "store", "devices", "engines", "api", "scheduler", "cli")
-_PROGRAM = (
-    f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.fork_server import serve; serve(int(sys.argv[1]))"
+_ROOM = "DUCKROW_TESTS_ROOM"  # where the variables will stand that /proc shows of a forked process
+_PACKAGES = "core kernel store devices engines api scheduler cli".split()
+_MORE = {
+    "web": "fastapi uvicorn jinja2 duckrow.web",
+    "hydra": "hydra.main hydra._internal.utils hydra.plugins.launcher",
+}
+_MAIN = (
+    "import sys; sys.path.insert(0, {root!r}); from tests.fork_server import serve; serve({fd}, {address!r}, {key!r})()"
 )
+
+
+class Key(NamedTuple):
+    """What servers differ in."""
+
+    kind: str  # what else it has loaded
+    start: tuple[tuple[str, str], ...]  # the variables that it was started with
 
 
 @dataclass(frozen=True)
-class Call:
-    words: Sequence[str]
-    env: Mapping[str, str]
+class Order:
+    """A process that is to be: `python ARGUMENTS` with these variables, in this folder."""
+
+    arguments: list[str]
+    env: dict[str, str]
     cwd: str
-    stdin: bytes
+    new_session: bool
+    files: list[int]  # their numbers there
 
     def message(self) -> bytes:
-        return json.dumps({"words": self.words, "env": dict(self.env), "cwd": self.cwd}).encode()
+        return json.dumps(vars(self)).encode()
+
+    def may_be_forked(self) -> bool:
+        is_ours = self.arguments[:2] == ["-m", "duckrow"] or "duckrow.cli.main" in "".join(self.arguments[1:2])
+        return is_ours and not self.env.keys() & set(ONLY_AT_START) and len(self.message()) < MOST_BYTES
+
+    def key(self) -> Key:
+        start = sorted((name, value) for name, value in self.env.items() if name.startswith(AT_START))
+        return Key("web" if "web" in self.arguments else "", tuple(start))
 
 
-def may_be_forked(call: Call) -> bool:
-    verb = call.words[0] if call.words else ""
-    return (
-        verb in VERBS
-        and SERVICES.isdisjoint(call.words)
-        and not any(name in call.env for name in ONLY_AT_START)
-        and max(len(call.stdin), len(call.message())) < MOST_BYTES
-    )
+# -- the side of who wants a process -------------------------------------------------------------------------------
+
+_servers: dict[Key, str] = {}  # -> its address; in what was forked: that of its server
+_asked: Counter[Key] = Counter()
 
 
-# -- the side of the tests -----------------------------------------------------------------------------------------
+class Program(subprocess.Popen[bytes]):
+    _told: socket.socket | None = None  # where its server tells its end
 
-_servers: dict[frozenset[tuple[str, str]], socket.socket] = {}
-_asked: Counter[frozenset[tuple[str, str]]] = Counter()
+    def _execute_child(self, args: Any, executable: Any, preexec_fn: Any, *rest: Any) -> None:
+        """As in `subprocess`, whose own has these arguments from 3.10 on."""
+        _close_fds, pass_fds, cwd, env, _startup, _flags, shell, *pipes = rest[:13]
+        streams = [pipes[0], pipes[3], pipes[5]]  # -1: ours
+        restores_signals, gid, gids, uid, umask, new_session, *group = rest[13:]
+        is_plain = (preexec_fn, shell, gid, gids, uid, umask) == (None, False, None, None, None, -1)
+        if is_plain and restores_signals and set(group) <= {-1} and list(args[:1]) == [sys.executable]:
+            where = os.getcwd() if cwd is None else os.path.abspath(cwd)
+            files = [0, 1, 2, *pass_fds]
+            variables = dict(os.environ if env is None else env)
+            order = Order([os.fsdecode(word) for word in args[1:]], variables, where, new_session, files)
+            given = [*(fd if fd != -1 else number for number, fd in enumerate(streams)), *pass_fds]
+            address = _address_of_server(order)
+            if address:
+                self._told, self.pid = _ask(address, order, given)
+                self._child_created = True
+                self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+                return
+        super()._execute_child(args, executable, preexec_fn, *rest)  # type: ignore[misc]
+
+    def _try_wait(self, wait_flags: int) -> tuple[int, int]:
+        if self._told is None:
+            return super()._try_wait(wait_flags)  # type: ignore[misc,no-any-return]
+        try:
+            status = self._told.recv(16, socket.MSG_DONTWAIT if wait_flags & os.WNOHANG else 0)
+        except BlockingIOError:
+            return 0, 0
+        self._told.close()  # whereupon the server lets go of its PID
+        return self.pid, int(status or signal.SIGKILL)
+
+    def _internal_poll(self, *options: Any, **more: Any) -> int | None:
+        if self._told is None:
+            return super()._internal_poll(*options, **more)  # type: ignore[misc,no-any-return]
+        if self.returncode is None and self._waitpid_lock.acquire(False):  # type: ignore[attr-defined]
+            try:
+                pid, status = (0, 0) if self.returncode is not None else self._try_wait(os.WNOHANG)
+                if pid:
+                    self._handle_exitstatus(status)  # type: ignore[attr-defined]
+            finally:
+                self._waitpid_lock.release()  # type: ignore[attr-defined]
+        return self.returncode
 
 
-def server_for(env: Mapping[str, str]) -> socket.socket | None:
-    """The server that was started as this command would be; None where too few want such a one."""
-    start = frozenset((name, value) for name, value in env.items() if name == "PATH" or name.startswith(AT_START))
-    _asked[start] += 1
-    if start not in _servers and _asked[start] >= WORTH_A_SERVER:
-        _servers[start] = _start({**dict(start), _ROOM: " " * MOST_BYTES})
-    return _servers.get(start)
+def _address_of_server(order: Order) -> str | None:
+    """None where an interpreter must start, or so few want such a server that it would not be worth its own start."""
+    if not order.may_be_forked():
+        return None
+    key = order.key()
+    _asked[key] += 1
+    if key not in _servers and _asked[key] >= WORTH_A_SERVER:
+        _servers[key] = _start_server(key)
+    return _servers.get(key)
 
 
-def _start(env: dict[str, str]) -> socket.socket:
+def _start_server(key: Key) -> str:
     """Not by `subprocess`: what a test begins in that way ends with the test."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
-        theirs.set_inheritable(True)
-        os.posix_spawn(sys.executable, [sys.executable, "-c", _PROGRAM, str(theirs.fileno())], env)
-    atexit.register(ours.close)  # which ends it
-    return ours
+    address = f"\0duckrow-tests-{os.getpid()}-{len(_servers)}-{os.urandom(4).hex()}"
+    ours, theirs = os.pipe()
+    os.set_inheritable(ours, True)
+    program = _MAIN.format(root=str(ROOT), fd=ours, address=address, key=tuple(key))
+    os.posix_spawn(sys.executable, [sys.executable, "-c", program], {**dict(key.start), _ROOM: " " * MOST_BYTES})
+    os.close(ours)
+    atexit.register(os.close, theirs)  # which ends it, as does our death
+    return address
 
 
-def run_forked(server: socket.socket, call: Call, limit_s: float) -> tuple[int, bytes, bytes]:
-    """Run a command to its end, and to the end of what it writes; its exit code, and both."""
-    with ExitStack() as stack:
-        answers, answer = (stack.enter_context(end) for end in socket.socketpair())
-        pipes = [os.pipe() for _ in range(3)]
-        stdin, stdout, stderr = (
-            stack.enter_context(open(fd, mode)) for fd, mode in zip(_ours(pipes), ("wb", "rb", "rb"), strict=True)
-        )
-        theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
+def _ask(address: str, order: Order, files: list[int]) -> tuple[socket.socket, int]:
+    told = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    while True:
         try:
-            socket.send_fds(server, [call.message()], [*theirs, answer.fileno()])
-        finally:
-            for fd in theirs:
-                os.close(fd)
-        answer.close()
-        pid = int(answers.recv(16))
-        try:
-            stdin.write(call.stdin)  # it fits into the pipe
-            stdin.close()
-        except BrokenPipeError:
-            pass  # as of subprocess: it did not want to read it
-        return _end_of(pid, answers, stdout, stderr, limit_s)
-
-
-def _ours(pipes: list[tuple[int, int]]) -> list[int]:
-    return [pipes[0][1], pipes[1][0], pipes[2][0]]
-
-
-def _end_of(
-    pid: int, answers: socket.socket, stdout: IO[Any], stderr: IO[Any], limit_s: float
-) -> tuple[int, bytes, bytes]:
-    read: dict[IO[Any], bytes] = {stdout: b"", stderr: b""}
-    end = time.monotonic() + limit_s
-    with selectors.DefaultSelector() as ready:
-        for pipe in read:
-            ready.register(pipe, selectors.EVENT_READ)
-        while ready.get_map():
-            for key, _ in ready.select(max(0, end - time.monotonic())) or _overdue(pid, limit_s):
-                data = os.read(key.fd, 65536)
-                read[key.fileobj] += data  # type: ignore[index]
-                if not data:
-                    ready.unregister(key.fileobj)
-    return int(answers.recv(16)), read[stdout], read[stderr]
-
-
-def _overdue(pid: int, limit_s: float) -> NoReturn:
-    os.kill(pid, signal.SIGKILL)
-    raise TimeoutError(f"process {pid} has not ended within {limit_s:.0f} s")
+            told.connect(address)
+            break
+        except ConnectionRefusedError:
+            os.sched_yield()  # it has not come so far
+    socket.send_fds(told, [order.message()], files)
+    return told, int(told.recv(16))
 
 
 # -- the side of the server ----------------------------------------------------------------------------------------
 
 
-def serve(channel_fd: int) -> None:
-    """Fork commands until the tests are over."""
+def serve(lifeline: int, address: str, key: tuple[str, Any]) -> Callable[[], None]:
+    """Fork whenever asked to, until the tests are over. In what was forked: return what that is to do."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
-    _load_everything()
-    channel = socket.socket(fileno=channel_fd)
-    running: dict[int, tuple[int, socket.socket]] = {}
-    with selectors.DefaultSelector() as ready:
-        ready.register(channel, selectors.EVENT_READ)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door, selectors.DefaultSelector() as ready:
+        door.bind(address)
+        _load(key[0])
+        _servers[Key(key[0], tuple(map(tuple, key[1])))] = address
+        door.listen(100)
+        ready.register(lifeline, selectors.EVENT_READ)
+        ready.register(door, selectors.EVENT_READ)
         while True:
-            for key, _ in ready.select():
-                if key.fileobj is not channel:
-                    ready.unregister(key.fd)
-                    _tell_end(key.fd, *running.pop(key.fd))
-                    continue
-                message, fds, _, _ = socket.recv_fds(channel, 2 * MOST_BYTES, 4)
-                if not message:
-                    return
-                pid, answer = _fork(message, fds)
-                watched = os.pidfd_open(pid)
-                running[watched] = pid, answer
-                ready.register(watched, selectors.EVENT_READ)
+            for found, _ in ready.select():
+                if found.fd == lifeline:
+                    return lambda: None
+                todo = found.data(ready) if found.data else _answer(door, ready)
+                if todo is not None:
+                    return todo
 
 
-def _load_everything() -> None:
+def _load(kind: str) -> None:
     for package in _PACKAGES:
         paths = importlib.import_module(f"duckrow.{package}").__path__
         for module in pkgutil.walk_packages(paths, f"duckrow.{package}."):
             importlib.import_module(module.name)
-    for name in ("rich.table", "rich.console", "rich.progress", "rich.live"):
+    for name in ["rich.table", "rich.console", "rich.progress", "rich.live", *_MORE.get(kind, "").split()]:
         importlib.import_module(name)
-    gc.freeze()  # so that those who look for garbage do not copy all of it
+    gc.freeze()  # so that looking for garbage does not copy all of it
 
 
-def _fork(message: bytes, fds: list[int]) -> tuple[int, socket.socket]:
+def _answer(door: socket.socket, ready: selectors.BaseSelector) -> Callable[[], None] | None:
+    caller, _ = door.accept()
+    _, uid, _ = struct.unpack("3i", caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    message, files, _, _ = socket.recv_fds(caller, 2 * MOST_BYTES, 16)
+    if uid != os.getuid() or not message:
+        caller.close()
+        return None
     pid = os.fork()
     if pid == 0:
-        _be_the_program(json.loads(message), fds)
-    for fd in fds[:3]:
+        for ours in (ready, door, caller):  # before their numbers are others'
+            ours.close()
+        order = Order(**json.loads(message))
+        _become(order, files)
+        return lambda: _run(order.arguments)
+    for fd in files:
         os.close(fd)
-    answer = socket.socket(fileno=fds[3])
-    answer.send(str(pid).encode())
-    return pid, answer
+    caller.send(str(pid).encode())
+    watched = os.pidfd_open(pid)
+    ready.register(watched, selectors.EVENT_READ, lambda ready: _tell_end(ready, watched, pid, caller))
+    return None
 
 
-def _tell_end(watched: int, pid: int, answer: socket.socket) -> None:
+def _tell_end(ready: selectors.BaseSelector, watched: int, pid: int, caller: socket.socket) -> None:
+    """Its PID is its own until the caller has heard of it."""
+    ready.unregister(watched)
     os.close(watched)
-    with answer:
-        answer.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+    end = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert end is not None
+    try:
+        caller.send(str(end.si_status << 8 if end.si_code == os.CLD_EXITED else end.si_status).encode())
+    except BrokenPipeError:
+        pass  # it did not want to know
+    ready.register(caller, selectors.EVENT_READ, lambda ready: _bury(ready, pid, caller))
 
 
-def _show_variables(env: dict[str, str]) -> None:
-    """In /proc, where whose process it is can be seen; there a forked one has its parent's."""
+def _bury(ready: selectors.BaseSelector, pid: int, caller: socket.socket) -> None:
+    ready.unregister(caller)
+    caller.close()
+    os.waitpid(pid, 0)
+
+
+# -- in what was forked --------------------------------------------------------------------------------------------
+
+
+def _become(order: Order, files: list[int]) -> None:
+    if order.new_session:
+        os.setsid()
+    first_free = 1 + max(*files, *order.files)
+    for number, fd in zip(order.files, [os.dup2(fd, first_free + at) for at, fd in enumerate(files)], strict=True):
+        os.dup2(fd, number)
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) not in order.files:
+            try:
+                os.close(int(name))
+            except OSError:
+                pass  # the listing itself
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(order.env)
+    _show_variables(order.env)
+    os.chdir(order.cwd)
+    streams = [_reopened(number, mode) for number, mode in enumerate(("rb", "wb", "wb"))]
+    sys.stdin, sys.stdout, sys.stderr = streams
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = streams  # type: ignore[misc]
+    subprocess.Popen = Program  # type: ignore[assignment,misc]
+
+
+def _show_variables(env: Mapping[str, str]) -> None:
+    """In /proc, by which is seen whose a process is; one that is forked has those of its parent there."""
     start, end = map(int, Path("/proc/self/stat").read_text().rpartition(")")[2].split()[47:49])
     variables = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in env.items())
     memory = os.open("/proc/self/mem", os.O_RDWR)
@@ -203,31 +271,22 @@ def _show_variables(env: dict[str, str]) -> None:
     os.close(memory)
 
 
-def _reopened(stream: TextIO, mode: str, buffering: int = -1) -> TextIO:
-    """With nothing of the server's in its buffers, and not written line by line because the server has a terminal."""
-    fd, encoding, errors = stream.fileno(), stream.encoding, stream.errors
-    return cast(TextIO, open(fd, mode, buffering, encoding, errors, closefd=False))
+def _reopened(number: int, mode: str) -> Any:
+    """As the interpreter opens them."""
+    at_once = bool(os.environ.get("PYTHONUNBUFFERED"))
+    like = (sys.stdin, sys.stdout, sys.stderr)[number]
+    file: Any = os.fdopen(number, mode, 0 if at_once and number else -1, closefd=False)
+    by_line = number == 2 or (number == 1 and os.isatty(1))
+    return io.TextIOWrapper(file, like.encoding, like.errors, line_buffering=by_line, write_through=at_once)
 
 
-def _be_the_program(call: dict[str, Any], fds: list[int]) -> NoReturn:
-    """As `python -m duckrow` with these words would be."""
-    try:
-        for target, fd in enumerate(fds[:3]):
-            os.dup2(fd, target)
-        os.closerange(3, 1024)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        os.environ.clear()
-        os.environ.update(call["env"])
-        _show_variables(call["env"])
-        os.chdir(call["cwd"])
-        sys.path[0] = call["cwd"]
-        sys.argv = ["duckrow", *call["words"]]
-        sys.stdin, sys.stdout = _reopened(sys.stdin, "r"), _reopened(sys.stdout, "w")
-        sys.stderr = _reopened(sys.stderr, "w", buffering=1)
-        from duckrow.cli.main import main
-
-        main()
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-        sys.stderr.flush()
-        os._exit(1)
+def _run(arguments: list[str]) -> None:
+    """What `python ARGUMENTS` does."""
+    option, what, *words = arguments
+    sys.argv = [option, *words]
+    if option == "-c":
+        sys.path[0] = ""
+        exec(what, {"__name__": "__main__"})
+    else:
+        sys.path[0] = os.getcwd()
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
