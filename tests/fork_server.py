@@ -68,21 +68,25 @@ class Order:
         return json.dumps(vars(self)).encode()
 
     def may_be_forked(self) -> bool:
-        is_ours = self.arguments[:2] == ["-m", "duckrow"] or "duckrow.cli.main" in "".join(self.arguments[1:2])
-        return is_ours and not self.env.keys() & set(ONLY_AT_START) and len(self.message()) < MOST_BYTES
+        return not self.env.keys() & set(ONLY_AT_START) and len(self.message()) < MOST_BYTES
 
-    def key(self) -> Key:
+    def is_ours(self) -> bool:
+        return self.arguments[:2] == ["-m", "duckrow"] or "duckrow.cli.main" in "".join(self.arguments[1:2])
+
+    def key(self, kind: str = "") -> Key:
         start = sorted((name, value) for name, value in self.env.items() if name.startswith(AT_START))
-        return Key("web" if "web" in self.arguments else "", tuple(start))
+        return Key(kind or ("web" if "web" in self.arguments else ""), tuple(start))
 
 
 # -- the side of who wants a process -------------------------------------------------------------------------------
 
-_servers: dict[Key, str] = {}  # -> its address; in what was forked: that of its server
+_servers: dict[Key, str] = {}  # -> its address
 _asked: Counter[Key] = Counter()
+_own: list[tuple[Key, str]] = []  # in what was forked: its server, which will do for all that it starts
 
 
 class Program(subprocess.Popen[bytes]):
+    kind = ""
     _told: socket.socket | None = None  # where its server tells its end
 
     def _execute_child(self, args: Any, executable: Any, preexec_fn: Any, *rest: Any) -> None:
@@ -97,13 +101,25 @@ class Program(subprocess.Popen[bytes]):
             variables = dict(os.environ if env is None else env)
             order = Order([os.fsdecode(word) for word in args[1:]], variables, where, new_session, files)
             given = [*(fd if fd != -1 else number for number, fd in enumerate(streams)), *pass_fds]
-            address = _address_of_server(order)
+            address = self._address_of_server(order)
             if address:
                 self._told, self.pid = _ask(address, order, given)
                 self._child_created = True
                 self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
                 return
         super()._execute_child(args, executable, preexec_fn, *rest)  # type: ignore[misc]
+
+    def _address_of_server(self, order: Order) -> str | None:
+        """None where an interpreter must start, or so few want such a server that it is not worth its own start."""
+        if not order.may_be_forked() or not (order.is_ours() or self.kind):
+            return None
+        key = order.key(self.kind)
+        for own, address in _own:
+            return address if own.start == key.start else None
+        _asked[key] += 1
+        if key not in _servers and _asked[key] >= WORTH_A_SERVER:
+            _servers[key] = _start_server(key)
+        return _servers.get(key)
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
         if self._told is None:
@@ -128,15 +144,10 @@ class Program(subprocess.Popen[bytes]):
         return self.returncode
 
 
-def _address_of_server(order: Order) -> str | None:
-    """None where an interpreter must start, or so few want such a server that it would not be worth its own start."""
-    if not order.may_be_forked():
-        return None
-    key = order.key()
-    _asked[key] += 1
-    if key not in _servers and _asked[key] >= WORTH_A_SERVER:
-        _servers[key] = _start_server(key)
-    return _servers.get(key)
+class HydraScript(Program):
+    """`python SCRIPT`, from a server that has loaded Hydra."""
+
+    kind = "hydra"
 
 
 def _start_server(key: Key) -> str:
@@ -166,13 +177,16 @@ def _ask(address: str, order: Order, files: list[int]) -> tuple[socket.socket, i
 # -- the side of the server ----------------------------------------------------------------------------------------
 
 
+_callers: set[socket.socket] = set()  # of those who run
+
+
 def serve(lifeline: int, address: str, key: tuple[str, Any]) -> Callable[[], None]:
     """Fork whenever asked to, until the tests are over. In what was forked: return what that is to do."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door, selectors.DefaultSelector() as ready:
         door.bind(address)
         _load(key[0])
-        _servers[Key(key[0], tuple(map(tuple, key[1])))] = address
+        _own.append((Key(*key), address))
         door.listen(100)
         ready.register(lifeline, selectors.EVENT_READ)
         ready.register(door, selectors.EVENT_READ)
@@ -204,14 +218,16 @@ def _answer(door: socket.socket, ready: selectors.BaseSelector) -> Callable[[], 
         return None
     pid = os.fork()
     if pid == 0:
-        for ours in (ready, door, caller):  # before their numbers are others'
-            ours.close()
+        ready.close()
+        for ours in (door, caller, *_callers):
+            ours.detach()  # or it would close, some time, a file that has its number by then
         order = Order(**json.loads(message))
         _become(order, files)
         return lambda: _run(order.arguments)
     for fd in files:
         os.close(fd)
-    caller.send(str(pid).encode())
+    _callers.add(caller)
+    _tell(caller, pid)
     watched = os.pidfd_open(pid)
     ready.register(watched, selectors.EVENT_READ, lambda ready: _tell_end(ready, watched, pid, caller))
     return None
@@ -223,15 +239,20 @@ def _tell_end(ready: selectors.BaseSelector, watched: int, pid: int, caller: soc
     os.close(watched)
     end = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     assert end is not None
-    try:
-        caller.send(str(end.si_status << 8 if end.si_code == os.CLD_EXITED else end.si_status).encode())
-    except BrokenPipeError:
-        pass  # it did not want to know
+    _tell(caller, end.si_status << 8 if end.si_code == os.CLD_EXITED else end.si_status)
     ready.register(caller, selectors.EVENT_READ, lambda ready: _bury(ready, pid, caller))
+
+
+def _tell(caller: socket.socket, number: int) -> None:
+    try:
+        caller.send(str(number).encode())
+    except BrokenPipeError:
+        pass  # it has ended, or does not want to know
 
 
 def _bury(ready: selectors.BaseSelector, pid: int, caller: socket.socket) -> None:
     ready.unregister(caller)
+    _callers.remove(caller)
     caller.close()
     os.waitpid(pid, 0)
 
@@ -282,11 +303,12 @@ def _reopened(number: int, mode: str) -> Any:
 
 def _run(arguments: list[str]) -> None:
     """What `python ARGUMENTS` does."""
-    option, what, *words = arguments
-    sys.argv = [option, *words]
-    if option == "-c":
-        sys.path[0] = ""
-        exec(what, {"__name__": "__main__"})
+    if arguments[0] == "-c":
+        sys.argv, sys.path[0] = ["-c", *arguments[2:]], ""
+        exec(arguments[1], {"__name__": "__main__"})
+    elif arguments[0] == "-m":
+        sys.argv, sys.path[0] = arguments[1:], os.getcwd()
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     else:
-        sys.path[0] = os.getcwd()
-        runpy.run_module(what, run_name="__main__", alter_sys=True)
+        sys.argv, sys.path[0] = arguments, os.path.dirname(os.path.abspath(arguments[0]))
+        runpy.run_path(arguments[0], run_name="__main__")

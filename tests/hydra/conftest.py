@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import DEADLINE_S, Duckrow
+from tests.fork_server import HydraScript
 
 pytest.importorskip("hydra", reason="the extra `hydra` is not installed")
 
@@ -66,14 +67,15 @@ class Application:
         self, *words: str, launcher: str = "duckrow_local", ok: bool = True, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """The multirun, to its end."""
-        done = subprocess.run(
+        with HydraScript(
             self.command(*words, launcher=launcher),
-            capture_output=True,
-            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             cwd=self.folder,
             env={**self.duckrow.env, **(env or {})},
-            timeout=DEADLINE_S,
-        )
+        ) as process:
+            said = [text.decode() for text in process.communicate(timeout=DEADLINE_S)]
+        done = subprocess.CompletedProcess(process.args, process.returncode, *said)
         assert (done.returncode == 0) == ok, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
