@@ -42,9 +42,7 @@ _MORE = {
     "web": "fastapi uvicorn jinja2 duckrow.web",
     "hydra": "hydra.main hydra._internal.utils hydra.plugins.launcher",
 }
-_MAIN = (
-    "import sys; sys.path.insert(0, {root!r}); from tests.fork_server import serve; serve({fd}, {address!r}, {key!r})()"
-)
+_MAIN = "import sys; sys.path[0] = {root!r}; from tests.fork_server import serve; serve({fd}, {address!r}, {key!r})()"
 
 
 class Key(NamedTuple):
@@ -121,6 +119,10 @@ class Program(subprocess.Popen[bytes]):
             _servers[key] = _start_server(key)
         return _servers.get(key)
 
+    @property
+    def is_forked(self) -> bool:
+        return self._told is not None
+
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
         if self._told is None:
             return super()._try_wait(wait_flags)  # type: ignore[misc,no-any-return]
@@ -144,8 +146,14 @@ class Program(subprocess.Popen[bytes]):
         return self.returncode
 
 
+class Script(Program):
+    """`python SCRIPT`, of somebody who has imported duckrow."""
+
+    kind = "script"
+
+
 class HydraScript(Program):
-    """`python SCRIPT`, from a server that has loaded Hydra."""
+    """`python SCRIPT`, of somebody who has imported Hydra."""
 
     kind = "hydra"
 
@@ -297,7 +305,7 @@ def _reopened(number: int, mode: str) -> Any:
     at_once = bool(os.environ.get("PYTHONUNBUFFERED"))
     like = (sys.stdin, sys.stdout, sys.stderr)[number]
     file: Any = os.fdopen(number, mode, 0 if at_once and number else -1, closefd=False)
-    by_line = number == 2 or (number == 1 and os.isatty(1))
+    by_line = not at_once and (number == 2 or os.isatty(number))
     return io.TextIOWrapper(file, like.encoding, like.errors, line_buffering=by_line, write_through=at_once)
 
 
