@@ -23,10 +23,10 @@ import struct
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, AnyStr, NamedTuple
 
 ROOT = Path(__file__).parent.parent
 # What the linker and the interpreter read when they start: a server for each such start.
@@ -83,22 +83,26 @@ _asked: Counter[Key] = Counter()
 _own: list[tuple[Key, str]] = []  # in what was forked: its server, which will do for all that it starts
 
 
-class Program(subprocess.Popen[bytes]):
+class Program(subprocess.Popen[AnyStr]):
     kind = ""
     _told: socket.socket | None = None  # where its server tells its end
 
     def _execute_child(self, args: Any, executable: Any, preexec_fn: Any, *rest: Any) -> None:
         """As in `subprocess`, whose own has these arguments from 3.10 on."""
-        _close_fds, pass_fds, cwd, env, _startup, _flags, shell, *pipes = rest[:13]
-        streams = [pipes[0], pipes[3], pipes[5]]  # -1: ours
+        passed: tuple[int, ...] = tuple(rest[1])
+        cwd, env, shell = rest[2], rest[3], rest[6]
+        pipes: Sequence[int] = rest[7:13]
         restores_signals, gid, gids, uid, umask, new_session, *group = rest[13:]
         is_plain = (preexec_fn, shell, gid, gids, uid, umask) == (None, False, None, None, None, -1)
         if is_plain and restores_signals and set(group) <= {-1} and list(args[:1]) == [sys.executable]:
             where = os.getcwd() if cwd is None else os.path.abspath(cwd)
-            files = [0, 1, 2, *pass_fds]
+            files = [0, 1, 2, *passed]
             variables = dict(os.environ if env is None else env)
             order = Order([os.fsdecode(word) for word in args[1:]], variables, where, new_session, files)
-            given = [*(fd if fd != -1 else number for number, fd in enumerate(streams)), *pass_fds]
+            given = [
+                *(fd if fd != -1 else number for number, fd in enumerate(pipes[at] for at in (0, 3, 5))),
+                *passed,
+            ]
             address = self._address_of_server(order)
             if address:
                 self._told, self.pid = _ask(address, order, given)
@@ -146,16 +150,26 @@ class Program(subprocess.Popen[bytes]):
         return self.returncode
 
 
-class Script(Program):
+class Script(Program[AnyStr]):
     """`python SCRIPT`, of somebody who has imported duckrow."""
 
     kind = "script"
 
 
-class HydraScript(Program):
+class HydraScript(Script[AnyStr]):
     """`python SCRIPT`, of somebody who has imported Hydra."""
 
     kind = "hydra"
+
+
+def run_to_end(
+    kind: type[Script[str]], words: Sequence[str | Path], cwd: Path, env: Mapping[str, str], limit_s: float
+) -> subprocess.CompletedProcess[str]:
+    """As `subprocess.run`: a script, and what it has said."""
+    pipe = subprocess.PIPE
+    with kind([sys.executable, *words], cwd=cwd, env=env, stdout=pipe, stderr=pipe, text=True) as process:
+        said = process.communicate(timeout=limit_s)
+    return subprocess.CompletedProcess(process.args, process.returncode, *said)
 
 
 def _start_server(key: Key) -> str:
@@ -288,7 +302,7 @@ def _become(order: Order, files: list[int]) -> None:
     streams = [_reopened(number, mode) for number, mode in enumerate(("rb", "wb", "wb"))]
     sys.stdin, sys.stdout, sys.stderr = streams
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = streams  # type: ignore[misc]
-    subprocess.Popen = Program  # type: ignore[assignment,misc]
+    subprocess.Popen = Program  # type: ignore[misc]
 
 
 def _show_variables(env: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import DEADLINE_S, Duckrow
-from tests.fork_server import HydraScript
+from tests.fork_server import HydraScript, run_to_end
 
 pytest.importorskip("hydra", reason="the extra `hydra` is not installed")
 
@@ -67,15 +67,8 @@ class Application:
         self, *words: str, launcher: str = "duckrow_local", ok: bool = True, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """The multirun, to its end."""
-        with HydraScript(
-            self.command(*words, launcher=launcher),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=self.folder,
-            env={**self.duckrow.env, **(env or {})},
-        ) as process:
-            said = [text.decode() for text in process.communicate(timeout=DEADLINE_S)]
-        done = subprocess.CompletedProcess(process.args, process.returncode, *said)
+        command = self.command(*words, launcher=launcher)[1:]
+        done = run_to_end(HydraScript, command, self.folder, {**self.duckrow.env, **(env or {})}, DEADLINE_S)
         assert (done.returncode == 0) == ok, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
