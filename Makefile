@@ -35,7 +35,9 @@ check: $(STAMP)  ## format, lint, types
 	$(BIN)/mypy
 	tools/page/check
 
+# Compiled first: where PYTHONDONTWRITEBYTECODE is set, each of thousands of processes would compile it for itself.
 test: check  ## all of it: what CI runs
+	$(BIN)/python -m compileall -q src
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 soak: $(STAMP)  ## the crash tests, for a long time

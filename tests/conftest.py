@@ -22,6 +22,9 @@ from duckrow.engines.local.attempt_group import AttemptGroup
 from duckrow.engines.local.cgroups import Cgroups
 from duckrow.engines.local.processes import DAEMON_TAG, TAG
 from duckrow.kernel.process import environment_of
+from duckrow.store.folder import Folder
+from duckrow.store.hosts import DAEMON, is_alive
+from tests.fork_server import Program
 
 DEADLINE_S = 120.0
 """How long a test waits for what must come. That costs nothing; where others use the cores, everything is slow."""
@@ -70,23 +73,18 @@ class Duckrow:
     ) -> subprocess.CompletedProcess[str]:
         """Run a command to its end; `ok`: it must succeed."""
         data = stdin.encode() if isinstance(stdin, str) else stdin
-        done = subprocess.run(
-            self.command(*words),
-            input=data,
-            capture_output=True,
-            env={**self.env, **(env or {})},
-            cwd=self.work,
-            timeout=limit_s,
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with self.spawn(*words, env=env, **pipes) as process:
+            stdout, stderr = process.communicate(data, timeout=limit_s)
         result = subprocess.CompletedProcess(
-            done.args, done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+            process.args, process.returncode, stdout.decode(errors="replace"), stderr.decode(errors="replace")
         )
         assert "Traceback" not in result.stderr, result.stderr
         assert not ok or result.returncode == 0, f"{words}: exit {result.returncode}\n{result.stdout}\n{result.stderr}"
         return result
 
     def spawn(self, *words: str, env: dict[str, str] | None = None, **options: Any) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
+        return Program(
             self.command(*words), env={**self.env, **(env or {})}, cwd=options.pop("cwd", self.work), **options
         )
 
@@ -103,7 +101,11 @@ class Duckrow:
         """As if by the kernel's OOM killer, or a cable."""
         pid = self.daemon_pid()
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not is_running(pid), "the daemon's end")
+        until(lambda: not is_running(pid) and not self.lives(DAEMON), "the daemon's end")
+
+    def lives(self, host: int) -> bool:
+        """As all commands see it: a job that a killed host was just starting may have its lock for a moment more."""
+        return is_alive(Folder(str(self.home)), host)
 
     # -- looking ----------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ import pytest
 from duckrow.dropin.gpu_task_scheduler import GPUTask, GPUTaskScheduler
 from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.dropin.shell import environment, has_ended_of, lines_of
+from tests.fork_server import Script
 
 # The three files of the document, each changed in its import.
 CONFIG = """
@@ -126,9 +127,7 @@ class Project:
         self.write("tasks.py", task)
 
     def spawn(self, name: str = "script.py", **options: Any) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, name], cwd=self.folder, env=self.env, stderr=subprocess.PIPE, **options
-        )
+        return Script([sys.executable, name], cwd=self.folder, env=self.env, stderr=subprocess.PIPE, **options)
 
     def run(self, name: str = "script.py", code: int = 0) -> str:
         """What it says on stderr."""

@@ -18,6 +18,7 @@ from duckrow.dropin.quackpack.command_words import join_words, split_words
 from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.dropin.shell import environment, has_ended_of, lines_of
 from tests.fake_nvml import FakeGpus
+from tests.fork_server import Script
 
 pytest_plugins = ("tests.fake_nvml.plugin",)
 
@@ -82,7 +83,7 @@ class Machine:
     def spawn(self, script: str) -> subprocess.Popen[str]:
         self.write("script.py", script)
         pipe = subprocess.PIPE
-        return subprocess.Popen(
+        return Script(
             [sys.executable, "script.py"],
             cwd=self.folder, env=self.env, stdin=pipe, stdout=pipe, stderr=pipe, text=True,
         )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import DEADLINE_S, Duckrow
+from tests.fork_server import HydraScript, run_to_end
 
 pytest.importorskip("hydra", reason="the extra `hydra` is not installed")
 
@@ -66,14 +67,8 @@ class Application:
         self, *words: str, launcher: str = "duckrow_local", ok: bool = True, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """The multirun, to its end."""
-        done = subprocess.run(
-            self.command(*words, launcher=launcher),
-            capture_output=True,
-            text=True,
-            cwd=self.folder,
-            env={**self.duckrow.env, **(env or {})},
-            timeout=DEADLINE_S,
-        )
+        command = self.command(*words, launcher=launcher)[1:]
+        done = run_to_end(HydraScript, command, self.folder, {**self.duckrow.env, **(env or {})}, DEADLINE_S)
         assert (done.returncode == 0) == ok, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 

@@ -17,6 +17,7 @@ import pytest
 from duckrow.api.executor import Executor
 from duckrow.core.inventory import WHOLE
 from tests.conftest import DEADLINE_S, Duckrow, until
+from tests.fork_server import Script, run_to_end
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -45,9 +46,7 @@ def write_script(duckrow: Duckrow, source: str) -> Path:
 def run_script(duckrow: Duckrow, source: str) -> str:
     """What the script prints; its assertions are part of the test."""
     script = write_script(duckrow, source)
-    done = subprocess.run(
-        [sys.executable, script], cwd=duckrow.work, env=duckrow.env, capture_output=True, text=True, timeout=DEADLINE_S
-    )
+    done = run_to_end(Script, [script], duckrow.work, duckrow.env, DEADLINE_S)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
 from tests.conftest import DEADLINE_S, Duckrow
+from tests.fork_server import Script, run_to_end
 
 
 @pytest.fixture
@@ -21,14 +20,7 @@ def daemon(duckrow: Duckrow) -> Duckrow:
 def python(duckrow: Duckrow, source: str) -> Any:
     """What a script in the working folder prints, as JSON."""
     (duckrow.work / "script.py").write_text(source)
-    done = subprocess.run(
-        [sys.executable, "script.py"],
-        cwd=duckrow.work,
-        env=duckrow.env,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-    )
+    done = run_to_end(Script, ["script.py"], duckrow.work, duckrow.env, DEADLINE_S)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

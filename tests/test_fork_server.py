@@ -1,0 +1,96 @@
+"""What is forked for the tests is as if an interpreter had been started for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import fork_server
+from tests.conftest import DEADLINE_S, Duckrow, is_running, until
+from tests.fork_server import Program, Script
+
+LOOK = """
+import json, os, resource, signal, sys
+print("written", end="")
+json.dump({
+    "arguments": sys.argv, "path": sys.path, "folder": os.getcwd(), "name": __name__, "file": os.path.abspath(__file__),
+    "variables": dict(os.environ), "in /proc": sorted(filter(None, open("/proc/self/environ").read().split("\\0"))),
+    "files": sorted(map(int, os.listdir("/proc/self/fd"))), "leads": os.getsid(0) == os.getpid(),
+    "signals": {number: str(signal.getsignal(number)) for number in signal.valid_signals()}, "mask": os.umask(0o22),
+    "streams": [[s.encoding, s.errors, s.line_buffering, s.fileno()] for s in (sys.stdin, sys.stdout, sys.stderr)],
+    "read": sys.stdin.read(), "limits": resource.getrlimit(resource.RLIMIT_NOFILE),
+    "main": sys.modules["__main__"].__dict__["__name__"],
+}, sys.stderr)
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.fixture(autouse=True)
+def _first_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fork_server, "WORTH_A_SERVER", 1)
+
+
+def look(kind: Any, duckrow: Duckrow, **options: Any) -> tuple[int, bytes, dict[str, Any]]:
+    (duckrow.work / "look.py").write_text(LOOK)
+    command = [*duckrow.command()[:1], "look.py", "3", "caf\udce9"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with kind(command, cwd=duckrow.work, env={**duckrow.env, "WORD": "é"}, **pipes, **options) as process:
+        assert getattr(process, "is_forked", False) == (kind is Script)
+        written, seen = process.communicate(b"given", timeout=DEADLINE_S)
+    return process.returncode, written, json.loads(seen)
+
+
+@pytest.mark.parametrize("new_session", [False, True])
+def test_a_forked_script_sees_what_a_started_one_sees(duckrow: Duckrow, new_session: bool) -> None:
+    with open(os.devnull, "rb") as file:
+        options: dict[str, Any] = {"pass_fds": (file.fileno(),), "start_new_session": new_session}
+        started, forked = (look(kind, duckrow, **options) for kind in (subprocess.Popen, Script))
+    assert forked[:2] == started[:2] == (3, b"written")
+    assert {name: forked[2][name] for name in started[2] if forked[2][name] != started[2][name]} == {}
+
+
+@pytest.mark.parametrize(
+    "words", [["ls", "--json"], ["show", "7"], ["submit", "--nonsense"], ["--version"], ["doctor"]]
+)
+def test_a_forked_command_says_what_a_started_one_says(duckrow: Duckrow, words: list[str]) -> None:
+    duckrow("ls")
+    started = subprocess.run(duckrow.command(*words), cwd=duckrow.work, env=duckrow.env, capture_output=True)
+    forked = duckrow(*words, ok=False)
+    assert (forked.returncode, forked.stdout, forked.stderr) == (
+        started.returncode,
+        started.stdout.decode(),
+        started.stderr.decode(),
+    )
+
+
+def test_the_signal_that_ended_it_is_known_and_its_number_is_nobody_elses_before(duckrow: Duckrow) -> None:
+    process = duckrow.spawn("wait", "--help", stdout=subprocess.PIPE, stdin=subprocess.PIPE)
+    assert isinstance(process, Program)
+    assert process.is_forked
+    until(lambda: not is_running(process.pid), "its end")
+    assert Path(f"/proc/{process.pid}").exists()
+    assert process.wait(DEADLINE_S) == 0
+    until(lambda: not Path(f"/proc/{process.pid}").exists(), "its burial")
+    watching = duckrow.spawn("up", "--foreground", "--slots", "1", stderr=subprocess.DEVNULL)
+    assert watching.poll() is None
+    watching.send_signal(signal.SIGKILL)
+    assert watching.wait(DEADLINE_S) == -signal.SIGKILL
+
+
+def test_a_daemon_that_a_forked_command_starts_is_forked_and_no_child_of_it(duckrow: Duckrow) -> None:
+    pid = duckrow.up("--slots", "1")
+    assert f"DUCKROW_HOME={duckrow.home}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    assert "fork_server" in Path(f"/proc/{pid}/cmdline").read_text()
+
+
+@pytest.mark.parametrize("name", fork_server.ONLY_AT_START)
+def test_what_is_read_at_the_start_has_an_interpreter_of_its_own(duckrow: Duckrow, name: str) -> None:
+    process = duckrow.spawn("ls", env={name: ""}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert isinstance(process, Program)
+    assert not process.is_forked
