@@ -1,4 +1,4 @@
-"""What pages show of a terminal: their blocks of commands with the output, and output that is compared but for times."""
+"""What pages show of a terminal: commands with their output, which is compared but for times."""
 
 from __future__ import annotations
 

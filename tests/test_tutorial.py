@@ -38,7 +38,9 @@ def write() -> None:
     with tempfile.TemporaryDirectory() as folder:
         (work := Path(folder, "work")).mkdir()
         env = {**os.environ, "DUCKROW_HOME": f"{folder}/state", "NO_COLOR": "1", "COLUMNS": "160"}
-        walk_through(Terminal(work, env), lambda shown, now: told.append(now if any(differences(shown, now)) else shown))
+        walk_through(
+            Terminal(work, env), lambda shown, now: told.append(now if any(differences(shown, now)) else shown)
+        )
     blocks = iter(told)
     PAGE.write_text(CONSOLE.sub(lambda _: next(blocks), PAGE.read_text()))
 
