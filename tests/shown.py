@@ -16,7 +16,7 @@ CONSOLE = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.DOTALL | re.MULTILI
 # What differs from one time to the next: how long things took, which of two equal slots was free first, processes, and
 # with these how wide a column is.
 _VARYING = [
-    (re.compile(r"~?\b\d+(\.\d+)?(ms|s)\b"), "TIME"),
+    (re.compile(r"~?\b(\d+m )?\d+(\.\d+)?(ms|s)\b"), "TIME"),
     (re.compile(r"\bcpu ?\d\b"), "SLOT"),
     (re.compile(r"\bpid \d+"), "PID"),
     (re.compile(r"\d+%"), "BUSY"),
