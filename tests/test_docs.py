@@ -205,6 +205,25 @@ def test_a_move_would_be_found_however_it_is_drawn(pattern: str) -> None:
     assert moves_in("\n".join(pattern.format(*move) for move in moves)) == set(moves)
 
 
+def test_the_readme_fits_a_screen_and_a_half() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 130
+    first, *others = re.findall(r"^\| (?!you used|---)(.+) \|$", text.split("\n## Coming from\n")[1], re.MULTILINE)
+    assert first.startswith("`for ")
+    assert len(others) <= 5, "docs/coming-from.md has the rest"
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (DOCS / "README.md").read_text()
+    index += (DOCS / "coming-from.md").read_text()  # which lists the pages of the older tools
+    assert not [page.name for page in DOCS.glob("*.md") if page.stem != "README" and f"({page.name}" not in index]
+
+
+def test_every_state_and_outcome_is_in_the_glossary() -> None:
+    text = (DOCS / "glossary.md").read_text()
+    assert not [word for word in (*State, *Outcome) if f"`{word}`" not in text]
+
+
 def test_the_changelog_knows_this_version() -> None:
     assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text()
 
