@@ -122,6 +122,7 @@ def test_of_many_that_are_killed_those_that_run_come_first(shelf: Shelf) -> None
 def test_all_wishes_are_looked_at_again_if_somebody_has_written_meanwhile() -> None:
     state = HostState(DAEMON, [])
     state.look_at_wishes()
+    state.look_at_wishes()  # nothing was looked at yet
     state.note_wishes(500)
     state.look_at_wishes()
     seen = [state.wishes_after]  # new ones stand behind it

@@ -26,7 +26,6 @@ class FailedTicks:
 
     def over(self) -> None:
         """A tick was written."""
-        self._in_the_way.clear()
         if self._was_told:
             self._was_told = False
             self._observer.trouble_over()

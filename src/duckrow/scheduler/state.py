@@ -214,15 +214,16 @@ class HostState:
     def shun(self, job_id: int) -> None:
         """Start no attempt of it, and take in nothing of the one that it has; that keeps its devices."""
         self.shunned |= {job_id}
+        self.look_again()
         attempts = {attempt.id for attempt in self.live.values() if attempt.job.id == job_id}
         self.reports = [report for report in self.reports if report.attempt_id not in attempts]
 
     def look_at_wishes(self) -> None:
         """There may be new ones; and some that were others' to fulfil may be ours now."""
-        if self.wishes_after is None:
-            self.wishes_after = 0
-        else:
+        if self.wishes_after:
             self._wishes_came = True
+        else:
+            self.wishes_after = 0
 
     def note_wishes(self, last: int | None) -> None:
         """They were looked at up to this one; None: up to the end."""

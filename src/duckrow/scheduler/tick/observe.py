@@ -97,6 +97,5 @@ class ObservePhase:
             return []
         head = self._state.queue
         if head.is_to_be_read(full):
-            head.was_read(self._store.queue.eligible(HEAD, full), full)
-        shunned = self._state.shunned
-        return [job for job in head.jobs if job.id not in shunned] if shunned else head.jobs
+            head.was_read(self._store.queue.eligible(HEAD, full), full, self._state.shunned)
+        return head.jobs
