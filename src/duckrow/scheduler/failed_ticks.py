@@ -32,7 +32,7 @@ class FailedTicks:
 
     def survive(self, error: DuckrowError) -> None:
         self._state.wake()
-        self._state.look_at_wishes_again()
+        self._state.wishes.look_at_all_again()
         try:
             if self._set_aside(error):
                 self._recovery.forget_unwritten()

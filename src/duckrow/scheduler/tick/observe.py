@@ -76,7 +76,7 @@ class ObservePhase:
             parts.drains.observe()
         if changed:
             parts.broken_gpus.look(now)
-            state.look_at_wishes()
+            state.wishes.look()
         parts.wishes.fulfil(now)
         for attempt in state.live.values() if state.stop_all else ():
             if state.is_own(attempt) or self._host.id == DAEMON:
