@@ -14,6 +14,7 @@ from duckrow.scheduler.host import Host
 from duckrow.scheduler.state import HostState
 from duckrow.scheduler.stopping import Stopping
 from duckrow.scheduler.suspending import Suspending
+from duckrow.scheduler.wish_cursor import WishCursor
 from duckrow.scheduler.wishes import Wishes, WrongWish
 from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
@@ -36,7 +37,7 @@ def wishes_of(shelf: Shelf, live: Iterable[LiveAttempt] = (), state: HostState |
     if state is None:
         state = HostState(DAEMON, [])
         state.watch(live)
-        state.look_at_wishes()
+        state.wishes.look()
     suspending = Suspending(shelf.tick.suspensions, nobody)
     stopping = Stopping(shelf.tick.attempts, suspending)
     return Wishes(state, shelf.database, shelf.tick, host, nobody, suspending, stopping)
@@ -103,7 +104,7 @@ def test_many_wishes_are_fulfilled_in_slices_and_nothing_starts_meanwhile(
     monkeypatch.setattr(wishes_module, "AT_A_TIME", 2)
     shelf.jobs.wish([1, 2, 3], "kill")
     state = HostState(DAEMON, [])
-    state.look_at_wishes()
+    state.wishes.look()
     wishes, outcomes = wishes_of(shelf, state=state), []
     while not state.may_start:
         assert state.is_due, "the rest must not wait until something happens"
@@ -120,12 +121,23 @@ def test_of_many_that_are_killed_those_that_run_come_first(shelf: Shelf) -> None
 
 
 def test_all_wishes_are_looked_at_again_if_somebody_has_written_meanwhile() -> None:
-    state = HostState(DAEMON, [])
-    state.look_at_wishes()
-    state.note_wishes(500)
-    state.look_at_wishes()
-    seen = [state.wishes_after]  # new ones stand behind it
+    cursor = WishCursor()
+    cursor.look()
+    cursor.look()  # nothing was looked at yet
+    cursor.seen(500)
+    cursor.look()
+    seen = [cursor.after]  # new ones stand behind it
     for _ in range(2):
-        state.note_wishes(None)
-        seen.append(state.wishes_after)  # a host that was to fulfil some may have died meanwhile
+        cursor.seen(None)
+        seen.append(cursor.after)  # a host that was to fulfil some may have died meanwhile
     assert seen == [500, 0, None]
+
+
+def test_wishes_are_looked_at_from_the_first_if_nothing_was_written() -> None:
+    cursor = WishCursor()
+    cursor.look()
+    cursor.seen(500)
+    cursor.look_at_all_again()
+    assert (cursor.after, cursor.are_left) == (0, True)
+    cursor.seen(None)
+    assert not cursor.are_left

@@ -26,14 +26,13 @@ class FailedTicks:
 
     def over(self) -> None:
         """A tick was written."""
-        self._in_the_way.clear()
         if self._was_told:
             self._was_told = False
             self._observer.trouble_over()
 
     def survive(self, error: DuckrowError) -> None:
         self._state.wake()
-        self._state.look_at_wishes_again()
+        self._state.wishes.look_at_all_again()
         try:
             if self._set_aside(error):
                 self._recovery.forget_unwritten()

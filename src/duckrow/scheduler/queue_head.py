@@ -22,9 +22,9 @@ class QueueHead:
         """`full`: the scopes of which none may start now."""
         return self.stale or full != self._full or (not self.jobs and not self._whole)
 
-    def was_read(self, jobs: list[QueuedJob], full: frozenset[str]) -> None:
-        """These, at most `HEAD`, are the first; none of them is of a scope that is full."""
-        self.jobs = jobs
+    def was_read(self, jobs: list[QueuedJob], full: frozenset[str], shunned: frozenset[int] = frozenset()) -> None:
+        """These, at most `HEAD`, are the first; none of them is of a scope that is full. `shunned`: leave these out."""
+        self.jobs = [job for job in jobs if job.id not in shunned] if shunned else jobs
         self._full = full
         self._whole = len(jobs) < HEAD
         self.stale = False

@@ -12,6 +12,7 @@ from duckrow.core.ports import Report
 from duckrow.core.retry import Verdict
 from duckrow.scheduler.limits import Limits
 from duckrow.scheduler.queue_head import QueueHead
+from duckrow.scheduler.wish_cursor import WishCursor
 
 
 class HostState:
@@ -33,8 +34,7 @@ class HostState:
         self.shunned: frozenset[int] = frozenset()  # jobs that were in the way of all others, by a fault of ours
         self.inbox: list[JobSpec] = []  # jobs of a run that have come since the last tick
         self.environment: Mapping[str, str] = {}  # of those
-        self.wishes_after: int | None = None  # the last wish that was looked at; None: there are no more
-        self._wishes_came = False  # while some were left: look at all of them once more
+        self.wishes = WishCursor()
         # What was seen, and is not yet on disk or not yet told.
         self.reports: list[Report] = []
         self.ends: list[tuple[LiveAttempt, Verdict, float]] = []  # of this tick, with when
@@ -68,7 +68,7 @@ class HostState:
     @property
     def may_start(self) -> bool:
         """Not as long as wishes are left: they may be about the very jobs that would start."""
-        return self.dispatching and self.wishes_after is None
+        return self.dispatching and not self.wishes.are_left
 
     @property
     def jobs_wait(self) -> bool:
@@ -104,7 +104,7 @@ class HostState:
     @property
     def is_due(self) -> bool:
         """Whether a tick has something to do at once."""
-        if self.woken or self.inbox or self.stop_all or self.wishes_after is not None:
+        if self.woken or self.inbox or self.stop_all or self.wishes.are_left:
             return True
         return self.queue.stale if self.dispatching else bool(self.lined_up)
 
@@ -214,27 +214,9 @@ class HostState:
     def shun(self, job_id: int) -> None:
         """Start no attempt of it, and take in nothing of the one that it has; that keeps its devices."""
         self.shunned |= {job_id}
+        self.look_again()
         attempts = {attempt.id for attempt in self.live.values() if attempt.job.id == job_id}
         self.reports = [report for report in self.reports if report.attempt_id not in attempts]
-
-    def look_at_wishes(self) -> None:
-        """There may be new ones; and some that were others' to fulfil may be ours now."""
-        if self.wishes_after is None:
-            self.wishes_after = 0
-        else:
-            self._wishes_came = True
-
-    def note_wishes(self, last: int | None) -> None:
-        """They were looked at up to this one; None: up to the end."""
-        self.wishes_after = last
-        if last is None and self._wishes_came:
-            self.wishes_after, self._wishes_came = 0, False
-        if self.wishes_after is None:
-            self.look_again()
-
-    def look_at_wishes_again(self) -> None:
-        """What was done about them was not written."""
-        self.wishes_after, self._wishes_came = 0, False
 
     def settle(self) -> None:
         """All that had come is on disk."""

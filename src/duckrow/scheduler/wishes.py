@@ -60,11 +60,11 @@ class Wishes:
 
         So many at a time that the loop is soon back: it takes a minute to kill a million jobs.
         """
-        after = self._state.wishes_after
+        after = self._state.wishes.after
         if after is None:
             return
         some = self._store.wishes.unfulfilled(after, AT_A_TIME)
-        self._state.note_wishes(some[-1].id if len(some) == AT_A_TIME else None)
+        self._state.wishes.seen(some[-1].id if len(some) == AT_A_TIME else None)
         watched = {attempt.job.id: attempt for attempt in self._state.live.values()}
         for each in _who_waits_first(some):
             try:

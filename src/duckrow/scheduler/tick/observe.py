@@ -76,7 +76,7 @@ class ObservePhase:
             parts.drains.observe()
         if changed:
             parts.broken_gpus.look(now)
-            state.look_at_wishes()
+            state.wishes.look()
         parts.wishes.fulfil(now)
         for attempt in state.live.values() if state.stop_all else ():
             if state.is_own(attempt) or self._host.id == DAEMON:
@@ -97,6 +97,5 @@ class ObservePhase:
             return []
         head = self._state.queue
         if head.is_to_be_read(full):
-            head.was_read(self._store.queue.eligible(HEAD, full), full)
-        shunned = self._state.shunned
-        return [job for job in head.jobs if job.id not in shunned] if shunned else head.jobs
+            head.was_read(self._store.queue.eligible(HEAD, full), full, self._state.shunned)
+        return head.jobs
