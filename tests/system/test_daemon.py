@@ -32,10 +32,11 @@ def test_thousands_of_jobs_are_submitted_at_once(duckrow: Duckrow) -> None:
 
 def test_jobs_as_lines_of_json_differ_in_more_than_their_command(duckrow: Duckrow) -> None:
     duckrow.up("--slots", "1")
-    lines = '{"command": "echo $WHO", "name": "first", "env": {"WHO": "me"}}\n{"command": "exit 3", "retries": 1}\n'
+    lines = '{"command": "echo $WHO", "name": "first", "env": {"WHO": "me"}}\n'
+    lines += '{"command": "exit 3", "retries": 1, "priority": 9}\n'
     duckrow("submit", "--format", "json", "--file", "-", "--hold", "--priority", "40", stdin=lines)
     jobs = [duckrow.job(number) for number in (1, 2)]
-    assert [(job["name"], job["retries"], job["priority"]) for job in jobs] == [("first", 0, 40), ("exit", 1, 40)]
+    assert [(job["name"], job["retries"], job["priority"]) for job in jobs] == [("first", 0, 40), ("exit", 1, 9)]
     duckrow("release", "1")
     duckrow("wait", "1")
     assert duckrow("logs", "1").stdout == "me\n"

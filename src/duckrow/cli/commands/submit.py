@@ -128,6 +128,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
         )
     gpus = gpu_count(values)
     options = take_job_options(values)
+    options.priority = options.priority if values["priority"] is None else values["priority"]
     on, asked = take_slurm_options(values)
     texts = _commands(ctx, list(words), file, values["wrap"], values["delimiter"])
     output = output_of(values["outfile"], values["error"])
@@ -143,7 +144,6 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
         spec.if_broken = values["if_broken"] or "skip"
         if values["begin"] is not None:
             spec.not_before, spec.delay_s = _begin(values["begin"])
-        spec.priority = spec.priority if values["priority"] is None else values["priority"]
     array = None if values["array"] is None else parse_array(values["array"])
     if array is not None:
         specs = _arrayed(specs, array)
