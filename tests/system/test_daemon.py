@@ -30,6 +30,21 @@ def test_thousands_of_jobs_are_submitted_at_once(duckrow: Duckrow) -> None:
     assert duckrow.sql("SELECT count(*) FROM jobs WHERE state = 'queued'") == [(3000,)]
 
 
+def test_jobs_as_lines_of_json_differ_in_more_than_their_command(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    lines = '{"command": "echo $WHO", "name": "first", "env": {"WHO": "me"}}\n'
+    lines += '{"command": "exit 3", "retries": 1, "priority": 9}\n'
+    duckrow("submit", "--format", "json", "--file", "-", "--hold", "--priority", "40", stdin=lines)
+    jobs = [duckrow.job(number) for number in (1, 2)]
+    assert [(job["name"], job["retries"], job["priority"]) for job in jobs] == [("first", 0, 40), ("exit", 1, 9)]
+    duckrow("release", "1")
+    duckrow("wait", "1")
+    assert duckrow("logs", "1").stdout == "me\n"
+    wrong = duckrow("submit", "--format", "json", "--file", "-", stdin='{"comand": "true"}\n', ok=False)
+    assert "A job is written as" in wrong.stderr
+    assert "duckrow submit --format json --file FILE" in duckrow("submit", "--format", "json", "true", ok=False).stderr
+
+
 def test_a_here_document_is_one_job_and_its_options_stand_in_it(duckrow: Duckrow) -> None:
     script = "#!/bin/sh\n#DUCKROW --name prep --retries 1\n#DUCKROW --project thesis\nfor i in 1 2\ndo\necho $i\ndone\n"
     duckrow("submit", stdin=script)

@@ -130,6 +130,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
         )
     gpus = gpu_count(values)
     options = take_job_options(values)
+    options.priority = options.priority if values["priority"] is None else values["priority"]
     on, asked = take_slurm_options(values)
     given = SubmitOptions(**values)
     texts = _commands(ctx, list(words), file, given.wrap, given.delimiter)
@@ -146,7 +147,6 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
         spec.if_broken = given.if_broken or "skip"
         if given.begin is not None:
             spec.not_before, spec.delay_s = _begin(given.begin)
-        spec.priority = spec.priority if given.priority is None else given.priority
     array = None if given.array is None else parse_array(given.array)
     if array is not None:
         specs = _arrayed(specs, array)
