@@ -6,6 +6,8 @@ STAMP := $(VENV)/.installed
 # One more than there are cores: many tests wait for processes. Each begins with tests that stand together, which share
 # what is slow to start.
 WORKERS ?= $(shell echo $$(($$(nproc) + 1)))
+# What measures coverage: from Python 3.12 on there is one that costs next to nothing.
+CORE = $(shell $(BIN)/python -c "import sys; print('sysmon' if sys.version_info >= (3, 12) else 'ctrace')")
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # duckrow alone, without what only its tests need
@@ -38,7 +40,8 @@ check: $(STAMP)  ## format, lint, types
 # Compiled first: where PYTHONDONTWRITEBYTECODE is set, each of thousands of processes would compile it for itself.
 test: check  ## all of it: what CI runs
 	$(BIN)/python -m compileall -q src
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal
+	COVERAGE_CORE=$(CORE) $(BIN)/pytest -n $(WORKERS) --dist worksteal --cov=duckrow --cov-report=
+	$(BIN)/python -m tests.coverage_floors
 
 soak: $(STAMP)  ## the crash tests, for a long time
 	DUCKROW_SOAK=1 $(BIN)/pytest tests/system -k "crash or killed_again" -x

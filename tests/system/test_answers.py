@@ -113,26 +113,6 @@ def test_jobs_of_an_ended_run_do_not_hide_that_others_wait_for_the_daemon(duckro
     assert "; the daemon is not running (duckrow up)" in said
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--columns", "id,comand"], "no column 'comand'. Did you mean 'command'?"),
-        (["--sort", "-tiem"], "no column 'tiem'. Did you mean 'time'?"),
-        (["--state", "runing"], "no state 'runing'. Did you mean 'running'?"),
-        (["--outcome", "queued"], "no outcome 'queued'."),
-        (["--since", "yesterday"], "'yesterday' is not a time"),
-        (["--watch"], "--watch draws in a terminal"),
-        (["--watch", "2", "--json"], "--json prints once"),
-        (["--limit", "0"], "0 is not in the range"),
-        (["99"], "There is no job 99"),
-    ],
-)
-def test_ls_says_what_is_wrong(duckrow: Duckrow, words: list[str], sentence: str) -> None:
-    done = duckrow("ls", *words, ok=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert sentence in done.stderr
-
-
 def test_ls_without_jobs_says_how_to_add_one(duckrow: Duckrow) -> None:
     done = duckrow("ls")
     assert (done.stdout, done.stderr) == ("", "No jobs yet. Add one: duckrow submit -- python train.py\n")
@@ -331,22 +311,6 @@ def test_logs_fold_progress_bars_unless_they_are_wanted_raw(duckrow: Duckrow) ->
         duckrow.command("logs", "--raw", "-t2", "1"), env=duckrow.env, capture_output=True, check=True
     )
     assert tail.stdout == b" 1%\r50%\r100%\nend\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--json"], "--json goes with --errors"),
-        (["-f", "--attempt", "1"], "--follow goes on with the latest attempt"),
-        (["--attempt", "0"], "0 is not in the range"),
-        (["99"], "There is no job 99"),
-        ([], "There is no job last"),
-    ],
-)
-def test_logs_says_what_is_wrong(duckrow: Duckrow, words: list[str], sentence: str) -> None:
-    done = duckrow("logs", *words, ok=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert sentence in done.stderr
 
 
 def test_following_goes_on_from_an_attempt_into_the_next(duckrow: Duckrow) -> None:

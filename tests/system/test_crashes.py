@@ -116,7 +116,7 @@ def test_a_daemon_that_dies_at_each_step_of_its_tick_loses_nothing(duckrow: Duck
     file = write_jobs(duckrow, count)
     duckrow("submit", "--gpus", "1", "--file", str(file))
     deaths = 0
-    for moment in range(1, 9):
+    for moment in range(1, 9 if SOAK else 5):
         duckrow.kill_daemon()
         until(lambda: not duckrow.processes(), "free devices, so that several jobs start in one tick")
         words = [sys.executable, str(CRASHING), f"{point}:{moment}", "up", "--foreground"]

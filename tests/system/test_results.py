@@ -176,31 +176,6 @@ def test_sorting_filtering_and_the_best(worked: Duckrow) -> None:
     assert "2 failed. None shown.\n" in said(worked, "results", "-f", "lr>5")[1]
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["dem"], "There is no sweep 'dem'. Did you mean 'demo'? There are: demo."),
-        (["--sort", "modl"], "There is no column 'modl'. Did you mean 'model'? There are: id, name, state, lr, "),
-        (["--columns", "id,x"], "There is no column 'x'. There are: "),
-        (["--filter", "loss"], "'loss' is not a filter. Write lr=0.1, loss<0.3, "),
-        (["--filter", "loss<"], "The filter 'loss<' does not say what to compare with."),
-        (["--best", "los"], "No run of 'demo' has reported 'los'. Did you mean 'loss'? Reported: loss, step, note."),
-        (["--per", "lr"], "--per and --max go with --best METRIC."),
-        (["--max"], "--per and --max go with --best METRIC."),
-        (["--csv", "--json"], "Either --csv or --json, not both."),
-        (["--list", "demo"], "--list shows all sweeps."),
-        (["--list", "--sort", "id"], "--list shows all sweeps."),
-    ],
-)
-def test_wrong_requests_are_told_in_a_sentence(duckrow: Duckrow, words: list[str], sentence: str) -> None:
-    note = f"{PROGRAM} report loss=1 step=1 note=x"
-    sweep(duckrow, "demo", [({"lr": 0.1, "model": "a"}, note)])
-    duckrow("wait", "1")
-    out, err, code = said(duckrow, "results", *words)
-    assert (out, code) == ("", 2)
-    assert err.startswith(f"duckrow: {sentence}")
-
-
 # -- for programs ---------------------------------------------------------------------------------------------------
 
 
