@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from duckrow.api.job_values import existing_folder, find_shell, parse_notice
-from duckrow.core.errors import DuckrowError, UsageError
+from duckrow.cli.option_values import TIME, Parsed
+from duckrow.core.errors import UsageError
 from duckrow.core.job import DEFAULT_PRIORITY, JobSpec, parse_modules
 from duckrow.core.needs import NO_NEEDS, Needs
 from duckrow.core.policy import KNOBS, Form, Knob, Policy
@@ -23,24 +24,6 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class Parsed(click.ParamType[Any]):
-    """A value that a rule of core reads."""
-
-    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
-        self.name = name
-        self._parse = parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            return self._parse(value)
-        except DuckrowError as error:
-            self.fail(str(error), param, ctx)
-
-
-TIME = Parsed("time", parse_duration_s)
-SIZE = Parsed("size", parse_size_bytes)
 # Where a setting may set a limit, `none` takes it away again.
 TIME_OR_NONE = Parsed("time", lambda text: NO_LIMIT if text == NO_LIMIT else parse_duration_s(text))
 SIZE_OR_NONE = Parsed("size", lambda text: NO_LIMIT if text == NO_LIMIT else parse_size_bytes(text))

@@ -6,10 +6,9 @@ import json
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from duckrow.core.inventory import WHOLE
-from duckrow.core.job import JobSpec
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
@@ -18,6 +17,9 @@ from duckrow.store.hosts import DAEMON, HostRow
 from duckrow.store.jobs import JobStore
 from duckrow.store.moves import MoveStore
 from duckrow.store.reruns import RerunStore
+
+if TYPE_CHECKING:
+    from duckrow.core.job import JobSpec
 
 _SQL = load_queries("batches")
 

@@ -149,9 +149,6 @@ class ControlStore:
     def dependencies_of(self, job_id: int) -> list[sqlite3.Row]:
         return self.database.all(_SQL["dependencies_of"], {"id": job_id})
 
-    def all_dependencies(self) -> list[sqlite3.Row]:
-        return self.database.all(_SQL["all_dependencies"])
-
     # -- limits and devices -----------------------------------------------------------------------------------
 
     def set_limit(self, scope: str, max_running: int | None) -> None:

@@ -6,29 +6,20 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from duckrow.core.job import JobSpec
-from duckrow.core.needs import Needs, needs_from
-from duckrow.core.selection import Selection
 from duckrow.store.connection import load_queries
-from duckrow.store.database import Database, from_sql, to_sql
-from duckrow.store.delays import delayed
-from duckrow.store.job_columns import LISTS, as_asked
+from duckrow.store.database import Database, to_sql
 from duckrow.store.suspension import is_by_itself
 
-_SQL = load_queries("jobs", LISTS)
+if TYPE_CHECKING:
+    from duckrow.core.job import JobSpec
+    from duckrow.core.selection import Selection
+    from duckrow.store.requests import EarlierJob
+
+_SQL = load_queries("jobs")
 
 BY_ID = "j.id"
-
-
-class EarlierJob(NamedTuple):
-    """A job that there is already, as it could be asked for again."""
-
-    id: int
-    host_id: int
-    attempts: int  # how many there have been
-    spec: JobSpec  # its variables are all that it has
 
 
 class Glance(NamedTuple):
@@ -53,7 +44,8 @@ class JobStore:
 
         `environment`: what they have in common.
         """
-        now, boot = time.time(), time.clock_gettime(time.CLOCK_BOOTTIME)
+        from duckrow.store.requests import insert_jobs  # those who only look at jobs need nothing of it
+
         environment_id = self.keep_environment(environment)
         of_variables: dict[tuple[tuple[str, str], ...], int] = {}
 
@@ -65,17 +57,7 @@ class JobStore:
                 of_variables[key] = self.keep_environment({**environment, **spec.variables})
             return of_variables[key]
 
-        first = first or self.next_id()
-        rows = []
-        for job_id, spec in enumerate(specs, start=first):
-            array_id = None if spec.array_index is None else first
-            when = (spec.not_before, None, None) if spec.delay_s is None else delayed(spec.delay_s, now, boot)
-            own = (job_id, host_id, environment_of(spec), array_id, job_id, now, now, *when)
-            rows.append((*as_asked(spec), *own))
-        self.database.execute_many(_SQL["insert_job"], rows)
-        points = [(job_id, *spec.point) for job_id, spec in enumerate(specs, start=first) if spec.point is not None]
-        self.database.execute_many(_SQL["insert_point"], points)
-        return range(first, first + len(rows))
+        return insert_jobs(self.database, host_id, specs, first or self.next_id(), environment_of)
 
     def next_id(self) -> int:
         """The id of the job that is added next, within the caller's transaction."""
@@ -83,11 +65,9 @@ class JobStore:
 
     def asked_for(self, ids: Iterable[int]) -> list[EarlierJob]:
         """Jobs as they were asked for, in the order of their ids."""
-        rows = self.database.all(_SQL["asked_for"], {"ids": json.dumps(list(ids))})
-        return [_earlier_job(row) for row in rows]
+        from duckrow.store.requests import asked_for
 
-    def needs_of(self, job_id: int) -> Needs:
-        return needs_from(self.database.one(_SQL["needs_of"], {"job_id": job_id}))
+        return asked_for(self.database, ids)
 
     def continue_from(self, job_id: int, attempts: int, retries_used: int) -> None:
         """Within the caller's transaction: attempts that were made elsewhere count."""
@@ -178,6 +158,11 @@ class JobStore:
                 states[state] = states.get(state, 0) + count
         return found
 
+    def first_unfinished(self, ids: Sequence[int]) -> int | None:
+        """Of these jobs one that is not done; None: all are, or are gone."""
+        found: int | None = self.database.one(_SQL["first_unfinished"], {"ids": json.dumps(list(ids))})
+        return found
+
     def live(self) -> list[sqlite3.Row]:
         return self.database.all(_SQL["live"])
 
@@ -209,13 +194,3 @@ class JobStore:
         """Undo the pause of a project, or, with an empty name, that of everything."""
         with self.database.transaction():
             self.database.execute(_SQL["remove_pause"], {"project": project})
-
-
-def _earlier_job(row: sqlite3.Row) -> EarlierJob:
-    values: dict[str, Any] = {
-        key: from_sql(value) if isinstance(value, bytes) else value for key, value in dict(row).items()
-    }
-    job_id, host_id, attempts = (values.pop(key) for key in ("id", "host_id", "attempts"))
-    values |= {"needs": needs_from(values["needs"]), "variables": json.loads(values["variables"])}
-    values["requeue_lost"] = bool(values["requeue_lost"])
-    return EarlierJob(job_id, host_id, attempts, JobSpec(**values))

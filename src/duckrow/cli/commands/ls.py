@@ -25,9 +25,9 @@ from duckrow.api.sweep_list import find_sweep
 from duckrow.api.views import JobView
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import print_json, say, terminal_height, wrapped
-from duckrow.cli.job_options import TIME
 from duckrow.cli.job_table import job_lines
 from duckrow.cli.obstacles import left_by_runs, obstacles
+from duckrow.cli.option_values import TIME
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.job_filter import Filter
 

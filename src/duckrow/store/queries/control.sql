@@ -56,9 +56,6 @@ SELECT d.job_id FROM dependencies d JOIN jobs j ON j.id = d.job_id WHERE d.on_jo
 SELECT d.on_job_id, d.condition, d.met, j.name, j.state, j.outcome
 FROM dependencies d JOIN jobs j ON j.id = d.on_job_id WHERE d.job_id = :id ORDER BY d.on_job_id
 
--- name: all_dependencies
-SELECT job_id, on_job_id, condition, met FROM dependencies
-
 -- name: outcome_of
 SELECT state, outcome FROM jobs WHERE id = :id
 

@@ -3,20 +3,6 @@
 -- name: last_job_id
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0)
 
--- name: insert_job
-INSERT INTO jobs ({new_columns}) VALUES ({new_values})
-
--- name: insert_point
-INSERT INTO points (job_id, sweep_id, key, parameters) VALUES (?, ?, ?, ?)
-
--- name: asked_for
-SELECT j.id, j.host_id, j.attempts, {asked_again}, e.variables
-FROM jobs j JOIN environments e ON e.id = j.environment_id JOIN json_each(:ids) wanted ON wanted.value = j.id
-ORDER BY j.id
-
--- name: needs_of
-SELECT needs FROM jobs WHERE id = :job_id
-
 -- name: continue_from
 UPDATE jobs SET attempts = :attempts, retries_used = :retries_used WHERE id = :job_id
 
@@ -73,6 +59,9 @@ INSERT OR IGNORE INTO pauses (project, at) VALUES (:project, :at)
 
 -- name: remove_pause
 DELETE FROM pauses WHERE project = :project
+
+-- name: first_unfinished
+SELECT j.id FROM json_each(:ids) wanted CROSS JOIN jobs j ON j.id = wanted.value WHERE j.state <> 'done' LIMIT 1
 
 -- name: unfinished_by_host
 SELECT host_id, state, count(*) FROM jobs WHERE id IN (:ids) AND state <> 'done' GROUP BY host_id, state;
