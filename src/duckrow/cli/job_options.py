@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -167,26 +167,32 @@ class JobOptions:
     ) -> JobSpec:
         """`pattern`, `point`: of the sweep that it is a run of."""
         cwd = existing_folder(self.cwd)
-        return JobSpec(
-            command=command,
-            cwd=cwd,
-            needs=self.needs(cwd, command, pattern, point),
-            name=self.name,
-            project=self.project,
-            priority=self.priority,
-            gpus=gpus,
-            shell=find_shell(self.shell),
-            retries=self.retries,
-            requeue_lost=self.requeue_lost,
-            backoff_s=self.backoff,
-            timeout_s=self.timeout,
-            notice_signal=self.notice[0],
-            notice_s=self.notice[1],
-            grace_s=self.grace,
-            outfile=None if outfile is None else os.path.abspath(outfile),
-            max_log_bytes=self.max_log,
-            preload=self.preload,
-        )
+        return JobSpec(command, cwd, needs=self.needs(cwd, command, pattern, point), **self._in_common(gpus, outfile))
+
+    def specs(self, commands: Iterable[str], gpus: int | None, outfile: str | None) -> list[JobSpec]:
+        """Of many: what they have in common is found out once."""
+        cwd, in_common = existing_folder(self.cwd), self._in_common(gpus, outfile)
+        return [JobSpec(command, cwd, needs=self.needs(cwd, command), **in_common) for command in commands]
+
+    def _in_common(self, gpus: int | None, outfile: str | None) -> dict[str, Any]:
+        """What is asked for every job, whatever its command."""
+        return {
+            "name": self.name,
+            "project": self.project,
+            "priority": self.priority,
+            "gpus": gpus,
+            "shell": find_shell(self.shell),
+            "retries": self.retries,
+            "requeue_lost": self.requeue_lost,
+            "backoff_s": self.backoff,
+            "timeout_s": self.timeout,
+            "notice_signal": self.notice[0],
+            "notice_s": self.notice[1],
+            "grace_s": self.grace,
+            "outfile": None if outfile is None else os.path.abspath(outfile),
+            "max_log_bytes": self.max_log,
+            "preload": self.preload,
+        }
 
 
 def take_job_options(values: dict[str, Any]) -> JobOptions:

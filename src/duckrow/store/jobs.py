@@ -106,11 +106,8 @@ class JobStore:
 
     def by_ids(self, ids: Iterable[int], begun: bool = False) -> list[sqlite3.Row]:
         """These jobs with their latest attempt, by their ids. `begun`: only those that do not wait any more."""
-        numbers, rows = list(ids), list[sqlite3.Row]()
-        for at in range(0, len(numbers), 500):
-            marks = ",".join(str(int(job_id)) for job_id in numbers[at : at + 500])
-            rows += self.pick(f"j.id IN ({marks})" + (" AND j.state <> 'queued'" if begun else ""))
-        return rows
+        where = "j.id IN (SELECT value FROM json_each(:ids))" + (" AND j.state <> 'queued'" if begun else "")
+        return self.pick(where, {"ids": json.dumps(list(ids))})
 
     def glance(self, ids: Iterable[int]) -> list[Glance]:
         rows = self.database.all(_SQL["glance"], {"ids": json.dumps(list(ids))})
@@ -145,17 +142,14 @@ class JobStore:
 
     def owners(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         """(job, host) of these jobs."""
-        marks = ",".join(str(int(job_id)) for job_id in ids)
-        return [(row[0], row[1]) for row in self.database.all(f"SELECT id, host_id FROM jobs WHERE id IN ({marks})")]
+        rows = self.database.all(_SQL["owners"], {"ids": json.dumps(list(ids))})
+        return [(row[0], row[1]) for row in rows]
 
     def unfinished_by_host(self, ids: Sequence[int]) -> dict[int, dict[str, int]]:
         """Host -> state -> how many of these jobs; only of those that are not done."""
         found: dict[int, dict[str, int]] = {}
-        for at in range(0, len(ids), 500):
-            marks = ",".join(str(int(job_id)) for job_id in ids[at : at + 500])
-            for host_id, state, count in self.database.all(_SQL["unfinished_by_host"].replace("(:ids)", f"({marks})")):
-                states = found.setdefault(host_id, {})
-                states[state] = states.get(state, 0) + count
+        for host_id, state, count in self.database.all(_SQL["unfinished_by_host"], {"ids": json.dumps(list(ids))}):
+            found.setdefault(host_id, {})[state] = count
         return found
 
     def first_unfinished(self, ids: Sequence[int]) -> int | None:

@@ -121,7 +121,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     output = output_of(values["outfile"], values["error"])
     if not words and ctx.meta["duckrow.script"]:
         options.name = options.name or name_of_command(ctx.meta["duckrow.script"])
-    specs = [options.spec(text, gpus, None if output else values["outfile"]) for text in texts]
+    specs = options.specs(texts, gpus, None if output else values["outfile"])
     for spec in specs:
         spec.held = values["hold"]
         spec.if_broken = values["if_broken"] or "skip"

@@ -24,7 +24,7 @@ SELECT j.id, j.host_id, j.project, j.name, j.command, j.cwd, j.gpus, j.state, j.
        a.number AS attempt, a.holds, a.log, a.started_at, a.ended_at, a.pid, a.exit_code, a.signal, a.peak_memory_mb, a.utilization,
        h.kind AS host_kind, h.name AS host_name, j.folder, j.needs, s.name AS sweep, p.parameters,
        j.array_id, j.array_index,
-       EXISTS (SELECT 1 FROM wishes w WHERE w.job_id = j.id AND w.wish GLOB 'suspended:*') AS suspended
+       j.id IN (SELECT job_id FROM wishes WHERE wish GLOB 'suspended:*') AS suspended
 FROM jobs j
 JOIN hosts h ON h.id = j.host_id
 LEFT JOIN attempts a ON a.job_id = j.id AND a.number = j.attempts
@@ -33,6 +33,9 @@ LEFT JOIN sweeps s ON s.id = p.sweep_id
 WHERE {where}
 ORDER BY {order}
 LIMIT :limit OFFSET :offset
+
+-- name: owners
+SELECT id, host_id FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: live
 SELECT a.job_id, a.holds, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.state, j.needs,
@@ -64,4 +67,5 @@ DELETE FROM pauses WHERE project = :project
 SELECT j.id FROM json_each(:ids) wanted CROSS JOIN jobs j ON j.id = wanted.value WHERE j.state <> 'done' LIMIT 1
 
 -- name: unfinished_by_host
-SELECT host_id, state, count(*) FROM jobs WHERE id IN (:ids) AND state <> 'done' GROUP BY host_id, state;
+SELECT host_id, state, count(*) FROM jobs
+WHERE id IN (SELECT value FROM json_each(:ids)) AND state <> 'done' GROUP BY host_id, state
