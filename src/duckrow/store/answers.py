@@ -33,8 +33,8 @@ class AnswerStore:
         return bool(self.database.one(_SQL["waits_for_daemon"]))
 
     def waiting_for_runs(self) -> list[sqlite3.Row]:
-        """(host_id, name, jobs) of each run, over or not, that has jobs waiting."""
-        return self.database.all(_SQL["waiting_for_runs"])
+        """(host_id, name, jobs) of each run, over or not, that has jobs waiting. Without any run no job is read."""
+        return self.database.all(_SQL["waiting_for_runs"]) if self.database.one(_SQL["any_run"]) else []
 
     def variable_names(self, job_id: int) -> list[str]:
         """The names of the variables that a job takes along. Their values stay here: they may be secrets."""

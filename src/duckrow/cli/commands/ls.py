@@ -74,7 +74,9 @@ def command(words: tuple[str, ...], watch: float | None, tree: bool, as_json: bo
     """
     if options["show_all"] or (options["limit"] is None and (words or as_json or not sys.stdout.isatty())):
         options["limit"] = -1 if options["show_all"] or options["page"] == 1 else SHOWN
-    request = _Request(Client(), words, options, tree, folds=not (words or as_json))
+    client = Client()
+    client.map_into_memory()  # the totals need a look at every job
+    request = _Request(client, words, options, tree, folds=not (words or as_json))
     if watch is not None:
         if as_json:
             raise UsageError("--watch draws a table again and again, --json prints once. Leave one of them out.")
