@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ class Verbs(click.Group):
         if name not in VERBS:
             return None
         module = importlib.import_module(f"duckrow.cli.commands.{name}")
+        gc.freeze()  # nobody needs to look at it again, neither a host that lives for days nor what it forks
+        gc.enable()
         command: click.Command = module.command
         return command
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -49,6 +50,7 @@ def _run(arguments: list[str]) -> int:
     if arguments in (["--help"], ["-h"]):
         print(help_text())
         return EXIT_OK
+    gc.disable()  # until the verb is loaded: of all that comes with it nothing is garbage
     from duckrow.cli.group import run_verb  # click takes longer to load than the help to print
 
     return run_verb(arguments)
