@@ -6,7 +6,7 @@ import importlib
 import sys
 
 QUESTIONS = (
-    *("startup", "dispatch", "gap", "long_queue", "answers", "tasks", "warm", "idle", "placement", "web"),
+    *("startup", "dispatch", "gap", "long_queue", "verbs", "answers", "tasks", "warm", "idle", "placement", "web"),
     *("slurm", "hydra", "cgroups"),
 )
 

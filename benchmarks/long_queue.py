@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import sys
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from benchmarks.measure import DUCKROW, duckrow, interleaved, own_duckrow, secon
 
 WAITING = int(os.environ.get("BENCH_QUEUE", "100000"))
 TIMED = 2000
+FLOOR = "python3 -c pass"
 
 
 def main() -> None:
@@ -19,22 +21,40 @@ def main() -> None:
         duckrow("up", "--slots", "2")
         empty_ms = dispatch_ms(*submit(folder, TIMED))
         duckrow("pause")
+        bare_s = bare_insert_s(folder, WAITING)
         began = time.perf_counter()
         first, _ = submit(folder, WAITING)
         submit_s = time.perf_counter() - began
         quick = interleaved(
             {
-                "ls": lambda: seconds([DUCKROW, "ls"]),
+                FLOOR: lambda: seconds([sys.executable, "-c", "pass"]),
+                "ls": lambda: seconds([DUCKROW, "ls", "--limit", "30"]),
                 "submit of one job": lambda: seconds([DUCKROW, "submit", "true"]),
             }
         )
         duckrow("resume")
         full_ms = dispatch_ms(first, first + TIMED - 1)
         duckrow("pause")
-        table(f"With {WAITING:,} jobs waiting", {f"submit of {WAITING:,} from a file": submit_s, **quick}, "ms", 1000)
+        added = {"bare executemany": bare_s, "submit from a file": submit_s}
+        table(f"{WAITING:,} jobs added", added, "ms", 1000, against="bare executemany")
+        table(f"With {WAITING:,} jobs waiting", quick, "ms", 1000, against=FLOOR)
         print(f"  dispatch of a job, empty queue     {empty_ms:9.2f} ms")
         print(f"  dispatch of a job, full queue      {full_ms:9.2f} ms  {full_ms / empty_ms:5.2f} x empty")
         print(f"  memory of the daemon               {daemon_mb():9.1f} MB")
+
+
+def bare_insert_s(folder: Path, count: int) -> float:
+    """How long as many rows take that are nothing but a command, as durable as ours."""
+    database = sqlite3.connect(folder / "bare.db")
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
+    database.execute("CREATE TABLE jobs (id INTEGER PRIMARY KEY, command TEXT)")
+    began = time.perf_counter()
+    with database:
+        database.executemany("INSERT INTO jobs (command) VALUES (?)", (("true",) for _ in range(count)))
+    taken_s = time.perf_counter() - began
+    database.close()
+    return taken_s
 
 
 def submit(folder: Path, count: int) -> tuple[int, int]:

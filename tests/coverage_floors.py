@@ -40,9 +40,7 @@ def main() -> int:
         if percent < floor:
             fallen.append(package)
     if fallen:
-        print(
-            f"Less of {', '.join(fallen)} is tested than before. Add tests: tests/coverage_floors.py"
-        )
+        print(f"Less of {', '.join(fallen)} is tested than before. Add tests: tests/coverage_floors.py")
     return bool(fallen)
 
 

@@ -26,8 +26,9 @@ from duckrow import __version__
 from duckrow.api.sweep_files import _KEYS as _SWEEP_KEYS
 from duckrow.api.views import JobView
 from duckrow.cli.commands.dropin import TOOLS
+from duckrow.cli.group import cli
 from duckrow.cli.json_jobs import KEYS as JOB_KEYS
-from duckrow.cli.main import VERBS, cli
+from duckrow.cli.verbs import VERBS
 from duckrow.core import errors
 from duckrow.core.lifecycle import TRANSITIONS, Outcome, State
 from duckrow.scheduler.surroundings import extra_environment, launcher_environment

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from duckrow.api.client import Client
-from duckrow.cli.main import cli
+from duckrow.cli.group import cli
 from duckrow.core.job import JobSpec
 from duckrow.store.folder import Folder
 from duckrow.store.hosts import DAEMON

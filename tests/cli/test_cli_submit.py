@@ -31,8 +31,9 @@ class Counter:
     def __call__(self) -> Counter:
         return self
 
-    def submit(
+    def submit_jobs(
         self,
+        _client: Counter,
         specs: Sequence[JobSpec],
         environment: Mapping[str, str | None],
         after: Sequence[Dependency],
@@ -64,6 +65,7 @@ class Input(io.TextIOWrapper):
 def counter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Counter:
     taken = Counter()
     monkeypatch.setattr(submit, "client_of_verb", taken)
+    monkeypatch.setattr(submit, "submit_jobs", taken.submit_jobs)
     monkeypatch.setattr(sys, "stdin", Input(b"", is_terminal=True))
     monkeypatch.chdir(tmp_path)
     return taken

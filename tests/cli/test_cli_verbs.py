@@ -13,8 +13,10 @@ import pytest
 
 from duckrow import __version__
 from duckrow.cli import main as main_module
-from duckrow.cli.main import ELSEWHERE, VERBS, run_cli
+from duckrow.cli.group import cli
+from duckrow.cli.main import run_cli
 from duckrow.cli.option_groups import GROUPS
+from duckrow.cli.verbs import ELSEWHERE, VERBS
 from duckrow.core.errors import StateError, UsageError
 
 
@@ -180,7 +182,7 @@ def test_errors_come_out_as_sentences_and_exit_codes(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(main_module.cli, "main", fail)
+    monkeypatch.setattr(cli, "main", fail)
     assert run_cli([]) == code
     assert capsys.readouterr().err == said
 

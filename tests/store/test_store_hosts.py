@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from duckrow.core.inventory import parse_gpus
-from duckrow.core.machine import Machine
+from duckrow.core.machine import BARE, Machine
 from duckrow.core.policy import Policy
 from duckrow.kernel.process import boot_id, identity_of
 from duckrow.store.folder import Folder
@@ -194,7 +194,7 @@ def test_the_daemon_has_a_row_from_the_beginning(shelf: Shelf) -> None:
 
 def test_a_host_that_opens_says_who_it_is_and_what_it_gives_out(shelf: Shelf) -> None:
     seats = parse_gpus(["0+1", "2", "2"])
-    shelf.hosts.open(DAEMON, seats)
+    shelf.hosts.open(DAEMON, seats, BARE)
     (row,) = shelf.hosts.open_hosts()
     assert (row.pid, row.process) == (os.getpid(), identity_of(os.getpid()))
     assert (row.boot_id, row.ended_at) == (boot_id(), None)
@@ -202,10 +202,10 @@ def test_a_host_that_opens_says_who_it_is_and_what_it_gives_out(shelf: Shelf) ->
 
 
 def test_a_host_that_closed_in_good_order_is_no_longer_open(shelf: Shelf) -> None:
-    shelf.hosts.open(DAEMON, [])
+    shelf.hosts.open(DAEMON, [], BARE)
     shelf.hosts.close(DAEMON)
     assert shelf.hosts.open_hosts() == []
-    shelf.hosts.open(DAEMON, [])
+    shelf.hosts.open(DAEMON, [], BARE)
     assert [row.id for row in shelf.hosts.open_hosts()] == [DAEMON]
 
 

@@ -24,6 +24,7 @@ PYTHON = f"{sys.executable} -c"
 _MAKE_SWEEP = """
 import json, os, sys
 from duckrow.api.client import Client
+from duckrow.api.jobs.submit import submit_jobs
 from duckrow.core.job import JobSpec, PointOfSweep
 from duckrow.store.sweeps import SweepStore
 asked = json.load(sys.stdin)
@@ -37,7 +38,7 @@ for number, (parameters, command) in enumerate(asked["points"]):
     os.makedirs(folder)
     point = PointOfSweep(sweep, json.dumps(parameters), json.dumps(parameters))
     specs.append(JobSpec(command, os.getcwd(), name=f"run-{number}", folder=folder, point=point))
-client.submit(specs)
+submit_jobs(client, specs)
 """
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from duckrow.cli.main import cli
+from duckrow.cli.group import cli
 from tests.conftest import DEADLINE_S, Duckrow
 from tests.web.conftest import API, Server
 from tests.web.described import check_answer, description

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from duckrow.api.device_jobs import devices_with_jobs
 from duckrow.api.gpus import GpuView
 from duckrow.core.device_names import any_uuid, called, plain_name
 from duckrow.core.errors import UsageError
@@ -37,7 +38,7 @@ def _wish_of_device(client: Client, device: str, wish: DeviceWish) -> str:
     is_given_out = wish == DeviceWish.UNDRAIN or (wish == DeviceWish.ADD and device in offered)
     ControlStore(client.database).wish_of_device(device, None if is_given_out else wish)
     client.ring_all()
-    busy = any(device == place["device"] and place["jobs"] for place in client.devices())
+    busy = any(device == place["device"] and place["jobs"] for place in devices_with_jobs(client))
     if wish == DeviceWish.ADD:
         return f"GPU {device} is given out."
     if wish == DeviceWish.UNDRAIN:

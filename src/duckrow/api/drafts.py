@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from duckrow.api.client import Client
+from duckrow.api.jobs.submit import submit_jobs
 from duckrow.api.options import Request, read_options, with_recipe
 from duckrow.api.program_words import without_shell
 from duckrow.api.run_folders import give_folders
@@ -168,4 +169,4 @@ def add_drafts(client: Client, wanted: Wanted) -> list[int]:
 
         return list(submit_batch(client, specs, request.cluster, request.environment, request.name))
     limit = None if wanted.array is None else parse_array(wanted.array).max_running
-    return list(client.submit(specs, request.environment, request.after, limit))
+    return list(submit_jobs(client, specs, request.environment, request.after, limit))

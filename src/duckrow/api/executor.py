@@ -201,9 +201,9 @@ class Executor(concurrent.futures.Executor):
                 try:
                     while True:
                         asked_s = self._look(client)
-                        attendance.look(list(self._pending))
-                        if lending.is_in_job:
-                            lending.look(*self._waiting_and_begun())
+                        pending = list(self._pending)
+                        attendance.look(pending)
+                        lending.look(pending)
                         if not self._has_more():
                             return
                         _until_changed(client, max(_LOOK_S, _SHARE * asked_s))
@@ -211,11 +211,6 @@ class Executor(concurrent.futures.Executor):
                     lending.end()
         except Exception as error:  # whatever it is: nobody may wait for ever
             self._give_up(error)
-
-    def _waiting_and_begun(self) -> tuple[int, int]:
-        with self._lock:
-            begun = sum(future.running() for future in self._pending.values())
-            return len(self._pending) - begun, begun
 
     def _has_more(self) -> bool:
         with self._lock:

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from duckrow.api.client import Client
+from duckrow.api.device_jobs import devices_with_jobs
 from duckrow.core.errors import StateError
 from duckrow.core.inventory import CPU
 from duckrow.core.observation import LOOK_S, SHOWN_S, is_fresh
@@ -59,7 +60,8 @@ class GpuView:
             sizes.update(self._client.hosts.machine(host.id).total_mb)
         is_asked = time.monotonic() - (self._asked_since or 0.0) < self._time_to_answer_s
         return [
-            _described(device, readings.get(device["device"]), sizes, is_asked) for device in self._client.devices()
+            _described(device, readings.get(device["device"]), sizes, is_asked)
+            for device in devices_with_jobs(self._client)
         ]
 
     def all_of_this_machine(self) -> list[dict[str, Any]]:

@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
-from duckrow.api.client import Client, WaitedTooLong
+from duckrow.api.client import Client
 from duckrow.api.functions import JobFailed, exception_of, is_call, value_of
 from duckrow.api.jobs.kill import kill
+from duckrow.api.jobs.wait import WaitedTooLong
+from duckrow.api.jobs.wait import wait as wait_for
 from duckrow.api.views import JobView
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.lifecycle import Outcome, State
@@ -106,7 +108,7 @@ class Job(Generic[T]):
                 return
             kill(client, [self.id], at_once=now, answered=False)
             if wait:
-                client.wait([self.id])
+                wait_for(client, [self.id])
 
     def __repr__(self) -> str:
         try:
@@ -131,7 +133,7 @@ class Job(Generic[T]):
     def _end(self, timeout: float | None) -> JobView:
         with open_client(self.home) as client:
             try:
-                return self._only(client.wait([self.id], timeout))
+                return self._only(wait_for(client, [self.id], timeout))
             except WaitedTooLong:
                 raise NotDoneInTime(f"Job {self.id} ({self.name}) was not done within {timeout:g} s.") from None
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from duckrow.api.client import Client
+from duckrow.api.job_story import story_of
 from duckrow.api.listing import annotate, variable_names
 from duckrow.api.views import JobView
 from duckrow.core.errors import JobGone, NotFoundError
@@ -31,7 +32,7 @@ def check_job(client: Client, job_id: int) -> None:
 
 def job_details(client: Client, job_id: int) -> dict[str, Any]:
     check_job(client, job_id)
-    story = client.story(job_id)
+    story = story_of(client, job_id)
     view = client.job(job_id)
     annotate(client, [view])
     made = story.pop("attempts_made")

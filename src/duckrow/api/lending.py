@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.core.inventory import CPU
@@ -33,17 +33,12 @@ class Lending:
         self._began = self._looked_at = time.monotonic()
         self._is_lent = self._is_told = False
 
-    @property
-    def is_in_job(self) -> bool:
-        """Else there is nothing to lend, and no need to look."""
-        return self._own is not None
-
-    def look(self, waiting: int, begun: int) -> None:
-        """`waiting`: how many of the jobs that it waits for are in the queue; `begun`: how many of them run."""
+    def look(self, ids: Sequence[int]) -> None:
+        """At the jobs that it waits for."""
         if self._own is None or time.monotonic() - self._looked_at < _LOOK_S:
             return
         self._looked_at = time.monotonic()
-        if begun or not waiting or self._is_told:
+        if self._is_told or not self._all_wait(ids):
             return
         if all(device.startswith(CPU) for device in self._own.devices):
             self._is_lent = True  # said again each time: another thread may have taken it back meanwhile
@@ -54,6 +49,11 @@ class Lending:
                 f"Job {self._own.id} keeps its GPU while it waits for jobs that have not started. If all GPUs are kept "
                 "like this, it waits for ever. Let a job that only waits for others have no GPU: gpus=0, or --cpu."
             )
+
+    def _all_wait(self, ids: Sequence[int]) -> bool:
+        """Whether none of those that are not done has begun, and there are some."""
+        states = {state for of_host in self._session.jobs.unfinished_by_host(ids).values() for state in of_host}
+        return states == {State.QUEUED}
 
     def end(self) -> None:
         """It waits no longer."""

@@ -10,7 +10,7 @@ from duckrow.core.job_filter import Filter
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.nearest_word import nearest_word
 from duckrow.store.answers import AnswerStore
-from duckrow.store.control import ControlStore
+from duckrow.store.dependencies import DependencyStore
 from duckrow.store.hosts import DAEMON, is_alive
 from duckrow.store.listing import ListingStore
 
@@ -93,11 +93,11 @@ def annotated(client: Client, ids: Sequence[int]) -> list[JobView]:
 
 def annotate(client: Client, views: Sequence[JobView]) -> None:
     """Add what takes a look at other jobs and at hosts: when they will be done, and whether anybody will run them."""
-    from duckrow.api.history import fill_etas
-
     active = [view.id for view in views if view.state != State.DONE]
     if not active:
         return
+    from duckrow.api.history import fill_etas
+
     owners = client.jobs.owners(active)
     runs = client.hosts.runs_among({*owners.values()} - {DAEMON})
     ended = {host for host in runs if not is_alive(client.folder, host)}
@@ -151,7 +151,7 @@ def waits_for_daemon(client: Client) -> bool:
 
 def dependencies(client: Client) -> list[tuple[int, int]]:
     """(job, job that it waits or has waited for)."""
-    return ControlStore(client.database).all_dependencies()
+    return DependencyStore(client.database).all()
 
 
 def variable_names(client: Client, job_id: int) -> list[str]:

@@ -10,6 +10,7 @@ from typing import IO, Any, NamedTuple
 
 from duckrow.api.client import Client
 from duckrow.api.job_details import check_job
+from duckrow.api.job_story import story_of
 from duckrow.core.errors import NotFoundError
 from duckrow.kernel.plain_files import open_plain
 
@@ -25,7 +26,7 @@ class AttemptLog(NamedTuple):
 def log_of(client: Client, job_id: int, number: int | None = None) -> AttemptLog:
     """The log of this attempt, or of the latest."""
     check_job(client, job_id)
-    made = client.story(job_id)["attempts_made"]
+    made = story_of(client, job_id)["attempts_made"]
     if not made and number is None:
         return AttemptLog("", 0, ended=client.job(job_id).state == "done")
     for attempt in made:

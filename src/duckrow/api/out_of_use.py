@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duckrow.core import wishes
-from duckrow.store.control import ControlStore
 from duckrow.store.database import Database
+from duckrow.store.device_wishes import DeviceWishStore
 from duckrow.store.hosts import DAEMON
 from duckrow.store.set_aside import SetAsideStore
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def drained(database: Database, host_id: int) -> frozenset[str]:
     """By a person; only the daemon's devices can be."""
-    return wishes.drained(ControlStore(database).device_wishes() if host_id == DAEMON else {})
+    return wishes.drained(DeviceWishStore(database).all() if host_id == DAEMON else {})
 
 
 def set_aside(database: Database, *host_ids: int) -> dict[str, str]:

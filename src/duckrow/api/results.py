@@ -83,6 +83,10 @@ class Results(list[Row]):
         down = column.startswith("-") and column not in self.columns
         return self._with(sorted_rows(self, self.column(column.removeprefix("-") if down else column), down))
 
+    def first(self, count: int) -> Results:
+        """At most so many, from the top."""
+        return self._with(self[:count])
+
     def best(self, metric: str, lowest: bool = True, per: str | Sequence[str] | None = None) -> Results:
         """The run with the lowest (or highest) metric; with `per` the best for each value of that column.
 

@@ -13,8 +13,6 @@ from duckrow.core.errors import UsageError
 from duckrow.core.job import check_name
 from duckrow.core.nearest_word import nearest_word
 from duckrow.core.settings import DEFAULTS, PROJECTS, RENAMED, SECTIONS, SETTINGS, Layer, Value, merge, settings_of
-from duckrow.core.slurm_request import KEYS as SLURM_KEYS
-from duckrow.core.slurm_request import read_value
 
 ENGINES = "engines"
 SLURM = "engines.slurm"
@@ -124,10 +122,12 @@ def _checked_slurm(engines: Any, path: str, above: str) -> dict[str, dict[str, A
 
 
 def _check_slurm(key: str, value: Any, where: str) -> None:
+    from duckrow.core.slurm_request import KEYS, read_value  # most people have no cluster in their settings
+
     try:
         read_value(key, value)
     except UsageError as error:
-        near = nearest_word(key, SLURM_KEYS) if key not in SLURM_KEYS else None
+        near = nearest_word(key, KEYS) if key not in KEYS else None
         reason = f" is no part of a SLURM request. Did you mean '{near}'?" if near else f" {error}."
         raise UsageError(f"{where}{reason}") from None
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from duckrow.api.attendance import warn
 from duckrow.api.environment import inherited_environment
+from duckrow.api.jobs.submit import not_yet_met
 from duckrow.api.settings import Settings
 from duckrow.api.slurm_batches import standing_of
 from duckrow.api.slurm_earlier import EarlierJobs
@@ -81,7 +82,7 @@ def submit_batch(
         batch_id = store.add(os.path.basename(folder), folder)
         in_folders = [replace(s, folder=s.folder or f"{folder}/runs/{number}") for number, s in enumerate(specs)]
         # Before the jobs are there: `last` is not one of themselves.
-        waits_for = client.not_yet_met(after, may_be_broken=all(spec.if_broken == "wait" for spec in specs))
+        waits_for = not_yet_met(client, after, may_be_broken=all(spec.if_broken == "wait" for spec in specs))
         new_ids = store.add_runs(batch_id, in_folders, variables) if specs else range(0)
         ControlStore(client.database).add_dependencies(new_ids, waits_for)
         earlier.join(batch_id, first=len(specs))

@@ -12,7 +12,7 @@ from duckrow.store.batches import BatchStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.store.jobs import EarlierJob
+    from duckrow.store.requests import EarlierJob
 
 
 class EarlierJobs:

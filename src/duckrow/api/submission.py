@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from duckrow.api.call_signature import check_call, names_of, shown_name
 from duckrow.api.functions import Call, forget_call, name_of, pattern_of, store_call, warm_modules
 from duckrow.api.handles import Job, open_client
+from duckrow.api.jobs.submit import submit_jobs
 from duckrow.api.options import Options, Request, read_options, with_recipe
 from duckrow.core.errors import UsageError
 from duckrow.core.job import JobSpec
@@ -104,7 +105,7 @@ def submit_calls(
 def _submit(client: Client, specs: Sequence[JobSpec], request: Request) -> Sequence[int]:
     """To the daemon, or to a cluster."""
     if request.cluster is None:
-        return client.submit(specs, request.environment, request.after)
+        return submit_jobs(client, specs, request.environment, request.after)
     from duckrow.api.slurm import submit_batch
 
     return submit_batch(client, specs, request.cluster, request.environment, after=request.after)

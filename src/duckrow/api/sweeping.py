@@ -12,6 +12,7 @@ from duckrow.api.edited_functions import find_edited
 from duckrow.api.function_code import Code, code_of_function
 from duckrow.api.functions import Call, name_of, pattern_of, store_call, warm_modules
 from duckrow.api.handles import Job, open_client
+from duckrow.api.jobs.wait import wait
 from duckrow.api.options import Options, Request, read_options, with_recipe
 from duckrow.api.sweeps import DEFAULT_ROOT, SweepRow, Sweeps, Todo
 from duckrow.core.errors import UsageError
@@ -40,7 +41,7 @@ class Sweep:
     def wait(self, timeout: float | None = None) -> Sweep:
         """Until all its runs are done, however they ended."""
         with open_client(self.jobs[0].home if self.jobs else None) as client:
-            client.wait([job.id for job in self.jobs], timeout)
+            wait(client, [job.id for job in self.jobs], timeout)
         return self
 
     def results(self) -> Results:

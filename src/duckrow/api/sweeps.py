@@ -12,6 +12,7 @@ from typing import Any
 from duckrow.api.client import Client
 from duckrow.api.code_version import CodeVersion, note_code
 from duckrow.api.jobs.rerun import put_back
+from duckrow.api.jobs.submit import submit_jobs
 from duckrow.api.sweep_list import find_sweep
 from duckrow.core.dependency import Dependency
 from duckrow.core.errors import UsageError
@@ -233,7 +234,7 @@ class Sweeps:
         self.leave_clusters(todo)
         if todo.stranded:
             ControlStore(self.client.database).rehost(todo.stranded, DAEMON)
-        ids = list(self.client.submit(specs, environment, after)) if specs else []
+        ids = list(submit_jobs(self.client, specs, environment, after)) if specs else []
         if todo.again:
             put_back(self.client, todo.again)
         self.client.ring_all()

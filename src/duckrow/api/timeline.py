@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from duckrow.api.client import Client
+from duckrow.api.device_jobs import devices_with_jobs
 from duckrow.core.errors import UsageError
 from duckrow.core.inventory import CPU, WHOLE
 from duckrow.core.title import full_name
@@ -25,7 +26,7 @@ def timeline(client: Client, begin: float | None = None, end: float | None = Non
     sizes: dict[str, int] = {}
     for host in client.hosts.open_hosts():
         sizes.update(client.hosts.machine(host.id).total_mb)
-    lanes: dict[str, list[dict[str, Any]]] = {place["device"]: [] for place in client.devices()}
+    lanes: dict[str, list[dict[str, Any]]] = {place["device"]: [] for place in devices_with_jobs(client)}
     for row in reversed(rows[:MOST_BARS]):
         for device, share in row.holds:
             lanes.setdefault(device, []).append(_bar(row, share, sizes.get(device)))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from duckrow.api.job_values import existing_folder, find_shell, parse_notice
-from duckrow.core.errors import DuckrowError, UsageError
+from duckrow.cli.option_values import TIME, Parsed
+from duckrow.core.errors import UsageError
 from duckrow.core.job import DEFAULT_PRIORITY, JobSpec, parse_modules
 from duckrow.core.needs import NO_NEEDS, Needs
 from duckrow.core.policy import KNOBS, Form, Knob, Policy
@@ -23,24 +24,6 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class Parsed(click.ParamType[Any]):
-    """A value that a rule of core reads."""
-
-    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
-        self.name = name
-        self._parse = parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            return self._parse(value)
-        except DuckrowError as error:
-            self.fail(str(error), param, ctx)
-
-
-TIME = Parsed("time", parse_duration_s)
-SIZE = Parsed("size", parse_size_bytes)
 # Where a setting may set a limit, `none` takes it away again.
 TIME_OR_NONE = Parsed("time", lambda text: NO_LIMIT if text == NO_LIMIT else parse_duration_s(text))
 SIZE_OR_NONE = Parsed("size", lambda text: NO_LIMIT if text == NO_LIMIT else parse_size_bytes(text))
@@ -184,26 +167,32 @@ class JobOptions:
     ) -> JobSpec:
         """`pattern`, `point`: of the sweep that it is a run of."""
         cwd = existing_folder(self.cwd)
-        return JobSpec(
-            command=command,
-            cwd=cwd,
-            needs=self.needs(cwd, command, pattern, point),
-            name=self.name,
-            project=self.project,
-            priority=self.priority,
-            gpus=gpus,
-            shell=find_shell(self.shell),
-            retries=self.retries,
-            requeue_lost=self.requeue_lost,
-            backoff_s=self.backoff,
-            timeout_s=self.timeout,
-            notice_signal=self.notice[0],
-            notice_s=self.notice[1],
-            grace_s=self.grace,
-            outfile=None if outfile is None else os.path.abspath(outfile),
-            max_log_bytes=self.max_log,
-            preload=self.preload,
-        )
+        return JobSpec(command, cwd, needs=self.needs(cwd, command, pattern, point), **self._in_common(gpus, outfile))
+
+    def specs(self, commands: Iterable[str], gpus: int | None, outfile: str | None) -> list[JobSpec]:
+        """Of many: what they have in common is found out once."""
+        cwd, in_common = existing_folder(self.cwd), self._in_common(gpus, outfile)
+        return [JobSpec(command, cwd, needs=self.needs(cwd, command), **in_common) for command in commands]
+
+    def _in_common(self, gpus: int | None, outfile: str | None) -> dict[str, Any]:
+        """What is asked for every job, whatever its command."""
+        return {
+            "name": self.name,
+            "project": self.project,
+            "priority": self.priority,
+            "gpus": gpus,
+            "shell": find_shell(self.shell),
+            "retries": self.retries,
+            "requeue_lost": self.requeue_lost,
+            "backoff_s": self.backoff,
+            "timeout_s": self.timeout,
+            "notice_signal": self.notice[0],
+            "notice_s": self.notice[1],
+            "grace_s": self.grace,
+            "outfile": None if outfile is None else os.path.abspath(outfile),
+            "max_log_bytes": self.max_log,
+            "preload": self.preload,
+        }
 
 
 def take_job_options(values: dict[str, Any]) -> JobOptions:

@@ -6,8 +6,6 @@ import errno
 import os
 import sys
 
-import click
-
 _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 _ADDING = ("submit", "add", "sweep")
 
@@ -29,24 +27,6 @@ def open_missing_streams() -> None:
                 os.dup2(null, fd)
                 os.close(null)
             setattr(sys, name, open(fd, "w", closefd=False))  # noqa: SIM115 - it stays open until we end
-
-
-def refused_by_click(error: click.ClickException) -> int:
-    if isinstance(error, click.NoSuchOption):
-        error = _without_hidden(error)
-    try:
-        error.show()
-    except OSError:
-        pass  # nobody can hear it; the exit code tells
-    return error.exit_code
-
-
-def _without_hidden(error: click.NoSuchOption) -> click.NoSuchOption:
-    """Nobody is pointed to an option that the help does not show."""
-    params = [] if error.ctx is None else error.ctx.command.params
-    hidden = {name for param in params if isinstance(param, click.Option) and param.hidden for name in param.opts}
-    shown = [name for name in error.possibilities or () if name not in hidden]
-    return click.NoSuchOption(error.option_name, possibilities=shown, ctx=error.ctx)
 
 
 def refused_by_machine(error: OSError, verb: str) -> str:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from duckrow.cli.console import say
-from duckrow.cli.job_options import Parsed, parse_variable
+from duckrow.cli.job_options import parse_variable
 from duckrow.cli.option_groups import GroupedCommand
-from duckrow.cli.sbatch_script import in_one_line, meaning_of
+from duckrow.cli.option_values import Parsed
 from duckrow.cli.script_lines import sbatch_options
-from duckrow.core.array import Array
 from duckrow.core.errors import UsageError
-from duckrow.core.job import JobSpec
 from duckrow.core.sbatch_lines import PREFIX
-from duckrow.core.sbatch_values import exported
-from duckrow.core.sbatch_variables import left_behind, variables_of
+
+if TYPE_CHECKING:
+    from duckrow.core.array import Array
+    from duckrow.core.job import JobSpec
 
 _META = "duckrow.sbatch"
 _SPELLINGS = {
@@ -79,6 +78,8 @@ class SpeaksSbatch(GroupedCommand):
         ctx.meta[_META] = Lines(options, [])
         if not options or ctx.params["on"] is not None:
             return None
+        from duckrow.cli.sbatch_script import meaning_of
+
         given = _given(ctx)
         meaning = meaning_of(options, given)
         ctx.meta[_META] = Lines(options, meaning.unused)
@@ -101,6 +102,9 @@ def variables_for_sbatch(
     options = ctx.meta[_META].options
     if not options and wrap is None:
         return {}
+    from duckrow.core.sbatch_values import exported
+    from duckrow.core.sbatch_variables import left_behind, variables_of
+
     takes_all, named = exported(options.get("export", "ALL"), os.environ)
     indices = array.indices if array else ()
     own = variables_of(spec.name, os.getcwd(), indices, spec.needs.cpus)
@@ -111,9 +115,17 @@ def say_unused(ctx: click.Context) -> None:
     """What will not be as it is on a cluster."""
     lines = ctx.meta[_META]
     if lines.unused:
+        from duckrow.cli.sbatch_script import in_one_line
+
         say(f"duckrow: {in_one_line(lines.unused)}")
-    if lines.options and _calls_srun(ctx.meta["duckrow.script"]) and shutil.which("srun") is None:
+    if lines.options and _calls_srun(ctx.meta["duckrow.script"]) and not _is_program("srun"):
         say(f"duckrow: The script calls srun, which this machine does not have. Put this line before: {_SRUN}")
+
+
+def _is_program(name: str) -> bool:
+    import shutil
+
+    return shutil.which(name) is not None
 
 
 def _calls_srun(script: str) -> bool:

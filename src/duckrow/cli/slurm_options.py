@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 import click
 
 from duckrow.core.errors import UsageError
-from duckrow.core.sbatch_values import time_limit_here
-from duckrow.core.slurm_request import gpus_in
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -61,6 +59,9 @@ def take_slurm_options(values: dict[str, Any]) -> tuple[str | None, dict[str, An
 
 def _here(asked: dict[str, Any]) -> str:
     """What is meant by it on this machine, where there is such a thing."""
+    from duckrow.core.sbatch_values import time_limit_here
+    from duckrow.core.slurm_request import gpus_in
+
     gpus = gpus_in(str(asked.get("gres", "")))
     said = [
         f" For a time limit here: --timeout {time_limit_here(asked['time'])}." if "time" in asked else "",

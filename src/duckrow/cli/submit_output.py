@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from duckrow.core.errors import UsageError
-from duckrow.core.job import JobSpec
 from duckrow.core.output_names import OutputNames
+
+if TYPE_CHECKING:
+    from duckrow.core.job import JobSpec
 
 _OF_ANOTHER_FAMILY = ("fish", "csh", "tcsh", "nu", "xonsh")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from duckrow.core.clock import Now
@@ -309,17 +310,21 @@ class LiveAttempt:
 
 def name_of_command(command: str) -> str:
     """A short name: the script that is run, else the program. `python train.py --lr 1` is `train`."""
-    code = [line for line in command.split("\n") if not line.lstrip().startswith("#")]
-    for word in " ".join(code).split()[:8]:
-        base = word.rsplit("/", 1)[-1]
-        if _is_setting(word) or _INTERPRETER.fullmatch(base):
-            continue
-        stem = base.rsplit(".", 1)[0] if "." in base[1:] else base
-        cleaned = _NOT_OF_A_NAME.sub("-", stem).strip("-.")
-        if cleaned:
-            reads_like_an_id = cleaned == "last" or _ID.fullmatch(cleaned)
-            return f"job-{cleaned[:40]}" if reads_like_an_id else cleaned[:40]
-    return "job"
+    if "#" in command:
+        command = " ".join(line for line in command.split("\n") if not line.lstrip().startswith("#"))
+    return next(filter(None, map(_name_in, command.split(maxsplit=8)[:8])), "job")
+
+
+@lru_cache(maxsize=1000)  # a list of commands has few programs
+def _name_in(word: str) -> str:
+    """The name that a word of a command gives it; empty where it says nothing."""
+    base = word.rsplit("/", 1)[-1]
+    if _is_setting(word) or _INTERPRETER.fullmatch(base):
+        return ""
+    stem = base.rsplit(".", 1)[0] if "." in base[1:] else base
+    cleaned = _NOT_OF_A_NAME.sub("-", stem).strip("-.")
+    reads_like_an_id = cleaned == "last" or _ID.fullmatch(cleaned)
+    return f"job-{cleaned[:40]}" if reads_like_an_id else cleaned[:40]
 
 
 def _is_setting(word: str) -> bool:
@@ -336,6 +341,7 @@ def parse_modules(text: str) -> str:
     return ",".join(names)
 
 
+@lru_cache(maxsize=1000)
 def check_name(what: str, text: str) -> None:
     """Names become folders and are typed as ids: no slash, no leading dot or dash, not a bare number."""
     if not _NAME.fullmatch(text) or text == "last":

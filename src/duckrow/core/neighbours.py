@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from duckrow.core.ports import ProcessUse
 from duckrow.core.units import format_mb
+
+if TYPE_CHECKING:
+    from duckrow.core.ports import ProcessUse
 
 RETURN_S = 10.0
 """A GPU that another user has just left stays theirs for this long: they may be restarting their program."""

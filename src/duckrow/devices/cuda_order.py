@@ -7,7 +7,6 @@ CUDA calls the fastest GPU number 0. On GPUs of one model there is no difference
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
 
@@ -46,6 +45,8 @@ def as_cuda_numbers(devices: list[Device], environment: Mapping[str, str]) -> li
 
 def _ask_cuda(environment: Mapping[str, str]) -> list[str]:
     """In a process of its own: CUDA reads its variables once, and does not survive a fork."""
+    import subprocess  # few machines have GPUs of several models
+
     whole = {**os.environ, **environment}
     whole.pop("CUDA_VISIBLE_DEVICES", None)
     words = [sys.executable, "-IS", "-c", _QUESTION]

@@ -91,8 +91,8 @@ class AnswerStore:
         return bool(self.database.one(_SQL["waits_for_daemon"]))
 
     def waiting_for_runs(self) -> list[RunWithJobs]:
-        """Each run, over or not, that has jobs waiting."""
-        return self.database.values(RunWithJobs, _SQL["waiting_for_runs"])
+        """Each run, over or not, that has jobs waiting. Without any run no job is read."""
+        return self.database.values(RunWithJobs, _SQL["waiting_for_runs"]) if self.database.one(_SQL["any_run"]) else []
 
     def variable_names(self, job_id: int) -> list[str]:
         """The names of the variables that a job takes along. Their values stay here: they may be secrets."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from duckrow.core.job import LiveAttempt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duckrow.core.job import LiveAttempt
 
 
 def key_of(attempt: LiveAttempt) -> dict[str, int]:

@@ -6,13 +6,15 @@ import json
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from duckrow.core.job import JobSpec
 from duckrow.core.lifecycle import Outcome, State
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
 from duckrow.store.jobs import JobStore
+
+if TYPE_CHECKING:
+    from duckrow.core.job import JobSpec
 
 _SQL = load_queries("batches")
 

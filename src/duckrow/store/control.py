@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -16,6 +17,10 @@ from duckrow.store.job_columns import LISTS
 from duckrow.store.limits import LimitStore
 
 _SQL = load_queries("control", LISTS)
+_RECORDED = (
+    *("remove_attempts", "remove_points", "remove_events"),
+    *("remove_dependencies", "remove_batch_runs", "remove_wishes"),
+)
 
 
 class PlaceInQueue(NamedTuple):
@@ -90,29 +95,6 @@ class ControlStore:
 
     # -- order ------------------------------------------------------------------------------------------------
 
-    def move_before(self, job_id: int, target_id: int) -> bool:
-        """Right before another job that waits, with its priority."""
-        with self.database.transaction():
-            target = self._row_of("place_of", target_id)
-            if target["state"] != "queued":
-                return False
-            here = {key: target[key] for key in ("host_id", "priority", "position")}
-            before = self._run("position_before", {**here, "moved": job_id}).fetchone()[0]
-            position = target["position"] - 1 if before is None else (before + target["position"]) / 2
-            values = {"id": job_id, "position": position, "priority": target["priority"]}
-            return self._run("set_position", values).rowcount == 1
-
-    def move_to_end(self, job_id: int, first: bool) -> bool:
-        """To the front or to the back of its priority."""
-        with self.database.transaction():
-            own = self._row_of("place_of", job_id)
-            here = {"host_id": own["host_id"], "priority": own["priority"]}
-            edge = self._run("first_position" if first else "last_position", here).fetchone()[0]
-            if edge is None:
-                return False
-            values = {"id": job_id, "position": edge - 1 if first else edge + 1, "priority": own["priority"]}
-            return self._run("set_position", values).rowcount == 1
-
     def places_of(self, job_ids: Iterable[int]) -> dict[int, PlaceInQueue]:
         """Of each that is still there."""
         found = ((job_id, self._run("place_of", {"id": job_id}).fetchone()) for job_id in job_ids)
@@ -152,23 +134,16 @@ class ControlStore:
 
     def remove(self, job_ids: Iterable[int]) -> list[int]:
         """Forget jobs that wait or are done, with all that is recorded of them; those that were removed."""
-        removed = []
         with self.database.transaction():
-            for job_id in job_ids:
-                key = {"id": job_id}
-                if self._run("waiting_for", key).fetchone() or not self._run("remove_job", key).rowcount:
-                    continue
-                for what in (
-                    "remove_attempts",
-                    "remove_point",
-                    "remove_events",
-                    "remove_dependencies",
-                    "remove_batch_run",
-                    "remove_wishes",
-                ):
-                    self._run(what, key)
-                removed.append(job_id)
+            removed = [job_id for job_id in job_ids if self._remove_job(job_id)]
+            for what in _RECORDED:  # of all of them at once: some of these tables are read from end to end
+                self._run(what, {"ids": json.dumps(removed)})
         return removed
+
+    def _remove_job(self, job_id: int) -> bool:
+        """False if it runs, or if another one waits for it."""
+        key = {"id": job_id}
+        return self._run("waiting_for", key).fetchone() is None and self._run("remove_job", key).rowcount == 1
 
     def waiting_for(self, job_id: int) -> list[int]:
         return [row[0] for row in self.database.all(_SQL["waiting_for"], {"id": job_id})]
@@ -193,10 +168,6 @@ class ControlStore:
 
     def dependencies_of(self, job_id: int) -> list[AwaitedJob]:
         return self.database.values(AwaitedJob, _SQL["dependencies_of"], {"id": job_id})
-
-    def all_dependencies(self) -> list[tuple[int, int]]:
-        """(job, job that it waits or has waited for)."""
-        return [(row["job_id"], row["on_job_id"]) for row in self.database.all(_SQL["all_dependencies"])]
 
     # -- limits and devices -----------------------------------------------------------------------------------
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from duckrow.core.clock import Now
+from typing import TYPE_CHECKING
+
 from duckrow.kernel.process import boot_id
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database
+
+if TYPE_CHECKING:
+    from duckrow.core.clock import Now
 
 _SQL = load_queries("delays")
 

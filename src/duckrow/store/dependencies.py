@@ -26,6 +26,10 @@ class DependencyStore:
                 self._database.execute(_SQL["add_dependency"], values)
             self._database.execute(_SQL["count_blockers"], {"job_id": job_id})
 
+    def all(self) -> list[tuple[int, int]]:
+        """(job, job that it waits or has waited for)."""
+        return [(row[0], row[1]) for row in self._database.all(_SQL["all_dependencies"])]
+
     def look(self) -> None:
         """Whether any job waits for another: only others add such, so it is enough to look when they have written."""
         self.any_wait = bool(self._database.execute(_SQL["any_dependencies"]).fetchone()[0])

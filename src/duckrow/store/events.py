@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from duckrow.core.job import LiveAttempt
+from typing import TYPE_CHECKING
+
 from duckrow.store.attempt_key import key_of
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database
+
+if TYPE_CHECKING:
+    from duckrow.core.job import LiveAttempt
 
 _SQL = load_queries("events")
 

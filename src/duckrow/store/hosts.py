@@ -6,11 +6,9 @@ import json
 import os
 import time
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from duckrow.core.inventory import Seat
-from duckrow.core.machine import BARE, Machine
-from duckrow.core.policy import Policy
 from duckrow.kernel.process import boot_id, identity_of
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
@@ -18,6 +16,9 @@ from duckrow.store.folder import Folder
 from duckrow.store.host_lock import is_alive, remove, try_lock, unlock
 
 __all__ = ["DAEMON", "HostRow", "HostStore", "is_alive", "remove", "ring", "seats_from", "try_lock", "unlock"]
+
+if TYPE_CHECKING:
+    from duckrow.core.machine import Machine
 
 _SQL = load_queries("hosts")
 
@@ -53,7 +54,7 @@ class HostStore:
                 self.database.execute(_SQL["name_host"], {"id": cursor.lastrowid, "name": f"run-{cursor.lastrowid}"})
             return cursor.lastrowid
 
-    def open(self, host_id: int, seats: Sequence[Seat], machine: Machine = BARE) -> None:
+    def open(self, host_id: int, seats: Sequence[Seat], machine: Machine) -> None:
         with self.database.transaction():
             self.note_machine(host_id, machine)
             self.database.execute(
@@ -74,6 +75,9 @@ class HostStore:
         self.database.execute(_SQL["note_machine"], {"id": host_id, "machine": json.dumps(known)})
 
     def machine(self, host_id: int) -> Machine:
+        from duckrow.core.machine import Machine  # a listing asks nothing of the memory of GPUs
+        from duckrow.core.policy import Policy
+
         known = json.loads(self.database.one(_SQL["machine"], {"id": host_id}) or "{}")
         values = {name: known[name] for name in Machine._fields if name in known}
         return Machine(**{**values, "policy": Policy.of_json(known.get("policy", {}))})

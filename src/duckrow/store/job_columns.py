@@ -13,7 +13,6 @@ from typing import Any
 from duckrow.core.editing import EDITABLE
 from duckrow.core.job import JobSpec, QueuedJob
 from duckrow.store.database import to_sql
-from duckrow.store.listed_job import OF_JOB
 
 _KEPT_ELSEWHERE = frozenset({"not_before", "delay_s", "variables", "point", "slurm"})  # or in several columns
 
@@ -43,7 +42,6 @@ LISTS = {
     "asked_again": _listed(ASKED_AGAIN, "j."),
     "editable": _listed(EDITABLE),
     "queued_job": _listed(QueuedJob._fields, "j."),
-    "listed_job": _listed(OF_JOB, "j."),
 }
 """What the statements write in braces."""
 

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from duckrow.core.clock import Now
-from duckrow.core.job import JobSpec
-from duckrow.core.needs import Needs, needs_from
-from duckrow.core.selection import Selection
 from duckrow.core.wishes import is_kill
 from duckrow.store.connection import load_queries
-from duckrow.store.database import Database, from_sql, to_sql
-from duckrow.store.delays import delayed
-from duckrow.store.job_columns import LISTS, as_asked
-from duckrow.store.listed_job import ListedJob, LiveJob
+from duckrow.store.database import Database, to_sql
+from duckrow.store.listed_job import OF_JOB, ListedJob, LiveJob
 from duckrow.store.suspension import is_by_itself
 
-_SQL = load_queries("jobs", LISTS)
+if TYPE_CHECKING:
+    from duckrow.core.clock import Now
+    from duckrow.core.job import JobSpec
+    from duckrow.core.selection import Selection
+    from duckrow.store.requests import EarlierJob
+
+_SQL = load_queries("jobs", {"listed_job": ", ".join(f"j.{name}" for name in OF_JOB)})
 
 BY_ID = "j.id"
-
-
-class EarlierJob(NamedTuple):
-    """A job that there is already, as it could be asked for again."""
-
-    id: int
-    host_id: int
-    attempts: int  # how many there have been
-    spec: JobSpec  # its variables are all that it has
 
 
 class Glance(NamedTuple):
@@ -61,7 +51,8 @@ class JobStore:
 
         `environment`: what they have in common. `now`: as the clocks of the caller say, where it has read them.
         """
-        at, boot = (now.wall, now.boot) if now else (time.time(), time.clock_gettime(time.CLOCK_BOOTTIME))
+        from duckrow.store.requests import insert_jobs  # those who only look at jobs need nothing of it
+
         environment_id = self.keep_environment(environment)
         of_variables: dict[tuple[tuple[str, str], ...], int] = {}
 
@@ -73,17 +64,7 @@ class JobStore:
                 of_variables[key] = self.keep_environment({**environment, **spec.variables})
             return of_variables[key]
 
-        first = first or self.next_id()
-        rows = []
-        for job_id, spec in enumerate(specs, start=first):
-            array_id = None if spec.array_index is None else first
-            when = (spec.not_before, None, None) if spec.delay_s is None else delayed(spec.delay_s, at, boot)
-            own = (job_id, host_id, environment_of(spec), array_id, job_id, at, at, *when)
-            rows.append((*as_asked(spec), *own))
-        self.database.execute_many(_SQL["insert_job"], rows)
-        points = [(job_id, *spec.point) for job_id, spec in enumerate(specs, start=first) if spec.point is not None]
-        self.database.execute_many(_SQL["insert_point"], points)
-        return range(first, first + len(rows))
+        return insert_jobs(self.database, host_id, specs, first or self.next_id(), environment_of, now)
 
     def next_id(self) -> int:
         """The id of the job that is added next, within the caller's transaction."""
@@ -91,11 +72,9 @@ class JobStore:
 
     def asked_for(self, ids: Iterable[int]) -> list[EarlierJob]:
         """Jobs as they were asked for, in the order of their ids."""
-        rows = self.database.all(_SQL["asked_for"], {"ids": json.dumps(list(ids))})
-        return [_earlier_job(row) for row in rows]
+        from duckrow.store.requests import asked_for
 
-    def needs_of(self, job_id: int) -> Needs:
-        return needs_from(self.database.one(_SQL["needs_of"], {"job_id": job_id}))
+        return asked_for(self.database, ids)
 
     def continue_from(self, job_id: int, attempts: int, retries_used: int) -> None:
         """Within the caller's transaction: attempts that were made elsewhere count."""
@@ -134,11 +113,8 @@ class JobStore:
 
     def by_ids(self, ids: Iterable[int], begun: bool = False) -> list[ListedJob]:
         """These jobs with their latest attempt, by their ids. `begun`: only those that do not wait any more."""
-        numbers, rows = list(ids), list[ListedJob]()
-        for at in range(0, len(numbers), 500):
-            marks = ",".join(str(int(job_id)) for job_id in numbers[at : at + 500])
-            rows += self.pick(f"j.id IN ({marks})" + (" AND j.state <> 'queued'" if begun else ""))
-        return rows
+        where = "j.id IN (SELECT value FROM json_each(:ids))" + (" AND j.state <> 'queued'" if begun else "")
+        return self.pick(where, {"ids": json.dumps(list(ids))})
 
     def glance(self, ids: Iterable[int]) -> list[Glance]:
         rows = self.database.all(_SQL["glance"], {"ids": json.dumps(list(ids))})
@@ -173,20 +149,19 @@ class JobStore:
 
     def owners(self, ids: Sequence[int]) -> dict[int, int]:
         """To whom these jobs belong."""
-        marks = ",".join(str(int(job_id)) for job_id in ids)
-        return {
-            row["id"]: row["host_id"]
-            for row in self.database.all(f"SELECT id, host_id FROM jobs WHERE id IN ({marks})")
-        }
+        rows = self.database.all(_SQL["owners"], {"ids": json.dumps(list(ids))})
+        return {row[0]: row[1] for row in rows}
 
     def unfinished_by_host(self, ids: Sequence[int]) -> dict[int, dict[str, int]]:
         """Host -> state -> how many of these jobs; only of those that are not done."""
         found: dict[int, dict[str, int]] = {}
-        for at in range(0, len(ids), 500):
-            marks = ",".join(str(int(job_id)) for job_id in ids[at : at + 500])
-            for host_id, state, count in self.database.all(_SQL["unfinished_by_host"].replace("(:ids)", f"({marks})")):
-                states = found.setdefault(host_id, {})
-                states[state] = states.get(state, 0) + count
+        for host_id, state, count in self.database.all(_SQL["unfinished_by_host"], {"ids": json.dumps(list(ids))}):
+            found.setdefault(host_id, {})[state] = count
+        return found
+
+    def first_unfinished(self, ids: Sequence[int]) -> int | None:
+        """Of these jobs one that is not done; None: all are, or are gone."""
+        found: int | None = self.database.one(_SQL["first_unfinished"], {"ids": json.dumps(list(ids))})
         return found
 
     def live(self) -> list[LiveJob]:
@@ -226,13 +201,3 @@ class JobStore:
         """Undo the pause of a project, or, with an empty name, that of everything."""
         with self.database.transaction():
             self.database.execute(_SQL["remove_pause"], {"project": project})
-
-
-def _earlier_job(row: sqlite3.Row) -> EarlierJob:
-    values: dict[str, Any] = {
-        key: from_sql(value) if isinstance(value, bytes) else value for key, value in dict(row).items()
-    }
-    job_id, host_id, attempts = (values.pop(key) for key in ("id", "host_id", "attempts"))
-    values |= {"needs": needs_from(values["needs"]), "variables": json.loads(values["variables"])}
-    values["requeue_lost"] = bool(values["requeue_lost"])
-    return EarlierJob(job_id, host_id, attempts, JobSpec(**values))

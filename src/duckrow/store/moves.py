@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from duckrow.core.clock import Now
 from duckrow.core.errors import IllegalTransition
-from duckrow.core.job import QueuedJob
 from duckrow.core.lifecycle import Outcome, State, check_transition
-from duckrow.core.retry import Verdict
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database
 from duckrow.store.delays import NotBefore, delayed
 from duckrow.store.dependencies import DependencyStore
+
+if TYPE_CHECKING:
+    from duckrow.core.clock import Now
+    from duckrow.core.job import QueuedJob
+    from duckrow.core.retry import Verdict
 
 _SQL = load_queries("moves")
 _AT_ONCE: NotBefore = (None, None, None)

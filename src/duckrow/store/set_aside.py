@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from duckrow.core.gpu_suspicion import Failure, Suspect
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database
+
+if TYPE_CHECKING:
+    from duckrow.core.gpu_suspicion import Suspect
 
 _SQL = load_queries("set_aside")
 
@@ -80,5 +82,7 @@ def _text(suspect: Suspect) -> str:
 def _suspect(text: str | None) -> Suspect | None:
     if text is None:
         return None
+    from duckrow.core.gpu_suspicion import Failure, Suspect
+
     told = json.loads(text)
     return Suspect([Failure(*failure) for failure in told["failures"]], told["tried"], set(told["open"]))

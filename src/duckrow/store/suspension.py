@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from duckrow.core.job import LiveAttempt
+from typing import TYPE_CHECKING
+
 from duckrow.store.attempt_key import key_of
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database
 from duckrow.store.events import EventStore
+
+if TYPE_CHECKING:
+    from duckrow.core.job import LiveAttempt
 
 _SQL = load_queries("suspension")
 _SUSPENDED, _BY_ITSELF = "suspended", "by-itself"

@@ -48,7 +48,9 @@ class DaemonQueue:
         if self._parallel is not None:
             for index, spec in enumerate(specs):
                 spec.array_index = index  # how many of an array run at a time can be limited
-        client.submit(specs, environment, array_limit=self._parallel)
+        from duckrow.api.jobs.submit import submit_jobs
+
+        submit_jobs(client, specs, environment, array_limit=self._parallel)
 
     def is_over(self, client: Client) -> bool:
         return False  # if the daemon dies, the next command starts another

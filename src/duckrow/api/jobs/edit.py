@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.jobs.submit import could_never_start
 from duckrow.api.jobs.waiting import has_started, must_wait, told
 from duckrow.core.editing import checked_change
 from duckrow.core.errors import UsageError
@@ -31,7 +32,7 @@ def edit(client: Client, job_id: int, changes: Mapping[str, Any]) -> None:
 def _refuse_impossible(client: Client, job_id: int, gpus: int | None) -> None:
     for job in client.jobs.asked_for([job_id]):
         specs = [replace(job.spec, gpus=gpus)] if job.host_id == DAEMON else []
-        for _, why_not in client.could_never_start(specs):
+        for _, why_not in could_never_start(client, specs):
             raise UsageError(f"Job {job_id} could never start so. {why_not} Nothing was changed.")
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.api.jobs.changed import Changed, glance_at
-from duckrow.api.jobs.waiting import apart, has_started, must_wait, told
-from duckrow.core.errors import ConflictError, JobGone, UsageError
+from duckrow.api.jobs.waiting import apart, must_be_here, must_wait, told
+from duckrow.core.errors import ConflictError, UsageError
+from duckrow.core.lifecycle import State
 from duckrow.store.control import ControlStore
+from duckrow.store.order import OrderStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
@@ -30,45 +32,37 @@ def prioritise(client: Client, ids: Sequence[int], priority: int) -> Changed[Gla
 
 def move_first(client: Client, ids: Sequence[int]) -> Changed[Glance]:
     """To the front of their priority; several keep their order among themselves."""
-    return _move(client, ids, None, first=True)
+    return _move(client, ids, lambda waiting: OrderStore(client.database).move_to_end(waiting, first=True))
 
 
 def move_last(client: Client, ids: Sequence[int]) -> Changed[Glance]:
-    return _move(client, ids, None, first=False)
+    return _move(client, ids, lambda waiting: OrderStore(client.database).move_to_end(waiting, first=False))
 
 
 def move_before(client: Client, ids: Sequence[int], before: int) -> Changed[Glance]:
     """Right before this job, with its priority."""
     client.select([str(before)])
-    return _move(client, ids, before, first=False)
+    if before in ids:
+        raise UsageError(f"Job {before} cannot be moved before itself.")
+    try:
+        must_wait(client, before)
+    except ConflictError as error:
+        changed = glance_at(client, ids)
+        for job_id in changed.before:
+            changed.refuse(job_id, str(error))
+        return changed
+    return _move(client, ids, lambda waiting: OrderStore(client.database).move_before(waiting, before))
 
 
-def _move(client: Client, ids: Sequence[int], before: int | None, first: bool) -> Changed[Glance]:
+def _move(client: Client, ids: Sequence[int], move: Callable[[list[int]], list[int]]) -> Changed[Glance]:
     changed = glance_at(client, ids)
     places = ControlStore(client.database).places_of(changed.before)
-    for job_id in reversed(list(changed.before)) if first else list(changed.before):
-        try:
-            _move_one(client, job_id, before, first)
-            changed.done.append(job_id)
-        except (ConflictError, JobGone) as error:
-            changed.refuse(job_id, str(error))
+    waiting = [job.id for job in changed.jobs if job.state == State.QUEUED]
+    must_be_here(client, waiting)
+    changed.done = told(client, move(waiting))
+    changed.refuse_started()
     _can_go_back(changed, places)
     return changed
-
-
-def _move_one(client: Client, job_id: int, before: int | None, first: bool) -> None:
-    must_wait(client, job_id)
-    store = ControlStore(client.database)
-    if before is None:
-        moved = store.move_to_end(job_id, first)
-    else:
-        if before == job_id:
-            raise UsageError(f"Job {job_id} cannot be moved before itself.")
-        must_wait(client, before)
-        moved = store.move_before(job_id, before)
-    if not moved:
-        raise has_started(job_id)
-    told(client, [job_id])
 
 
 def place(client: Client, ids: Sequence[int], places: Sequence[tuple[int, int, float]]) -> Changed[Glance]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duckrow.api.jobs.changed import Changed, look_at
+from duckrow.api.jobs.submit import could_never_start
 from duckrow.core.editing import checked_change
 from duckrow.core.errors import UsageError
 from duckrow.core.lifecycle import State
@@ -55,5 +56,5 @@ def _refuse_impossible(client: Client, ids: Sequence[int], changes: Mapping[str,
     living = {row.id for row in client.living_hosts()}
     judged = [job for job in client.jobs.asked_for(ids) if "gpus" in changes or job.host_id not in living]
     specs = [replace(job.spec, gpus=changes.get("gpus", job.spec.gpus)) for job in judged]
-    for number, why_not in client.could_never_start(specs):
+    for number, why_not in could_never_start(client, specs):
         raise UsageError(f"Job {judged[number].id} could never start here. {why_not} Nothing was queued.")

@@ -11,8 +11,8 @@ from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.cli.editor import edit_in_editor
 from duckrow.cli.gpu_options import gpu_count, gpu_count_options
-from duckrow.cli.job_options import SIZE, TIME
 from duckrow.cli.opening import client_of_verb
+from duckrow.cli.option_values import SIZE, TIME
 from duckrow.core.errors import EXIT_OK, UsageError
 
 

@@ -12,8 +12,8 @@ from duckrow.api.device_wishes import wish_of_devices
 from duckrow.api.gpus import GpuView
 from duckrow.cli.console import print_json, say, terminal_height
 from duckrow.cli.gpu_table import gpu_lines
-from duckrow.cli.job_options import TIME
 from duckrow.cli.opening import client_of_verb
+from duckrow.cli.option_values import TIME
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.inventory import names_one_gpu
 from duckrow.core.wishes import DeviceWish

@@ -11,6 +11,7 @@ import click
 
 from duckrow.api.attendance import Attendance
 from duckrow.api.client import Client
+from duckrow.api.job_story import story_of
 from duckrow.api.views import JobView
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import clean, paint, print_json, say, tell
@@ -90,7 +91,7 @@ def _errors(client: Client, words: tuple[str, ...], lines: int, as_json: bool) -
 
 def _turn_to_attempt(client: Client, views: Iterable[JobView], number: int) -> None:
     for view in views:
-        logs = {made["number"]: made["log"] for made in client.story(view.id)["attempts_made"]}
+        logs = {made["number"]: made["log"] for made in story_of(client, view.id)["attempts_made"]}
         if number not in logs:
             had = f"It has had {len(logs)}" if logs else "It has not begun"
             raise UsageError(f"Job {view.id} has no attempt {number}. {had}; `duckrow show {view.id}` tells of each.")
@@ -151,7 +152,7 @@ class _Follower:
     def _catch_up(self, view: JobView) -> None:
         followed = self._attempts.setdefault(view.id, view.attempts)
         if followed < view.attempts:
-            made = self._client.story(view.id)["attempts_made"]
+            made = story_of(self._client, view.id)["attempts_made"]
             for earlier in made[max(followed - 1, 0) : -1]:
                 self._print(view, earlier["log"], final=True)
             if followed:

@@ -25,10 +25,10 @@ from duckrow.api.sweep_list import find_sweep
 from duckrow.api.views import JobView
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import print_json, say, terminal_height, wrapped
-from duckrow.cli.job_options import TIME
 from duckrow.cli.job_table import job_lines
 from duckrow.cli.obstacles import left_by_runs, obstacles
 from duckrow.cli.opening import client_of_verb
+from duckrow.cli.option_values import TIME
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.job_filter import Filter
 
@@ -75,7 +75,9 @@ def command(words: tuple[str, ...], watch: float | None, tree: bool, as_json: bo
     """
     if options["show_all"] or (options["limit"] is None and (words or as_json or not sys.stdout.isatty())):
         options["limit"] = -1 if options["show_all"] or options["page"] == 1 else SHOWN
-    request = _Request(client_of_verb(), words, options, tree, folds=not (words or as_json))
+    client = client_of_verb()
+    client.map_into_memory()  # the totals need a look at every job
+    request = _Request(client, words, options, tree, folds=not (words or as_json))
     if watch is not None:
         if as_json:
             raise UsageError("--watch draws a table again and again, --json prints once. Leave one of them out.")

@@ -9,6 +9,9 @@ from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, ConflictError, UsageError
+from duckrow.core.units import plural
+
+_NAMED = 10
 
 
 @click.command(short_help="Change the order of waiting jobs.")
@@ -32,8 +35,10 @@ def command(words: tuple[str, ...], before: str | None, first: bool, last: bool)
     else:
         moved = move_first(client, ids) if first else move_last(client, ids)
     if moved.refused:
-        raise ConflictError(moved.refused[0].why)
-    say(f"duckrow: {', '.join(map(str, ids))} moved.")
+        why = moved.refused[0].why.rstrip(".")
+        raise ConflictError(f"{why[0].upper()}{why[1:]}.")
+    named = ", ".join(map(str, ids)) if len(ids) <= _NAMED else plural(len(ids), "job")
+    say(f"duckrow: {named} moved.")
     return EXIT_OK
 
 

@@ -13,8 +13,8 @@ from duckrow.api.sweep_list import find_sweep
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import clean, say
 from duckrow.cli.gpu_options import gpu_count, gpu_count_options
-from duckrow.cli.job_options import TIME
 from duckrow.cli.opening import client_of_verb
+from duckrow.cli.option_values import TIME
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.job_filter import Filter
 from duckrow.core.lifecycle import Outcome

@@ -12,7 +12,7 @@ from duckrow.api.result_choice import Choice, choose
 from duckrow.api.result_csv import csv_text
 from duckrow.api.results import Results, results
 from duckrow.api.sweep_list import NoSweepYet, list_sweeps
-from duckrow.cli.console import clean, print_json, print_table, say
+from duckrow.cli.console import clean, print_json, print_table, say, terminal_height
 from duckrow.cli.job_table import clock_text
 from duckrow.cli.opening import client_of_verb
 from duckrow.cli.result_table import heading, print_results, totals
@@ -22,6 +22,7 @@ from duckrow.core.results import Row, json_ready
 
 _LISTED = ("id", "name", "project", "runs", "succeeded", "failed", "running", "waiting", "created_at", "pattern")
 _PATTERN_WIDTH = 200
+_OTHER_LINES = 8  # of the screen: above and below the rows
 
 
 @click.command(short_help="Show the runs of a sweep: parameters, metrics, how they went.")
@@ -32,12 +33,13 @@ _PATTERN_WIDTH = 200
 @click.option("--max", "highest", is_flag=True, help="With --best: the highest.")
 @click.option("--per", metavar="COLUMN", help="With --best: the best for each value of this parameter.")
 @click.option("--columns", "-c", metavar="NAMES", help="What to show, with commas.")
+@click.option("--all", "-a", "show_all", is_flag=True, help="Show all of them, not as many as fit the screen.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with all columns.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
 @click.option("--list", "list_all", is_flag=True, help="Show which sweeps there are instead.")
-def command(sweep: str | None, as_csv: bool, as_json: bool, list_all: bool, **options: Any) -> int:
+def command(sweep: str | None, as_csv: bool, as_json: bool, list_all: bool, show_all: bool, **options: Any) -> int:
     """Show the runs of a sweep (a name or an id; by default the newest): their parameters, the last value of each
-    metric that they have reported, how they went, and why some failed.
+    metric that they have reported, how they went, and why some failed. In a terminal as many as fit the screen.
 
     \b
     duckrow results                                   the newest sweep
@@ -52,7 +54,7 @@ def command(sweep: str | None, as_csv: bool, as_json: bool, list_all: bool, **op
     if (options["per"] or options["highest"]) and not options["best"]:
         raise UsageError("--per and --max go with --best METRIC.")
     if list_all:
-        if sweep or any(options.values()):
+        if sweep or show_all or any(options.values()):
             raise UsageError(
                 "--list shows all sweeps. Leave out the sweep and the other options, but for --csv and --json."
             )
@@ -65,7 +67,7 @@ def command(sweep: str | None, as_csv: bool, as_json: bool, list_all: bool, **op
     if as_csv or as_json:
         _print_data(shown, columns, as_json)
     else:
-        _print_table(everything, shown, columns if options["columns"] else [])
+        _print_table(everything, shown, columns if options["columns"] else [], show_all)
     return EXIT_OK
 
 
@@ -76,19 +78,22 @@ def _print_data(rows: list[Row], columns: list[str], as_json: bool) -> None:
         sys.stdout.write(csv_text(rows, columns))
 
 
-def _print_table(everything: Results, shown: Results, columns: list[str]) -> None:
+def _print_table(everything: Results, chosen: Results, columns: list[str], show_all: bool) -> None:
     say(heading(everything))
+    shown = chosen if show_all or not sys.stdout.isatty() else chosen.first(max(terminal_height() - _OTHER_LINES, 1))
     if shown:
         # Which parameters vary is a matter of the whole sweep: of the best run alone none would.
         usual = ["id", *everything.varying(), *everything.metrics, "state", "time_s", "peak_memory_mb"]
         left_out = print_results(shown, columns or usual, may_leave_out=not columns)
         sys.stdout.flush()
+        if len(shown) < len(chosen):
+            say(f"{len(chosen) - len(shown)} more: add --all, or choose with --sort, --filter and --best.")
         if left_out:
             say(f"No room for: {clean(', '.join(left_out))}. Choose with --columns; --csv has all.")
     if not everything:
         say("It has no runs.")
         return
-    say(totals(everything, len(shown)))
+    say(totals(everything, len(chosen)))
     failures = everything.failures_in_words()
     if failures:
         say(clean(failures))

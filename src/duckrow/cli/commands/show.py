@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from duckrow.api.client import Client
+from duckrow.api.job_story import story_of
 from duckrow.api.listing import annotate, variable_names
 from duckrow.api.metric_curves import metrics_of
 from duckrow.api.views import devices_text, exit_text
@@ -54,7 +55,7 @@ def command(words: tuple[str, ...], with_names: bool, as_json: bool) -> int:
 
 
 def _story(client: Client, job_id: int, with_names: bool) -> dict[str, Any]:
-    story = client.story(job_id)
+    story = story_of(client, job_id)
     if story["state"] != "done":
         view = client.job(job_id)
         annotate(client, [view])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import Any
 import click
 
 from duckrow.api.client import Client
+from duckrow.api.jobs.submit import submit_jobs
 from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say, tell
 from duckrow.cli.gpu_options import gpu_count, gpu_count_options
@@ -29,7 +29,6 @@ from duckrow.core.dependency import Dependency, parse_after
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
 from duckrow.core.job import JobSpec, name_of_command
 from duckrow.core.lifecycle import Outcome
-from duckrow.core.sbatch_values import after as after_in_sbatch
 
 
 class SubmitCommand(SpeaksSbatch):
@@ -141,7 +140,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     if given.form == "json":
         specs = _specs_of_lines(texts, options, gpus, outfile, on)
     else:
-        specs = [options.spec(text, gpus, outfile) for text in texts]
+        specs = options.specs(texts, gpus, outfile)
     for spec in specs:
         spec.held = given.hold
         spec.if_broken = given.if_broken or "skip"
@@ -161,7 +160,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     after = _after(given)
     limit = array.max_running if array else None
     variables = {**variables_for_sbatch(ctx, specs[0], array, given.wrap), **dict(options.variables)}
-    ids = client.submit(specs, variables, after, limit, output)
+    ids = submit_jobs(client, specs, variables, after, limit, output)
     say_unused(ctx)
     _print_ids(ids, specs, given.as_json)
     return _wait(client, ids) if given.waits else EXIT_OK
@@ -183,7 +182,11 @@ def _specs_of_lines(
 
 def _after(given: SubmitOptions) -> list[Dependency]:
     """What it waits for, by `--after` and in sbatch's words."""
-    texts = [*given.after, *(after_in_sbatch(text) for text in given.dependency)]
+    texts = list(given.after)
+    if given.dependency:
+        from duckrow.core.sbatch_values import after
+
+        texts += [after(text) for text in given.dependency]
     return [dependency for text in texts for dependency in parse_after(text)]
 
 
@@ -235,7 +238,9 @@ def _arrayed(specs: list[JobSpec], array: Array) -> list[JobSpec]:
 
 def _wait(client: Client, ids: Sequence[int]) -> int:
     """The exit code of one job, as a shell would tell it; of several, whether all succeeded."""
-    views = client.wait(ids, tell=tell)
+    from duckrow.api.jobs.wait import wait
+
+    views = wait(client, ids, tell=tell)
     if len(views) > 1:
         return EXIT_OK if all(view.outcome == Outcome.SUCCEEDED for view in views) else EXIT_FAILED
     if views[0].signal is not None:
@@ -276,6 +281,8 @@ def _refuse_no_script(words: list[str]) -> None:
     if ending not in _PROGRAMS or any(character in path for character in " ;|&<>$`'\"()"):
         return
     if not os.path.exists(path):
+        import shutil
+
         if "/" in path or shutil.which(path) is None:
             raise UsageError(f"There is no file {path} in this folder. Say where it is, or what to run instead.")
     elif os.path.isfile(path) and ("/" not in path or not os.access(path, os.X_OK)):

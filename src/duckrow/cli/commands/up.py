@@ -12,7 +12,8 @@ import click
 from duckrow.api.settings import Settings
 from duckrow.cli.console import say
 from duckrow.cli.gpu_options import DeviceCommand
-from duckrow.cli.job_options import TIME, device_options, fill_devices, policy_of
+from duckrow.cli.job_options import device_options, fill_devices, policy_of
+from duckrow.cli.option_values import TIME
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
 from duckrow.core.policy import KNOBS
 from duckrow.scheduler.background import READY, TAKEN, check_devices, daemon_seats, launch, notes_on, serve_here

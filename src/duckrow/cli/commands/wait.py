@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from duckrow.api.client import Client
+from duckrow.api.jobs.wait import wait
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import clean, say, tell
-from duckrow.cli.job_options import TIME
 from duckrow.cli.opening import client_of_verb
+from duckrow.cli.option_values import TIME
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
 from duckrow.core.job import shorten
 from duckrow.core.lifecycle import Outcome
@@ -34,7 +35,7 @@ def command(words: tuple[str, ...], wait_all: bool, timeout: float | None) -> in
         raise UsageError("Say which jobs to wait for: ids, names or --all.")
     client = client_of_verb()
     ids = client.select(words) if words else _all(client)
-    failed = [view for view in client.wait(ids, timeout, tell=tell) if view.outcome != Outcome.SUCCEEDED]
+    failed = [view for view in wait(client, ids, timeout, tell=tell) if view.outcome != Outcome.SUCCEEDED]
     for view in failed[:_NAMED]:
         say(f"duckrow: {view.words} {view.outcome}: {clean(shorten(view.title))}")
     if len(failed) > _NAMED:
@@ -50,4 +51,5 @@ def _all(client: Client) -> list[int]:
             f"duckrow: {plural(len(stranded), 'job')} of a run that has ended "
             f"{'is' if len(stranded) == 1 else 'are'} not waited for: duckrow run --resume, or duckrow kill --all"
         )
-    return [job_id for job_id in ids if job_id not in set(stranded)]
+    left_out = set(stranded)
+    return [job_id for job_id in ids if job_id not in left_out]

@@ -14,6 +14,9 @@ WHERE j.host_id = :host_id AND j.state = 'queued' AND j.held = 0 AND j.not_befor
 ORDER BY j.priority DESC, j.position
 LIMIT :limit
 
+-- name: any_run
+SELECT EXISTS (SELECT 1 FROM hosts WHERE kind = 'run')
+
 -- name: waiting_for_runs
 SELECT j.host_id, h.name, count(*) AS jobs FROM jobs j JOIN hosts h ON h.id = j.host_id
 WHERE j.state = 'queued' AND h.kind = 'run'

@@ -15,16 +15,6 @@ UPDATE jobs SET position = :position, priority = :priority WHERE id = :id AND st
 -- name: place_of
 SELECT host_id, priority, position, state FROM jobs WHERE id = :id
 
--- name: position_before
-SELECT max(position) FROM jobs
-WHERE host_id = :host_id AND state = 'queued' AND priority = :priority AND position < :position AND id <> :moved
-
--- name: first_position
-SELECT min(position) FROM jobs WHERE host_id = :host_id AND state = 'queued' AND priority = :priority
-
--- name: last_position
-SELECT max(position) FROM jobs WHERE host_id = :host_id AND state = 'queued' AND priority = :priority
-
 -- name: spec_of
 SELECT {editable} FROM jobs WHERE id = :id
 
@@ -32,22 +22,23 @@ SELECT {editable} FROM jobs WHERE id = :id
 DELETE FROM jobs WHERE id = :id AND state IN ('queued', 'done')
 
 -- name: remove_attempts
-DELETE FROM attempts WHERE job_id = :id
+DELETE FROM attempts WHERE job_id IN (SELECT value FROM json_each(:ids))
 
--- name: remove_point
-DELETE FROM points WHERE job_id = :id
+-- name: remove_points
+DELETE FROM points WHERE job_id IN (SELECT value FROM json_each(:ids))
 
 -- name: remove_events
-DELETE FROM events WHERE job_id = :id
+DELETE FROM events WHERE job_id IN (SELECT value FROM json_each(:ids))
 
 -- name: remove_dependencies
-DELETE FROM dependencies WHERE job_id = :id OR on_job_id = :id
+DELETE FROM dependencies
+WHERE job_id IN (SELECT value FROM json_each(:ids)) OR on_job_id IN (SELECT value FROM json_each(:ids))
 
--- name: remove_batch_run
-DELETE FROM batch_runs WHERE job_id = :id
+-- name: remove_batch_runs
+DELETE FROM batch_runs WHERE job_id IN (SELECT value FROM json_each(:ids))
 
 -- name: remove_wishes
-DELETE FROM wishes WHERE job_id = :id
+DELETE FROM wishes WHERE job_id IN (SELECT value FROM json_each(:ids))
 
 -- name: waiting_for
 SELECT d.job_id FROM dependencies d JOIN jobs j ON j.id = d.job_id WHERE d.on_job_id = :id AND NOT d.met AND j.state = 'queued'
@@ -55,9 +46,6 @@ SELECT d.job_id FROM dependencies d JOIN jobs j ON j.id = d.job_id WHERE d.on_jo
 -- name: dependencies_of
 SELECT d.on_job_id, d.condition, d.met
 FROM dependencies d JOIN jobs j ON j.id = d.on_job_id WHERE d.job_id = :id ORDER BY d.on_job_id
-
--- name: all_dependencies
-SELECT job_id, on_job_id FROM dependencies
 
 -- name: outcome_of
 SELECT state, outcome FROM jobs WHERE id = :id

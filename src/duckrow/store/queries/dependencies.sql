@@ -3,6 +3,9 @@
 -- name: any_dependencies
 SELECT EXISTS (SELECT 1 FROM dependencies WHERE NOT met)
 
+-- name: all_dependencies
+SELECT job_id, on_job_id FROM dependencies
+
 -- name: add_dependency
 INSERT OR REPLACE INTO dependencies (job_id, on_job_id, condition, met) VALUES (:job_id, :on_job_id, :condition, 0)
 

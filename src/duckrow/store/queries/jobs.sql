@@ -3,20 +3,6 @@
 -- name: last_job_id
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0)
 
--- name: insert_job
-INSERT INTO jobs ({new_columns}) VALUES ({new_values})
-
--- name: insert_point
-INSERT INTO points (job_id, sweep_id, key, parameters) VALUES (?, ?, ?, ?)
-
--- name: asked_for
-SELECT j.id, j.host_id, j.attempts, {asked_again}, e.variables
-FROM jobs j JOIN environments e ON e.id = j.environment_id JOIN json_each(:ids) wanted ON wanted.value = j.id
-ORDER BY j.id
-
--- name: needs_of
-SELECT needs FROM jobs WHERE id = :job_id
-
 -- name: continue_from
 UPDATE jobs SET attempts = :attempts, retries_used = :retries_used WHERE id = :job_id
 
@@ -36,7 +22,7 @@ SELECT id, state, outcome, held FROM jobs WHERE id IN (SELECT value FROM json_ea
 SELECT {listed_job},
        a.holds AS holds_text, a.log, a.started_at, a.ended_at, a.pid, a.exit_code, a.signal, a.peak_memory_mb, a.utilization,
        h.name AS host_name, s.name AS sweep, p.parameters,
-       EXISTS (SELECT 1 FROM wishes w WHERE w.job_id = j.id AND w.wish GLOB 'suspended:*') AS suspended
+       j.id IN (SELECT job_id FROM wishes WHERE wish GLOB 'suspended:*') AS suspended
 FROM jobs j
 JOIN hosts h ON h.id = j.host_id
 LEFT JOIN attempts a ON a.job_id = j.id AND a.number = j.attempts
@@ -45,6 +31,9 @@ LEFT JOIN sweeps s ON s.id = p.sweep_id
 WHERE {where}
 ORDER BY {order}
 LIMIT :limit OFFSET :offset
+
+-- name: owners
+SELECT id, host_id FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: live
 SELECT a.job_id, a.holds AS holds_text, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.state, j.needs,
@@ -75,5 +64,9 @@ INSERT OR IGNORE INTO pauses (project, at) VALUES (:project, :at)
 -- name: remove_pause
 DELETE FROM pauses WHERE project = :project
 
+-- name: first_unfinished
+SELECT j.id FROM json_each(:ids) wanted CROSS JOIN jobs j ON j.id = wanted.value WHERE j.state <> 'done' LIMIT 1
+
 -- name: unfinished_by_host
-SELECT host_id, state, count(*) FROM jobs WHERE id IN (:ids) AND state <> 'done' GROUP BY host_id, state;
+SELECT host_id, state, count(*) FROM jobs
+WHERE id IN (SELECT value FROM json_each(:ids)) AND state <> 'done' GROUP BY host_id, state

@@ -14,6 +14,7 @@ from duckrow.api.client import Client
 from duckrow.api.drafts import outfile_problems
 from duckrow.api.job_details import outfile_of
 from duckrow.api.job_pages import jobs_of_page
+from duckrow.api.jobs.submit import submit_jobs
 from duckrow.api.options import read_options, with_recipe
 from duckrow.api.program_words import without_shell, words_without_shell
 from duckrow.api.views import JobView
@@ -153,4 +154,4 @@ def _added(client: Client, body: Any) -> int:
         raise UsageError(problem)
     request = read_options({"name": tidy_name(name), "outfile": path})
     spec = with_recipe(request.spec(command=without_shell(words), name=request.name), None)
-    return client.submit([spec], request.environment)[0]
+    return submit_jobs(client, [spec], request.environment)[0]

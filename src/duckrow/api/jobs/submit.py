@@ -1,0 +1,90 @@
+"""Submit: add jobs to the daemon's queue, unless they could never start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.api.environment import inherited_environment
+from duckrow.core.dependency import Dependency, in_words, is_met
+from duckrow.core.errors import UsageError
+from duckrow.core.lifecycle import Outcome, State, state_in_words
+from duckrow.core.needs import Needs, ask_of
+from duckrow.core.placement import refusal
+from duckrow.store.control import ControlStore
+from duckrow.store.hosts import DAEMON, ring
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+    from duckrow.core.job import JobSpec
+    from duckrow.core.output_names import OutputNames
+
+
+def submit_jobs(
+    client: Client,
+    specs: Sequence[JobSpec],
+    environment: Mapping[str, str | None] | None = None,
+    after: Sequence[Dependency] = (),
+    array_limit: int | None = None,
+    output: OutputNames | None = None,
+) -> range:
+    """Add jobs to the daemon's queue, all or none; they are on disk when this returns.
+
+    `environment`: what is different from the variables here; None: left behind. `after`: what each of them waits
+    for. `array_limit`: how many of the array that they are may run at a time. `output`: where they write.
+    """
+    client.ensure_daemon()
+    if after:
+        client.tender.copy()  # they may wait for runs on a cluster
+    why_not = next(could_never_start(client, specs), None)
+    if why_not:
+        raise UsageError(f"This job could never start. {why_not[1]} Nothing was submitted.")
+    with client.database.transaction():
+        control = ControlStore(client.database)
+        # Before the jobs are there: `last` is not one of themselves.
+        waits_for = not_yet_met(client, after, may_be_broken=all(s.if_broken == "wait" for s in specs))
+        if output is not None:
+            from duckrow.api.output_files import placed
+
+            specs = placed(specs, output, client.jobs.next_id())
+        ids = client.jobs.add(DAEMON, specs, inherited_environment(environment))
+        control.add_dependencies(ids, waits_for)
+        if array_limit is not None:
+            control.set_limit(f"array:{ids[0]}", array_limit)
+    ring(client.folder, DAEMON)
+    return ids
+
+
+def could_never_start(client: Client, specs: Sequence[JobSpec]) -> Iterator[tuple[int, str]]:
+    """Which of these the daemon could never start, and why."""
+    seats, machine = client.seats(), client.hosts.machine(DAEMON)
+    asked: dict[tuple[int | None, Needs], str | None] = {}
+    for number, spec in enumerate(specs):
+        key = (spec.gpus, spec.needs)
+        if key not in asked:
+            asked[key] = refusal(ask_of(spec.gpus, spec.needs.as_text()), seats, machine)
+        why_not = asked[key]
+        if why_not:
+            yield number, why_not
+
+
+def not_yet_met(client: Client, after: Sequence[Dependency], may_be_broken: bool) -> list[tuple[int, str]]:
+    """(job, condition) of those that have yet to end; one that has ended in the wrong way is an error."""
+    control = ControlStore(client.database)
+    waits_for = []
+    for dependency in after:
+        for job_id in client.select([dependency.words]):
+            state, outcome = control.end_of(job_id)
+            if state != State.DONE or outcome is None:
+                waits_for.append((job_id, dependency.condition))
+            elif is_met(dependency.condition, Outcome(outcome)):
+                continue
+            elif may_be_broken:
+                waits_for.append((job_id, dependency.condition))
+            else:
+                wanted, ended = in_words(dependency.condition, job_id), state_in_words(State.DONE, outcome)
+                raise UsageError(
+                    f"This job would wait for {wanted}, which {ended} already, so it would never start. "
+                    "Nothing was submitted."
+                )
+    return waits_for

@@ -1,0 +1,124 @@
+"""The verbs as click knows them: finds the one that was typed, and loads it alone."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from duckrow.cli.completing import is_completing, read_nothing
+from duckrow.cli.help import OPTIONS, help_text
+from duckrow.cli.verbs import ALIAS_LINES, ALIASES, ELSEWHERE, VERBS
+from duckrow.core.errors import EXIT_INTERRUPTED, EXIT_OK, DuckrowError
+from duckrow.core.nearest_word import nearest_word
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+class Verbs(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        module = importlib.import_module(f"duckrow.cli.commands.{name}")
+        gc.freeze()  # nobody needs to look at it again, neither a host that lives for days nor what it forks
+        gc.enable()
+        command: click.Command = module.command
+        return command
+
+    def get_help(self, ctx: click.Context) -> str:
+        return help_text()
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Words of a list, so that none of the verbs has to be loaded."""
+        from click.shell_completion import CompletionItem
+
+        # An alias that begins like a verb would only keep that from being completed.
+        lines = VERBS if any(name.startswith(incomplete) for name in VERBS) and incomplete else {**VERBS, **ALIAS_LINES}
+        verbs = [CompletionItem(name, help=line) for name, line in lines.items() if name.startswith(incomplete)]
+        return verbs + click.Command.shell_complete(self, ctx, incomplete)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        name = args[0]
+        if name == "help":
+            return self._resolve_help(ctx, args[1:])
+        if name in ELSEWHERE and not ctx.resilient_parsing:
+            raise click.UsageError(f"There is no command '{name}'. Here it is: {ELSEWHERE[name]}", ctx)
+        if name in ALIASES:
+            return super().resolve_command(ctx, [*ALIASES[name].split(), *args[1:]])
+        if name not in VERBS and not ctx.resilient_parsing:
+            near = nearest_word(name, [*VERBS, *ALIASES])
+            hint = f" Did you mean `duckrow {near}`?" if near else " `duckrow --help` lists the commands."
+            raise click.UsageError(f"There is no command '{name}'.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def _resolve_help(self, ctx: click.Context, args: list[str]) -> Any:
+        """`duckrow help`, `duckrow help ls`."""
+        if not args:
+            click.echo(ctx.get_help())
+            ctx.exit()
+        return self.resolve_command(ctx, [*args, "--help"])
+
+
+def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from duckrow.api.versions import versions
+
+        for name, version in versions().items():
+            click.echo(f"{name} {version}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Verbs,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option(
+    "--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help=OPTIONS["--version"]
+)
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        from duckrow.cli.overview import overview
+
+        click.echo("\n".join(overview()))
+
+
+def run_verb(arguments: list[str]) -> int:
+    if is_completing():
+        read_nothing()
+    try:
+        result = cli.main(arguments, prog_name="duckrow", standalone_mode=False)
+        return result if isinstance(result, int) else EXIT_OK
+    except click.ClickException as error:
+        return _refused(error)
+    except click.Abort:
+        return EXIT_INTERRUPTED
+    except DuckrowError:
+        if is_completing():
+            return EXIT_OK  # what is half typed may well be wrong
+        raise
+
+
+def _refused(error: click.ClickException) -> int:
+    if isinstance(error, click.NoSuchOption):
+        error = _without_hidden(error)
+    try:
+        error.show()
+    except OSError:
+        pass  # nobody can hear it; the exit code tells
+    return error.exit_code
+
+
+def _without_hidden(error: click.NoSuchOption) -> click.NoSuchOption:
+    """Nobody is pointed to an option that the help does not show."""
+    params = [] if error.ctx is None else error.ctx.command.params
+    hidden = {name for param in params if isinstance(param, click.Option) and param.hidden for name in param.opts}
+    shown = [name for name in error.possibilities or () if name not in hidden]
+    return click.NoSuchOption(error.option_name, possibilities=shown, ctx=error.ctx)
