@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duckrow.api.jobs.changed import Changed, glance_at
 from duckrow.api.jobs.waiting import apart, must_be_here, must_wait, told
-from duckrow.core.errors import ConflictError, UsageError
+from duckrow.core.errors import ConflictError, JobGone, UsageError
 from duckrow.core.lifecycle import State
 from duckrow.store.control import ControlStore
 from duckrow.store.order import OrderStore
@@ -44,14 +44,21 @@ def move_before(client: Client, ids: Sequence[int], before: int) -> Changed[Glan
     client.select([str(before)])
     if before in ids:
         raise UsageError(f"Job {before} cannot be moved before itself.")
+
+    def move(waiting: list[int]) -> list[int]:
+        moved = OrderStore(client.database).move_before(waiting, before)
+        if not moved:
+            must_wait(client, before)  # it may have started, or gone, meanwhile
+        return moved
+
     try:
         must_wait(client, before)
-    except ConflictError as error:
+        return _move(client, ids, move)
+    except (ConflictError, JobGone) as error:
         changed = glance_at(client, ids)
         for job_id in changed.before:
             changed.refuse(job_id, str(error))
         return changed
-    return _move(client, ids, lambda waiting: OrderStore(client.database).move_before(waiting, before))
 
 
 def _move(client: Client, ids: Sequence[int], move: Callable[[list[int]], list[int]]) -> Changed[Glance]:
