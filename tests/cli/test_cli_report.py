@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from duckrow.cli.run_report import Report
-from duckrow.core.job import LiveAttempt
+from duckrow.core.job import Exit, LiveAttempt
 from duckrow.core.lifecycle import Outcome
 from duckrow.core.retry import Verdict
 from tests.core.language import attempt, job
@@ -36,8 +36,7 @@ class Endings:
         ended = attempt(
             job(id=self._count, command=f"python train.py --seed {self._count}"),
             log=str(path),
-            exit_code=exit_code,
-            signal=signal,
+            exit=Exit(exit_code, signal),
         )
         self.report.add(ended, Verdict(outcome, again, detail=detail), 1010.0)
         return ended

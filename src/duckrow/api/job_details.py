@@ -17,8 +17,8 @@ from duckrow.core.lifecycle import Outcome
 from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
 from duckrow.kernel.plain_files import open_plain
 from duckrow.store.answers import AnswerStore
+from duckrow.store.holds import Holds
 from duckrow.store.listed_job import ListedJob
-from duckrow.store.reservations import Holds
 
 _LARGEST_CODE_FILE = 1 << 20
 _ERROR_LINES = 60

@@ -10,7 +10,7 @@ from duckrow.core.errors import JobGone
 from duckrow.core.use import Point
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database
-from duckrow.store.reservations import Holds, holds_from
+from duckrow.store.holds import Holds, holds_from
 
 _SQL = load_queries("answers")
 

@@ -13,10 +13,10 @@ from duckrow.store.attempt_key import key_of
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql, to_sql
 from duckrow.store.delays import delayed
+from duckrow.store.holds import holds_from, text_of
 from duckrow.store.job_columns import LISTS
 from duckrow.store.moves import MoveStore
 from duckrow.store.queue import queued_job
-from duckrow.store.reservations import holds_from, text_of
 from duckrow.store.suspension import suspended_since
 
 _SQL = load_queries("attempts", LISTS)

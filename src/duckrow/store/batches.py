@@ -206,4 +206,4 @@ def _batch(row: Sequence[object]) -> BatchRow:
 
 def _standing_from(value: str) -> Standing:
     standing = Standing(*json.loads(value))
-    return standing._replace(groups=[GroupStanding(*group) for group in standing.groups])
+    return standing._replace(groups=tuple(GroupStanding(*group) for group in standing.groups))

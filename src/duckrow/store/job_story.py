@@ -10,7 +10,7 @@ from duckrow.core.lifecycle import Outcome, State
 from duckrow.core.use import Point
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database, from_sql
-from duckrow.store.reservations import holds_from
+from duckrow.store.holds import holds_from
 
 _SQL = load_queries("job_story")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from duckrow.store.reservations import Holds, holds_from
+from duckrow.store.holds import Holds, holds_from
 
 
 class ListedJob(NamedTuple):

@@ -1,27 +1,15 @@
-"""What attempts hold of devices, as JSON of [[device, share], ...]; and what hosts see of each other's."""
+"""What attempts hold of devices, and what hosts see of each other's."""
 
 from __future__ import annotations
-
-import json
-from functools import lru_cache
 
 from duckrow.core.job import LiveAttempt
 from duckrow.core.needs import Needs, needs_from
 from duckrow.store.attempt_key import key_of
 from duckrow.store.connection import load_queries
 from duckrow.store.database import Database
+from duckrow.store.holds import Holds, holds_from, text_of
 
 _SQL = load_queries("reservations")
-Holds = tuple[tuple[str, int], ...]
-
-
-@lru_cache(maxsize=4096)
-def text_of(holds: Holds) -> str:
-    return json.dumps(holds)
-
-
-def holds_from(text: str) -> Holds:
-    return tuple((device, share) for device, share in json.loads(text))
 
 
 class ReservationStore:
