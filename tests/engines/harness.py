@@ -243,7 +243,7 @@ def _told(data: bytes) -> Any:
     return result
 
 
-HARNESSES: dict[str, Callable[[Path], Harness]] = {
+HARNESSES: dict[str, type[LocalHarness] | type[DryHarness] | type[ThreadHarness]] = {
     "local": LocalHarness,
     "dry": DryHarness,
     "threads": ThreadHarness,

@@ -23,6 +23,14 @@ def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]
     harness.close()
 
 
+@pytest.fixture(params=[name for name in HARNESSES if HARNESSES[name].outlives_its_host])
+def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
+    """Only engines whose attempts outlive their host."""
+    harness = HARNESSES[request.param](tmp_path)
+    yield harness
+    harness.close()
+
+
 def types_agree(local: LocalEngine, dry: DryEngine, threads: ThreadEngine) -> list[Engine]:
     """For mypy: each is an engine, with all that the loop calls."""
     return [local, dry, threads]
@@ -259,28 +267,24 @@ def test_an_attempt_outlives_its_host_and_its_end_is_told_to_the_next(harness: H
     harness.life(body)
 
 
-def test_the_end_that_came_while_there_was_no_host_is_told_to_the_next(harness: Harness) -> None:
-    if not harness.outlives_its_host:
-        pytest.skip("its attempts end with their host")
-    attempt = harness.life(lambda life: life.start("exits with 3"))
+def test_the_end_that_came_while_there_was_no_host_is_told_to_the_next(lasting: Harness) -> None:
+    attempt = lasting.life(lambda life: life.start("exits with 3"))
 
     def body(life: Life) -> None:
         adopt(life, attempt)
         assert life.wait_for(Ended, attempt).exit_code == 3
 
-    harness.life(body)
+    lasting.life(body)
 
 
-def test_one_whose_start_was_recorded_and_not_made_never_began(harness: Harness) -> None:
-    if not harness.outlives_its_host:
-        pytest.skip("it notes nothing")
-    attempt = harness.life(lambda life: life.order("exits with 0").attempt)
+def test_one_whose_start_was_recorded_and_not_made_never_began(lasting: Harness) -> None:
+    attempt = lasting.life(lambda life: life.order("exits with 0").attempt)
 
     def body(life: Life) -> None:
         adopt(life, attempt)
         assert kinds([life.wait_for(NeverBegan, attempt)]) == ["NeverBegan"]
 
-    harness.life(body)
+    lasting.life(body)
 
 
 def test_after_a_reboot_nobody_knows_how_it_ended(harness: Harness) -> None:
@@ -293,17 +297,14 @@ def test_after_a_reboot_nobody_knows_how_it_ended(harness: Harness) -> None:
     harness.life(body)
 
 
-def test_one_that_was_lined_up_when_its_host_died_never_began(harness: Harness) -> None:
-    if not harness.outlives_its_host:
-        pytest.skip("it notes nothing")
-
+def test_one_that_was_lined_up_when_its_host_died_never_began(lasting: Harness) -> None:
     def first_life(life: Life) -> tuple[LiveAttempt, LiveAttempt]:
         first = begun(life)
         order = life.order("exits with 0", follows=first)
         life.engine.line_up(order)
         return first, order.attempt
 
-    first, second = harness.life(first_life)
+    first, second = lasting.life(first_life)
 
     def body(life: Life) -> None:
         life.engine.adopt([first, second], rebooted=False)
@@ -311,7 +312,7 @@ def test_one_that_was_lined_up_when_its_host_died_never_began(harness: Harness) 
         life.engine.stop(first, 1)
         assert life.wait_for(Ended, first).exit_code == 0
 
-    harness.life(body)
+    lasting.life(body)
 
 
 # -- what else the loop asks ----------------------------------------------------------------------------------------
@@ -323,10 +324,7 @@ def test_each_life_has_a_keeper_of_its_own(harness: Harness) -> None:
     assert len(set(lives)) == (2 if harness.outlives_its_host else 1)
 
 
-def test_whose_a_process_is_is_known_while_it_lives(harness: Harness) -> None:
-    if not harness.outlives_its_host:
-        pytest.skip("it does not tell")
-
+def test_whose_a_process_is_is_known_while_it_lives(lasting: Harness) -> None:
     def body(life: Life) -> None:
         attempt = life.start("runs")
         started = life.wait_for(Started, attempt)
@@ -335,4 +333,4 @@ def test_whose_a_process_is_is_known_while_it_lives(harness: Harness) -> None:
         life.engine.stop(attempt, 2)
         life.wait_for(Ended, attempt)
 
-    harness.life(body)
+    lasting.life(body)

@@ -336,6 +336,17 @@ def test_a_dry_run_shows_what_would_run_where_and_runs_nothing(duckrow: Duckrow)
     assert not (duckrow.work / "a").exists()
 
 
+def test_in_a_dry_run_nobody_overtakes_whom_they_would_not_overtake(duckrow: Duckrow) -> None:
+    lines = [{"command": "a", "gpus": 1}, {"command": "b", "gpus": 2}, {"command": "c", "gpus": 1}]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    shown = duckrow("run", "--devices", "0,1", "--format", "json", "--dry-run", stdin=text).stdout
+    assert [line.split() for line in shown.splitlines()] == [
+        ["gpu", "0", "a"],
+        ["next", "free", "b"],
+        ["next", "free", "c"],
+    ]
+
+
 def test_the_table_at_the_end_says_what_ran_where_and_how_it_ended(duckrow: Duckrow) -> None:
     done = duckrow("run", "--devices", "0,1", "--table", stdin="true\nexit 2\n", ok=False)
     header, first, second = done.stdout.strip().split("\n")

@@ -153,6 +153,13 @@ class Exit(NamedTuple):
     host_peak_mb: int | None = None
 
 
+def as_queued(spec: JobSpec, job_id: int) -> QueuedJob:
+    """A job as it would wait if it were added: for those who ask what would become of it."""
+    asked = {name: getattr(spec, name) for name in QueuedJob._fields if hasattr(spec, name)}
+    asked |= {"needs": spec.needs.as_text(), "requeue_lost": int(spec.requeue_lost)}
+    return QueuedJob(id=job_id, environment_id=0, retries_used=0, attempts=0, **asked)
+
+
 @dataclass
 class LiveAttempt:
     """An attempt that holds devices, as the host that watches it sees it.

@@ -84,7 +84,8 @@ class Engine(Protocol):
     def begin(self, keepers_in_use: set[str], let_go: Callable[[], None]) -> None:
         """Notes of keepers that are not in use may be removed. Call `let_go` if this process must not go on as a host.
 
-        After `let_go` the database is closed, and another host takes over: the engine may only see its attempts out.
+        This comes once, behind `adopt` of what an earlier life of the host has left. After `let_go` the database is
+        closed, and another host takes over: the engine may only see its attempts out.
         """
 
     def start(self, orders: Sequence[StartOrder]) -> None:

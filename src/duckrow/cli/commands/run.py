@@ -29,11 +29,12 @@ from duckrow.cli.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.cli.run_view import RunView, make_view
 from duckrow.cli.slurm_options import slurm_options, take_slurm_options
 from duckrow.core.commands import CommandReader, program_in_place_of_list
+from duckrow.core.decide import choose_starts
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
-from duckrow.core.inventory import Ledger, as_ranges, book, describe_devices
-from duckrow.core.job import JobSpec, shorten
+from duckrow.core.inventory import Ledger, as_ranges, describe_devices
+from duckrow.core.job import JobSpec, as_queued, shorten
 from duckrow.core.needs import ask_of, check_needs
-from duckrow.core.placement import place, refusal
+from duckrow.core.placement import refusal
 from duckrow.core.ports import Observer
 from duckrow.core.units import format_duration, plural
 from duckrow.scheduler.foreground import Run
@@ -400,11 +401,11 @@ def _all_commands(file: str | None, delimiter: str | None) -> list[str]:
 
 def _dry_run(file: str | None, offer: Offer, values: dict[str, Any], options: JobOptions) -> int:
     specs = [_spec_of(line, values, options, offer) for line in _all_commands(file, values["delimiter"])]
-    booked = Ledger()
-    for spec in specs:
-        holds = place(ask_of(spec.gpus, spec.needs.as_text()), offer.seats, booked, offer.machine)
-        book(holds or (), booked)
-        where = describe_devices(holds) if holds else "next free"
+    queue = sorted((as_queued(spec, number) for number, spec in enumerate(specs)), key=lambda job: -job.priority)
+    starts = choose_starts(queue, offer.seats, Ledger(), machine=offer.machine)
+    places = {job.id: describe_devices(holds) for job, holds in starts}
+    for number, spec in enumerate(specs):
+        where = places.get(number, "next free")
         limit = f"  (limit {format_duration(spec.timeout_s)})" if spec.timeout_s else ""
         print(f"{where:<10}  {clean(shorten(spec.command, 200))}{limit}")
     say(f"duckrow: {plural(len(specs), 'job')} over {plural(len(offer.seats), 'place')}; nothing was run.")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from duckrow.engines.dry.clock import HandClock
 from duckrow.engines.dry.reactor import HandReactor
 
-_MOST_TURNS = 100_000  # at one moment: more means that something is due again and again
+_MOST_TURNS = 2_000  # at one moment: more means that something is due again and again
 
 
 class Turning:
