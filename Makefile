@@ -45,7 +45,7 @@ test: check  ## all of it: what CI runs
 
 soak: $(STAMP)  ## the crash tests, for a long time
 	DUCKROW_SOAK=1 $(BIN)/pytest tests/system -k "crash or killed_again" -x
-	DUCKROW_SOAK=1 $(BIN)/pytest tests/slurm/test_slurm_unattended.py -x
+	DUCKROW_SOAK=1 $(BIN)/pytest tests/slurm/test_unattended.py -x
 
 bench: $(STAMP)  ## duckrow beside its rivals; see benchmarks/README.md
 	$(PIP) -e ".[bench]"

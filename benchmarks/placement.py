@@ -18,21 +18,21 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from duckrow.core.clock import Now
-from duckrow.core.inventory import parse_gpus
-from duckrow.core.job import JobSpec, LiveAttempt
-from duckrow.core.lifecycle import Outcome
-from duckrow.core.machine import Machine
-from duckrow.core.needs import Needs
+from duckrow.core.devices.inventory import parse_gpus
+from duckrow.core.devices.machine import Machine
+from duckrow.core.devices.needs import Needs
+from duckrow.core.jobs.job import JobSpec, LiveAttempt
+from duckrow.core.life.retry import Verdict
+from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Observer
-from duckrow.core.retry import Verdict
 from duckrow.devices.discover import Offer
 from duckrow.engines.dry.behaviour import Behaviour
 from duckrow.engines.dry.clock import HandClock
 from duckrow.engines.dry.machine import DryMachine
 from duckrow.engines.dry.turning import Turning
 from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
-from duckrow.scheduler.dry_host import DryHost
-from duckrow.store.folder import Folder
+from duckrow.scheduler.hosts.dry_host import DryHost
+from duckrow.store.folder.state_folder import Folder
 
 SEEDS = range(20)
 JOBS = 200

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from duckrow.engines.local.attempt_group import AttemptGroup
-from duckrow.engines.local.cgroups import Cgroups
-from duckrow.engines.local.processes import DAEMON_TAG, TAG
+from duckrow.engines.local.cgroups.attempt_group import AttemptGroup
+from duckrow.engines.local.cgroups.cgroups import Cgroups
+from duckrow.engines.local.processes.processes import DAEMON_TAG, TAG
 from duckrow.kernel.process import environment_of
-from duckrow.store.folder import Folder
+from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON, is_alive
 from tests.fork_server import Program
 

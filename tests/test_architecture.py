@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from duckrow.core.job import LiveAttempt
+from duckrow.core.jobs.job import LiveAttempt
 
 SRC = Path(__file__).parent.parent / "src"
 
@@ -40,9 +40,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 HOSTS_OF_THE_LOOP = ("duckrow.cli.commands.run", "duckrow.cli.commands.up")
 HOST_OF_THE_PAGE = "duckrow.cli.commands.web"
 CLUSTER = "duckrow.engines.slurm"  # it has files and sbatch, no GPU and no process: a client may speak to it
-KEEPER = "duckrow.engines.local.keeper"
+KEEPER = "duckrow.engines.local.keeper.keeper"
 DRY, LOCAL = "duckrow.engines.dry", "duckrow.engines.local"
-READS_GPUS_ITSELF = ("duckrow.api.gpus", "duckrow.devices.nvml")  # while no host lives: docs/decisions/0012
+READS_GPUS_ITSELF = ("duckrow.api.devices.gpus", "duckrow.devices.nvml")  # while no host lives: docs/decisions/0012
 MEANINGLESS_NAMES = frozenset({"utils", "common", "base", "misc"})
 FRONT_ENDS = frozenset({"cli", "web", "dropin", "hydra_plugins"})
 # What api is made of: front ends call its functions, and never take these out of what they return.
@@ -188,7 +188,9 @@ def _broken_rule(found: Import) -> str | None:
         return None
     if package == "api" and f"{found.module}.".startswith(f"{CLUSTER}."):
         return (
-            None if found.importer.startswith("duckrow.api.slurm") else "of api only the modules of slurm speak to it"
+            None
+            if found.importer.startswith("duckrow.api.clusters.submit")
+            else "of api only the modules of slurm speak to it"
         )
     if (found.importer, found.module) == READS_GPUS_ITSELF:
         return None
@@ -281,7 +283,7 @@ def sql_in(module: str, source: str) -> list[str]:
     ]
 
 
-_MOVES_OF_ATTEMPTS = "duckrow.core.job"
+_MOVES_OF_ATTEMPTS = "duckrow.core.jobs.job"
 _OF_AN_ATTEMPT = {each.name for each in fields(LiveAttempt)}
 
 
@@ -387,8 +389,8 @@ def test_the_state_of_a_host_knows_nothing_but_rules() -> None:
     imports = all_imports()
     allowed = {
         "duckrow.scheduler.state",
-        "duckrow.scheduler.limits",
-        "duckrow.scheduler.queue_head",
+        "duckrow.scheduler.life.limits",
+        "duckrow.scheduler.tick.queue_head",
         "duckrow.scheduler.wish_cursor",
     }
     known = {found.module for module in allowed for found in imports[module] if found.module.startswith("duckrow.")}
@@ -413,7 +415,7 @@ def test_sql_stands_in_store_alone() -> None:
 
 
 def test_no_row_of_sqlite_leaves_the_store() -> None:
-    own = ("duckrow.store.database", "duckrow.store.connection")  # by which the others of store ask
+    own = ("duckrow.store.sqlite.database", "duckrow.store.sqlite.connection")  # by which the others of store ask
     sources = {name: path.read_text() for name, path in modules() if package_of(name) == "store" and name not in own}
     assert len(sources) > 30
     given_out = [place for name, source in sources.items() for place in rows_given_out(name, source)]
@@ -443,42 +445,46 @@ def test_the_command_line_loads_nothing_heavy_before_it_knows_the_verb() -> None
 @pytest.mark.parametrize(
     ("module", "source", "said"),
     [
-        ("duckrow.core.decide", "import os", "core is pure"),
-        ("duckrow.core.decide", "import time as clock", "core is pure"),
-        ("duckrow.core.decide", "from os import path", "core is pure"),
+        ("duckrow.core.schedule.decide", "import os", "core is pure"),
+        ("duckrow.core.schedule.decide", "import time as clock", "core is pure"),
+        ("duckrow.core.schedule.decide", "from os import path", "core is pure"),
         (
-            "duckrow.core.decide",
-            "from duckrow.store.jobs import JobStore",
+            "duckrow.core.schedule.decide",
+            "from duckrow.store.jobs.jobs import JobStore",
             "core may import nothing but core, not store",
         ),
-        ("duckrow.core.decide", "from duckrow import __version__", "core imports nothing but core"),
-        ("duckrow.core.job", "def f():\n    import logging", "core is pure"),
-        ("duckrow.core.job", "if TYPE_CHECKING:\n    from duckrow.api.client import Client", "not api"),
-        ("duckrow.store.jobs", "from duckrow.engines.local import engine", "store may import core, not engines"),
-        ("duckrow.store.jobs", "from ..scheduler import loop", "store may import core, not scheduler"),
+        ("duckrow.core.schedule.decide", "from duckrow import __version__", "core imports nothing but core"),
+        ("duckrow.core.jobs.job", "def f():\n    import logging", "core is pure"),
+        ("duckrow.core.jobs.job", "if TYPE_CHECKING:\n    from duckrow.api.client import Client", "not api"),
+        ("duckrow.store.jobs.jobs", "from duckrow.engines.local import engine", "store may import core, not engines"),
+        ("duckrow.store.jobs.jobs", "from ..scheduler import loop", "store may import core, not scheduler"),
         ("duckrow.devices.nvml", "from duckrow import store", "devices may import core, not store"),
-        ("duckrow.engines.slurm", "import duckrow.store.database", "engines may import core, not store"),
+        ("duckrow.engines.slurm", "import duckrow.store.sqlite.database", "engines may import core, not store"),
         ("duckrow.engines.slurm", "from duckrow import submit", "engines may import core, not api"),
         ("duckrow.scheduler.loop", "import sqlite3", "only store speaks to SQLite"),
         ("duckrow.scheduler.loop", "from duckrow.api.client import Client", "not api"),
         ("duckrow.api.client", "async def f():\n    from duckrow.scheduler.loop import Loop", "not scheduler"),
         ("duckrow.api.client", "class A:\n    from sqlite3 import Row", "only store speaks to SQLite"),
-        ("duckrow.api.slurm", "from duckrow.engines.local import engine", "not engines"),
-        ("duckrow.api.client", "from duckrow.engines.slurm.batch import Batch", "only the modules of slurm"),
+        ("duckrow.api.clusters.submit", "from duckrow.engines.local import engine", "not engines"),
+        ("duckrow.api.client", "from duckrow.clusters.batch import Batch", "only the modules of slurm"),
         ("duckrow.cli.commands.ls", "from duckrow.scheduler.loop import Loop", "host the loop"),
         ("duckrow.cli.commands.ls", "from duckrow.web.app import build", "cli may import api, core, not web"),
-        ("duckrow.cli.commands.run", "from duckrow.store.jobs import JobStore", "not store"),
-        ("duckrow.cli.main", "import importlib\nimportlib.import_module('duckrow.store.jobs')", "not store"),
+        ("duckrow.cli.commands.run", "from duckrow.store.jobs.jobs import JobStore", "not store"),
+        ("duckrow.cli.main", "import importlib\nimportlib.import_module('duckrow.store.jobs.jobs')", "not store"),
         ("duckrow.cli.main", "import_module(f'duckrow.devices.{name}')", "not devices"),
-        ("duckrow.web.page", "from duckrow.store.jobs import JobStore", "not store"),
+        ("duckrow.web.page", "from duckrow.store.jobs.jobs import JobStore", "not store"),
         ("hydra_plugins.duckrow_launcher.launcher", "from duckrow.scheduler.loop import Loop", "not scheduler"),
         (
-            "duckrow.engines.local.keeper",
+            "duckrow.engines.local.keeper.keeper",
             "from duckrow.core.errors import DuckrowError",
             "the keeper outlives its host",
         ),
-        ("duckrow.engines.local.keeper", "import psutil", "the keeper outlives its host"),
-        ("duckrow.engines.dry.engine", "from duckrow.engines.local.keeper import fork_host", "knows nothing of the"),
+        ("duckrow.engines.local.keeper.keeper", "import psutil", "the keeper outlives its host"),
+        (
+            "duckrow.engines.dry.engine",
+            "from duckrow.engines.local.keeper.keeper import fork_host",
+            "knows nothing of the",
+        ),
         ("duckrow.engines.dry.engine", "from duckrow.engines import local", "knows nothing of the local one"),
         ("duckrow.scheduler.loop", "from duckrow.engines.local.engine import LocalEngine", "given its engine"),
         ("duckrow.helpers.text", "import os", "no rule says what helpers may import"),
@@ -496,13 +502,19 @@ def test_an_import_against_the_rules_is_told_in_a_sentence(module: str, source: 
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("duckrow.core.decide", "from collections.abc import Sequence\nfrom duckrow.core.job import JobSpec"),
-        ("duckrow.store.jobs", "import sqlite3\nfrom duckrow.store.database import Database"),
+        (
+            "duckrow.core.schedule.decide",
+            "from collections.abc import Sequence\nfrom duckrow.core.jobs.job import JobSpec",
+        ),
+        ("duckrow.store.jobs.jobs", "import sqlite3\nfrom duckrow.store.sqlite.database import Database"),
         ("duckrow.devices.nvml", "def f():\n    import pynvml"),
-        ("duckrow.scheduler.recover", "if TYPE_CHECKING:\n    from duckrow.store.attempts import AttemptStore"),
-        ("duckrow.cli.commands.up", "from duckrow.scheduler.background import launch"),
+        (
+            "duckrow.scheduler.life.recovery",
+            "if TYPE_CHECKING:\n    from duckrow.store.attempts.attempts import AttemptStore",
+        ),
+        ("duckrow.cli.commands.up", "from duckrow.scheduler.hosts.background import launch"),
         ("duckrow.cli.commands.web", "def f():\n    from duckrow.web.server import serve"),
-        ("duckrow.api.slurm_copy", "from duckrow.engines.slurm.batch import Batch"),
+        ("duckrow.api.clusters.copy", "from duckrow.clusters.batch import Batch"),
         ("duckrow.cli.main", "def f():\n    from duckrow import __version__"),
         ("duckrow", "def __getattr__(name):\n    from duckrow.api.client import Client"),
         ("duckrow.__main__", "from duckrow.cli.main import main"),
@@ -571,12 +583,12 @@ def test_a_circle_that_a_late_import_hides_is_found(late: str) -> None:
     ["attempt.pid = 7", "a.attempt.holds = ()", "attempt.pid, attempt.process = 7, ''", "order.attempt.stop_step += 1"],
 )
 def test_a_write_into_an_attempt_is_found(source: str) -> None:
-    assert writes_into_attempts("duckrow.scheduler.endings", source)
+    assert writes_into_attempts("duckrow.scheduler.life.endings", source)
 
 
 @pytest.mark.parametrize("source", ["attempt.begin(now)", "self.pid = 7", "attempt = other", "attempt.memo = 1"])
 def test_a_move_of_an_attempt_is_let_through(source: str) -> None:
-    assert not writes_into_attempts("duckrow.scheduler.endings", source)
+    assert not writes_into_attempts("duckrow.scheduler.life.endings", source)
 
 
 @pytest.mark.parametrize(
@@ -594,13 +606,15 @@ def test_a_sentence_is_no_sql() -> None:
     "returned", ["sqlite3.Row", "list[sqlite3.Row]", "Iterator[Row] | None", "list[Any]", "Any", "sqlite3.Cursor"]
 )
 def test_a_row_that_leaves_the_store_is_found(returned: str) -> None:
-    assert rows_given_out("duckrow.store.jobs", f"class JobStore:\n    def live(self) -> {returned}: ...")
+    assert rows_given_out("duckrow.store.jobs.jobs", f"class JobStore:\n    def live(self) -> {returned}: ...")
 
 
 @pytest.mark.parametrize("returned", ["list[LiveJob]", "HostRow", "dict[str, Any]", "tuple[int, str]"])
 def test_a_value_may_leave_the_store(returned: str) -> None:
-    assert not rows_given_out("duckrow.store.jobs", f"class JobStore:\n    def live(self) -> {returned}: ...")
-    assert not rows_given_out("duckrow.store.jobs", "class JobStore:\n    def _rows(self) -> list[sqlite3.Row]: ...")
+    assert not rows_given_out("duckrow.store.jobs.jobs", f"class JobStore:\n    def live(self) -> {returned}: ...")
+    assert not rows_given_out(
+        "duckrow.store.jobs.jobs", "class JobStore:\n    def _rows(self) -> list[sqlite3.Row]: ..."
+    )
 
 
 @pytest.mark.parametrize("source", ["client = Client()", "print_jobs(Client().of_host(1))", "home = client_of().home"])

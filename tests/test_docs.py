@@ -23,15 +23,15 @@ import pytest
 from click.testing import CliRunner
 
 from duckrow import __version__
-from duckrow.api.sweep_files import _KEYS as _SWEEP_KEYS
-from duckrow.api.views import JobView
+from duckrow.api.queue.views import JobView
+from duckrow.api.sweeps.files import _KEYS as _SWEEP_KEYS
 from duckrow.cli.commands.dropin import TOOLS
 from duckrow.cli.group import cli
-from duckrow.cli.json_jobs import KEYS as JOB_KEYS
+from duckrow.cli.options.json_jobs import KEYS as JOB_KEYS
 from duckrow.cli.verbs import VERBS
 from duckrow.core import errors
-from duckrow.core.lifecycle import TRANSITIONS, Outcome, State
-from duckrow.scheduler.surroundings import extra_environment, launcher_environment
+from duckrow.core.life.states import TRANSITIONS, Outcome, State
+from duckrow.scheduler.life.job_environment import extra_environment, launcher_environment
 from tests.conftest import Duckrow
 from tests.core.language import attempt, job
 

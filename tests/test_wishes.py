@@ -1,4 +1,4 @@
-"""A wish is a type: its name stands in core/wishes.py, and nowhere else as a string."""
+"""A wish is a type: its name stands in core/life/wishes.py, and nowhere else as a string."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.core.wishes import DeviceWish, Wish, is_kill, kill_wish, signal_of, signal_wish
+from duckrow.core.life.wishes import DeviceWish, Wish, is_kill, kill_wish, signal_of, signal_wish
 
 SRC = Path(__file__).parent.parent / "src"
-HOME = SRC / "duckrow/core/wishes.py"
+HOME = SRC / "duckrow/core/life/wishes.py"
 # Words that mean nothing but the wish; the others are verbs of the command line and actions of the page as well.
 ONLY_WISHES = frozenset({Wish.KILL_NOW, Wish.SUSPEND, Wish.LEND, Wish.TAKE_BACK, "signal:"})
 ALL = frozenset({*Wish, *DeviceWish})
@@ -43,13 +43,13 @@ def test_no_wish_is_typed_as_a_string() -> None:
     sources = [path for path in sorted(SRC.rglob("*.py")) if path != HOME]
     assert len(sources) > 50
     typed = [f"{path.relative_to(SRC)}:{place}" for path in sources for place in typed_wishes(path.read_text())]
-    assert not typed, "Use duckrow.core.wishes here:\n" + "\n".join(typed)
+    assert not typed, "Use duckrow.core.life.wishes here:\n" + "\n".join(typed)
 
 
 def test_a_wish_for_a_job_is_written_down_by_its_verb_alone() -> None:
     """So that the command line, the page, Hydra and the drop-ins cannot drift apart."""
     front = [SRC / "duckrow" / room for room in ("api", "cli", "web", "dropin")] + [SRC / "hydra_plugins"]
-    verbs = {"api/jobs", "api/lending.py", "api/session.py"}
+    verbs = {"api/jobs", "api/python/lending.py", "api/session.py"}
     sources = [path for room in front for path in sorted(room.rglob("*.py"))]
     others = [path for path in sources if not any(f"/duckrow/{verb}" in str(path) for verb in verbs)]
     assert len(others) < len(sources)

@@ -6,13 +6,13 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
-    from duckrow.api.executor import Executor
-    from duckrow.api.functions import JobFailed, RemoteError
-    from duckrow.api.handles import Job, job
-    from duckrow.api.metrics import report
-    from duckrow.api.results import Results, results
-    from duckrow.api.submission import submit
-    from duckrow.api.sweeping import Sweep, sweep
+    from duckrow.api.calls.functions import JobFailed, RemoteError
+    from duckrow.api.python.executor import Executor
+    from duckrow.api.python.handles import Job, job
+    from duckrow.api.python.submission import submit
+    from duckrow.api.python.sweeping import Sweep, sweep
+    from duckrow.api.results.metrics import report
+    from duckrow.api.results.results import Results, results
     from duckrow.core.errors import DuckrowError, UsageError
 
 __all__ = [
@@ -35,18 +35,18 @@ __all__ = [
 # Where each name is; a module is loaded when the first of its names is used.
 _HOMES = {
     "DuckrowError": "duckrow.core.errors",
-    "Executor": "duckrow.api.executor",
-    "Job": "duckrow.api.handles",
-    "JobFailed": "duckrow.api.functions",
-    "RemoteError": "duckrow.api.functions",
-    "Results": "duckrow.api.results",
-    "Sweep": "duckrow.api.sweeping",
+    "Executor": "duckrow.api.python.executor",
+    "Job": "duckrow.api.python.handles",
+    "JobFailed": "duckrow.api.calls.functions",
+    "RemoteError": "duckrow.api.calls.functions",
+    "Results": "duckrow.api.results.results",
+    "Sweep": "duckrow.api.python.sweeping",
     "UsageError": "duckrow.core.errors",
-    "job": "duckrow.api.handles",
-    "report": "duckrow.api.metrics",
-    "results": "duckrow.api.results",
-    "submit": "duckrow.api.submission",
-    "sweep": "duckrow.api.sweeping",
+    "job": "duckrow.api.python.handles",
+    "report": "duckrow.api.results.metrics",
+    "results": "duckrow.api.results.results",
+    "submit": "duckrow.api.python.submission",
+    "sweep": "duckrow.api.python.sweeping",
 }
 
 if not TYPE_CHECKING:  # to a type checker it would say that any name is there

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from duckrow.core.clock import Now
-from duckrow.core.decide import choose_starts
-from duckrow.core.inventory import WHOLE, Ledger, Seat, book, cpu_seats, parse_gpus
-from duckrow.core.job import LiveAttempt, QueuedJob
+from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, book, cpu_seats, parse_gpus
+from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.schedule.decide import choose_starts
 
 WAITS = None
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from duckrow.core.decide import CORES, MEMORY, choose_starts
-from duckrow.core.inventory import WHOLE, Ledger, Seat, parse_gpus
-from duckrow.core.job import QueuedJob
-from duckrow.core.machine import Machine
-from duckrow.core.needs import Needs
-from duckrow.core.policy import Policy
+from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, parse_gpus
+from duckrow.core.devices.machine import Machine
+from duckrow.core.devices.needs import Needs
+from duckrow.core.devices.policy import Policy
+from duckrow.core.jobs.job import QueuedJob
+from duckrow.core.schedule.decide import CORES, MEMORY, choose_starts
 from duckrow.core.units import parse_size_mb
 from tests.core import language
 from tests.core.language import WAITS

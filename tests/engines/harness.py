@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from duckrow.core.clock import Now
-from duckrow.core.inventory import WHOLE
-from duckrow.core.job import LiveAttempt
+from duckrow.core.devices.inventory import WHOLE
+from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import Engine, Reactor, Report, Started, StartOrder
 from duckrow.engines.dry.behaviour import Behaviour
 from duckrow.engines.dry.clock import HandClock
@@ -26,7 +26,7 @@ from duckrow.engines.dry.machine import DryMachine
 from duckrow.engines.dry.reactor import HandReactor
 from duckrow.engines.dry.turning import Turning
 from duckrow.engines.local.engine import LocalEngine
-from duckrow.engines.local.keeper import fork_host
+from duckrow.engines.local.keeper.keeper import fork_host
 from duckrow.kernel.process import children_of, identity_of, signal_process
 from duckrow.scheduler.reactor import EpollReactor
 from tests.conftest import DEADLINE_S, until

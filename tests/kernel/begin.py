@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from duckrow.engines.local.processes import TAG
+from duckrow.engines.local.processes.processes import TAG
 from tests.conftest import is_running, kill_if_there, until
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
-from duckrow.store.database import Database
-from duckrow.store.folder import Folder
+from duckrow.store.folder.state_folder import Folder
+from duckrow.store.sqlite.database import Database
 from tests.scheduler.language import Queue, slots
 
 MakeQueue = Callable[..., Queue]

@@ -18,25 +18,25 @@ import math
 from pathlib import Path
 from typing import Any
 
-from duckrow.core.inventory import Seat, cpu_seats, parse_gpus
-from duckrow.core.job import JobSpec, LiveAttempt
-from duckrow.core.machine import Machine
-from duckrow.core.policy import NO_POLICY, Policy
+from duckrow.core.devices.inventory import Seat, cpu_seats, parse_gpus
+from duckrow.core.devices.machine import Machine
+from duckrow.core.devices.policy import NO_POLICY, Policy
+from duckrow.core.jobs.job import JobSpec, LiveAttempt
+from duckrow.core.life.wishes import DeviceWish, SignalWish, Wish
 from duckrow.core.ports import Observer
 from duckrow.core.units import parse_size_mb
-from duckrow.core.wishes import DeviceWish, SignalWish, Wish
 from duckrow.devices.discover import Offer
 from duckrow.engines.dry.behaviour import Behaviour
 from duckrow.engines.dry.clock import HandClock
 from duckrow.engines.dry.machine import DryMachine, DryProcess
 from duckrow.engines.dry.turning import Turning
-from duckrow.scheduler.dry_host import DryHost
-from duckrow.store.control import ControlStore
-from duckrow.store.database import Database
-from duckrow.store.folder import Folder
+from duckrow.scheduler.hosts.dry_host import DryHost
+from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON, HostStore
-from duckrow.store.job_story import AttemptMade, JobStoryStore
-from duckrow.store.jobs import JobStore
+from duckrow.store.jobs.control import ControlStore
+from duckrow.store.jobs.history import AttemptMade, JobStoryStore
+from duckrow.store.jobs.jobs import JobStore
+from duckrow.store.sqlite.database import Database
 
 # -- what attempts do -----------------------------------------------------------------------------------------------
 

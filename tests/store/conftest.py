@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.store.database import Database
-from duckrow.store.folder import Folder
+from duckrow.store.folder.state_folder import Folder
+from duckrow.store.sqlite.database import Database
 from tests.store.shelf import Shelf
 
 

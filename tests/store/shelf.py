@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from duckrow.core.clock import Now
-from duckrow.core.inventory import WHOLE
-from duckrow.core.job import Exit, JobSpec, LiveAttempt
-from duckrow.core.lifecycle import Outcome, State
-from duckrow.core.retry import Verdict
-from duckrow.store.database import Database
-from duckrow.store.delays import DelayStore
+from duckrow.core.devices.inventory import WHOLE
+from duckrow.core.jobs.job import Exit, JobSpec, LiveAttempt
+from duckrow.core.life.retry import Verdict
+from duckrow.core.life.states import Outcome, State
 from duckrow.store.hosts import DAEMON, HostStore
-from duckrow.store.job_story import JobStoryStore
-from duckrow.store.jobs import JobStore
+from duckrow.store.jobs.delays import DelayStore
+from duckrow.store.jobs.history import JobStoryStore
+from duckrow.store.jobs.jobs import JobStore
+from duckrow.store.sqlite.database import Database
 from duckrow.store.tick import TickStores
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import cloudpickle
 
 import duckrow
-from duckrow.api.executor import JobFuture
+from duckrow.api.python.executor import JobFuture
 
 _PACKAGE = "test.test_concurrent_futures"
 

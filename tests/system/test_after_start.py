@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from duckrow.api.client import Client
-from duckrow.api.device_history import device_history
-from duckrow.store.folder import Folder
+from duckrow.api.devices.history import device_history
+from duckrow.store.folder.state_folder import Folder
 from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.fake_nvml import FakeGpus
 from tests.system.test_memory import bring_up, gpus_used, lines

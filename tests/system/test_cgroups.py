@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.engines.local.attempt_group import AttemptGroup
+from duckrow.engines.local.cgroups.attempt_group import AttemptGroup
 from duckrow.kernel.cgroup_place import place_of_host
 from tests.conftest import Duckrow, is_running, until
 from tests.system.test_all_of_a_job import ESCAPES, beats, is_beating

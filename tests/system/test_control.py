@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.core.overtaking import MOST_OVERTAKERS
-from duckrow.scheduler.queue_head import HEAD
+from duckrow.core.schedule.backfill import MOST_OVERTAKERS
+from duckrow.scheduler.tick.queue_head import HEAD
 from tests.conftest import Duckrow, until
 
 

@@ -9,9 +9,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from duckrow.core.job import Exit
-from duckrow.core.lifecycle import Outcome
-from duckrow.scheduler.lessons import Lessons
+from duckrow.core.jobs.job import Exit
+from duckrow.core.life.states import Outcome
+from duckrow.scheduler.memory.more_memory import Lessons
 from tests.conftest import Duckrow
 
 _LIMIT_FILES = {  # where cgroups may be mounted -> what limits their memory

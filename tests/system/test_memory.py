@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.core.inventory import WHOLE
+from duckrow.core.devices.inventory import WHOLE
 from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.fake_nvml import FakeGpus
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.engines.local.mps import MOST_CLIENTS, PROGRAM
+from duckrow.engines.local.gpus.mps import MOST_CLIENTS, PROGRAM
 from tests.conftest import DEADLINE_S, Duckrow, until
-from tests.engines.test_engines_mps import FAKE
+from tests.engines.gpus.test_mps import FAKE
 from tests.fake_nvml import FakeGpus
 from tests.system.test_memory import lines, outcomes
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from duckrow.api.executor import Executor
-from duckrow.core.inventory import WHOLE
+from duckrow.api.python.executor import Executor
+from duckrow.core.devices.inventory import WHOLE
 from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.fork_server import Script, run_to_end
 

@@ -25,7 +25,7 @@ _MAKE_SWEEP = """
 import json, os, sys
 from duckrow.api.client import Client
 from duckrow.api.jobs.submit import submit_jobs
-from duckrow.core.job import JobSpec, PointOfSweep
+from duckrow.core.jobs.job import JobSpec, PointOfSweep
 from duckrow.store.sweeps import SweepStore
 asked = json.load(sys.stdin)
 client = Client()
@@ -62,7 +62,7 @@ def without_times(text: str) -> str:
 def worked(duckrow: Duckrow) -> Duckrow:
     """Five runs, each of which reports in a way of its own; the last two fail alike."""
     duckrow.up("--slots", "2")
-    from_python = "from duckrow.api.metrics import report; report(loss=0.5, step=1); report(loss=0.25, step=2)"
+    from_python = "from duckrow.api.results.metrics import report; report(loss=0.5, step=1); report(loss=0.25, step=2)"
     points = [
         ({"lr": 0.1, "model": "a", "data": "mnist"}, f"{PYTHON} '{from_python}'"),
         ({"lr": 0.01, "model": "a", "data": "mnist"}, f"{PROGRAM} report loss=0.125 step=3 note='so, \"so\"'"),

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.core.job import ATTEMPTS_PER_JOB
-from duckrow.engines.local.processes import tag_of
+from duckrow.core.jobs.job import ATTEMPTS_PER_JOB
+from duckrow.engines.local.processes.processes import tag_of
 from duckrow.kernel.process import boot_id
-from duckrow.store.connection import migrations
+from duckrow.store.sqlite.connection import migrations
 from tests.conftest import Duckrow, until
 
 JOURNAL = "0123456789ab"

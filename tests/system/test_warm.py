@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.engines.local import nest
-from duckrow.engines.local.warm import NEST_TAG, python_command
+from duckrow.engines.local.preload import preloaded_parent as nest
+from duckrow.engines.local.preload.preloading import NEST_TAG, python_command
 from duckrow.kernel.process import environment_of
 from tests.conftest import Duckrow, kill_if_there, until
 

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 
 from duckrow.web.app import build
-from duckrow.web.serving import Serving
+from duckrow.web.server_options import Serving
 
 API = "/api/v1"
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from duckrow.web.app import build
-from duckrow.web.serving import Serving
+from duckrow.web.server_options import Serving
 
 
 class Inside:

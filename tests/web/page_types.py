@@ -15,7 +15,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from duckrow.core.lifecycle import LIVE, Outcome, State
+from duckrow.core.life.states import LIVE, Outcome, State
 from tests.web.described import API, description
 
 ROOT = Path(__file__).parents[2]
@@ -128,7 +128,7 @@ def _answer(told: dict[str, Any]) -> str | None:
 def lifecycle() -> str:
     """The states and outcomes, as a module of the page."""
     live = ", ".join(f"State.{state.name}" for state in LIVE)
-    return f"""/** The states and outcomes of jobs, written by `{COMMAND}` from duckrow/core/lifecycle.py. */
+    return f"""/** The states and outcomes of jobs, written by `{COMMAND}` from duckrow/core/life/states.py. */
 
 {_constants("State", State)}
 {_constants("Outcome", Outcome)}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import duckrow.web
-from duckrow.core.lifecycle import LIVE, Outcome, State
+from duckrow.core.life.states import LIVE, Outcome, State
 from tests.web.page_types import ANSWERS, COMMAND, LIFECYCLE, ROOT, answers, lifecycle
 
 STATIC = Path(duckrow.web.__file__).parent / "static"

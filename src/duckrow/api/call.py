@@ -6,7 +6,7 @@ import os
 import pickle
 import sys
 
-from duckrow.api.call_data import PROTOCOL, with_data
+from duckrow.api.calls.data import PROTOCOL, with_data
 
 TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _dump(value: Any, file: IO[bytes]) -> None:
     try:
         pickle.dump(value, file, protocol=PROTOCOL)
     except Exception:  # it has lambdas or classes of the caller's script in it; or cannot be pickled at all
-        from duckrow.api.call_pickler import CallPickler
+        from duckrow.api.calls.pickler import CallPickler
 
         file.seek(begin)
         file.truncate()

@@ -7,18 +7,18 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from duckrow.api.clusters.tender import Tender
 from duckrow.api.session import Session
-from duckrow.api.tender import Tender
 from duckrow.core.errors import DuckrowError
-from duckrow.core.lifecycle import State
-from duckrow.store.answers import AnswerStore
-from duckrow.store.folder import Folder
+from duckrow.core.life.states import State
+from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import is_alive
+from duckrow.store.jobs.answers import AnswerStore
 
 if TYPE_CHECKING:
-    from duckrow.api.slurm_batches import Batches
-    from duckrow.api.slurm_wishes import BatchWishes
-    from duckrow.store.folder import Folder
+    from duckrow.api.clusters.batches import Batches
+    from duckrow.api.clusters.wishes import BatchWishes
+    from duckrow.store.folder.state_folder import Folder
 
 _LOOK_S = 0.05  # how often a client that waits asks the database whether anything has changed
 _ANSWER_S = 10.0  # how long a host may take to fulfil a wish before we say that it has not yet
@@ -43,7 +43,7 @@ class Client(Session):
     @property
     def batch_wishes(self) -> BatchWishes:
         """What people want of runs on clusters."""
-        from duckrow.api.slurm_wishes import BatchWishes
+        from duckrow.api.clusters.wishes import BatchWishes
 
         return BatchWishes(self.batches)
 

@@ -9,17 +9,17 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from duckrow.api.daemon import end_daemon, ensure_daemon, running_daemon
-from duckrow.api.views import JobView, job_view
+from duckrow.api.machine.daemon import end_daemon, ensure_daemon, running_daemon
+from duckrow.api.queue.views import JobView, job_view
+from duckrow.core.devices.inventory import Seat
 from duckrow.core.errors import JobGone, NotFoundError
-from duckrow.core.inventory import Seat
-from duckrow.core.selection import parse_selection
-from duckrow.core.wishes import SignalWish, Wish
+from duckrow.core.jobs.selection import parse_selection
+from duckrow.core.life.wishes import SignalWish, Wish
 from duckrow.store.batches import BatchStore
-from duckrow.store.database import Database
-from duckrow.store.folder import Folder, state_folder
+from duckrow.store.folder.state_folder import Folder, state_folder
 from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seats_from
-from duckrow.store.jobs import JobStore
+from duckrow.store.jobs.jobs import JobStore
+from duckrow.store.sqlite.database import Database
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -31,7 +31,7 @@ def complete_jobs(_ctx: click.Context, _parameter: click.Parameter, incomplete: 
     """
     from click.shell_completion import CompletionItem
 
-    from duckrow.api.recent import recent_jobs
+    from duckrow.api.queue.recent import recent_jobs
 
     before, comma, begun = ("", "", incomplete) if "=" in incomplete else incomplete.rpartition(",")
     found = {"last": "the newest job"}

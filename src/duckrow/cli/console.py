@@ -48,7 +48,7 @@ def wants_colour(stream: TextIO) -> bool:
 @lru_cache(maxsize=1)
 def chosen_colour() -> str:
     """The setting; asked for once, since every painted word wants to know."""
-    from duckrow.api.colour import colour
+    from duckrow.api.machine.colour import colour
 
     return colour()
 

@@ -67,7 +67,7 @@ class Verbs(click.Group):
 
 def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from duckrow.api.versions import versions
+        from duckrow.api.machine.versions import versions
 
         for name, version in versions().items():
             click.echo(f"{name} {version}")
@@ -85,7 +85,7 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
-        from duckrow.cli.overview import overview
+        from duckrow.cli.views.overview import overview
 
         click.echo("\n".join(overview()))
 

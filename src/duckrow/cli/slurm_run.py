@@ -6,24 +6,24 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.clusters.watch import RunsOfBatch
 from duckrow.api.jobs.kill import kill
-from duckrow.api.slurm_watch import RunsOfBatch
 from duckrow.cli.console import say, tell
 from duckrow.core.clock import Now
+from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
-from duckrow.core.failure import compact_ids
-from duckrow.core.inventory import WHOLE
-from duckrow.core.job import Exit, JobSpec, LiveAttempt, QueuedJob
-from duckrow.core.lifecycle import Outcome, State
-from duckrow.core.retry import Verdict
+from duckrow.core.jobs.job import Exit, JobSpec, LiveAttempt, QueuedJob
+from duckrow.core.life.failures import compact_ids
+from duckrow.core.life.retry import Verdict
+from duckrow.core.life.states import Outcome, State
 from duckrow.core.units import plural
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.slurm import SlurmRequest
-    from duckrow.api.views import JobView
-    from duckrow.cli.run_view import RunView
-    from duckrow.cli.verb_options import DeviceOptions, RunOptions, WatchOptions
+    from duckrow.api.clusters.submit import SlurmRequest
+    from duckrow.api.queue.views import JobView
+    from duckrow.cli.options.verb_options import DeviceOptions, RunOptions, WatchOptions
+    from duckrow.cli.views.run_view import RunView
 
 _LOOK_S = 0.1
 _SHARE = 4  # with so many runs that a look takes long, we rest so many times as long
@@ -31,7 +31,7 @@ _SHARE = 4  # with so many runs that a look takes long, we rest so many times as
 
 def print_script(request: SlurmRequest, specs: Sequence[JobSpec], name: str) -> int:
     """The script for sbatch; where runs ask for different things, one for each of these."""
-    from duckrow.api.slurm_dry import dry_groups
+    from duckrow.api.clusters.dry_run import dry_groups
 
     groups = dry_groups(request, specs, name)
     print("\n".join(group.script for group in groups), end="")
@@ -54,7 +54,7 @@ def run_batch(
     file: str | None,
 ) -> int:
     """Submit these and see them through; the exit code."""
-    from duckrow.api.slurm import submit_batch
+    from duckrow.api.clusters.submit import submit_batch
 
     ids = submit_batch(client, specs, request, variables, name, tell=tell, file=file)
     return watch_runs(client, ids, view, max_failures)
@@ -64,8 +64,8 @@ def resume_batch(
     client: Client, on: str, asked: dict[str, Any], file: str | None, name: str | None, watch: WatchOptions
 ) -> int:
     """Run again what has not succeeded, and see it through; the exit code."""
-    from duckrow.api.slurm_resume import resume_batch as resume
-    from duckrow.cli.run_view import make_view
+    from duckrow.api.clusters.resume import resume_batch as resume
+    from duckrow.cli.views.run_view import make_view
 
     ids = resume(client, on, asked, file, name)
     if not ids:
@@ -222,7 +222,7 @@ def _attempt_of(view: JobView, host_id: int) -> LiveAttempt:
 
 def check_options(devices: DeviceOptions, run: RunOptions | None = None) -> None:
     """What a run on a cluster cannot have."""
-    from duckrow.cli.slurm_options import refuse_with_cluster
+    from duckrow.cli.options.slurm_options import refuse_with_cluster
 
     parallel = "Say how many run at a time: --parallel-runs."
     refuse_with_cluster(

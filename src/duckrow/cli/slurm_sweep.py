@@ -11,17 +11,17 @@ from duckrow.core.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duckrow.api.slurm import SlurmRequest
-    from duckrow.api.sweeps import SweepRow, Sweeps, Todo
-    from duckrow.cli.verb_options import SweepOptions, WatchOptions
-    from duckrow.core.job import JobSpec
+    from duckrow.api.clusters.submit import SlurmRequest
+    from duckrow.api.sweeps.sweeps import SweepRow, Sweeps, Todo
+    from duckrow.cli.options.verb_options import SweepOptions, WatchOptions
+    from duckrow.core.jobs.job import JobSpec
 
 
 def read_cluster(on: str | None, asked: dict[str, Any], given: SweepOptions) -> SlurmRequest | None:
     """What is asked of the cluster, if one was named."""
     if on is None:
         return None
-    from duckrow.api.slurm import read_request
+    from duckrow.api.clusters.submit import read_request
     from duckrow.cli.slurm_run import check_options
 
     check_options(given.devices)
@@ -40,10 +40,10 @@ def watch_sweep(
     watch: WatchOptions,
 ) -> int:
     """Submit them and see them through; the exit code."""
-    from duckrow.api.slurm_sweeps import submit_sweep
-    from duckrow.api.sweep_list import handle_of
-    from duckrow.cli.run_view import make_view
+    from duckrow.api.clusters.sweeps import submit_sweep
+    from duckrow.api.sweeps.listing import handle_of
     from duckrow.cli.slurm_run import watch_runs
+    from duckrow.cli.views.run_view import make_view
 
     ids = submit_sweep(sweeps, sweep, specs, todo, request, variables, tell)
     handle = shlex.quote(handle_of(sweeps.client, sweep))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from duckrow.core.clock import Now
-from duckrow.core.job import LiveAttempt
-from duckrow.core.retry import Verdict
+from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.life.retry import Verdict
 
 
 class StartOrder(NamedTuple):

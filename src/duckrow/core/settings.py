@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from duckrow.core.devices.inventory import looks_like_devices
+from duckrow.core.devices.policy import KNOBS, Form, Knob
 from duckrow.core.errors import UsageError
-from duckrow.core.inventory import looks_like_devices
-from duckrow.core.job import DEFAULT_PRIORITY, DEFAULT_PROJECT, DEFAULT_SHELL, check_name
-from duckrow.core.policy import KNOBS, Form, Knob
+from duckrow.core.jobs.job import DEFAULT_PRIORITY, DEFAULT_PROJECT, DEFAULT_SHELL, check_name
 from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes, parse_size_mb
 
 PROJECTS = "projects"

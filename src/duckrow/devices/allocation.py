@@ -7,10 +7,10 @@ import os
 from collections.abc import Collection, Mapping
 from itertools import pairwise
 
-from duckrow.core.device_names import plain_name
-from duckrow.core.inventory import WHOLE, Seat, cpu_seats, looks_like_devices
-from duckrow.core.machine import Machine
-from duckrow.core.policy import Policy
+from duckrow.core.devices.device_names import plain_name
+from duckrow.core.devices.inventory import WHOLE, Seat, cpu_seats, looks_like_devices
+from duckrow.core.devices.machine import Machine
+from duckrow.core.devices.policy import Policy
 from duckrow.devices.discover import Offer, cores, find_gpus, memory_mb
 
 

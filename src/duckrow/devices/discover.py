@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from duckrow.core.device_names import any_uuid, called, name_of, with_names, written_names
+from duckrow.core.devices.device_names import any_uuid, called, name_of, with_names, written_names
+from duckrow.core.devices.inventory import Seat, cpu_seats, looks_like_devices, parse_gpus, split_sizes
+from duckrow.core.devices.machine import Machine
+from duckrow.core.devices.policy import NO_POLICY, Policy
 from duckrow.core.errors import UsageError
-from duckrow.core.inventory import Seat, cpu_seats, looks_like_devices, parse_gpus, split_sizes
-from duckrow.core.machine import Machine
-from duckrow.core.policy import NO_POLICY, Policy
 from duckrow.core.ports import Device, DeviceSource
 from duckrow.devices import cuda_order
 from duckrow.devices.cuda_order import as_cuda_numbers

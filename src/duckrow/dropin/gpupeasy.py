@@ -7,7 +7,7 @@ import os
 import subprocess
 from collections.abc import Sequence
 
-from duckrow.api.interpreter import become, module_command
+from duckrow.api.calls.interpreter import become, module_command
 
 SERVER_PORT, GUI_PORT = 8888, 4004
 

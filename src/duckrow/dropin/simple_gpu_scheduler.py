@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 
-from duckrow.api.interpreter import become, module_command
+from duckrow.api.calls.interpreter import become, module_command
 from duckrow.core.errors import UsageError
 
 _ANNOUNCEMENT = "Processing command `{command}` on gpu {gpus}"

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
-from duckrow.core.sweep import shuffle
-from duckrow.core.template import render
+from duckrow.core.sweeps.sweep import shuffle
+from duckrow.core.sweeps.template import render
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from duckrow.core.devices.inventory import Seat
+from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.errors import IllegalTransition, StateError
-from duckrow.core.inventory import Seat
-from duckrow.core.job import LiveAttempt
-from duckrow.core.machine import BARE, Machine
+from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.life.retry import Verdict
 from duckrow.core.ports import Engine, GpuReader, Observer, Reactor
-from duckrow.core.retry import Verdict
 from duckrow.scheduler.crashpoints import reach
-from duckrow.scheduler.failed_ticks import FailedTicks
-from duckrow.scheduler.host import Host
-from duckrow.scheduler.own_files import OwnFiles
-from duckrow.scheduler.parts import HostPorts, assemble
+from duckrow.scheduler.hosts.host import Host
+from duckrow.scheduler.hosts.own_files import OwnFiles
+from duckrow.scheduler.life.wishes import WrongWish
 from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.act import ActPhase
+from duckrow.scheduler.tick.collaborators import HostPorts, assemble
 from duckrow.scheduler.tick.decide import decide_tick
+from duckrow.scheduler.tick.failed_ticks import FailedTicks
 from duckrow.scheduler.tick.observe import ObservePhase
 from duckrow.scheduler.tick.record import RecordPhase
-from duckrow.scheduler.waking import Waking
-from duckrow.scheduler.wishes import WrongWish
-from duckrow.store.checkpoint import Checkpointer
-from duckrow.store.database import Database
+from duckrow.scheduler.tick.waking import Waking
+from duckrow.store.sqlite.checkpoint import Checkpointer
+from duckrow.store.sqlite.database import Database
 from duckrow.store.tick import TickStores
 
 

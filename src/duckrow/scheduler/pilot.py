@@ -10,33 +10,33 @@ import sys
 import tempfile
 import time
 
+from duckrow.clusters.batch import Batch
+from duckrow.clusters.claims import Claims, Taker
+from duckrow.clusters.lease import Lease
+from duckrow.clusters.peaks import SharedPeaks
+from duckrow.clusters.pilots import TIME_LIMIT, TOLD_TO_END, PilotFolder, read_pilots, started_at
+from duckrow.clusters.shared_files import is_full, names
+from duckrow.clusters.slurm import commands
 from duckrow.core.errors import DuckrowError
-from duckrow.core.job import LiveAttempt
-from duckrow.core.lifecycle import Outcome
+from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.life.retry import Verdict
+from duckrow.core.life.states import Outcome
+from duckrow.core.life.wishes import Wish
 from duckrow.core.ports import Observer
-from duckrow.core.retry import Verdict
-from duckrow.core.wishes import Wish
 from duckrow.devices.allocation import allocated_offer
 from duckrow.devices.discover import Offer
-from duckrow.engines.local.keeper import fork_host
-from duckrow.engines.local.keeper_link import KeeperLink
-from duckrow.engines.slurm import commands
-from duckrow.engines.slurm.batch import Batch
-from duckrow.engines.slurm.claims import Claims, Taker
-from duckrow.engines.slurm.files import is_full, names
-from duckrow.engines.slurm.lease import Lease
-from duckrow.engines.slurm.peaks import SharedPeaks
-from duckrow.engines.slurm.pilots import TIME_LIMIT, TOLD_TO_END, PilotFolder, read_pilots, started_at
-from duckrow.scheduler.host import Host
-from duckrow.scheduler.local_host import local_host
-from duckrow.scheduler.pilot_memory import PilotMemory
-from duckrow.scheduler.pilot_runs import PilotRuns
-from duckrow.scheduler.pilot_share import PilotShare
-from duckrow.scheduler.pilot_successors import Successors
-from duckrow.scheduler.pilot_time import PilotTime
-from duckrow.store.database import Database
-from duckrow.store.folder import NETWORK_FILE_SYSTEMS, Folder, file_system_of
+from duckrow.engines.local.keeper.keeper import fork_host
+from duckrow.engines.local.keeper.link import KeeperLink
+from duckrow.scheduler.hosts.host import Host
+from duckrow.scheduler.hosts.local_host import local_host
+from duckrow.scheduler.pilots.memory import PilotMemory
+from duckrow.scheduler.pilots.runs import PilotRuns
+from duckrow.scheduler.pilots.share import PilotShare
+from duckrow.scheduler.pilots.successors import Successors
+from duckrow.scheduler.pilots.time_left import PilotTime
+from duckrow.store.folder.state_folder import NETWORK_FILE_SYSTEMS, Folder, file_system_of
 from duckrow.store.hosts import HostStore
+from duckrow.store.sqlite.database import Database
 
 _PULSE_S = 1.0  # how often to look for wishes, which come from another machine
 _HURRY_S = 1.0  # between SIGTERM and SIGKILL, when SLURM kills us in a moment

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from duckrow.core.clock import Now
-from duckrow.core.inventory import CPU, Ledger, Seat, book, unbook
-from duckrow.core.job import JobSpec, LiveAttempt, QueuedJob
-from duckrow.core.placement import Holds
+from duckrow.core.devices.inventory import CPU, Ledger, Seat, book, unbook
+from duckrow.core.jobs.job import JobSpec, LiveAttempt, QueuedJob
+from duckrow.core.life.retry import Verdict
 from duckrow.core.ports import Report
-from duckrow.core.retry import Verdict
-from duckrow.scheduler.limits import Limits
-from duckrow.scheduler.queue_head import QueueHead
+from duckrow.core.schedule.placement import Holds
+from duckrow.scheduler.life.limits import Limits
+from duckrow.scheduler.tick.queue_head import QueueHead
 from duckrow.scheduler.wish_cursor import WishCursor
 
 

@@ -7,15 +7,15 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from duckrow.core.inventory import WHOLE
-from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.devices.inventory import WHOLE
+from duckrow.core.life.states import Outcome, State
 from duckrow.store.batches import RunRow
-from duckrow.store.connection import load_queries
-from duckrow.store.database import Database, to_sql
-from duckrow.store.dependencies import DependencyStore
 from duckrow.store.hosts import DAEMON
-from duckrow.store.moves import MoveStore
-from duckrow.store.reruns import RerunStore
+from duckrow.store.jobs.dependencies import DependencyStore
+from duckrow.store.jobs.moves import MoveStore
+from duckrow.store.jobs.reruns import RerunStore
+from duckrow.store.sqlite.connection import load_queries
+from duckrow.store.sqlite.database import Database, to_sql
 
 _SQL = load_queries("batch_runs")
 

@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from duckrow.core.lifecycle import Outcome, State
-from duckrow.store.connection import load_queries
-from duckrow.store.database import Database, from_sql, to_sql
-from duckrow.store.jobs import JobStore
+from duckrow.core.life.states import Outcome, State
+from duckrow.store.jobs.jobs import JobStore
+from duckrow.store.sqlite.connection import load_queries
+from duckrow.store.sqlite.database import Database, from_sql, to_sql
 
 if TYPE_CHECKING:
-    from duckrow.core.job import JobSpec
+    from duckrow.core.jobs.job import JobSpec
 
 _SQL = load_queries("batches")
 

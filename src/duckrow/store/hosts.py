@@ -8,17 +8,17 @@ import time
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from duckrow.core.inventory import Seat
+from duckrow.core.devices.inventory import Seat
 from duckrow.kernel.process import boot_id, identity_of
-from duckrow.store.connection import load_queries
-from duckrow.store.database import Database, from_sql, to_sql
-from duckrow.store.folder import Folder
-from duckrow.store.host_lock import is_alive, remove, try_lock, unlock
+from duckrow.store.folder.host_lock import is_alive, remove, try_lock, unlock
+from duckrow.store.folder.state_folder import Folder
+from duckrow.store.sqlite.connection import load_queries
+from duckrow.store.sqlite.database import Database, from_sql, to_sql
 
 __all__ = ["DAEMON", "HostRow", "HostStore", "is_alive", "remove", "ring", "seats_from", "try_lock", "unlock"]
 
 if TYPE_CHECKING:
-    from duckrow.core.machine import Machine
+    from duckrow.core.devices.machine import Machine
 
 _SQL = load_queries("hosts")
 
@@ -75,8 +75,8 @@ class HostStore:
         self.database.execute(_SQL["note_machine"], {"id": host_id, "machine": json.dumps(known)})
 
     def machine(self, host_id: int) -> Machine:
-        from duckrow.core.machine import Machine  # a listing asks nothing of the memory of GPUs
-        from duckrow.core.policy import Policy
+        from duckrow.core.devices.machine import Machine  # a listing asks nothing of the memory of GPUs
+        from duckrow.core.devices.policy import Policy
 
         known = json.loads(self.database.one(_SQL["machine"], {"id": host_id}) or "{}")
         values = {name: known[name] for name in Machine._fields if name in known}

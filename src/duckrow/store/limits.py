@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from duckrow.store.connection import load_queries
-from duckrow.store.database import Database
+from duckrow.store.sqlite.connection import load_queries
+from duckrow.store.sqlite.database import Database
 
 _SQL = load_queries("limits")
 

@@ -6,8 +6,8 @@ import sqlite3
 import time
 from typing import NamedTuple
 
-from duckrow.store.connection import load_queries
-from duckrow.store.database import Database, from_sql, to_sql
+from duckrow.store.sqlite.connection import load_queries
+from duckrow.store.sqlite.database import Database, from_sql, to_sql
 
 _SQL = load_queries("sweeps")
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from duckrow.store.attempt_use import AttemptUseStore
-from duckrow.store.attempts import AttemptStore
-from duckrow.store.database import Database
-from duckrow.store.dependencies import DependencyStore
-from duckrow.store.device_wishes import DeviceWishStore
-from duckrow.store.events import EventStore
+from duckrow.store.attempts.attempts import AttemptStore
+from duckrow.store.attempts.events import EventStore
+from duckrow.store.attempts.reservations import ReservationStore
+from duckrow.store.attempts.use import AttemptUseStore
+from duckrow.store.devices.peaks import PeakStore
+from duckrow.store.devices.readings import ReadingStore
+from duckrow.store.devices.wishes import DeviceWishStore
+from duckrow.store.jobs.dependencies import DependencyStore
+from duckrow.store.jobs.moves import MoveStore
+from duckrow.store.jobs.queue import QueueStore
+from duckrow.store.jobs.reruns import RerunStore
+from duckrow.store.jobs.suspension import SuspensionStore
+from duckrow.store.jobs.wishes import WishStore
 from duckrow.store.limits import LimitStore
-from duckrow.store.moves import MoveStore
-from duckrow.store.peaks import PeakStore
-from duckrow.store.queue import QueueStore
-from duckrow.store.readings import ReadingStore
-from duckrow.store.reruns import RerunStore
-from duckrow.store.reservations import ReservationStore
-from duckrow.store.suspension import SuspensionStore
-from duckrow.store.wishes import WishStore
+from duckrow.store.sqlite.database import Database
 
 
 class TickStores:

@@ -14,47 +14,43 @@ from starlette.types import ASGIApp
 
 from duckrow import __version__
 from duckrow.core.errors import DuckrowError
-from duckrow.web.connections import Connections
-from duckrow.web.credentials import Credentials
-from duckrow.web.description import ERRORS, describe
-from duckrow.web.desk import Desk
-from duckrow.web.device_board import SAMPLE_S, DeviceBoard
+from duckrow.web.answers.answer_cache import SharedAnswers
+from duckrow.web.answers.change_feed import Hub
+from duckrow.web.answers.device_cache import SAMPLE_S, DeviceBoard
+from duckrow.web.answers.job_counts import Tallies
+from duckrow.web.answers.thread_pool import Desk
 from duckrow.web.errors import tell_errors
-from duckrow.web.gate import Gate
-from duckrow.web.hub import Hub
-from duckrow.web.parts import Parts
-from duckrow.web.persons import Persons
+from duckrow.web.gate.authentication import Persons
+from duckrow.web.gate.credentials import Credentials
+from duckrow.web.gate.gate import Gate
+from duckrow.web.gate.sessions import Sessions
+from duckrow.web.gate.unknown_connections import Connections
+from duckrow.web.openapi import ERRORS, describe
 from duckrow.web.routes import (
     batches,
     devices,
     events,
     gpupeasy,
     installation,
-    job_actions,
-    job_log,
-    jobs,
+    learned_memory,
     login,
-    memory,
-    metrics,
-    new_jobs,
     pages,
+    prometheus,
     queue,
     status,
     sweeps,
     timeline,
-    waiting,
 )
-from duckrow.web.serving import Serving
-from duckrow.web.sessions import Sessions
-from duckrow.web.shared_answers import SharedAnswers
-from duckrow.web.tallies import Tallies
+from duckrow.web.routes.jobs import act_on_jobs, add_jobs, job_log, show_jobs, wait_for_jobs
+from duckrow.web.server_options import Serving
+from duckrow.web.services import Parts
 
 API = "/api/v1"
 _COPY_S = 1.0  # between two looks at the folders of batches
 
 _OF_INTERFACE = (
-    *(status, job_log, jobs, waiting, job_actions, new_jobs, queue, sweeps, devices),
-    *(memory, timeline, batches, installation, events),
+    *(status, job_log, show_jobs, wait_for_jobs, act_on_jobs, add_jobs, queue, sweeps, devices),
+    *(learned_memory, timeline, batches, installation, events),
 )
 
 
@@ -81,7 +77,7 @@ def build(serving: Serving) -> tuple[ASGIApp, Parts]:
     for module in _OF_INTERFACE:
         api.include_router(module.router)
     app.include_router(api)
-    app.include_router(metrics.router)
+    app.include_router(prometheus.router)
     if serving.gpupeasy:
         app.include_router(gpupeasy.router)
     app.include_router(login.router)

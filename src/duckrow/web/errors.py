@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from duckrow.core.errors import ConflictError, DuckrowError, NotFoundError, UsageError
-from duckrow.web.answer import Json
+from duckrow.web.answers.json_response import Json
 
 _STATUS_OF = ((NotFoundError, 404), (ConflictError, 409), (UsageError, 400))
 _SENTENCES = {

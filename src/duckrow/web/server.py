@@ -18,10 +18,10 @@ from typing import Any
 import uvicorn
 
 from duckrow.core.errors import DuckrowError
+from duckrow.web.answers.change_feed import Hub
 from duckrow.web.app import build
-from duckrow.web.hub import Hub
-from duckrow.web.patience import PatientProtocol
-from duckrow.web.serving import Serving
+from duckrow.web.gate.request_timeout import PatientProtocol
+from duckrow.web.server_options import Serving
 
 _PORTS_TRIED = 50
 _MOST_CONNECTIONS = 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hydra.core.config_store import ConfigStore
 
-from hydra_plugins.duckrow_launcher._keys import LAUNCHERS
+from duckrow.hydra.keys import LAUNCHERS
 
 for _name, _conf in LAUNCHERS.items():
     ConfigStore.instance().store(group="hydra/launcher", name=_name, node=_conf, provider="duckrow_launcher")

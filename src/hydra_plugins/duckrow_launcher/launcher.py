@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hydra_plugins.duckrow_launcher._launching import DuckrowLauncher
-from hydra_plugins.duckrow_launcher._local import ask_own_run, place_locally
-from hydra_plugins.duckrow_launcher._resources import Resources
-from hydra_plugins.duckrow_launcher._slurm import KEYS, from_submitit, place_on_slurm
-from hydra_plugins.duckrow_launcher._wanted import Wanted, from_clusterduck, wanted_of
+from duckrow.hydra.launching import DuckrowLauncher
+from duckrow.hydra.local import ask_own_run, place_locally
+from duckrow.hydra.resources import Resources
+from duckrow.hydra.slurm import KEYS, from_submitit, place_on_slurm
+from duckrow.hydra.wanted import Wanted, from_clusterduck, wanted_of
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.sweeps import SweepRow
-    from hydra_plugins.duckrow_launcher._places import Place
+    from duckrow.api.sweeps.sweeps import SweepRow
+    from duckrow.hydra.places import Place
 
 
 class DuckrowLocal(DuckrowLauncher):

@@ -12,7 +12,7 @@ import sys
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
-from hydra_plugins.duckrow_launcher._unknown_keys import hints_for
+from duckrow.hydra.unknown_keys import hints_for
 
 
 class UnknownKeys(SearchPathPlugin):

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from duckrow.api.views import JobView
-from duckrow.core.lifecycle import State
-from duckrow.store.jobs import Glance
+from duckrow.api.queue.views import JobView
+from duckrow.core.life.states import State
+from duckrow.store.jobs.jobs import Glance
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client

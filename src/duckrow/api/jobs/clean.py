@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.api.jobs.waiting import told
-from duckrow.api.listing import ended_runs
+from duckrow.api.queue.listing import ended_runs
 from duckrow.core.errors import ConflictError, NotFoundError
-from duckrow.store.control import ControlStore
-from duckrow.store.forgetting import Forgetting, rest_a_little
 from duckrow.store.hosts import is_alive
-from duckrow.store.space import give_back_space
+from duckrow.store.jobs.control import ControlStore
+from duckrow.store.jobs.forgetting import Forgetting, rest_a_little
+from duckrow.store.sqlite.space import give_back_space
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from duckrow.api.jobs.submit import could_never_start
 from duckrow.api.jobs.waiting import has_started, must_wait, told
-from duckrow.core.editing import checked_change
 from duckrow.core.errors import UsageError
-from duckrow.store.control import ControlStore
+from duckrow.core.jobs.editing import checked_change
 from duckrow.store.hosts import DAEMON
+from duckrow.store.jobs.control import ControlStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client

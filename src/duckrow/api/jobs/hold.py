@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from duckrow.api.jobs.changed import Changed, glance_at
 from duckrow.api.jobs.waiting import apart, told
-from duckrow.store.control import ControlStore
+from duckrow.store.jobs.control import ControlStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.store.jobs import Glance
+    from duckrow.store.jobs.jobs import Glance
 
 
 def hold(client: Client, ids: Sequence[int]) -> Changed[Glance]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from duckrow.api.jobs.changed import Changed, look_at
 from duckrow.api.jobs.waiting import apart
-from duckrow.core.lifecycle import State
-from duckrow.core.wishes import kill_wish
+from duckrow.core.life.states import State
+from duckrow.core.life.wishes import kill_wish
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.views import JobView
+    from duckrow.api.queue.views import JobView
 
 
 def kill_abandoned(client: Client, ids: Sequence[int]) -> list[int]:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from duckrow.api.jobs.changed import Changed, glance_at
 from duckrow.api.jobs.waiting import apart, must_be_here, must_wait, told
 from duckrow.core.errors import ConflictError, JobGone, UsageError
-from duckrow.core.lifecycle import State
-from duckrow.store.control import ControlStore
-from duckrow.store.order import OrderStore
+from duckrow.core.life.states import State
+from duckrow.store.jobs.control import ControlStore
+from duckrow.store.jobs.order import OrderStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.store.control import PlaceInQueue
-    from duckrow.store.jobs import Glance
+    from duckrow.store.jobs.control import PlaceInQueue
+    from duckrow.store.jobs.jobs import Glance
 
 
 def prioritise(client: Client, ids: Sequence[int], priority: int) -> Changed[Glance]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from duckrow.api.jobs.changed import Changed, look_at
 from duckrow.api.jobs.hold import set_held
-from duckrow.api.views import JobView
-from duckrow.core.lifecycle import State, state_in_words
-from duckrow.core.wishes import Wish
+from duckrow.api.queue.views import JobView
+from duckrow.core.life.states import State, state_in_words
+from duckrow.core.life.wishes import Wish
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from duckrow.core.errors import UsageError
-from duckrow.core.wishes import Wish
+from duckrow.core.life.wishes import Wish
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client

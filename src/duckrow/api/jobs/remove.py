@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from duckrow.api.jobs.changed import Changed, look_at
 from duckrow.api.jobs.waiting import must_be_here, told
 from duckrow.core.errors import JobGone
-from duckrow.core.lifecycle import State
-from duckrow.store.control import ControlStore
-from duckrow.store.forgetting import Forgetting
+from duckrow.core.life.states import State
+from duckrow.store.jobs.control import ControlStore
+from duckrow.store.jobs.forgetting import Forgetting
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.views import JobView
+    from duckrow.api.queue.views import JobView
 
 
 def remove(client: Client, ids: Sequence[int]) -> Changed[JobView]:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from duckrow.api.jobs.changed import Changed, look_at
 from duckrow.api.jobs.submit import could_never_start
-from duckrow.core.editing import checked_change
 from duckrow.core.errors import UsageError
-from duckrow.core.lifecycle import State
-from duckrow.core.wishes import Wish
+from duckrow.core.jobs.editing import checked_change
+from duckrow.core.life.states import State
+from duckrow.core.life.wishes import Wish
 from duckrow.store.batches import BatchStore
-from duckrow.store.control import ControlStore
+from duckrow.store.jobs.control import ControlStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.views import JobView
+    from duckrow.api.queue.views import JobView
 
 
 def rerun(

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from duckrow.api.job_values import parse_signal
+from duckrow.api.adding.job_values import parse_signal
 from duckrow.api.jobs.changed import Changed, look_at
 from duckrow.core.errors import UsageError
-from duckrow.core.lifecycle import State
-from duckrow.core.wishes import signal_wish
+from duckrow.core.life.states import State
+from duckrow.core.life.wishes import signal_wish
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.views import JobView
+    from duckrow.api.queue.views import JobView
 
 
 def send_signal(client: Client, ids: Sequence[int], name: str) -> Changed[JobView]:

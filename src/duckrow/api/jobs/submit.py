@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from duckrow.api.environment import inherited_environment
-from duckrow.core.dependency import Dependency, in_words, is_met
+from duckrow.api.adding.environment import inherited_environment
+from duckrow.core.devices.needs import Needs, ask_of
 from duckrow.core.errors import UsageError
-from duckrow.core.lifecycle import Outcome, State, state_in_words
-from duckrow.core.needs import Needs, ask_of
-from duckrow.core.placement import refusal
-from duckrow.store.control import ControlStore
+from duckrow.core.jobs.dependencies import Dependency, in_words, is_met
+from duckrow.core.life.states import Outcome, State, state_in_words
+from duckrow.core.schedule.placement import refusal
 from duckrow.store.hosts import DAEMON, ring
+from duckrow.store.jobs.control import ControlStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.core.job import JobSpec
-    from duckrow.core.output_names import OutputNames
+    from duckrow.core.jobs.job import JobSpec
+    from duckrow.core.jobs.output_names import OutputNames
 
 
 def submit_jobs(
@@ -44,7 +44,7 @@ def submit_jobs(
         # Before the jobs are there: `last` is not one of themselves.
         waits_for = not_yet_met(client, after, may_be_broken=all(s.if_broken == "wait" for s in specs))
         if output is not None:
-            from duckrow.api.output_files import placed
+            from duckrow.api.adding.output_files import placed
 
             specs = placed(specs, output, client.jobs.next_id())
         ids = client.jobs.add(DAEMON, specs, inherited_environment(environment))

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from duckrow.api.attendance import Attendance, warn
-from duckrow.api.lending import Lending
+from duckrow.api.python.lending import Lending
+from duckrow.api.queue.attendance import Attendance, warn
 from duckrow.core.errors import EXIT_TIMED_OUT, DuckrowError
-from duckrow.core.lifecycle import State
+from duckrow.core.life.states import State
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.views import JobView
+    from duckrow.api.queue.views import JobView
 
 
 _SLICE = 100

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.core.errors import ConflictError, UsageError
-from duckrow.core.lifecycle import State
+from duckrow.core.life.states import State
 from duckrow.store.batches import BatchStore
-from duckrow.store.control import ControlStore
+from duckrow.store.jobs.control import ControlStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client

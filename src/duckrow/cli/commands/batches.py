@@ -7,7 +7,7 @@ import os
 import click
 
 from duckrow.api.client import Client
-from duckrow.api.cluster_standing import start_command
+from duckrow.api.clusters.standing import start_command
 from duckrow.cli.console import print_json, print_table, say
 from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, UsageError
@@ -34,7 +34,7 @@ def command(name: str | None, start: bool, adds: bool, as_json: bool) -> int:
     Those that another login node has submitted are found in .duckrow-slurm, in the folder that the settings name, and
     beside those that are known here. Once one is taken up, its runs are in `duckrow ls` here too.
     """
-    from duckrow.api.slurm_list import adopt_batch, batch_rows, find_batch, start_batch
+    from duckrow.api.clusters.listing import adopt_batch, batch_rows, find_batch, start_batch
 
     client = client_of_verb()
     client.tender.submit()
@@ -71,7 +71,7 @@ def command(name: str | None, start: bool, adds: bool, as_json: bool) -> int:
 
 def _look_for_others(client: Client, adds: bool) -> None:
     """Batches that other login nodes have submitted: take them up, or say where they are."""
-    from duckrow.api.slurm_list import adopt_batch, unknown_batches
+    from duckrow.api.clusters.listing import adopt_batch, unknown_batches
 
     unknown = unknown_batches(client)
     if adds:

@@ -7,7 +7,7 @@ import click
 from duckrow.api.jobs.clean import clean, left_by_runs, old_jobs
 from duckrow.cli.console import say
 from duckrow.cli.opening import client_of_verb
-from duckrow.cli.option_values import TIME
+from duckrow.cli.options.option_values import TIME
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.units import format_duration, plural
 

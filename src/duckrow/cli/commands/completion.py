@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from duckrow.api.doctor import COMPLETIONS, completion_install
+from duckrow.api.machine.doctor import COMPLETIONS, completion_install
 from duckrow.cli.completing import VARIABLE
 from duckrow.cli.console import say
 from duckrow.core.errors import EXIT_OK

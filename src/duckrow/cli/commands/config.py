@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from duckrow.api.settings import Settings
-from duckrow.api.settings_files import user_file
+from duckrow.api.machine.settings import Settings
+from duckrow.api.machine.settings_files import user_file
 from duckrow.cli.console import print_json, print_table, say
 from duckrow.core.errors import EXIT_OK
-from duckrow.core.job import check_name
+from duckrow.core.jobs.job import check_name
 from duckrow.core.settings import DEFAULT
 
 

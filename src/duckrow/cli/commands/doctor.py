@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from duckrow.api.doctor import examine
-from duckrow.api.finding import OK, PROBLEM, WARN
+from duckrow.api.machine.doctor import examine
+from duckrow.api.machine.finding import OK, PROBLEM, WARN
 from duckrow.cli.console import clean, paint, print_json, say
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK
 from duckrow.core.units import plural

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.web_process import end_beside_daemon
+from duckrow.api.machine.web_process import end_beside_daemon
 from duckrow.cli.console import say
 from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.interpreter import become, module_command
+from duckrow.api.calls.interpreter import become, module_command
 from duckrow.core.errors import UsageError
 
 TOOLS = ("simple_gpu_scheduler", "simple_hypersearch", "gpupeasy")

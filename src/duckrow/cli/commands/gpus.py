@@ -8,15 +8,15 @@ import time
 import click
 
 from duckrow.api.client import Client
-from duckrow.api.device_wishes import wish_of_devices
-from duckrow.api.gpus import GpuView
+from duckrow.api.devices.gpus import GpuView
+from duckrow.api.devices.wishes import wish_of_devices
 from duckrow.cli.console import print_json, say, terminal_height
-from duckrow.cli.gpu_table import gpu_lines
 from duckrow.cli.opening import client_of_verb
-from duckrow.cli.option_values import TIME
+from duckrow.cli.options.option_values import TIME
+from duckrow.cli.views.gpu_table import gpu_lines
+from duckrow.core.devices.inventory import names_one_gpu
 from duckrow.core.errors import EXIT_OK, UsageError
-from duckrow.core.inventory import names_one_gpu
-from duckrow.core.wishes import DeviceWish
+from duckrow.core.life.wishes import DeviceWish
 
 _WATCH_S = "1"
 _NO_DAEMON = "duckrow: the daemon is not running; `duckrow up` starts it."

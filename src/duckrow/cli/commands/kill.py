@@ -7,12 +7,12 @@ import click
 from duckrow.api.jobs.changed import Changed
 from duckrow.api.jobs.kill import kill
 from duckrow.api.jobs.send_signal import send_signal
-from duckrow.api.views import JobView
+from duckrow.api.queue.views import JobView
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, UsageError
-from duckrow.core.lifecycle import State
+from duckrow.core.life.states import State
 from duckrow.core.units import plural
 
 _NAMED = 10  # jobs that are told of one by one

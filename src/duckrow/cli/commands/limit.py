@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.limits import limit_project, project_limits
+from duckrow.api.jobs.limit import limit_project, project_limits
 from duckrow.cli.console import print_json, print_table, say
 from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, UsageError

@@ -9,16 +9,16 @@ from collections.abc import Iterable
 
 import click
 
-from duckrow.api.attendance import Attendance
 from duckrow.api.client import Client
-from duckrow.api.job_story import story_of
-from duckrow.api.views import JobView
+from duckrow.api.queue.attendance import Attendance
+from duckrow.api.queue.job_story import story_of
+from duckrow.api.queue.views import JobView
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import clean, paint, print_json, say, tell
-from duckrow.cli.log_tail import GrowingLines, GrowingLog, offset_of_last_lines
 from duckrow.cli.opening import client_of_verb
+from duckrow.cli.views.log_tail import GrowingLines, GrowingLog, offset_of_last_lines
 from duckrow.core.errors import EXIT_OK, UsageError
-from duckrow.core.lifecycle import State
+from duckrow.core.life.states import State
 
 _LOOK_S = 0.1
 _ERROR_LINES = 5
@@ -76,9 +76,9 @@ def command(
 
 
 def _errors(client: Client, words: tuple[str, ...], lines: int, as_json: bool) -> int:
-    from duckrow.api.error_groups import errors_of
-    from duckrow.cli.log_errors import print_errors, say_totals
-    from duckrow.core.job_filter import Filter
+    from duckrow.api.logs.error_groups import errors_of
+    from duckrow.cli.views.log_errors import print_errors, say_totals
+    from duckrow.core.jobs.job_filter import Filter
 
     groups, left_out = errors_of(client, Filter(failed=True, ids=client.select(words) if words else None), lines)
     if as_json:

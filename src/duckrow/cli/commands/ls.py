@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from duckrow.api.client import Client
-from duckrow.api.listing import (
+from duckrow.api.queue.listing import (
     COLUMNS,
     OUTCOMES,
     SHOWN,
@@ -21,16 +21,16 @@ from duckrow.api.listing import (
     tally,
     tally_in_words,
 )
-from duckrow.api.sweep_list import find_sweep
-from duckrow.api.views import JobView
+from duckrow.api.queue.views import JobView
+from duckrow.api.sweeps.listing import find_sweep
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import print_json, say, terminal_height, wrapped
-from duckrow.cli.job_table import job_lines
-from duckrow.cli.obstacles import left_by_runs, obstacles
 from duckrow.cli.opening import client_of_verb
-from duckrow.cli.option_values import TIME
+from duckrow.cli.options.option_values import TIME
+from duckrow.cli.views.job_table import job_lines
+from duckrow.cli.views.obstacles import left_by_runs, obstacles
 from duckrow.core.errors import EXIT_OK, UsageError
-from duckrow.core.job_filter import Filter
+from duckrow.core.jobs.job_filter import Filter
 
 _WATCH_S = "2"
 _BELOW_WATCHED = 4  # lines that a watched table leaves free below it
@@ -130,8 +130,8 @@ class _Request:
 
     def lines(self, views: list[JobView]) -> list[str]:
         if self._tree:
-            from duckrow.api.listing import dependencies
-            from duckrow.cli.tree import as_tree
+            from duckrow.api.queue.listing import dependencies
+            from duckrow.cli.views.tree import as_tree
 
             views = as_tree(views, dependencies(self._client))
         return job_lines(views, self.columns) if views else []

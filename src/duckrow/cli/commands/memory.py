@@ -6,7 +6,7 @@ import time
 
 import click
 
-from duckrow.api.memory import Memory
+from duckrow.api.devices.memory import Memory
 from duckrow.cli.console import clean, print_json, print_table, say
 from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, UsageError

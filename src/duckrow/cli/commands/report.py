@@ -6,9 +6,9 @@ import os
 
 import click
 
-from duckrow.api.metrics import VARIABLE, report
+from duckrow.api.results.metrics import VARIABLE, report
 from duckrow.core.errors import EXIT_OK, DuckrowError, UsageError
-from duckrow.core.results import number_of
+from duckrow.core.sweeps.results import number_of
 
 _WORDS = {"true": True, "false": False}
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import click
 
-from duckrow.api.result_choice import Choice, choose
-from duckrow.api.result_csv import csv_text
-from duckrow.api.results import Results, results
-from duckrow.api.sweep_list import NoSweepYet, list_sweeps
+from duckrow.api.results.choice import Choice, choose
+from duckrow.api.results.csv import csv_text
+from duckrow.api.results.results import Results, results
+from duckrow.api.sweeps.listing import NoSweepYet, list_sweeps
 from duckrow.cli.console import clean, print_json, print_table, say, terminal_height
-from duckrow.cli.job_table import clock_text
 from duckrow.cli.opening import client_of_verb
-from duckrow.cli.result_table import heading, print_results, totals
+from duckrow.cli.views.job_table import clock_text
+from duckrow.cli.views.result_table import heading, print_results, totals
 from duckrow.core.errors import EXIT_OK, UsageError
-from duckrow.core.job import shorten
-from duckrow.core.results import Row, json_ready
+from duckrow.core.jobs.job import shorten
+from duckrow.core.sweeps.results import Row, json_ready
 
 _LISTED = ("id", "name", "project", "runs", "succeeded", "failed", "running", "waiting", "created_at", "pattern")
 _PATTERN_WIDTH = 200

@@ -12,7 +12,7 @@ from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
-from duckrow.core.failure import compact_ids
+from duckrow.core.life.failures import compact_ids
 from duckrow.core.units import plural
 
 

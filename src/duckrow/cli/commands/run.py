@@ -12,35 +12,35 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from duckrow.api.environment import inherited_environment
-from duckrow.api.settings import Settings
-from duckrow.cli.command_words import command_of
+from duckrow.api.adding.environment import inherited_environment
+from duckrow.api.machine.settings import Settings
 from duckrow.cli.console import clean, say
-from duckrow.cli.gpu_options import DeviceCommand, gpu_count, gpu_count_options
-from duckrow.cli.job_options import (
+from duckrow.cli.options.command_words import command_of
+from duckrow.cli.options.gpu_options import DeviceCommand, gpu_count, gpu_count_options
+from duckrow.cli.options.job_options import (
     JobOptions,
     device_options,
     job_options,
     take_job_options,
 )
-from duckrow.cli.run_events import Announcer, EventWriter, Watchers, open_events
-from duckrow.cli.run_view import RunView, make_view
-from duckrow.cli.slurm_options import slurm_options, take_slurm_options
-from duckrow.cli.verb_options import DeviceOptions, RunOptions, WatchOptions, take_run_options
-from duckrow.core.commands import CommandReader, program_in_place_of_list
-from duckrow.core.decide import choose_starts
+from duckrow.cli.options.slurm_options import slurm_options, take_slurm_options
+from duckrow.cli.options.verb_options import DeviceOptions, RunOptions, WatchOptions, take_run_options
+from duckrow.cli.views.run_events import Announcer, EventWriter, Watchers, open_events
+from duckrow.cli.views.run_view import RunView, make_view
+from duckrow.core.devices.inventory import Ledger, as_ranges, describe_devices
+from duckrow.core.devices.needs import ask_of, check_needs
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
-from duckrow.core.inventory import Ledger, as_ranges, describe_devices
-from duckrow.core.job import JobSpec, as_queued, shorten
-from duckrow.core.needs import ask_of, check_needs
-from duckrow.core.placement import refusal
+from duckrow.core.jobs.commands import CommandReader, program_in_place_of_list
+from duckrow.core.jobs.job import JobSpec, as_queued, shorten
 from duckrow.core.ports import Observer
+from duckrow.core.schedule.decide import choose_starts
+from duckrow.core.schedule.placement import refusal
 from duckrow.core.units import format_duration, plural
-from duckrow.scheduler.foreground import Run
-from duckrow.scheduler.session import LAST, Offer, SweepJobs, offer_of, open_run, open_sweep
+from duckrow.scheduler.hosts.foreground import Run
+from duckrow.scheduler.hosts.run_session import LAST, Offer, SweepJobs, offer_of, open_run, open_sweep
 
 if TYPE_CHECKING:
-    from duckrow.api.sweeps import Todo
+    from duckrow.api.sweeps.sweeps import Todo
 
 _LOOKED_AT_BYTES = 1 << 16  # of a file, to see whether it is a list of commands
 _TABLE_JOBS = 40  # a table of more than these is no summary
@@ -271,7 +271,7 @@ def _see_through(run: Run, view: RunView, wants_table: bool | None, again: str, 
 def _spec_of(line: str, given: RunOptions, options: JobOptions, offer: Offer | None) -> JobSpec:
     """`offer`: the devices that it must fit on; None: those of a cluster, which nobody knows yet."""
     if given.form == "json":
-        from duckrow.cli.json_jobs import spec_of_line
+        from duckrow.cli.options.json_jobs import spec_of_line
 
         devices = () if offer is None else (offer.seats, offer.machine)
         return spec_of_line(line, options, given.gpu_count, *devices)
@@ -313,7 +313,7 @@ def _summarise(run: Run, view: RunView, wants_table: bool | None, again: str) ->
     report = view.report
     if wants_table or (wants_table is None and sys.stderr.isatty() and 0 < report.finished <= _TABLE_JOBS):
         from duckrow.api.client import Client
-        from duckrow.cli.job_table import print_jobs
+        from duckrow.cli.views.job_table import print_jobs
 
         with Client() as client:
             print_jobs(client.of_host(run.host_id))
@@ -373,7 +373,7 @@ def _run_on(
     words: Sequence[str] | None,
 ) -> int:
     """On a cluster: all commands are read first, then submitted, then watched. `words`: the one command behind --."""
-    from duckrow.api.slurm import read_request
+    from duckrow.api.clusters.submit import read_request
     from duckrow.cli.opening import client_of_verb
     from duckrow.cli.slurm_run import check_options, print_script, resume_batch, run_batch
 

@@ -10,21 +10,21 @@ from typing import Any
 import click
 
 from duckrow.api.client import Client
-from duckrow.api.job_story import story_of
-from duckrow.api.listing import annotate, variable_names
-from duckrow.api.metric_curves import metrics_of
-from duckrow.api.views import devices_text, exit_text
+from duckrow.api.queue.job_story import story_of
+from duckrow.api.queue.listing import annotate, variable_names
+from duckrow.api.queue.views import devices_text, exit_text
+from duckrow.api.results.metric_curves import metrics_of
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import OUTCOME_COLOURS, clean, paint, print_json
-from duckrow.cli.job_table import eta_text
 from duckrow.cli.opening import client_of_verb
-from duckrow.cli.sparkline import sparkline
-from duckrow.core.dependency import in_words
+from duckrow.cli.views.job_table import eta_text
+from duckrow.cli.views.sparkline import sparkline
+from duckrow.core.devices.needs import Needs, ask_of
 from duckrow.core.errors import EXIT_OK
-from duckrow.core.explain import wanted
-from duckrow.core.needs import Needs, ask_of
-from duckrow.core.results import cell_text, json_ready, short_text
-from duckrow.core.title import full_name, without_call
+from duckrow.core.jobs.dependencies import in_words
+from duckrow.core.jobs.title import full_name, without_call
+from duckrow.core.schedule.explain import wanted
+from duckrow.core.sweeps.results import cell_text, json_ready, short_text
 from duckrow.core.units import format_duration, format_mb, plural
 
 

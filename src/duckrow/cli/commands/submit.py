@@ -13,22 +13,22 @@ import click
 
 from duckrow.api.client import Client
 from duckrow.api.jobs.submit import submit_jobs
-from duckrow.cli.command_words import command_of
 from duckrow.cli.console import print_json, say, tell
-from duckrow.cli.gpu_options import gpu_count, gpu_count_options
-from duckrow.cli.job_options import JobOptions, job_options, take_job_options
 from duckrow.cli.opening import client_of_verb
-from duckrow.cli.sbatch_command import SpeaksSbatch, say_not_read, say_unused, variables_for_sbatch
-from duckrow.cli.script_lines import sbatch_options, words_in
-from duckrow.cli.slurm_options import slurm_options, take_slurm_options
-from duckrow.cli.submit_output import output_of, refuse_outputs
-from duckrow.cli.verb_options import SubmitOptions
-from duckrow.core.array import Array, parse_array
-from duckrow.core.commands import CommandReader, has_code, script_options
-from duckrow.core.dependency import Dependency, parse_after
+from duckrow.cli.options.command_words import command_of
+from duckrow.cli.options.gpu_options import gpu_count, gpu_count_options
+from duckrow.cli.options.job_options import JobOptions, job_options, take_job_options
+from duckrow.cli.options.sbatch_command import SpeaksSbatch, say_not_read, say_unused, variables_for_sbatch
+from duckrow.cli.options.script_lines import sbatch_options, words_in
+from duckrow.cli.options.slurm_options import slurm_options, take_slurm_options
+from duckrow.cli.options.submit_output import output_of, refuse_outputs
+from duckrow.cli.options.verb_options import SubmitOptions
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
-from duckrow.core.job import JobSpec, name_of_command
-from duckrow.core.lifecycle import Outcome
+from duckrow.core.jobs.arrays import Array, parse_array
+from duckrow.core.jobs.commands import CommandReader, has_code, script_options
+from duckrow.core.jobs.dependencies import Dependency, parse_after
+from duckrow.core.jobs.job import JobSpec, name_of_command
+from duckrow.core.life.states import Outcome
 
 
 class SubmitCommand(SpeaksSbatch):
@@ -154,7 +154,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     if on is not None:
         return _submit_on(ctx, client, on, asked, specs, given, dict(options.variables), options.name)
     if given.root or given.snapshot:
-        from duckrow.api.run_folders import give_folders
+        from duckrow.api.adding.run_folders import give_folders
 
         give_folders(specs, given.root or client.runs_folder, given.snapshot)
     after = _after(given)
@@ -170,7 +170,7 @@ def _specs_of_lines(
     lines: Sequence[str], options: JobOptions, gpus: int | None, outfile: str | None, on: str | None
 ) -> list[JobSpec]:
     """Jobs as JSON; `on`: the cluster that they go to."""
-    from duckrow.cli.json_jobs import refuse_own_request, spec_of_line
+    from duckrow.cli.options.json_jobs import refuse_own_request, spec_of_line
 
     specs = [spec_of_line(line, options, gpus) for line in lines]
     for spec in specs:
@@ -184,7 +184,7 @@ def _after(given: SubmitOptions) -> list[Dependency]:
     """What it waits for, by `--after` and in sbatch's words."""
     texts = list(given.after)
     if given.dependency:
-        from duckrow.core.sbatch_values import after
+        from duckrow.core.slurm.sbatch_values import after
 
         texts += [after(text) for text in given.dependency]
     return [dependency for text in texts for dependency in parse_after(text)]
@@ -201,8 +201,8 @@ def _submit_on(
     name: str,
 ) -> int:
     """To a cluster; nobody here has to wait for it."""
-    from duckrow.api.slurm import read_request, submit_batch
-    from duckrow.cli.slurm_options import refuse_with_cluster
+    from duckrow.api.clusters.submit import read_request, submit_batch
+    from duckrow.cli.options.slurm_options import refuse_with_cluster
 
     in_slurm = "SLURM has it itself: --sbatch="
     own_log = "Each run has a log of its own: duckrow logs."
@@ -214,7 +214,7 @@ def _submit_on(
     if after and given.hold:
         raise UsageError("--hold does not go with --after on a cluster: hold the jobs that they wait for.")
     if given.root or given.snapshot:
-        from duckrow.api.run_folders import give_folders
+        from duckrow.api.adding.run_folders import give_folders
 
         give_folders(specs, given.root or "duckrow-runs", given.snapshot)
     ids = submit_batch(client, specs, read_request(on, asked), variables, name, tell=tell, after=after)
@@ -224,7 +224,7 @@ def _submit_on(
 
 def _begin(text: str) -> tuple[float | None, float | None]:
     """(not before, delay)."""
-    from duckrow.api.begin import parse_begin
+    from duckrow.api.adding.begin import parse_begin
 
     return parse_begin(text)
 

@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from duckrow.api.sweep_files import SweepFile, read_sweep_file
-from duckrow.api.sweep_list import handle_of
-from duckrow.api.sweeps import DEFAULT_ROOT, SweepRow, Sweeps, Todo, parameters_of
-from duckrow.cli.command_words import command_of
+from duckrow.api.sweeps.files import SweepFile, read_sweep_file
+from duckrow.api.sweeps.listing import handle_of
+from duckrow.api.sweeps.sweeps import DEFAULT_ROOT, SweepRow, Sweeps, Todo, parameters_of
 from duckrow.cli.console import print_json, say, tell
-from duckrow.cli.gpu_options import DeviceCommand, gpu_count, gpu_count_options
-from duckrow.cli.job_options import JobOptions, device_options, read_job_options, run_options, take_job_values
 from duckrow.cli.opening import client_of_verb
-from duckrow.cli.slurm_options import slurm_options, take_slurm_options
+from duckrow.cli.options.command_words import command_of
+from duckrow.cli.options.gpu_options import DeviceCommand, gpu_count, gpu_count_options
+from duckrow.cli.options.job_options import JobOptions, device_options, read_job_options, run_options, take_job_values
+from duckrow.cli.options.slurm_options import slurm_options, take_slurm_options
+from duckrow.cli.options.verb_options import SweepOptions, take_sweep_options
 from duckrow.cli.slurm_sweep import read_cluster, watch_sweep
-from duckrow.cli.verb_options import SweepOptions, take_sweep_options
 from duckrow.core.errors import EXIT_OK, UsageError
-from duckrow.core.failure import compact_ids
-from duckrow.core.job import JobSpec
-from duckrow.core.sweep import MODES, Grid, Point, expand, parse_axis
-from duckrow.core.template import placeholders, render
+from duckrow.core.jobs.job import JobSpec
+from duckrow.core.life.failures import compact_ids
+from duckrow.core.sweeps.sweep import MODES, Grid, Point, expand, parse_axis
+from duckrow.core.sweeps.template import placeholders, render
 from duckrow.core.units import plural
 
 if TYPE_CHECKING:
-    from duckrow.api.slurm import SlurmRequest
+    from duckrow.api.clusters.submit import SlurmRequest
 
 _PARAMETER = ("-p", "--param")
 _OR = "--or"
@@ -161,7 +161,7 @@ def _earlier_cluster(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
     """A sweep goes on where it was, with what was asked for."""
     if not sweeps.on_cluster(sweep):
         return None
-    from duckrow.api.slurm_sweeps import earlier_request
+    from duckrow.api.clusters.sweeps import earlier_request
 
     return earlier_request(sweeps, sweep)
 
@@ -169,7 +169,7 @@ def _earlier_cluster(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
 def _todo(sweeps: Sweeps, sweep: SweepRow, points: Sequence[Point] | None, cluster: SlurmRequest | None) -> Todo:
     if cluster is None:
         return sweeps.todo(sweep, points)
-    from duckrow.api.slurm_sweeps import todo_on_cluster
+    from duckrow.api.clusters.sweeps import todo_on_cluster
 
     return todo_on_cluster(sweeps, sweep, points)
 
@@ -252,7 +252,7 @@ def _print_commands(wish: Wish, as_json: bool) -> int:
 
 
 def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions) -> int:
-    from duckrow.api.settings import Settings
+    from duckrow.api.machine.settings import Settings
     from duckrow.cli.commands.run import check_devices, run_sweep
 
     settings = Settings()
@@ -272,7 +272,7 @@ def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given
 def _send(
     sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions, cluster: SlurmRequest
 ) -> int:
-    from duckrow.api.slurm_sweeps import submit_sweep
+    from duckrow.api.clusters.sweeps import submit_sweep
 
     specs = _prepare(sweeps, sweep, todo, options, given)
     variables = dict(options.variables)

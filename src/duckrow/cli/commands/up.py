@@ -9,16 +9,16 @@ from typing import Any
 
 import click
 
-from duckrow.api.settings import Settings
+from duckrow.api.machine.settings import Settings
 from duckrow.cli.console import say
-from duckrow.cli.gpu_options import DeviceCommand
-from duckrow.cli.job_options import device_options, fill_devices, policy_of
-from duckrow.cli.option_values import TIME
+from duckrow.cli.options.gpu_options import DeviceCommand
+from duckrow.cli.options.job_options import device_options, fill_devices, policy_of
+from duckrow.cli.options.option_values import TIME
+from duckrow.core.devices.policy import KNOBS
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
-from duckrow.core.policy import KNOBS
-from duckrow.scheduler.background import READY, TAKEN, check_devices, daemon_seats, launch, notes_on, serve_here
-from duckrow.scheduler.choice import DeviceChoice, keep
-from duckrow.scheduler.host import AlreadyRunning
+from duckrow.scheduler.hosts.background import READY, TAKEN, check_devices, daemon_seats, launch, notes_on, serve_here
+from duckrow.scheduler.hosts.chosen_devices import DeviceChoice, keep
+from duckrow.scheduler.hosts.host import AlreadyRunning
 
 
 @click.command(cls=DeviceCommand, short_help="Start the daemon.")
@@ -61,7 +61,7 @@ def command(
         return _serve(choice, ready_fd, not no_dispatch, keep)
     code = _launch(choice, quiet, not no_dispatch, keep)
     if values["with_page"]:
-        from duckrow.api.web_process import start_beside_daemon
+        from duckrow.api.machine.web_process import start_beside_daemon
         from duckrow.cli.opening import client_of_verb
 
         print(start_beside_daemon(client_of_verb().home), end="")
@@ -84,8 +84,8 @@ def _launch(choice: DeviceChoice, quiet: bool, dispatch: bool, keep_s: float | N
 
 def _end_for_change(choice: DeviceChoice) -> None:
     """The next daemon has other devices. What runs goes on, and is found again by it."""
-    from duckrow.api import service
     from duckrow.api.client import Client
+    from duckrow.api.machine import service
 
     if os.path.exists(service.unit_path()):
         words = " ".join(choice.words())
@@ -120,7 +120,7 @@ def _choice(values: dict[str, Any], filled: bool) -> DeviceChoice:
 
 def _serve(choice: DeviceChoice, ready_fd: int | None, dispatch: bool, keep_s: float | None) -> int:
     if ready_fd is None:
-        from duckrow.api.service import tell_ready
+        from duckrow.api.machine.service import tell_ready
         from duckrow.cli.stand_in import stand_in
 
         return stand_in(lambda: serve_here(choice, tell_ready, dispatch, keep_s))
@@ -139,7 +139,7 @@ def _serve(choice: DeviceChoice, ready_fd: int | None, dispatch: bool, keep_s: f
 
 
 def _serve_by_systemd(choice: DeviceChoice, print_unit: bool, remove: bool) -> int:
-    from duckrow.api import service
+    from duckrow.api.machine import service
     from duckrow.cli.opening import client_of_verb
 
     # Settings are asked when the service starts; only what was typed stands in the unit. What is remembered wins over
@@ -175,7 +175,7 @@ def _serve_by_systemd(choice: DeviceChoice, print_unit: bool, remove: bool) -> i
 
 
 def _remove_service() -> int:
-    from duckrow.api import service
+    from duckrow.api.machine import service
 
     trouble = service.systemctl("disable", "--now", service.UNIT)
     if not service.remove_unit():

@@ -9,10 +9,10 @@ from duckrow.api.jobs.wait import wait
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import clean, say, tell
 from duckrow.cli.opening import client_of_verb
-from duckrow.cli.option_values import TIME
+from duckrow.cli.options.option_values import TIME
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
-from duckrow.core.job import shorten
-from duckrow.core.lifecycle import Outcome
+from duckrow.core.jobs.job import shorten
+from duckrow.core.life.states import Outcome
 from duckrow.core.units import plural
 
 _NAMED = 10

@@ -12,7 +12,7 @@ from duckrow.cli.console import say
 from duckrow.core.errors import EXIT_OK, DuckrowError, UsageError
 
 if TYPE_CHECKING:
-    from duckrow.web.serving import Serving
+    from duckrow.web.server_options import Serving
 
 
 @click.command(short_help="Show the queue in a browser.")
@@ -42,8 +42,8 @@ def command(prints_url: bool, prints_token: bool, opens: bool | None, beside_dae
     --read-only, --url and --token are those of a read-only server: they open no other.
     """
     _need_extra()
-    from duckrow.api.handles import client_of
-    from duckrow.web.credentials import Credentials
+    from duckrow.api.python.handles import client_of
+    from duckrow.web.gate.credentials import Credentials
 
     with client_of() as client:
         home = client.home
@@ -61,15 +61,15 @@ def _need_extra() -> None:
 
     missing = [name for name in ("fastapi", "uvicorn", "jinja2") if find_spec(name) is None]
     if missing:
-        from duckrow.api.installation import install_command
+        from duckrow.api.machine.installation import install_command
 
         raise DuckrowError(f"The page needs {', '.join(missing)}. Install: {install_command('web')}")
 
 
 def _link_to_running(home: str, port: int | None, read_only: bool) -> str:
     """To the newest server, one that may change things first; the others are told of."""
-    from duckrow.api.web_process import running_servers
-    from duckrow.web.serving import Serving
+    from duckrow.api.machine.web_process import running_servers
+    from duckrow.web.server_options import Serving
 
     running = [server for server in running_servers(home) if server.read_only or not read_only]
     found = [server for server in running if port in (None, server.port)]
@@ -94,14 +94,14 @@ def _not_served(port: int | None, read_only: bool, elsewhere: list[int]) -> str:
 
 def _link(serving: Serving) -> str:
     """Behind the `#` stands what no browser sends: only the scripts of the page see it."""
-    from duckrow.web.credentials import Credentials
+    from duckrow.web.gate.credentials import Credentials
 
     return f"{serving.url}#login={Credentials(serving.home, serving.read_only).new_link(serving.id)}"
 
 
 def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str, Any]) -> int:
     from duckrow.web.server import listen, serve
-    from duckrow.web.serving import DEFAULT_PORT, Serving, checked_base_path, is_local
+    from duckrow.web.server_options import DEFAULT_PORT, Serving, checked_base_path, is_local
 
     host, port = values["host"], values["port"]
     if not is_local(host) and not values["allow_network"]:
@@ -132,7 +132,7 @@ def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str,
 
 
 def _announce(serving: Serving, beside_daemon: bool) -> None:
-    from duckrow.api.web_process import WebServer, announce
+    from duckrow.api.machine.web_process import WebServer, announce
 
     at = (serving.host, serving.port, serving.base_path)
     mine = WebServer(os.getpid(), *at, serving.read_only, beside_daemon, serving.id, serving.name)
@@ -171,7 +171,7 @@ def _open(home: str, link: str) -> None:
     from html import escape
     from urllib.parse import quote
 
-    from duckrow.api.private_folder import private_folder
+    from duckrow.api.calls.private_folder import private_folder
 
     path = f"{private_folder(f'{home}/web')}/open.html"
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:

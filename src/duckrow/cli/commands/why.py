@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from duckrow.api.why import why
+from duckrow.api.queue.why import why
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import clean, print_json
 from duckrow.cli.opening import client_of_verb

@@ -39,7 +39,7 @@ def imported_by_runs(arguments: list[str]) -> list[str]:
         sys.path[:] = pickle.load(file)
         home, script = pickle.load(file)
     if script is not None:
-        from duckrow.api.script_again import code_of as code_of_script
+        from duckrow.api.calls.script_again import code_of as code_of_script
 
         code_of_script(script)
     return [home] if home else []
@@ -71,7 +71,7 @@ def _read_class(file: IO[bytes]) -> type[GPUTask]:
     _, script = pickle.load(file)
     found: Any = pickle.load(file)
     if script is not None:
-        from duckrow.api.script_again import execute
+        from duckrow.api.calls.script_again import execute
 
         found = getattr(execute(script, found), found)
     task_class: type[GPUTask] = found

@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from duckrow.api.foreground import Event, run_jobs
-from duckrow.api.script_again import executes_script, stop_if_there
+from duckrow.api.calls.script_again import executes_script, stop_if_there
+from duckrow.api.python.foreground import Event, run_jobs
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError
 from duckrow.core.units import plural
 from duckrow.dropin.gpu_task_scheduler.config_manager import ConfigManager

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from duckrow.api.call import private
-from duckrow.api.call_data import PROTOCOL
-from duckrow.api.script_again import script_of
+from duckrow.api.calls.data import PROTOCOL
+from duckrow.api.calls.script_again import script_of
 from duckrow.core.errors import UsageError
 from duckrow.dropin.gpu_task_scheduler.gpu_task import GPUTask
 
@@ -58,7 +58,7 @@ def _store(tasks: Sequence[Task], task_class: type[GPUTask], path: str) -> tuple
     """Where in the file each task stands, and whether the class brings its own code, being one of a notebook."""
     import cloudpickle
 
-    from duckrow.api.pickled_by_name import ByName
+    from duckrow.api.calls.pickled_by_name import ByName
 
     places = []
     script = script_of(task_class)

@@ -53,7 +53,7 @@ def store_functions(functions: Sequence[ApplyFunction], folder: str) -> None:
     import cloudpickle
 
     from duckrow.api.call import private
-    from duckrow.api.call_data import PROTOCOL
+    from duckrow.api.calls.data import PROTOCOL
 
     try:
         pickled = cloudpickle.dumps(list(functions), protocol=PROTOCOL)

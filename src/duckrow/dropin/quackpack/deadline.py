@@ -7,7 +7,7 @@ import threading
 from duckrow.api.client import Client
 from duckrow.api.jobs.kill import kill
 from duckrow.core.errors import DuckrowError
-from duckrow.core.lifecycle import State
+from duckrow.core.life.states import State
 
 _AGAIN_S = 0.2  # a run that has just begun may not have taken all its jobs yet
 

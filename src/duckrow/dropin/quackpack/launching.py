@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
-from duckrow.api.interpreter import module_command
-from duckrow.api.program_words import without_shell
+from duckrow.api.adding.program_words import without_shell
+from duckrow.api.calls.interpreter import module_command
 from duckrow.dropin.quackpack.apply_calls import ApplyFunction
 from duckrow.dropin.quackpack.command_words import join_words, split_words
 

@@ -15,15 +15,15 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from duckrow.api.client import Client
-from duckrow.api.foreground import Event, run_jobs
-from duckrow.api.views import JobView
+from duckrow.api.python.foreground import Event, run_jobs
+from duckrow.api.queue.views import JobView
+from duckrow.core.devices.inventory import parse_gpus
+from duckrow.core.devices.machine import Machine
+from duckrow.core.devices.needs import Ask
+from duckrow.core.devices.policy import Policy
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError, UsageError
-from duckrow.core.inventory import parse_gpus
-from duckrow.core.job import name_of_command, shorten
-from duckrow.core.machine import Machine
-from duckrow.core.needs import Ask
-from duckrow.core.placement import refusal
-from duckrow.core.policy import Policy
+from duckrow.core.jobs.job import name_of_command, shorten
+from duckrow.core.schedule.placement import refusal
 from duckrow.core.units import plural
 from duckrow.dropin.quackpack.apply_calls import ApplyFunction, store_functions
 from duckrow.dropin.quackpack.apply_server import ApplyServer

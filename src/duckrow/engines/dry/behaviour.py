@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from duckrow.core.job import LiveAttempt
+from duckrow.core.jobs.job import LiveAttempt
 
 
 class Behaviour(NamedTuple):

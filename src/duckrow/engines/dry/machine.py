@@ -10,7 +10,7 @@ from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
 from typing import NamedTuple
 
 from duckrow.core.clock import Now
-from duckrow.core.job import LiveAttempt
+from duckrow.core.jobs.job import LiveAttempt
 from duckrow.engines.dry.behaviour import Behaviour, BehaviourOf
 
 _FIRST_PID = 1 << 23  # beyond what Linux gives: never somebody else's

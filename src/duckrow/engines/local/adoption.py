@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from duckrow.core.job import LiveAttempt
+from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import NeverBegan, Vanished
-from duckrow.engines.local.journal import Journal, Record
-from duckrow.engines.local.processes import first_process_of, is_same_process, tag_of
+from duckrow.engines.local.keeper.journal import Journal, Record
+from duckrow.engines.local.processes.processes import first_process_of, is_same_process, tag_of
 from duckrow.kernel.process import PidSpace, is_alive, our_pid_space, pid_in, space_in
 
 

@@ -9,8 +9,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from duckrow.core.job import LiveAttempt
-from duckrow.core.lifecycle import left_behind
+from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.life.states import left_behind
 from duckrow.core.ports import (
     Ended,
     Gone,
@@ -24,16 +24,16 @@ from duckrow.core.ports import (
 )
 from duckrow.engines.lined_up import LinedUp
 from duckrow.engines.local.adoption import Evidence, living_process, verdict
-from duckrow.engines.local.attempt_groups import AttemptGroups
-from duckrow.engines.local.attempt_processes import AttemptProcesses
-from duckrow.engines.local.children import Children
-from duckrow.engines.local.journal import read_journal, remove_if_unkept
-from duckrow.engines.local.keeper import keep_own_children
-from duckrow.engines.local.keeper_link import KeeperLink
+from duckrow.engines.local.cgroups.attempt_groups import AttemptGroups
+from duckrow.engines.local.keeper.journal import read_journal, remove_if_unkept
+from duckrow.engines.local.keeper.keeper import keep_own_children
+from duckrow.engines.local.keeper.link import KeeperLink
 from duckrow.engines.local.kernel_kills import KernelKills
-from duckrow.engines.local.processes import attempts_of, describe, tag_of
+from duckrow.engines.local.preload.preloading import Nests
+from duckrow.engines.local.processes.attempt_processes import AttemptProcesses
+from duckrow.engines.local.processes.children import Children
+from duckrow.engines.local.processes.processes import attempts_of, describe, tag_of
 from duckrow.engines.local.spawner import Spawner
-from duckrow.engines.local.warm import Nests
 from duckrow.kernel.process import Process, identity_of, open_pidfd, open_pidfd_of
 
 # How long the news of a start may wait for the news of its end: a short job then costs one write, not two.

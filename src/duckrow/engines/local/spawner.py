@@ -6,13 +6,13 @@ import os
 import signal
 from collections.abc import Callable
 
-from duckrow.core.needs import needs_from
+from duckrow.core.devices.needs import needs_from
 from duckrow.core.ports import StartOrder
-from duckrow.core.sbatch_variables import FILLED_IN, JOB_ID
-from duckrow.engines.local.attempt_groups import AttemptGroups
-from duckrow.engines.local.keeper_link import KeeperLink
-from duckrow.engines.local.processes import TAG, tag_of
-from duckrow.engines.local.warm import Nests
+from duckrow.core.slurm.sbatch_variables import FILLED_IN, JOB_ID
+from duckrow.engines.local.cgroups.attempt_groups import AttemptGroups
+from duckrow.engines.local.keeper.link import KeeperLink
+from duckrow.engines.local.preload.preloading import Nests
+from duckrow.engines.local.processes.processes import TAG, tag_of
 
 # A command longer than this does not fit into an argument of a process, so its shell reads it from a file.
 LONGEST_ARGUMENT = 100_000

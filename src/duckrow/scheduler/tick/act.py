@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from duckrow.core.job import LiveAttempt
+from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import Engine, Observer, StartOrder
 from duckrow.scheduler.crashpoints import reach
-from duckrow.scheduler.host import Host
-from duckrow.scheduler.parts import HostParts
+from duckrow.scheduler.hosts.host import Host
+from duckrow.scheduler.life.job_environment import extra_environment, gentle_environment, launcher_environment
 from duckrow.scheduler.state import HostState
-from duckrow.scheduler.surroundings import extra_environment, gentle_environment, launcher_environment
+from duckrow.scheduler.tick.collaborators import HostParts
 from duckrow.scheduler.tick.record import Recorded
 
 

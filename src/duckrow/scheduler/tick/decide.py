@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from duckrow.core.clock import Now
-from duckrow.core.decide import AskOf, Decision, decide
+from duckrow.core.schedule.decide import AskOf, Decision, decide
 from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.observe import Seen
 

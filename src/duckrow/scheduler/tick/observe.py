@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from duckrow.core.clock import Now
-from duckrow.core.inventory import Seat
-from duckrow.core.job import QueuedJob
-from duckrow.core.machine import Machine
-from duckrow.scheduler.parts import HostParts, HostPorts
-from duckrow.scheduler.queue_head import HEAD
+from duckrow.core.devices.inventory import Seat
+from duckrow.core.devices.machine import Machine
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.scheduler.state import HostState
+from duckrow.scheduler.tick.collaborators import HostParts, HostPorts
+from duckrow.scheduler.tick.queue_head import HEAD
 from duckrow.store.hosts import DAEMON
-from duckrow.store.jobs import JobStore
+from duckrow.store.jobs.jobs import JobStore
 
 
 class Seen(NamedTuple):

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from duckrow.core.clock import Now
-from duckrow.core.decide import Decision, Notice, Stop
-from duckrow.core.job import LiveAttempt
+from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import Observer
-from duckrow.scheduler.company import OwnNeighbours
-from duckrow.scheduler.parts import HostParts
+from duckrow.core.schedule.decide import Decision, Notice, Stop
+from duckrow.scheduler.devices.neighbours import OwnNeighbours
 from duckrow.scheduler.state import HostState
+from duckrow.scheduler.tick.collaborators import HostParts
 from duckrow.store.tick import TickStores
 
 

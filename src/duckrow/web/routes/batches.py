@@ -10,9 +10,9 @@ from pydantic import BaseModel
 
 from duckrow.api.client import Client
 from duckrow.core.errors import NotFoundError
-from duckrow.web.answer import Json
-from duckrow.web.parts import Folder, Of
-from duckrow.web.schemas.whole import Batches, SlurmJobs
+from duckrow.web.answers.json_response import Json
+from duckrow.web.schemas.installation import Batches, SlurmJobs
+from duckrow.web.services import Folder, Of
 
 router = APIRouter(prefix="/batches", tags=["batches"])
 
@@ -35,7 +35,7 @@ async def list_all(of: Of) -> Json:
 
 
 def _rows(client: Client, name: str | None = None) -> dict[str, Any]:
-    from duckrow.api.slurm_list import batch_rows, find_batch
+    from duckrow.api.clusters.listing import batch_rows, find_batch
 
     return {"items": batch_rows(client, None if name is None else find_batch(client, name))}
 
@@ -46,7 +46,7 @@ async def adopt(of: Of, wanted: Elsewhere) -> Json:
 
 
 def _adopt(client: Client, folder: str) -> dict[str, Any]:
-    from duckrow.api.slurm_list import adopt_batch
+    from duckrow.api.clusters.listing import adopt_batch
 
     if not os.path.isfile(f"{folder}/batch.json"):
         raise NotFoundError(f"There is no batch in {folder[:200]!r}: a batch has a file batch.json.")
@@ -63,6 +63,6 @@ async def start(of: Of, name: BatchName) -> Json:
 
 
 def _start(client: Client, name: str) -> dict[str, Any]:
-    from duckrow.api.slurm_list import find_batch, start_batch
+    from duckrow.api.clusters.listing import find_batch, start_batch
 
     return {"slurm_jobs": start_batch(client, find_batch(client, name))}

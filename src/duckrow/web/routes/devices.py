@@ -8,14 +8,14 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
 from duckrow.api.client import Client
-from duckrow.api.device_wishes import wish_of_devices
+from duckrow.api.devices.wishes import wish_of_devices
+from duckrow.core.devices.inventory import names_one_gpu
 from duckrow.core.errors import UsageError
-from duckrow.core.inventory import names_one_gpu
-from duckrow.core.wishes import DeviceWish
-from duckrow.web.answer import Json
-from duckrow.web.parts import Of
+from duckrow.core.life.wishes import DeviceWish
+from duckrow.web.answers.json_response import Json
 from duckrow.web.schemas.devices import DeviceCards, DeviceHistory
-from duckrow.web.schemas.whole import Sentence
+from duckrow.web.schemas.installation import Sentence
+from duckrow.web.services import Of
 
 router = APIRouter(tags=["devices"])
 

@@ -9,10 +9,10 @@ from functools import partial
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from duckrow.web.description import text_of
-from duckrow.web.event_stream import PING, EventStream, event
-from duckrow.web.hub import Hub, Listener
-from duckrow.web.parts import Of
+from duckrow.web.answers.change_feed import Hub, Listener
+from duckrow.web.answers.event_stream import PING, EventStream, event
+from duckrow.web.openapi import text_of
+from duckrow.web.services import Of
 
 router = APIRouter(tags=["events"])
 

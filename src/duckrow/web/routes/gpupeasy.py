@@ -10,20 +10,20 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from duckrow.api.adding.drafts import outfile_problems
+from duckrow.api.adding.options import read_options, with_recipe
+from duckrow.api.adding.program_words import without_shell, words_without_shell
 from duckrow.api.client import Client
-from duckrow.api.drafts import outfile_problems
-from duckrow.api.job_details import outfile_of
-from duckrow.api.job_pages import jobs_of_page
 from duckrow.api.jobs.submit import submit_jobs
-from duckrow.api.options import read_options, with_recipe
-from duckrow.api.program_words import without_shell, words_without_shell
-from duckrow.api.views import JobView
-from duckrow.core.batch import tidy_name
+from duckrow.api.queue.job_details import outfile_of
+from duckrow.api.queue.job_pages import jobs_of_page
+from duckrow.api.queue.views import JobView
 from duckrow.core.errors import DuckrowError, UsageError
-from duckrow.core.job_filter import Filter
-from duckrow.core.lifecycle import LIVE, Outcome, State
-from duckrow.web.answer import Json
-from duckrow.web.parts import Of
+from duckrow.core.jobs.job_filter import Filter
+from duckrow.core.jobs.job_lines import tidy_name
+from duckrow.core.life.states import LIVE, Outcome, State
+from duckrow.web.answers.json_response import Json
+from duckrow.web.services import Of
 
 router = APIRouter(include_in_schema=False)
 

@@ -8,14 +8,14 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from duckrow.api.client import Client
-from duckrow.api.doctor import examine
-from duckrow.api.finding import PROBLEM
-from duckrow.api.settings import Settings
-from duckrow.api.settings_files import user_file
-from duckrow.core.job import check_name
-from duckrow.web.answer import Json
-from duckrow.web.parts import Of
-from duckrow.web.schemas.whole import Ended, Findings, SettingsInForce, Started
+from duckrow.api.machine.doctor import examine
+from duckrow.api.machine.finding import PROBLEM
+from duckrow.api.machine.settings import Settings
+from duckrow.api.machine.settings_files import user_file
+from duckrow.core.jobs.job import check_name
+from duckrow.web.answers.json_response import Json
+from duckrow.web.schemas.installation import Ended, Findings, SettingsInForce, Started
+from duckrow.web.services import Of
 
 router = APIRouter(tags=["installation"])
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from duckrow.web.errors import Refused
-from duckrow.web.parts import Of
+from duckrow.web.services import Of
 
 router = APIRouter(include_in_schema=False)
 

@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from jinja2 import Environment, FileSystemLoader, select_autoescape
 from starlette.responses import HTMLResponse, Response
 
-from duckrow.web.open_paths import VIEWS
-from duckrow.web.parts import Of
+from duckrow.web.gate.public_paths import VIEWS
+from duckrow.web.services import Of
 
 router = APIRouter(include_in_schema=False)
 

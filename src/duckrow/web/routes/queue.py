@@ -8,12 +8,12 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from duckrow.api.client import Client
+from duckrow.api.jobs.limit import limit_project
 from duckrow.api.jobs.pause_queue import pause_queue, resume_queue
-from duckrow.api.limits import limit_project
-from duckrow.core.job import check_name
-from duckrow.web.answer import Json
-from duckrow.web.parts import Of
-from duckrow.web.schemas.whole import Limited, Paused, Sentence
+from duckrow.core.jobs.job import check_name
+from duckrow.web.answers.json_response import Json
+from duckrow.web.schemas.installation import Limited, Paused, Sentence
+from duckrow.web.services import Of
 
 router = APIRouter(prefix="/queue", tags=["queue"])
 

@@ -12,11 +12,11 @@ from fastapi import APIRouter, Request
 
 from duckrow import __version__
 from duckrow.api.client import Client
-from duckrow.api.limits import project_limits
-from duckrow.core.job_filter import Filter
-from duckrow.web.answer import Json
-from duckrow.web.parts import Of, Parts
-from duckrow.web.schemas.whole import Status
+from duckrow.api.jobs.limit import project_limits
+from duckrow.core.jobs.job_filter import Filter
+from duckrow.web.answers.json_response import Json
+from duckrow.web.schemas.installation import Status
+from duckrow.web.services import Of, Parts
 
 router = APIRouter(tags=["status"])
 

@@ -8,19 +8,19 @@ from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from duckrow.api.actions import MOST_JOBS, act
 from duckrow.api.client import Client
-from duckrow.api.result_choice import Choice, choose
-from duckrow.api.result_csv import csv_text
-from duckrow.api.results import results
-from duckrow.api.sweep_board import MOST_ROWS, metric_series, runs_to_repeat, sweep_board, sweep_list
-from duckrow.api.sweep_drafts import begin_sweep, preview_sweep
-from duckrow.web.answer import Json
-from duckrow.web.description import text_of
-from duckrow.web.parts import Folder, Of
-from duckrow.web.routes.job_actions import Id
+from duckrow.api.jobs.actions import MOST_JOBS, act
+from duckrow.api.results.choice import Choice, choose
+from duckrow.api.results.csv import csv_text
+from duckrow.api.results.results import results
+from duckrow.api.sweeps.board import MOST_ROWS, metric_series, runs_to_repeat, sweep_board, sweep_list
+from duckrow.api.sweeps.drafts import begin_sweep, preview_sweep
+from duckrow.web.answers.json_response import Json
+from duckrow.web.openapi import text_of
+from duckrow.web.routes.jobs.act_on_jobs import Id
 from duckrow.web.schemas.jobs import Deed
 from duckrow.web.schemas.sweeps import BegunSweep, MetricCurves, ResultRows, SweepBoard, SweepList, SweepPreview
+from duckrow.web.services import Folder, Of
 
 router = APIRouter(prefix="/sweeps", tags=["sweeps"])
 

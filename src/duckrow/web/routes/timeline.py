@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
-from duckrow.api.timeline import timeline
-from duckrow.web.answer import Json
-from duckrow.web.parts import Of
+from duckrow.api.queue.timeline import timeline
+from duckrow.web.answers.json_response import Json
 from duckrow.web.schemas.devices import Timeline
+from duckrow.web.services import Of
 
 router = APIRouter(tags=["timeline"])
 

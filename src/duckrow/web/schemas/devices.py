@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.life.states import Outcome, State
 
 
 class JobOnDevice(BaseModel):

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from duckrow.api.views import JobView
-from duckrow.core.lifecycle import Outcome, State
+from duckrow.api.queue.views import JobView
+from duckrow.core.life.states import Outcome, State
 
 Counts = dict[str, int]  # state or outcome -> how many
 

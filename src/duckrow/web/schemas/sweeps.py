@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from duckrow.core.lifecycle import Outcome, State
+from duckrow.core.life.states import Outcome, State
 from duckrow.web.schemas.jobs import Counts
 
 

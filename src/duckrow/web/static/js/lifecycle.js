@@ -1,4 +1,4 @@
-/** The states and outcomes of jobs, written by `python -m tests.web.page_types` from duckrow/core/lifecycle.py. */
+/** The states and outcomes of jobs, written by `python -m tests.web.page_types` from duckrow/core/life/states.py. */
 
 export const State = Object.freeze(
   /** @type {const} */ ({

@@ -1,0 +1,48 @@
+"""What the values of a job's options mean on this machine: a signal, a folder, a shell."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from duckrow.core.errors import UsageError
+from duckrow.core.jobs.job import DEFAULT_NOTICE_S, DEFAULT_NOTICE_SIGNAL
+from duckrow.core.units import parse_duration_s
+
+
+def parse_signal(name: str, examples: str) -> int:
+    """`USR1`, `SIGUSR1`, `10`."""
+    word = name.upper().removeprefix("SIG")
+    try:
+        return signal.Signals(int(word)).value if word.isdecimal() else signal.Signals[f"SIG{word}"].value
+    except (KeyError, ValueError):
+        raise UsageError(f"'{name}' is not a signal. Write {examples}.") from None
+
+
+def parse_notice(text: str) -> tuple[int | None, float]:
+    """`USR2@30s`, `TERM@1m`, `@60`, `USR1`, `none`."""
+    if text.lower() == "none":
+        return None, 0.0
+    name, _, ahead = text.partition("@")
+    number = parse_signal(name, "USR2@30s, TERM@1m or none") if name else DEFAULT_NOTICE_SIGNAL
+    return number, parse_duration_s(ahead) if ahead else DEFAULT_NOTICE_S
+
+
+def existing_folder(cwd: str | os.PathLike[str] | None) -> str:
+    """This folder, or the one that was named, which must be there."""
+    path = os.path.abspath(cwd or os.getcwd())
+    if cwd is not None and not os.path.isdir(path):
+        raise UsageError(f"The folder {path} does not exist. Make it, or choose another.")
+    return path
+
+
+def find_shell(shell: str) -> str:
+    """A shell may be named without its folder."""
+    if "/" in shell:
+        return shell
+    import shutil
+
+    found = shutil.which(shell)
+    if found is None:
+        raise UsageError(f"There is no shell '{shell}' here. Write its path, such as /bin/bash.")
+    return found

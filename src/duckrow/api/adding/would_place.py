@@ -1,0 +1,70 @@
+"""Where a job would be placed if it were added now, judged by the very rules that place it."""
+
+from __future__ import annotations
+
+from duckrow.api.client import Client
+from duckrow.api.devices.gpus import GpuView
+from duckrow.api.devices.machine_now import machine_as_read
+from duckrow.api.devices.out_of_use import out_of_use
+from duckrow.core.devices.inventory import CPU, Ledger, book, describe_devices
+from duckrow.core.jobs.job import JobSpec
+from duckrow.core.memory.observation import FRESH_S
+from duckrow.core.memory.prediction import gpus_of, predicted_ask
+from duckrow.core.schedule.placement import place, refusal
+from duckrow.core.units import plural
+from duckrow.store.devices.peaks import PeakStore
+from duckrow.store.hosts import DAEMON
+from duckrow.store.jobs.answers import AnswerStore
+
+_MOST_AHEAD = 10_000
+
+
+class WouldPlace:
+    """Jobs are placed one after the other, each beside those before it."""
+
+    def __init__(self, client: Client) -> None:
+        self._runs = client.daemon() is not None
+        self._booked = Ledger()
+        if not self._runs:
+            return
+        unused = out_of_use(client.database, DAEMON)
+        self._seats = [seat for seat in client.seats() if unused.isdisjoint(seat.devices)]
+        # Where GPUs can be read, a reading is waited for: without one nothing is free.
+        is_read = bool(client.hosts.machine(DAEMON).models)
+        readings = GpuView(client, patient=is_read).readings([client.hosts.get(DAEMON)], FRESH_S / 2)
+        self._machine = machine_as_read(client, DAEMON, readings)
+        self._peaks, self._here = PeakStore(client.database).known(), gpus_of(client.seats(), self._machine)
+        # Those that may start: nobody waits behind a job that is held, paused, delayed or waits for another one.
+        queue = AnswerStore(client.database).queue_of_host(DAEMON, _MOST_AHEAD)
+        self._ahead = [(row.priority, self._is_aside(row.gpus)) for row in queue]
+        pauses = client.jobs.pauses()
+        self._all_paused, self._paused = "" in pauses, set(pauses)
+        for row in client.jobs.live():
+            book([h for h in row.holds if not h[0].startswith(CPU) or row.job_host_id == DAEMON], self._booked)
+
+    def _is_aside(self, gpus: int | None) -> bool:
+        """CPU slots beside GPUs are for jobs that need no GPU, and for them alone: these are a queue of their own."""
+        return gpus == 0 and any(seat.side for seat in self._seats)
+
+    def place(self, spec: JobSpec) -> tuple[str, str | None]:
+        """(where, in words; why it could never start)."""
+        if not self._runs:
+            return "the daemon is not running: it is started when jobs are added", None
+        ask = predicted_ask(spec.gpus, spec.needs.as_text(), self._peaks, self._here)
+        never = refusal(ask, self._seats, self._machine)
+        if never:
+            return "", f"This job could never start. {never}"
+        if spec.held:
+            return "it waits until it is released", None
+        if self._all_paused or spec.project in self._paused:
+            return f"it waits: {'everything' if self._all_paused else spec.project} is paused", None
+        is_aside = self._is_aside(spec.gpus)
+        ahead = sum(priority >= spec.priority and aside == is_aside for priority, aside in self._ahead)
+        holds = None if ahead else place(ask, self._seats, self._booked, self._machine)
+        if holds is not None:
+            book(holds, self._booked)
+            return f"it starts at once, on {describe_devices(holds)}", None
+        self._ahead.append((spec.priority, is_aside))
+        more = "more than " if ahead >= _MOST_AHEAD else ""
+        behind = f", behind {more}{plural(ahead, 'job')}" if ahead else ""
+        return f"it waits for a device to be free{behind}", None

@@ -1,0 +1,246 @@
+"""The batches that a login node knows: copied from their folders, and tended."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.api.clusters.copy import BatchCopy
+from duckrow.clusters.batch import Batch
+from duckrow.clusters.claims import Claims
+from duckrow.clusters.slurm import commands
+from duckrow.clusters.tending import Tending
+from duckrow.clusters.waits import Waits
+from duckrow.core.errors import UsageError
+from duckrow.store.batches import BatchStore, GroupStanding, RunOfBatch, Standing
+
+if TYPE_CHECKING:
+    from duckrow.api.session import Session
+
+_LOOK_S = 0.05
+_ANSWER_S = 10.0  # for so long SLURM may think about what it still has, where that has to be known
+_LONGEST_PAUSE_S = 300.0  # between two questions to a SLURM that does not answer
+_NAMED = 5
+
+States = Mapping[str, commands.JobState]
+
+
+class Batches:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.store = BatchStore(session.database)
+        self.copies: dict[int, BatchCopy] = {}
+        self.news: dict[int, None] = {}  # jobs that have changed, until somebody has taken note of it
+        self.notes: list[str] = []  # what happened that a person who waits should hear
+        self._questions: dict[str, commands.StatesQuestion] = {}  # by cluster: asked, and not yet answered
+        self._done: list[Batch] = []  # whose last end we saw: SLURM may have jobs left for them
+
+    def close(self) -> None:
+        """Nobody waits for SLURM's answer any more."""
+        while self._questions:
+            self._questions.popitem()[1].withdraw()
+
+    # -- copying ----------------------------------------------------------------------------------------------
+
+    def copy(self) -> None:
+        """Bring the rows of open batches up to date from their folders."""
+        self._reopen()
+        open_batches = self.store.open()
+        changed = self._closed_by_others({row.id for row in open_batches})
+        self._settle_dependents()
+        for row in open_batches:
+            copy = self.copies.setdefault(row.id, BatchCopy(self.session, row))
+            changed += copy.refresh()
+        if changed:
+            self._settle_dependents()  # before a batch is closed of which all were skipped
+        for row in open_batches:
+            if self.copies[row.id].is_done():
+                self._done.append(self.copies[row.id].batch)
+                self.copies.pop(row.id).close()
+        if changed:
+            self.news |= dict.fromkeys(changed)
+            self.session.ring_all()  # somebody's job may have waited for one of these
+
+    def _reopen(self) -> None:
+        """Batches that are done here, and of which somebody runs something again from another login node."""
+        for row in self.store.latest_closed():
+            if row.closed_at is not None and Batch(row.folder).reopened_at() > row.closed_at:
+                with self.session.database.transaction():
+                    self.store.reopen(row.id)
+
+    def _settle_dependents(self) -> None:
+        """Of runs that wait for jobs only the database knows whether those have ended: their folders are told."""
+        for batch_id, dependents in self.store.dependents().items():
+            batch = self.batch(batch_id)
+            if os.path.exists(batch.folder):
+                claims = Claims(batch)
+                claims.look()
+                for run in dependents:
+                    Waits(claims).settle(*run)
+
+    def _closed_by_others(self, open_ids: set[int]) -> list[int]:
+        """Another command was the first to see the end of these: the jobs of which we did not know it."""
+        closed = [batch_id for batch_id in self.copies if batch_id not in open_ids]
+        return [job_id for batch_id in closed for job_id in self.copies.pop(batch_id).changes()]
+
+    # -- asking SLURM -----------------------------------------------------------------------------------------
+
+    def look(self, every_s: float, patience_s: float) -> None:
+        """Note how the batches stand, by what SLURM says."""
+        if self._is_due("looked", every_s):
+            self._ask("looked", patience_s, lambda copy, states: self._note(copy, _looked(copy.batch, states)))
+
+    def submit(self, every_s: float, patience_s: float) -> None:
+        """Lapse what dead pilots have, submit what is missing, cancel what is useless."""
+        if self.copies and (self._questions or self._is_due("asked", every_s)):
+            self._ask("asked", patience_s, self._tend)
+        self.cancel_useless()
+
+    def _is_due(self, what: str, every_s: float) -> bool:
+        mono, pause_s = self.store.last_asked(what)
+        # One that has not come yet is of an earlier boot.
+        return not 0 <= time.monotonic() - mono < max(every_s, pause_s)
+
+    def _ask(self, what: str, patience_s: float, see_to: Callable[[BatchCopy, States], None]) -> None:
+        """SLURM once for all batches; when it does not answer, nothing is concluded and it is left alone longer."""
+        _, pause_s = self.store.last_asked(what)
+        try:
+            for clusters in {_clusters_of(copy.batch) for copy in self.copies.values()}:
+                states = self._answer_of(clusters, patience_s)
+                if states is None:
+                    return  # whoever waits comes again
+                for copy in [copy for copy in self.copies.values() if _clusters_of(copy.batch) == clusters]:
+                    see_to(copy, states)
+            pause_s = 0.0
+        except commands.NoAnswer as error:
+            self._give_up(str(error))
+            pause_s = min(max(pause_s * 2, 2.0), _LONGEST_PAUSE_S)
+        except UsageError as error:  # SLURM is not here, or refuses: to say so again and again helps nobody
+            self._give_up(str(error))
+            pause_s = _LONGEST_PAUSE_S
+        except OSError as error:  # the folder of a batch is full, or away: nothing is lost, and it is tried again
+            self._give_up(f"{error.filename or 'The folder of a batch'}: {error.strerror}. Nothing is lost.")
+            pause_s = min(max(pause_s * 2, 2.0), _LONGEST_PAUSE_S)
+        with self.session.database.transaction():
+            self.store.note_asked(what, pause_s)
+
+    def _answer_of(self, clusters: str, patience_s: float) -> States | None:
+        """None: it has not answered yet, and whoever asks does not wait."""
+        if clusters not in self._questions:
+            self._questions[clusters] = commands.StatesQuestion(clusters)
+        question = self._questions[clusters]
+        states = question.answer(patience_s)
+        if states is not None:
+            del self._questions[clusters]
+        elif patience_s:
+            raise commands.NoAnswer(f"squeue has not answered within {patience_s:g} s.")
+        return states
+
+    def _give_up(self, why: str) -> None:
+        self.close()
+        self.notes.append(why)
+
+    # -- tending ----------------------------------------------------------------------------------------------
+
+    def _tend(self, copy: BatchCopy, states: States) -> None:
+        if not os.path.exists(copy.batch.folder):
+            return  # the copy says so
+        tending = _looked(copy.batch, states)
+        lapsed = tending.lapse()
+        if lapsed:
+            self.notes.append(f"{len(lapsed)} interrupted runs wait again: their SLURM job has ended.")
+            tending.claims.look()
+        self._note(copy, tending)
+        if tending.claims.free() and not tending.stands_still():
+            self._say_submitted(tending.submit_missing())
+            self._note(copy, tending)
+
+    def _note(self, copy: BatchCopy, tending: Tending) -> None:
+        """How it stands, for all who want to know it before SLURM is asked again."""
+        if os.path.exists(copy.batch.folder):
+            why_still = tending.stands_still() if tending.claims.free() else ""
+            with self.session.database.transaction():
+                self.store.note_standing(copy.row.id, standing_of(tending, why_still))
+
+    def _say_submitted(self, jobs: Sequence[str]) -> None:
+        if jobs:
+            more = " ..." if len(jobs) > _NAMED else ""
+            self.notes.append(f"SLURM jobs submitted: {', '.join(jobs[:_NAMED])}{more}.")
+
+    def cancel_useless(self) -> None:
+        """SLURM jobs that wait for batches of which we saw the last end: they would find nothing."""
+        while self._done:
+            self._cancel_useless(self._done.pop())
+
+    def _cancel_useless(self, batch: Batch) -> None:
+        if not os.path.exists(batch.folder):
+            return
+        try:
+            Tending(batch).cancel_useless()
+        except (commands.NoAnswer, UsageError):
+            pass  # they find nothing to take, and end
+
+    def start(self, batch_id: int) -> list[str]:
+        """Submit what is missing, also where somebody has cancelled everything."""
+        self.go_on([batch_id])
+        tending = Tending(self.batch(batch_id))
+        tending.look(commands.states_of_jobs(clusters=tending.batch.request.clusters))
+        tending.lapse()
+        tending.claims.look()
+        return tending.submit_missing()
+
+    def go_on(self, batch_ids: Sequence[int]) -> None:
+        """Somebody wants runs of these: a cancel of all before that does not count any more."""
+        for batch_id in batch_ids:
+            batch = self.batch(batch_id)
+            if os.path.exists(batch.folder):
+                Tending(batch).go_on()
+
+    def abandoned(self, ids: Sequence[int]) -> list[int]:
+        """Those that wait in a batch for which nothing more is submitted, by what SLURM says now."""
+        batch_of = {job_id: run.batch_id for job_id, run in self.of_jobs(ids).items()}
+        began = time.monotonic()
+        while batch_of and not self._asked_since(began) and time.monotonic() < began + _ANSWER_S:
+            self.copy()
+            self.submit(every_s=0.0, patience_s=_ANSWER_S)
+            time.sleep(_LOOK_S)
+        still = self.still()
+        return [job_id for job_id, batch in batch_of.items() if batch in still]
+
+    def still(self) -> dict[int, str]:
+        """The batches for which nothing more is submitted, and why."""
+        return {batch_id: standing.still for batch_id, standing in self.store.standings().items() if standing.still}
+
+    def _asked_since(self, mono: float) -> bool:
+        return mono <= self.store.last_asked("asked")[0] <= time.monotonic()
+
+    def of_jobs(self, ids: Sequence[int]) -> dict[int, RunOfBatch]:
+        """Of these jobs, those that are runs of batches."""
+        return self.store.of_jobs(ids)
+
+    def batch(self, batch_id: int) -> Batch:
+        """Its folder."""
+        return Batch(self.store.get(batch_id).folder)
+
+    def group_of(self, job_id: int) -> int:
+        """Which of the requests of its batch is that of this run."""
+        run = self.of_jobs([job_id])[job_id]
+        batch = self.batch(run.batch_id)
+        return batch.group_of(run.number) if os.path.exists(batch.folder) else 0
+
+
+def standing_of(tending: Tending, why_still: str = "") -> Standing:
+    groups = [GroupStanding(*group) for group in tending.groups()]
+    return Standing(why_still, tending.running(), tending.waiting(), tending.held(), groups)
+
+
+def _clusters_of(batch: Batch) -> str:
+    return batch.request.clusters if os.path.exists(batch.folder) else ""
+
+
+def _looked(batch: Batch, states: States) -> Tending:
+    tending = Tending(batch)
+    tending.look(states)
+    return tending

@@ -1,0 +1,57 @@
+"""Jobs that there are already, on their way into a batch; and back, if SLURM does not want it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.clusters.batch import Batch
+from duckrow.core.jobs.job import JobSpec
+from duckrow.store.batches import BatchStore
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+    from duckrow.store.jobs.requests import EarlierJob
+
+
+class EarlierJobs:
+    def __init__(self, client: Client, ids: Sequence[int], variables: Mapping[str, str]) -> None:
+        """`variables`: those that all runs of the batch have."""
+        self._store = BatchStore(client.database)
+        self._jobs = client.jobs.asked_for(ids) if ids else []
+        self._runs = self._store.of_jobs(ids) if ids else {}
+        self.specs = [_with_own_variables(job, variables) for job in self._jobs]
+        self._take_requests_along(client)
+
+    def _take_requests_along(self, client: Client) -> None:
+        """What each asked for by itself stands in the batch that it comes from."""
+        folders = {host_id: client.hosts.get(host_id).source for host_id, _ in self._runs.values()}
+        batches = {host_id: Batch(folder) for host_id, folder in folders.items() if os.path.exists(folder)}
+        for job in self._jobs:
+            host_id, number = self._runs.get(job.id, (0, 0))
+            if host_id in batches and len(batches[host_id].requests) > 1:
+                job.spec.slurm = batches[host_id].runs[number].spec.slurm
+
+    @property
+    def ids(self) -> list[int]:
+        return [job.id for job in self._jobs]
+
+    @property
+    def attempts(self) -> dict[int, int]:
+        return {job.id: job.attempts for job in self._jobs}
+
+    def join(self, batch_id: int, first: int) -> None:
+        """Within the caller's transaction: make them runs of this batch, from number `first` on."""
+        self._store.join(batch_id, self.ids, first)
+
+    def put_back(self) -> None:
+        """Within the caller's transaction: where they were before."""
+        self._store.put_back({job.id: job.host_id for job in self._jobs}, self._runs)
+
+
+def _with_own_variables(job: EarlierJob, shared: Mapping[str, str]) -> JobSpec:
+    """What it does not share with the others of its batch."""
+    own = {name: value for name, value in (job.spec.variables or {}).items() if shared.get(name) != value}
+    job.spec.variables = own or None
+    return job.spec

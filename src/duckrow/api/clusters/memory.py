@@ -1,0 +1,43 @@
+"""What is known of the memory of runs: taken along to a cluster, and brought home from there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.clusters.batch import Batch
+from duckrow.clusters.peaks import LOGIN, SharedPeak, SharedPeaks
+from duckrow.store.devices.peaks import PeakStore
+
+if TYPE_CHECKING:
+    from duckrow.core.jobs.job import JobSpec
+    from duckrow.store.sqlite.database import Database
+
+
+def take_peaks_along(database: Database, batch: Batch, specs: Sequence[JobSpec]) -> None:
+    """Tell the pilots of a new batch what is known here of their runs."""
+    recipes = {spec.needs.recipe for spec in specs if spec.needs.auto}
+    if not recipes:
+        return
+    known = [peak for peak in PeakStore(database).all() if peak.recipe in recipes]
+    if known:
+        SharedPeaks(batch, LOGIN).tell(SharedPeak(p.recipe, p.model, p.peak_mb, p.runs, p.corrected) for p in known)
+
+
+class PeaksFromBatch:
+    def __init__(self, database: Database, batch: Batch) -> None:
+        self._database = database
+        self._store = PeakStore(database)
+        self._shared = SharedPeaks(batch, LOGIN)
+
+    def bring_home(self) -> None:
+        """What its pilots have learned since the last look."""
+        told = self._shared.news()
+        if not told:
+            return
+        known = {(peak.recipe, peak.model): peak for peak in self._store.all()}
+        news = [peak for peak in told if peak[:2] not in known or peak[2:4] > known[peak[:2]][2:4]]
+        if news:
+            with self._database.transaction():
+                for peak in news:
+                    self._store.hear(peak.recipe, peak.model, peak.peak_mb, runs=peak.runs)

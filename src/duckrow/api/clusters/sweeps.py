@@ -1,0 +1,64 @@
+"""Sweeps on a cluster: what is to be run there, and all of it as one batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from duckrow.api.clusters.submit import submit_batch
+from duckrow.api.jobs.kill import kill_abandoned
+from duckrow.api.queue.attendance import warn
+from duckrow.clusters.batch import Batch
+from duckrow.core.errors import DuckrowError
+from duckrow.core.life.states import Outcome
+from duckrow.store.batches import BatchStore
+
+if TYPE_CHECKING:
+    from duckrow.api.sweeps.sweeps import SweepRow, Sweeps, Todo
+    from duckrow.core.jobs.job import JobSpec
+    from duckrow.core.slurm.request import SlurmRequest
+    from duckrow.core.sweeps.sweep import Point
+
+
+def earlier_request(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
+    """What was asked of the cluster for those of its runs that have not succeeded; None: they were not on one.
+
+    The next batch lies beside the last, wherever this is typed.
+    """
+    points = sweeps.store.points(sweep.id)
+    hosts = {point.host_id for point in points if point.outcome != Outcome.SUCCEEDED}
+    batches = list(BatchStore(sweeps.client.database).among(hosts).values())
+    if not batches:
+        return None
+    try:
+        batch = Batch(batches[-1].folder)
+        return replace(batch.request, folder=os.path.dirname(batch.folder))
+    except DuckrowError:
+        return None  # somebody has removed it
+
+
+def todo_on_cluster(sweeps: Sweeps, sweep: SweepRow, points: Sequence[Point] | None) -> Todo:
+    """As on one machine; and runs of a batch whose SLURM jobs somebody has cancelled do not wait for ever."""
+    todo = sweeps.todo(sweep, points)
+    ended = kill_abandoned(sweeps.client, todo.busy)
+    return sweeps.todo(sweep, points) if ended else todo
+
+
+def submit_sweep(
+    sweeps: Sweeps,
+    sweep: SweepRow,
+    specs: Sequence[JobSpec],
+    todo: Todo,
+    request: SlurmRequest,
+    environment: Mapping[str, str] | None = None,
+    tell: Callable[[str], None] = warn,
+) -> list[int]:
+    """What is new, and what had not succeeded, as one batch; the ids. If SLURM refuses it, nothing is left."""
+    again = [*todo.again, *todo.stranded]
+    try:
+        return submit_batch(sweeps.client, specs, request, environment, sweep.name, again, tell)
+    except DuckrowError:
+        sweeps.take_back(sweep, specs)
+        raise

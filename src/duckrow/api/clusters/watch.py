@@ -1,0 +1,50 @@
+"""Seeing the runs of a batch through: what has changed of them, and whether anything more will."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.api.clusters.tender import WAITING_S
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+    from duckrow.api.queue.views import JobView
+
+
+def batches_of(client: Client, ids: Sequence[int]) -> set[int]:
+    """The batches of which these jobs are runs."""
+    return {run.batch_id for run in client.batches.of_jobs(ids).values()}
+
+
+def still_batches(client: Client) -> dict[int, str]:
+    """The batches for which nothing more is submitted, and why."""
+    return client.batches.still()
+
+
+class RunsOfBatch:
+    """Runs that one batch has, looked at again and again by somebody who waits for them."""
+
+    def __init__(self, client: Client, ids: Sequence[int]) -> None:
+        self._client, self._ids = client, dict.fromkeys(ids)
+        self.batch_id = client.batches.of_jobs(ids[:1])[ids[0]].batch_id
+        self.name = client.batches.store.get(self.batch_id).name
+        client.batches.news |= self._ids  # what was seen before we began to watch
+
+    def changed(self) -> list[JobView]:
+        """Submit what is missing; those that have changed since the last look."""
+        self._client.tender.submit(WAITING_S, patience_s=0.0)
+        news = self._client.batches.news
+        changed = [job_id for job_id in news if job_id in self._ids]
+        news.clear()
+        return self._client.views(changed)
+
+    def notes(self) -> list[str]:
+        """What happened that a person who waits should hear; each once."""
+        notes = list(self._client.batches.notes)
+        self._client.batches.notes.clear()
+        return notes
+
+    def why_still(self) -> str | None:
+        """Why nothing more is submitted for it."""
+        return self._client.batches.still().get(self.batch_id)

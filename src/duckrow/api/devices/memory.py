@@ -1,0 +1,84 @@
+"""What has been learned of the memory of jobs, and how a person corrects it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from duckrow.api.client import Client
+from duckrow.core.errors import UsageError
+from duckrow.store.devices.peaks import Peak, PeakStore
+from duckrow.store.devices.readings import ReadingStore
+
+_SHOWN = 5
+
+
+class Memory:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._store = PeakStore(self._client.database)
+
+    def peaks(self) -> list[Peak]:
+        """In the order of their numbers, which begin with 1."""
+        return self._store.all()
+
+    def correct(self, words: str, peak_mb: int, model: str | None) -> list[Peak]:
+        """Say what a recipe takes, on all GPUs that it has run on or on those of a model; what it was before."""
+        if peak_mb < 1:
+            raise UsageError(
+                "A job that takes nothing needs no memory. Write a size, or forget it: duckrow memory forget"
+            )
+        peaks = self.peaks()
+        chosen = _named(words, peaks)
+        if model is not None:
+            name = self._model(model, peaks)
+            of_model = [peak for peak in chosen if peak.model == name]
+            chosen = of_model or [chosen[0]._replace(model=name, runs=0)]
+        self._store.correct([(peak.recipe, peak.model) for peak in chosen], peak_mb)
+        self._client.ring_all()
+        return chosen
+
+    def forget(self, words: str | None) -> list[Peak]:
+        """Forget one recipe, or all; what was known."""
+        peaks = self.peaks()
+        chosen = peaks if words is None else _named(words, peaks)
+        self._store.forget([(peak.recipe, peak.model) for peak in chosen])
+        self._client.ring_all()
+        return chosen
+
+    def _model(self, words: str, peaks: Sequence[Peak]) -> str:
+        """A model that was ever seen here: one that is mistyped would never count."""
+        read = (reading.told.get("model") or "" for reading in ReadingStore(self._client.database).readings().values())
+        known = sorted({*(peak.model for peak in peaks), *read} - {""})
+        found = _matching(words, known)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UsageError(f"'{words}' names several GPU models: {', '.join(found)}. Write more of it.")
+        raise UsageError(f"No GPU model '{words}' has been seen here. There are: {', '.join(known) or 'none'}.")
+
+
+def _named(words: str, peaks: Sequence[Peak]) -> list[Peak]:
+    """By its number in the listing, that line; by a part of its text, all lines of the recipe."""
+    if not peaks:
+        raise UsageError("Nothing has been learned yet. Jobs with --pack or --gpu-mem auto teach it.")
+    if re.fullmatch(r"\d{1,9}", words):
+        if not 1 <= int(words) <= len(peaks):
+            raise UsageError(f"There is no number {words}: `duckrow memory` shows 1 to {len(peaks)}.")
+        return [peaks[int(words) - 1]]
+    recipes = list(dict.fromkeys(peak.recipe for peak in peaks))
+    found = _matching(words, recipes)
+    if not found:
+        raise UsageError(f"No recipe has '{words}' in it. `duckrow memory` shows which there are.")
+    if len(found) > 1:
+        shown = "\n".join(f"  {recipe}" for recipe in found[:_SHOWN])
+        more = f"\n  and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise UsageError(f"'{words}' is in several recipes. Write more of it, or its number:\n{shown}{more}")
+    return [peak for peak in peaks if peak.recipe == found[0]]
+
+
+def _matching(words: str, texts: Sequence[str]) -> list[str]:
+    """That very text if it is there, else those that have it in them."""
+    if words in texts:
+        return [words]
+    return [text for text in texts if words.lower() in text.lower()] if words.strip() else []

@@ -1,0 +1,1 @@
+"""This machine: the daemon, the page's server, settings, and whether all is well."""

@@ -1,0 +1,81 @@
+"""The daemon from outside: is it there, start it, end it. It is started by its command alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+from duckrow.core.errors import DuckrowError
+from duckrow.kernel.process import our_pid_space, signal_process, space_in
+from duckrow.store.folder.state_folder import Folder
+from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive
+from duckrow.store.sqlite.database import Database
+
+END_S = 20.0
+# Not `-m duckrow`: that would look for modules in this folder first, and the json.py of a project is not Python's.
+_PROGRAM = "import sys; sys.path[:] = filter(None, sys.path); from duckrow.cli.main import main; main()"
+
+
+def running_daemon(folder: Folder, database: Database) -> HostRow | None:
+    """The daemon's row, if it lives and is ready."""
+    if not is_alive(folder, DAEMON):
+        return None
+    row = HostStore(database).get(DAEMON)
+    return row if row.started_at is not None and row.ended_at is None else None
+
+
+def ensure_daemon(folder: Folder, database: Database, dispatch: bool = True) -> bool:
+    """Start the daemon unless it runs; says whether it had to be started.
+
+    Without `dispatch` it starts no job, and only looks after those that run.
+    """
+    if running_daemon(folder, database) is not None:
+        return False
+    import subprocess
+
+    command = [sys.executable, "-c", _PROGRAM, "up", "--quiet", *([] if dispatch else ["--no-dispatch"])]
+    started = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=_for_a_daemon(folder),
+    )
+    if started.returncode != 0:
+        said = started.stderr.decode(errors="replace").strip().removeprefix("duckrow: ")
+        raise DuckrowError(f"The daemon could not be started: {said} Nothing was added to the queue.")
+    return True
+
+
+def _for_a_daemon(folder: Folder) -> dict[str, str]:
+    """Which GPUs a program may see says nothing of those that the daemon it happens to start gives out."""
+    kept = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+    return {**kept, "DUCKROW_HOME": folder.root}
+
+
+def _signal(row: HostRow, number: int) -> None:
+    """To that very process; one that has ended just now is no trouble."""
+    if not row.process:  # the daemon of an older duckrow, which has its lock: nobody else has its PID
+        os.kill(row.pid or 0, number)
+    elif space_in(row.process) != our_pid_space():
+        raise DuckrowError(
+            f"The daemon runs in another container (as process {row.pid} there). Run `duckrow down` in that one."
+        )
+    else:
+        signal_process(row.process, number)
+
+
+def end_daemon(folder: Folder, database: Database, kill_jobs: bool = False) -> HostRow | None:
+    """Ask the daemon to end, with its running jobs if asked, and wait until it has; its row, or None when none ran."""
+    row = running_daemon(folder, database)
+    if row is None or row.pid is None:
+        return None
+    _signal(row, signal.SIGQUIT if kill_jobs else signal.SIGTERM)
+    deadline = time.monotonic() + END_S
+    while is_alive(folder, DAEMON):
+        if time.monotonic() > deadline and not kill_jobs:
+            raise DuckrowError(f"The daemon (process {row.pid}) has not ended within {END_S:.0f} s.")
+        time.sleep(0.01)
+    return row

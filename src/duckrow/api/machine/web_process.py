@@ -1,0 +1,106 @@
+"""The web servers of a state folder from outside: which there are, starting one beside the daemon, ending it.
+
+Each has a file that says where it listens, and the lock on that file for as long as it lives.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import sys
+import time
+from dataclasses import asdict, dataclass
+
+from duckrow.api.calls.private_folder import private_folder
+from duckrow.core.errors import DuckrowError
+from duckrow.kernel.process import identity_of, signal_process
+
+_END_S = 10.0
+_PROGRAM = "import sys; sys.path[:] = filter(None, sys.path); from duckrow.cli.main import main; main()"
+
+
+@dataclass(frozen=True)
+class WebServer:
+    pid: int
+    host: str
+    port: int
+    base_path: str
+    read_only: bool
+    beside_daemon: bool  # started by `duckrow up --web`, and so ended by `duckrow down`
+    id: str = ""  # told to nobody: links are made for it
+    name: str = ""  # by which they call it
+    process: str = ""  # names its process for good
+
+
+def announce(home: str, server: WebServer) -> int:
+    """Say that this process serves; the lock is let go of when it ends, however it ends."""
+    private_folder(f"{home}/web")
+    path = f"{private_folder(_folder_of(home))}/{server.port}.json"
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    os.ftruncate(fd, 0)
+    os.write(fd, json.dumps({**asdict(server), "process": identity_of(server.pid)}).encode())
+    return fd
+
+
+def running_servers(home: str) -> list[WebServer]:
+    """Those that live, the newest last."""
+    try:
+        with os.scandir(_folder_of(home)) as found:
+            paths = sorted(found, key=lambda file: file.stat().st_mtime)
+    except OSError:
+        return []  # there was none yet
+    return [server for path in paths if (server := _living(path.path)) is not None]
+
+
+def _living(path: str) -> WebServer | None:
+    try:
+        with open(path) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return WebServer(**json.load(file))
+        os.unlink(path)  # what its server left behind
+    except (OSError, ValueError, TypeError):
+        pass  # being written at this moment, or gone
+    return None
+
+
+def start_beside_daemon(home: str) -> str:
+    """Start a server that outlives this command; what it says of itself."""
+    if any(server.beside_daemon for server in running_servers(home)):
+        return "duckrow: the page is being served already; `duckrow web --url` prints a new link.\n"
+    import subprocess
+
+    command = [sys.executable, "-c", _PROGRAM, "web", "--no-browser", "--beside-daemon"]
+    with open(os.open(f"{home}/web.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "wb") as log:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env={**os.environ, "DUCKROW_HOME": home},
+            start_new_session=True,
+        )
+    assert child.stdout is not None
+    said = child.stdout.read().decode(errors="replace")  # it closes this once it listens
+    if not said:
+        raise DuckrowError(f"The page could not be served; {home}/web.log says why. The daemon runs.")
+    return said
+
+
+def end_beside_daemon(home: str) -> bool:
+    """Whether there was one to end."""
+    ended = [server for server in running_servers(home) if server.beside_daemon]
+    for server in ended:
+        signal_process(server.process, signal.SIGTERM)
+    deadline = time.monotonic() + _END_S
+    while ended and time.monotonic() < deadline and set(ended) & set(running_servers(home)):
+        time.sleep(0.02)
+    return bool(ended)
+
+
+def _folder_of(home: str) -> str:
+    return f"{home}/web/servers"

@@ -1,0 +1,83 @@
+"""Tells those who wait for jobs that nobody would run these, or see them end, and what to type."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.api.clusters.standing import standing_still
+from duckrow.core.life.states import State
+from duckrow.core.units import plural
+from duckrow.store.batches import BatchStore
+from duckrow.store.hosts import DAEMON, HostRow, is_alive
+
+if TYPE_CHECKING:
+    from duckrow.api.session import Session
+
+_LOOK_S = 1.0
+_SHARE = 0.02  # of the time, at most, is spent on looking
+
+
+class Attendance:
+    """Asks again and again whether somebody sees to jobs. Each answer is told once, until it changes."""
+
+    def __init__(self, session: Session, tell: Callable[[str], None]) -> None:
+        self._session = session
+        self._tell = tell
+        self._told: list[str] = []
+        self._again_at = -math.inf
+
+    def look(self, ids: Sequence[int]) -> None:
+        """At jobs; those that are done need nobody. The more there are, the more seldom: it costs a few percent."""
+        began = time.monotonic()
+        if began < self._again_at:
+            return
+        sentences = unattended(self._session, ids)
+        took_s = time.monotonic() - began
+        self._again_at = began + max(_LOOK_S, took_s / _SHARE)
+        for sentence in sentences:
+            if sentence not in self._told:
+                self._tell(sentence)
+        if self._told and not sentences:
+            self._tell("It goes on: somebody sees to it again.")
+        self._told = sentences
+
+
+def warn(sentence: str) -> None:
+    """How a Python program is told; each sentence once."""
+    warnings.warn(f"duckrow: {sentence}", stacklevel=2)
+
+
+def unattended(session: Session, ids: Sequence[int]) -> list[str]:
+    """What keeps these jobs from going on, in sentences: their hosts are dead, or no SLURM job comes for them."""
+    by_host = session.jobs.unfinished_by_host(ids)
+    on_clusters = BatchStore(session.database).among(by_host)
+    dead = {
+        host_id: states
+        for host_id, states in by_host.items()
+        if host_id not in on_clusters and not is_alive(session.folder, host_id)
+    }
+    waiting = {session.hosts.get(host_id): states.get(State.QUEUED, 0) for host_id, states in dead.items()}
+    begun = sum(sum(states.values()) for states in dead.values()) - sum(waiting.values())
+    # What runs is taken over by whichever host there is.
+    unseen = bool(begun) and not session.living_hosts()
+    here = _in_words({host: count for host, count in waiting.items() if count}, unseen)
+    return here + standing_still(session, on_clusters)
+
+
+def _in_words(waiting: Mapping[HostRow, int], unseen: bool) -> list[str]:
+    sentences = []
+    if unseen or any(host.id == DAEMON for host in waiting):
+        sentences.append(
+            "The daemon is not running, so no job starts and nobody sees jobs end. Still waiting. Type: duckrow up"
+        )
+    for host, count in waiting.items():
+        if host.id != DAEMON:
+            sentences.append(
+                f"The run {host.name} has ended and {plural(count, 'job')} of it did not start. "
+                f"Still waiting. Type: duckrow run --resume={host.name}"
+            )
+    return sentences

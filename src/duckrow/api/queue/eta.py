@@ -1,0 +1,170 @@
+"""How long jobs will take, judged by how long their like have taken."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from duckrow.api.devices.out_of_use import out_of_use
+from duckrow.core.devices.inventory import CPU, Seat
+from duckrow.store.hosts import is_alive, seats_from
+from duckrow.store.jobs.answers import AnswerStore, JobInQueue
+from duckrow.store.jobs.listed_job import LiveJob
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+    from duckrow.api.queue.views import JobView
+
+_LOOKED_AT = 5_000  # attempts that succeeded, of all jobs together
+_OF_A_KIND = 20  # of these, the newest of the same project and name
+_AHEAD = 10_000  # jobs of a queue that are looked at; of those behind them nothing is said
+
+
+class Waiting(NamedTuple):
+    id: int
+    expected_s: float  # infinite: nobody knows
+    seats: int  # how many it takes
+
+
+_Kind = tuple[str, ...]
+
+
+def _kinds(project: str, name: str, sweep: str | None) -> list[_Kind]:
+    """What a job is like, the nearest first."""
+    return [(project, name), *([] if sweep is None else [("sweep", project, sweep)])]
+
+
+class History:
+    """What is expected of a job: the median of the latest attempts that succeeded under its project and name.
+
+    The runs of a sweep each have a name of their own: of one that has not run yet, the others of the sweep tell.
+    """
+
+    def __init__(self, durations: Iterable[tuple[str, str, str | None, float]]) -> None:
+        """(project, name, sweep, seconds), newest first: as TimeTaken."""
+        self._taken: dict[_Kind, list[float]] = {}
+        for project, name, sweep, duration_s in durations:
+            for kind in _kinds(project, name, sweep):
+                taken = self._taken.setdefault(kind, [])
+                if len(taken) < _OF_A_KIND:
+                    taken.append(duration_s)
+        self._expected: dict[_Kind, float | None] = {}
+
+    def expected_s(self, project: str, name: str, sweep: str | None = None) -> float | None:
+        of_kinds = (self._of_kind(kind) for kind in _kinds(project, name, sweep))
+        return next((expected for expected in of_kinds if expected is not None), None)
+
+    def _of_kind(self, kind: _Kind) -> float | None:
+        if kind not in self._expected:
+            self._expected[kind] = median(self._taken.get(kind, ()))
+        return self._expected[kind]
+
+    def __bool__(self) -> bool:
+        return bool(self._taken)
+
+
+def median(values: Sequence[float]) -> float | None:
+    """The standard library's takes longer to load than a listing to print."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def history_of(client: Client) -> History:
+    rows = AnswerStore(client.database).durations(_LOOKED_AT)
+    return History(rows)
+
+
+def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int]) -> None:
+    """Set `eta_s` of those that run or wait, where it can be known. `owners`: the host of each that is still there."""
+    active = [view for view in views if view.state != "done"]
+    history = history_of(client) if active else None
+    if not history:
+        return
+    for view in active:
+        expected = history.expected_s(view.project, view.name, view.sweep)
+        if view.state in ("starting", "running") and expected is not None and not view.suspended:
+            view.eta_s = max(expected - (view.duration_s or 0.0), 0.0)
+    waiting = {view.id: view for view in active if view.state == "queued" and view.id in owners}
+    if not waiting or "" in client.jobs.pauses():
+        return
+    for host_id in {owners[job_id] for job_id in waiting}:
+        of_host = [view for view in waiting.values() if owners[view.id] == host_id]
+        for job_id, ends_in_s in _ends_on_host(client, history, host_id, of_host).items():
+            waiting[job_id].eta_s = ends_in_s
+
+
+def _ends_on_host(client: Client, history: History, host_id: int, wanted: Sequence[JobView]) -> dict[int, float]:
+    """Beside GPUs there are CPU slots for jobs that need no GPU, and for them alone: these are a queue of their own."""
+    if not is_alive(client.folder, host_id):
+        return {}
+    unused = out_of_use(client.database, host_id)
+    seats = [seat for seat in seats_from(client.hosts.get(host_id).seats) if unused.isdisjoint(seat.devices)]
+    has_side = any(seat.side for seat in seats)
+    ends: dict[int, float] = {}
+    for side in {has_side and view.gpus == 0 for view in wanted}:
+        ids = {view.id for view in wanted if (has_side and view.gpus == 0) == side}
+        all_waiting = AnswerStore(client.database).queue_of_host(host_id, _AHEAD)
+        queue = (row for row in all_waiting if (has_side and row.gpus == 0) == side)
+        # GPUs are common to all hosts; CPU slots are each host's own, though they have the same names.
+        live = [row for row in client.jobs.live() if row.job_host_id == host_id or f'"{CPU}' not in row.holds_text]
+        of_side = [seat for seat in seats if seat.side == side]
+        ends.update(_ends_on_seats(history, of_side, live, client.jobs.suspended(), queue, ids))
+    return ends
+
+
+def _ends_on_seats(
+    history: History,
+    seats: Sequence[Seat],
+    live: Iterable[LiveJob],
+    suspended: Collection[int],
+    queue: Iterable[JobInQueue],
+    wanted: set[int],
+) -> dict[int, float]:
+    """When one that is suspended will end, nobody knows."""
+    if not seats:
+        return {}
+    now = time.time()
+    devices_per_seat = max(max(seat.gpu_count for seat in seats), 1)
+    devices = {device for seat in seats for device in seat.devices}
+
+    def expected_s(row: LiveJob | JobInQueue) -> float:
+        known = history.expected_s(row.project, row.name, row.sweep)
+        return math.inf if known is None else known
+
+    busy: list[float] = []
+    for row in live:
+        held = devices.intersection(device for device, _ in row.holds)
+        left_s = math.inf if row.job_id in suspended else max(expected_s(row) - (now - row.started_at), 0.0)
+        busy += [left_s] * math.ceil(len(held) / devices_per_seat)
+    waiting = (Waiting(row.id, expected_s(row), math.ceil((row.gpus or 1) / devices_per_seat)) for row in queue)
+    return expected_ends(len(seats), busy, waiting, wanted)
+
+
+def expected_ends(seats: int, busy: Sequence[float], queue: Iterable[Waiting], wanted: set[int]) -> dict[int, float]:
+    """In how many seconds each wanted job will have ended, if jobs start in order as seats become free.
+
+    `busy`: how long what runs still goes on, once for each seat; others too may use our GPUs, so it may be more than
+    there are seats. What nobody knows is left out.
+    """
+    free_in = [*sorted(busy)[-seats:], *[0.0] * (seats - len(busy))]
+    heapq.heapify(free_in)
+    ends: dict[int, float] = {}
+    left = set(wanted)
+    for job in queue:
+        taken = [heapq.heappop(free_in) for _ in range(min(max(job.seats, 1), len(free_in)))]
+        end = taken[-1] + job.expected_s
+        for _ in taken:
+            heapq.heappush(free_in, end)
+        if job.id in left:
+            left.remove(job.id)
+            if end < math.inf:
+                ends[job.id] = end
+        if not left or free_in[0] == math.inf:
+            break
+    return ends

@@ -1,0 +1,68 @@
+"""A page of the jobs that match, in any order, with how many there are; quick however many that is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duckrow.api.queue.listing import OUTCOMES, STATES, annotated, listing, nearest
+from duckrow.core.errors import UsageError
+from duckrow.core.jobs.job_filter import Filter
+from duckrow.core.life.states import State
+from duckrow.store.jobs.listing import ListingStore
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+    from duckrow.api.queue.views import JobView
+
+PER_PAGE = 50
+MOST_PER_PAGE = 500
+STATUSES = (*STATES, *OUTCOMES)
+
+# What pages can be sorted by, and the column that this is. `since` is when a job came into its state.
+SORTS: dict[str, str] = {
+    "id": "id",
+    "name": "name",
+    "project": "project",
+    "state": "state",
+    "since": "since",
+    "duration": "time",
+    "peak": "memory",
+    "priority": "priority",
+}
+
+
+def jobs_of_page(
+    client: Client, filter: Filter, sort: str | None = None, page: int = 1, per_page: int = PER_PAGE
+) -> list[JobView]:
+    """Without `sort`: what runs, what waits in the order of the queue, what is done with the newest first."""
+    if sort is None:
+        views = listing(client, filter, per_page, page)
+        live = [view for view in views if view.state not in (State.QUEUED, State.DONE)]
+        waiting = [view for view in views if view.state == State.QUEUED]
+        return [*live, *waiting, *(view for view in reversed(views) if view.state == State.DONE)]
+    name, down = sort.removeprefix("-"), sort.startswith("-")
+    if name not in SORTS:
+        raise UsageError(
+            f"Jobs cannot be sorted by '{name}'.{nearest(name, SORTS)} There are: {', '.join(SORTS)}; with a minus in"
+            " front downwards."
+        )
+    ids = ListingStore(client.database).ids(filter, SORTS[name], down, per_page, (page - 1) * per_page)
+    return annotated(client, ids)
+
+
+def count_of(counts: dict[str, int], statuses: Any) -> int:
+    """How many of those that were counted have one of these states or outcomes; none: all."""
+    wanted = set(statuses)
+    if not wanted:
+        return sum(counts.values())
+    if State.DONE in wanted:
+        wanted.update(OUTCOMES)
+    return sum(count for status, count in counts.items() if status in wanted)
+
+
+def counts_by_project(client: Client) -> dict[str, dict[str, int]]:
+    """How many jobs each project has, by state or outcome."""
+    counts: dict[str, dict[str, int]] = {}
+    for project, status, jobs in ListingStore(client.database).tally_by_project():
+        counts.setdefault(project, {})[status] = jobs
+    return counts

@@ -1,0 +1,158 @@
+"""Which jobs to list, in which order, and what may be shown of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from duckrow.core.errors import UsageError
+from duckrow.core.jobs.job_filter import Filter
+from duckrow.core.life.states import Outcome, State
+from duckrow.core.nearest_word import nearest_word
+from duckrow.store.hosts import DAEMON, is_alive
+from duckrow.store.jobs.answers import AnswerStore
+from duckrow.store.jobs.dependencies import DependencyStore
+from duckrow.store.jobs.listing import ListingStore
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+    from duckrow.api.queue.views import JobView
+
+SHOWN = 30
+STATES = tuple(state.value for state in State)
+OUTCOMES = tuple(outcome.value for outcome in Outcome)
+
+# What can be shown of a job, and sorted by; an ETA is reckoned, not stored.
+ETA = "eta"
+COLUMNS = (
+    "id",
+    "name",
+    "state",
+    "where",
+    "pid",
+    "since",
+    "time",
+    ETA,
+    "memory",
+    "busy",
+    "gpu-time",
+    "exit",
+    "attempts",
+    "priority",
+    "project",
+    "sweep",
+    "host",
+    "command",
+    "log",
+    "detail",
+)
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """A hint at what was meant, or nothing."""
+    near = nearest_word(word, words)
+    return f" Did you mean '{near}'?" if near else ""
+
+
+def parse_words(what: str, texts: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:
+    """The words of `a,b` and `c`, each of them one that is known."""
+    words = tuple(word.strip().lower() for text in texts for word in text.split(",") if word.strip())
+    for word in words:
+        if word not in known:
+            raise UsageError(f"There is no {what} '{word}'.{nearest(word, known)} There are: {', '.join(known)}.")
+    return words
+
+
+def listing(
+    client: Client, filter: Filter, limit: int = SHOWN, page: int = 1, sort: str | None = None
+) -> list[JobView]:
+    """A page of the jobs that match; `limit` -1: all. `sort`: a column, with a minus in front downwards.
+
+    Without `sort`: done, running, waiting, so that what is most worth seeing stands at the end.
+    """
+    offset = (page - 1) * max(limit, 0)
+    store = ListingStore(client.database)
+    if sort is None:
+        return annotated(client, store.most_worth_seeing(filter, limit, offset))
+    column, down = sort.removeprefix("-"), sort.startswith("-")
+    if column == ETA:
+        views = annotated(client, store.ids(filter))
+        known = sorted((view for view in views if view.eta_s is not None), key=lambda view: view.eta_s or 0.0)
+        ordered = [*(reversed(known) if down else known), *(view for view in views if view.eta_s is None)]
+        return ordered[offset:] if limit < 0 else ordered[offset : offset + limit]
+    return annotated(client, store.ids(filter, column, down, limit, offset))
+
+
+def annotated(client: Client, ids: Sequence[int]) -> list[JobView]:
+    """These jobs, in this order, with all that `annotate` adds."""
+    by_id = {view.id: view for view in client.views(ids)}
+    views = [by_id[job_id] for job_id in dict.fromkeys(ids) if job_id in by_id]  # one may move while we look
+    annotate(client, views)
+    return views
+
+
+def annotate(client: Client, views: Sequence[JobView]) -> None:
+    """Add what takes a look at other jobs and at hosts: when they will be done, and whether anybody will run them."""
+    active = [view.id for view in views if view.state != State.DONE]
+    if not active:
+        return
+    from duckrow.api.queue.eta import fill_etas
+
+    owners = client.jobs.owners(active)
+    runs = client.hosts.runs_among({*owners.values()} - {DAEMON})
+    ended = {host for host in runs if not is_alive(client.folder, host)}
+    for view in views:
+        view.run_ended = view.state == State.QUEUED and owners.get(view.id) in ended
+    fill_etas(client, views, owners)
+
+
+def tally(client: Client, filter: Filter) -> dict[str, int]:
+    """How many match, by state, or by outcome once done."""
+    counts = ListingStore(client.database).tally(filter)
+    return {status: counts[status] for status in [*STATES, *OUTCOMES] if status in counts}
+
+
+def tally_in_words(client: Client, filter: Filter, counts: Mapping[str, int]) -> str:
+    """`3 running (1 suspended), 2 queued`."""
+    suspended = _suspended(client, filter)
+    notes = {State.RUNNING.value: f" ({suspended} suspended)"} if suspended else {}
+    return ", ".join(f"{count} {status}{notes.get(status, '')}" for status, count in counts.items())
+
+
+def _suspended(client: Client, filter: Filter) -> int:
+    """How many of those that match are suspended."""
+    ids = client.jobs.suspended()
+    return ListingStore(client.database).count_running(filter, ids) if ids else 0
+
+
+def matching_ids(client: Client, filter: Filter, limit: int) -> list[int]:
+    """The first of those that match, by id."""
+    return ListingStore(client.database).ids(filter, limit=limit)
+
+
+class EndedRun(NamedTuple):
+    """A `duckrow run` that has ended with jobs still waiting for it."""
+
+    host_id: int
+    name: str
+    jobs: int
+
+
+def ended_runs(client: Client) -> list[EndedRun]:
+    """Oldest first."""
+    rows = AnswerStore(client.database).waiting_for_runs()
+    return [EndedRun(*row) for row in rows if not is_alive(client.folder, row.host_id)]
+
+
+def waits_for_daemon(client: Client) -> bool:
+    """Whether a job waits that only the daemon would start."""
+    return AnswerStore(client.database).waits_for_daemon()
+
+
+def dependencies(client: Client) -> list[tuple[int, int]]:
+    """(job, job that it waits or has waited for)."""
+    return DependencyStore(client.database).all()
+
+
+def variable_names(client: Client, job_id: int) -> list[str]:
+    return AnswerStore(client.database).variable_names(job_id)

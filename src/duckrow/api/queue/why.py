@@ -1,0 +1,108 @@
+"""Gathering what `core.explain` needs to say why a job waits."""
+
+from __future__ import annotations
+
+import time
+
+from duckrow.api.client import Client
+from duckrow.api.clusters.standing import why_it_waits
+from duckrow.api.devices.gpus import GpuView
+from duckrow.api.devices.machine_now import machine_as_read, ownerless_mb
+from duckrow.api.devices.out_of_use import drained, set_aside
+from duckrow.api.queue.eta import history_of
+from duckrow.core.devices.inventory import CPU, Ledger, book
+from duckrow.core.devices.needs import needs_from
+from duckrow.core.jobs.dependencies import in_words
+from duckrow.core.jobs.title import full_name
+from duckrow.core.life.states import State, state_in_words
+from duckrow.core.memory.prediction import gpus_of, predicted_ask
+from duckrow.core.schedule.backfill import Turn
+from duckrow.core.schedule.decide import CORES, MEMORY
+from duckrow.core.schedule.explain import Holder, Waiting, explain
+from duckrow.store.batches import BatchStore
+from duckrow.store.devices.peaks import PeakStore
+from duckrow.store.hosts import DAEMON, is_alive, seats_from
+from duckrow.store.jobs.control import ControlStore, JobAhead, WaitingFacts
+
+
+def why(client: Client, job_id: int) -> list[str]:
+    """Why a job is not running, in sentences; for one that does not wait, what it does."""
+    store = ControlStore(client.database)
+    facts = store.waiting_facts(job_id)
+    if facts.state != State.QUEUED:
+        if facts.suspended:
+            return [f"it has begun and is suspended, since it was paused: duckrow resume {job_id}"]
+        what = state_in_words(facts.state, facts.outcome)
+        return [f"it does not wait: it {what}" + (f" ({facts.detail})" if facts.detail else "")]
+    now = time.time()
+    batch = BatchStore(client.database).among([facts.host_id]).get(facts.host_id)
+    if batch is not None:
+        if facts.held:
+            return ["it is held: duckrow release"]
+        waits_for = [row for row in store.dependencies_of(job_id) if not row.met]
+        if waits_for:
+            return [f"it waits for {in_words(row.condition, row.on_job_id)}" for row in waits_for]
+        standing, asks = client.tender.standings().get(batch.id), ""
+        if standing is not None and standing.groups:  # runs of its batch ask for different things
+            group = client.batches.group_of(job_id)
+            standing, asks = standing.of_group(group), standing.groups[group].asks
+        return why_it_waits(batch.name, standing, facts.detail, asks)
+    host = client.hosts.get(facts.host_id)
+    alive = is_alive(client.folder, host.id)
+    history = history_of(client)
+    kept = GpuView(client).readings([host] if alive else [])
+    machine = machine_as_read(client, host.id, kept)
+    seats = seats_from(host.seats)
+    peaks, here = PeakStore(client.database).known(), gpus_of(seats, machine)
+    room = {CORES: machine.cpus or 0, MEMORY: machine.mem_mb or 0}
+    booked = Ledger()
+    holders: list[Holder] = []
+    suspended = client.jobs.suspended()
+    for row in client.jobs.live():
+        holds = [(d, share) for d, share in row.holds if not d.startswith(CPU) or row.job_host_id == host.id]
+        book(holds, booked)
+        promised = needs_from(row.needs)
+        room[CORES] -= promised.cpus or 0
+        room[MEMORY] -= promised.mem_mb or 0
+        expected_s = history.expected_s(row.project, row.name, row.sweep)
+        left_s = None if expected_s is None else expected_s - (now - row.started_at)
+        holders += [
+            Holder(device, row.job_id, full_name(row.name, row.array_index), left_s, row.job_id in suspended)
+            for device, _ in holds
+        ]
+    ahead, count = store.ahead(host.id, facts.priority, facts.position)
+    pauses = client.jobs.pauses()
+    limits = store.limits()
+    of_project, of_array = store.running_of(host.id, facts.project, facts.array_id)
+    scopes = [
+        (facts.project, limits.get(f"project:{facts.project}"), of_project),
+        ("its array", limits.get(f"array:{facts.array_id}"), of_array),
+    ]
+    full = [(what, most, running) for what, most, running in scopes if most is not None and running >= most]
+    return explain(
+        Waiting(
+            ask=predicted_ask(facts.gpus, facts.needs, peaks, here),
+            machine=machine,
+            room=room,
+            held=bool(facts.held),
+            wait_s=None if facts.not_before is None else facts.not_before - now,
+            paused="" if "" in pauses else facts.project if facts.project in pauses else None,
+            waits_for=tuple((row.on_job_id, row.condition) for row in store.dependencies_of(job_id) if not row.met),
+            limit=full[0] if full else None,
+            host=host.name if host.id != DAEMON and not alive else None,
+            daemon_runs=alive,
+            seats=tuple(seats),
+            drained=drained(client.database, host.id),
+            set_aside=set_aside(client.database, host.id),
+            booked=booked,
+            holders=tuple(holders),
+            turn=_turn(facts),
+            ahead=tuple((_turn(row), predicted_ask(row.gpus, row.needs, peaks, here)) for row in ahead),
+            ahead_count=count,
+            ownerless_mb=ownerless_mb(kept),
+        )
+    )
+
+
+def _turn(row: WaitingFacts | JobAhead) -> Turn:
+    return Turn(row.id, row.priority, row.created_at)

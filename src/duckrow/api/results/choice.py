@@ -1,0 +1,33 @@
+"""Which rows and columns of a sweep's results somebody wants, in the words of `duckrow results`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from duckrow.api.results.results import Results
+from duckrow.core.errors import UsageError
+
+
+class Choice(NamedTuple):
+    where: tuple[str, ...] = ()  # lr=0.1, loss<0.3: all of them hold
+    sort: str | None = None
+    best: str | None = None  # only the run with the lowest value of this metric
+    highest: bool = False  # or the highest
+    per: str | None = None  # the best for each value of these, with commas
+    columns: str | None = None  # with commas; None: all
+
+
+def choose(everything: Results, choice: Choice) -> tuple[Results, list[str]]:
+    """The rows, and the columns to show of them."""
+    if (choice.per or choice.highest) and not choice.best:
+        raise UsageError("The highest, and the best per value of something, are of a metric: say which is the best.")
+    chosen = everything.where(*choice.where)
+    if choice.best:
+        chosen = chosen.best(choice.best, lowest=not choice.highest, per=_words(choice.per))
+    if choice.sort:
+        chosen = chosen.sorted_by(choice.sort)
+    return chosen, [chosen.column(word) for word in _words(choice.columns)] or chosen.columns
+
+
+def _words(text: str | None) -> list[str]:
+    return [word.strip() for word in (text or "").split(",") if word.strip()]

@@ -1,0 +1,1 @@
+"""Sweeps: from files and grids to runs, and how they stand."""

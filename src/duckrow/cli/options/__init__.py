@@ -1,0 +1,1 @@
+"""What people type: options that verbs share, and the words of other tools."""

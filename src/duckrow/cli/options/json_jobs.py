@@ -1,0 +1,168 @@
+"""Jobs as lines of JSON: what is the same for all stands in the options, what differs in the line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from duckrow.cli.options.job_options import AUTO, JobOptions
+from duckrow.core.devices.inventory import Seat
+from duckrow.core.devices.machine import BARE, Machine
+from duckrow.core.devices.needs import ask_of
+from duckrow.core.errors import UsageError
+from duckrow.core.jobs.job import JobSpec, PointOfSweep, parse_modules, shorten
+from duckrow.core.schedule.placement import refusal
+from duckrow.core.slurm.groups import check_own_request
+from duckrow.core.units import parse_duration_s, parse_size_mb
+
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "command": str,
+    "name": str,
+    "project": str,
+    "cwd": str,
+    "folder": str,
+    "outfile": str,
+    "gpus": int,
+    "gpu_mem": (str, int),
+    "total_gpu_mem": (str, int),
+    "cpus": int,
+    "mem": (str, int),
+    "retries": int,
+    "requeue_lost": bool,
+    "priority": int,
+    "timeout": (str, int, float),
+    "env": dict,
+    "preload": (str, list),
+    "slurm": dict,
+    "point": dict,
+}
+KEYS = tuple(_KINDS)
+_LARGEST = 10**9  # of whatever is counted
+
+
+def spec_of_line(
+    line: str,
+    options: JobOptions,
+    gpus: int | None,
+    seats: Sequence[Seat] = (),
+    machine: Machine = BARE,
+) -> JobSpec:
+    """The job of a line. With `seats`, one that none of them could ever hold is refused.
+
+    `machine`: how much memory the GPUs have; without it, that is not looked at.
+    """
+    job = _checked(line)
+    options = _with_needs(options, job)
+    spec = options.spec(job["command"], job.get("gpus", gpus))
+    for key in ("name", "project", "retries", "requeue_lost", "priority"):
+        if key in job:
+            setattr(spec, key, job[key])
+    for key in ("cwd", "folder", "outfile"):
+        if key in job:
+            setattr(spec, key, os.path.abspath(job[key]))
+    if "timeout" in job:
+        spec.timeout_s = _seconds(job["timeout"])
+    if "env" in job:
+        spec.variables = {name: str(value) for name, value in job["env"].items()}
+    if "preload" in job:
+        names = job["preload"]
+        spec.preload = parse_modules(names if isinstance(names, str) else ",".join(map(str, names)))
+    if "point" in job:
+        spec.point = _point(job["point"])
+    if "slurm" in job:
+        spec.slurm = check_own_request(job["slurm"])
+        if seats:
+            refuse_own_request(spec)
+    if "cwd" in job:
+        spec.needs = options.needs(spec.cwd, spec.command)  # its recipe is that of another folder
+    spec.__post_init__()  # what was changed is checked like what was given
+    needs = None if machine is BARE else spec.needs.as_text()
+    why_not = refusal(ask_of(spec.gpus, needs), seats, machine, chosen_by="") if seats else None
+    if why_not:
+        raise UsageError(f"The job {shorten(spec.command)} could never start. {why_not}")
+    return spec
+
+
+def refuse_own_request(spec: JobSpec) -> None:
+    """On this machine: what it asks a cluster for."""
+    if spec.slurm is not None:
+        raise UsageError("The 'slurm' of a job is for runs on a cluster. Say which: --on slurm.")
+
+
+def _point(point: Mapping[str, Any]) -> PointOfSweep:
+    """Of a sweep that another program has begun."""
+    kinds = {name: type(value) for name, value in point.items()}
+    if kinds != {"sweep_id": int, "key": str, "parameters": str}:
+        raise UsageError("The 'point' of a job has a sweep_id, a key and parameters, which are JSON in a text.")
+    return PointOfSweep(**point)
+
+
+_NEEDS = ("gpu_mem", "total_gpu_mem", "cpus", "mem")
+
+
+def _with_needs(options: JobOptions, job: Mapping[str, Any]) -> JobOptions:
+    """What the options say, but for what the line says. Of GPU memory it says all, if it says anything."""
+    given: dict[str, Any] = {key: _amount(job[key]) for key in _NEEDS if key in job}
+    if AUTO in (given.get("total_gpu_mem"), given.get("mem")):
+        raise UsageError("Only the gpu_mem of a job can be 'auto'.")
+    if "gpu_mem" in given or "total_gpu_mem" in given:
+        given = {"gpu_mem": None, "total_gpu_mem": None, "pack": False, **given}
+    return replace(options, **given) if given else options
+
+
+def _amount(value: str | int) -> int | str:
+    """A number of cores or of MB, a size in words, or auto."""
+    return value if isinstance(value, int) or value == AUTO else parse_size_mb(value)
+
+
+def _checked(line: str) -> dict[str, Any]:
+    try:
+        job = json.loads(line)
+    except ValueError as error:
+        raise UsageError(f"This line is not JSON ({error}): {shorten(line)}") from None
+    except RecursionError:
+        raise UsageError(f"This line is too deep for a job: {shorten(line)}") from None
+    if not isinstance(job, dict) or "command" not in job:
+        raise UsageError(f'A job is written as {{"command": "python train.py", ...}}, not as {shorten(line)}')
+    for key, value in job.items():
+        if key not in _KINDS:
+            raise UsageError(f"A job has no '{shorten(key)}'. There are: {', '.join(KEYS)}.")
+        if not isinstance(value, _KINDS[key]) or not _is_possible(key, value):
+            raise UsageError(f"The '{key}' of a job cannot be {shorten(repr(value))}.")
+    return job
+
+
+def _is_possible(key: str, value: Any) -> bool:
+    """Whether the rest of duckrow, SQLite and the kernel can take it."""
+    if key == "env":
+        return all(_is_variable(name, text) for name, text in value.items())
+    if isinstance(value, str):
+        is_path = key in ("cwd", "folder", "outfile")
+        return _is_text(value) and not (is_path and (not value or "\0" in value))
+    if key == "requeue_lost":
+        return True
+    if isinstance(value, int | float):
+        return not isinstance(value, bool) and abs(value) <= _LARGEST
+    return True
+
+
+def _is_variable(name: str, value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return False
+    return bool(name) and "=" not in name and "\0" not in f"{name}{value}" and _is_text(f"{name}{value}")
+
+
+def _is_text(text: str) -> bool:
+    """JSON can write halves of characters, which are none."""
+    try:
+        os.fsencode(text)
+        return True
+    except UnicodeEncodeError:
+        return False
+
+
+def _seconds(timeout: str | float) -> float:
+    return parse_duration_s(timeout) if isinstance(timeout, str) else float(timeout)

@@ -1,0 +1,78 @@
+"""The options that say where runs go, and what is asked of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+
+from duckrow.core.errors import UsageError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_OPTIONS = [
+    click.option(
+        "--on",
+        metavar="CLUSTER",
+        help="Run on this cluster: slurm, or one of the settings ([engines.slurm.NAME]). The others go with it.",
+    ),
+    click.option("--partition", help="SLURM's partition."),
+    click.option("--account", help="Whom the time is charged to."),
+    click.option("--qos", help="SLURM's quality of service."),
+    click.option("--gres", help="What each SLURM job gets (gpu:4)."),
+    click.option("--time", metavar="TIME", help="The time limit of a SLURM job (2h, 30m, 1-12:00:00)."),
+    click.option("--nodes", type=click.IntRange(1), metavar="N", help="Nodes that each run uses; --gpus is per node."),
+    click.option("--cpus-per-task", type=click.IntRange(1), metavar="N", help="Cores of a SLURM job."),
+    click.option("--runs-per-job", type=click.IntRange(1), metavar="N", help="A SLURM job takes at most N runs."),
+    click.option("--parallel-runs", type=click.IntRange(1), metavar="N", help="N runs at a time in a SLURM job."),
+    click.option(
+        "--fixed-chunks",
+        is_flag=True,
+        default=None,
+        help="Deal runs out beforehand, not as places become free.",
+    ),
+    click.option("--max-jobs", type=click.IntRange(1), metavar="N", help="At most N SLURM jobs at a time."),
+    click.option("--sbatch", multiple=True, metavar="OPTION", help="A further option of sbatch (--sbatch=--mem=8G)."),
+]
+NAMES = (
+    *("partition", "account", "qos", "gres", "time", "nodes", "cpus_per_task"),
+    *("runs_per_job", "parallel_runs", "fixed_chunks", "max_jobs", "sbatch"),
+)
+
+
+def slurm_options(function: Function) -> Function:
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def take_slurm_options(values: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """Take them out of a verb's arguments: the cluster, and what is asked of it."""
+    on = values.pop("on")
+    asked = {name: value for name in NAMES if (value := values.pop(name)) not in (None, ())}
+    if on is None and asked:
+        flag = f"--{next(iter(asked)).replace('_', '-')}"
+        raise UsageError(f"{flag} is for runs on a cluster. Say which: --on slurm.{_here(asked)}")
+    return on, asked
+
+
+def _here(asked: dict[str, Any]) -> str:
+    """What is meant by it on this machine, where there is such a thing."""
+    from duckrow.core.slurm.request import gpus_in
+    from duckrow.core.slurm.sbatch_values import time_limit_here
+
+    gpus = gpus_in(str(asked.get("gres", "")))
+    said = [
+        f" For a time limit here: --timeout {time_limit_here(asked['time'])}." if "time" in asked else "",
+        f" For GPUs here: --gpus {gpus}." if gpus else "",
+        f" For cores here: --cpus {asked['cpus_per_task']}." if "cpus_per_task" in asked else "",
+    ]
+    return "".join(said)
+
+
+def refuse_with_cluster(typed: Iterable[tuple[str, object, str]]) -> None:
+    """Options that mean nothing there: (name, its value, what to do instead)."""
+    for name, value, advice in typed:
+        if value:
+            raise UsageError(f"--{name.replace('_', '-')} does not go with --on. {advice}")

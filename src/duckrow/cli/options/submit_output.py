@@ -1,0 +1,46 @@
+"""Where `duckrow submit` has the output of jobs written, and whether they would write over each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.core.errors import UsageError
+from duckrow.core.jobs.output_names import OutputNames
+
+if TYPE_CHECKING:
+    from duckrow.core.jobs.job import JobSpec
+
+_OF_ANOTHER_FAMILY = ("fish", "csh", "tcsh", "nu", "xonsh")
+
+
+def output_of(outfile: str | None, error: str | None) -> OutputNames | None:
+    """Names that are complete only when a job has its id; None if there is nothing to complete."""
+    if error is None and (outfile is None or not any(sign in outfile for sign in "%\\")):
+        return None
+    from duckrow.api.adding.output_files import node_name, user_name
+
+    return OutputNames(_pattern(outfile), _pattern(error), user_name(), node_name())
+
+
+def _pattern(path: str | None) -> str | None:
+    """From the root; the folder that we are in may have a % in its name."""
+    return None if path is None else os.path.join(os.getcwd().replace("%", "%%"), path)
+
+
+def refuse_outputs(specs: Sequence[JobSpec], outfile: str | None, output: OutputNames | None) -> None:
+    """Refuse what could not be written as it is meant."""
+    files = [outfile] * len(specs)
+    if output is not None:
+        shell = os.path.basename(specs[0].shell)
+        if output.error is not None and shell in _OF_ANOTHER_FAMILY:
+            raise UsageError(f"--error does not go with --shell {shell}, which writes that in another way. Omit one.")
+        named = [output.files(at, 1, spec.array_index, spec.name) for at, spec in enumerate(specs, start=1)]
+        files = [path for pair in named for path in pair]
+    written = [path for path in files if path not in (None, os.devnull)]
+    if len(set(written)) < len(written):
+        raise UsageError(
+            "--outfile is for one job: several would write over each other. Put %j, the job's id, into its name"
+            " (in an array also %a, the index)."
+        )

@@ -1,0 +1,132 @@
+"""What was typed for `run`, `sweep` and `submit`, as values: taken out of a verb's arguments once, when it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from duckrow.cli.options.job_options import fill_devices
+from duckrow.core.devices.policy import KNOBS, Policy
+
+if TYPE_CHECKING:
+    from duckrow.api.machine.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceOptions:
+    """Which devices may be given out, and how."""
+
+    devices: tuple[str, ...]
+    slots: int | None
+    jobs_per_gpu: int | None
+    knobs: Mapping[str, Any]  # those of the policy, by their options; None: not typed
+
+    @property
+    def is_chosen(self) -> bool:
+        return bool(self.devices) or self.slots is not None
+
+    @property
+    def policy(self) -> Policy:
+        return Policy.of_options(dict(self.knobs))
+
+    def with_settings(self, settings: Settings) -> DeviceOptions:
+        """What was not typed is as the settings of `run` say."""
+        values: dict[str, Any] = {"devices": self.devices, "slots": self.slots, "jobs_per_gpu": self.jobs_per_gpu}
+        values |= self.knobs
+        fill_devices("run", values, settings)
+        return _take_devices(values)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """How runs are seen through."""
+
+    follow: bool | None
+    max_failures: int | None
+    table: bool | None
+    passthrough: bool = False
+
+    def with_settings(self, settings: Settings) -> WatchOptions:
+        given = {name: settings[f"run.{name}"] for name in ("follow", "max_failures") if getattr(self, name) is None}
+        return replace(self, **given)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    devices: DeviceOptions
+    watch: WatchOptions
+    gpu_count: int | None  # that each job gets; None: one device
+    delimiter: str | None
+    form: str  # commands, json
+    resumed: str | None
+    announce: str | None
+    events: str | None
+    once: bool
+    blocks: bool
+    as_written: bool
+    fill: bool
+    lifo: bool
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOptions:
+    devices: DeviceOptions
+    watch: WatchOptions
+    gpu_count: int | None
+    pattern: str | None
+    command_words: list[str] | None  # behind --
+    grids: list[dict[str, list[str]]]  # the words of each parameter
+    file: str | None
+    mode: str | None
+    n_samples: int | None
+    seed: int | None
+    here: bool  # --run
+    queue: bool  # --submit
+    resume: bool
+    root: str | None
+    snapshot: bool
+    as_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitOptions:
+    delimiter: str | None
+    form: str  # of the lines: commands, or JSON
+    wrap: str | None
+    outfile: str | None
+    error: str | None
+    after: tuple[str, ...]
+    dependency: tuple[str, ...]  # the same in sbatch's words
+    if_broken: str | None
+    begin: str | None
+    array: str | None
+    priority: int | None
+    root: str | None
+    snapshot: bool
+    hold: bool
+    waits: bool
+    as_json: bool
+
+
+def take_run_options(values: dict[str, Any], gpu_count: int | None) -> RunOptions:
+    """Of what is left when those of all jobs and of clusters were taken out."""
+    return RunOptions(devices=_take_devices(values), watch=_take_watch(values), gpu_count=gpu_count, **values)
+
+
+def take_sweep_options(values: dict[str, Any], gpu_count: int | None, **behind: Any) -> SweepOptions:
+    """`behind`: what stands behind `-p` and `--`."""
+    del values["_param"], values["_or"]  # they stand in the help
+    return SweepOptions(
+        devices=_take_devices(values), watch=_take_watch(values), gpu_count=gpu_count, **behind, **values
+    )
+
+
+def _take_devices(values: dict[str, Any]) -> DeviceOptions:
+    knobs = {knob.option: values.pop(knob.option) for knob in KNOBS.values()}
+    return DeviceOptions(values.pop("devices"), values.pop("slots"), values.pop("jobs_per_gpu"), knobs)
+
+
+def _take_watch(values: dict[str, Any]) -> WatchOptions:
+    return WatchOptions(**{each.name: values.pop(each.name) for each in fields(WatchOptions) if each.name in values})

@@ -1,0 +1,1 @@
+"""What people see in a terminal: tables, the view of a run, reports."""

@@ -1,0 +1,52 @@
+"""What keeps the queue from going on, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from duckrow.api.client import Client
+from duckrow.api.clusters.standing import still_note
+from duckrow.api.devices.out_of_use import set_aside_by_living
+from duckrow.api.queue.listing import EndedRun, waits_for_daemon
+from duckrow.core.units import plural
+
+
+def obstacles(client: Client, some_wait: bool) -> str:
+    """What keeps the queue, or part of it, from going on, as the end of a sentence: with what to type."""
+    return _set_aside(client) + _others(client, some_wait)
+
+
+def left_by_runs(runs: Sequence[EndedRun]) -> list[str]:
+    """What runs that have ended have left, with what to type to go on and to drop it."""
+    lines = [
+        f"{run.name} has ended, and {plural(run.jobs, 'job')} of it {'waits' if run.jobs == 1 else 'wait'}. "
+        f"Go on: duckrow run --resume={run.name}. Drop: duckrow clean --run {run.name}"
+        for run in runs[-_RUNS_TOLD:]
+    ]
+    older = runs[:-_RUNS_TOLD]
+    if older:
+        jobs = plural(sum(run.jobs for run in older), "job")
+        lines.insert(0, f"{jobs} of {plural(len(older), 'earlier run')} that ended (duckrow ls --all -s queued).")
+    return lines
+
+
+_RUNS_TOLD = 3
+
+
+def _set_aside(client: Client) -> str:
+    broken = sorted(set_aside_by_living(client))
+    are = "GPU {} is" if len(broken) == 1 else "GPUs {} are"
+    return f"; {are.format(', '.join(broken))} set aside (duckrow gpus)" if broken else ""
+
+
+def _others(client: Client, some_wait: bool) -> str:
+    pauses = client.pauses()
+    if "" in pauses:
+        return "; everything is paused (duckrow resume)"
+    note = f"; {', '.join(pauses)} {'is' if len(pauses) == 1 else 'are'} paused (duckrow resume)" if pauses else ""
+    if not some_wait:
+        return note
+    note += still_note(client)
+    if client.daemon() is None and waits_for_daemon(client):
+        note += "; the daemon is not running (duckrow up)"
+    return note

@@ -1,0 +1,218 @@
+"""What a person sees of a run while it goes on."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+from duckrow.cli.console import clean, paint, say
+from duckrow.cli.options.verb_options import WatchOptions
+from duckrow.cli.views.log_tail import GrowingLines
+from duckrow.cli.views.run_report import Report
+from duckrow.core.devices.inventory import describe_devices
+from duckrow.core.jobs.job import LiveAttempt, shorten
+from duckrow.core.life.retry import Verdict
+from duckrow.core.life.states import Outcome
+from duckrow.core.ports import Observer, Progress
+from duckrow.core.units import format_duration, plural
+
+_TOLD_AT_ONCE = 3  # failures that are told when they happen; the others only at the end
+PREFIX_COLOURS = ("cyan", "magenta", "yellow", "green", "blue")
+
+
+class RunView(Observer):
+    """Without a terminal: the first failures as they happen, and the summary."""
+
+    pulse_s: float | None = None
+
+    def __init__(self, tells_exit_codes: bool = True) -> None:
+        self._tells_exit_codes = tells_exit_codes
+        self.report = Report()
+        self.began_mono = time.monotonic()
+        self.run: Progress | None = None
+        self._left_behind = 0  # jobs that succeeded, but for processes that had to be ended
+        self.last_code: int | None = None  # how the last job ended, as a shell would say it
+
+    def attach(self, run: Progress) -> None:
+        self.run = run
+
+    def open(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def pulse(self) -> None: ...
+
+    def tell(self, sentence: str) -> None:
+        say(f"duckrow: {sentence}")
+
+    def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None:
+        assert self.run is not None
+        if attempt.job_host_id != self.run.host_id:
+            return
+        ending = self.report.add(attempt, verdict, at)
+        self.last_code = attempt.exit_code if attempt.signal is None else 128 + attempt.signal
+        if verdict.again:
+            self.tell(f"{attempt.job.words}: {verdict.detail}.")
+        elif not self._tells_exit_codes and not verdict.detail:
+            return  # it is returned
+        elif verdict.outcome is not Outcome.SUCCEEDED and not self.run.interrupts:
+            if self.report.failed <= _TOLD_AT_ONCE:
+                why = f" ({verdict.detail})" if verdict.detail else ""
+                self.tell(f"{attempt.job.words}: {ending.reason()}{why}: {shorten(clean(attempt.job.title))}")
+            elif self.report.failed == _TOLD_AT_ONCE + 1:
+                self.tell("more failures are summed up at the end.")
+        elif attempt.left_behind and self._left_behind < _TOLD_AT_ONCE:
+            self._left_behind += 1
+            self.tell(f"job {attempt.job.id}: {attempt.left_behind}. End the command with `wait` to let it finish.")
+
+    def back(self, job_id: int) -> None:
+        self.report.take_back(job_id)
+
+    def trouble(self, sentence: str) -> None:
+        self.tell(sentence)
+
+    def trouble_over(self) -> None:
+        self.tell("all is well again; going on.")
+
+    def event(self, what: str, detail: Any) -> None:
+        """What the run itself has to say."""
+        assert self.run is not None
+        running = len(self.run.running)
+        if what == "refused":
+            self.tell(detail)
+        elif what == "paused":
+            what_is = "everything is" if "" in detail else f"{', '.join(detail)} is"
+            self.tell(f"{what_is} paused, so nothing is started. `duckrow resume` goes on.")
+        elif what == "waiting":
+            self.tell(f"waiting for a free device: {'; '.join(detail)}. `duckrow gpus` shows who has them.")
+        elif what == "gave-up":
+            self.tell(f"{plural(detail, 'failure')}: starting nothing more, {running} still running.")
+        elif what == "interrupted" and detail == 1:
+            again = "" if self.run.hung_up else " Once more (Ctrl-C) to stop them."
+            self.tell(f"starting nothing more; {plural(running, 'running job')} may finish.{again}")
+        elif what == "interrupted" and detail == 2:
+            self.tell(f"stopping {plural(running, 'running job')}. Once more to kill at once.")
+
+
+class FollowView(RunView):
+    """All output, each line behind the job it comes from."""
+
+    pulse_s = 0.1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._logs: dict[int, tuple[str, GrowingLines]] = {}
+
+    def started(self, attempt: LiveAttempt) -> None:
+        job = attempt.job
+        colour = PREFIX_COLOURS[job.id % len(PREFIX_COLOURS)]
+        prefix = paint(f"[{job.id} {clean(job.full_name)}] ", colour, sys.stdout)
+        self._logs[attempt.id] = (prefix, GrowingLines(attempt.log))
+
+    def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None:
+        followed = self._logs.pop(attempt.id, None)
+        if followed:
+            _print_lines(*followed, final=True)
+        super().ended(attempt, verdict, at)
+
+    def pulse(self) -> None:
+        for prefix, log in self._logs.values():
+            _print_lines(prefix, log, final=False)
+
+
+def _print_lines(prefix: str, log: GrowingLines, final: bool) -> None:
+    sys.stdout.flush()
+    for piece in log.more_bytes(prefix.encode(), final):
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+
+
+class LiveView(RunView):
+    """In a terminal: how far it is, what runs where, and when it will be done."""
+
+    pulse_s = 0.125
+
+    def __init__(self) -> None:
+        super().__init__()
+        from rich.console import Console
+        from rich.live import Live
+
+        self._console = Console(stderr=True, highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
+        self._drawn_at = 0.0
+
+    def open(self) -> None:
+        self._live.start()
+
+    def close(self) -> None:
+        try:
+            self._live.stop()
+        except OSError:
+            pass  # the terminal is gone
+
+    def tell(self, sentence: str) -> None:
+        try:
+            self._console.print(f"duckrow: {clean(sentence)}", markup=False, soft_wrap=True)
+        except OSError:
+            pass
+
+    def event(self, what: str, detail: Any) -> None:
+        if what != "waiting":  # that stands in the picture, as long as it lasts
+            super().event(what, detail)
+
+    def pulse(self) -> None:
+        now = time.monotonic()
+        if now - self._drawn_at < 0.1:
+            return
+        self._drawn_at = now
+        try:
+            self._live.update(self._picture(), refresh=True)
+        except OSError:
+            pass
+
+    def _picture(self) -> Any:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        assert self.run is not None
+        total, done = self.run.added, self.report.finished
+        head = Table.grid(padding=(0, 1))
+        known_total = not self.run.reading
+        bar = ProgressBar(total=max(total, 1), completed=min(done, total), width=30) if known_total else Text("reading")
+        head.add_row(bar, Text(self._numbers(total, done, known_total)))
+        rows = Table.grid(padding=(0, 2))
+        now = time.time()
+        for attempt in self.run.running[: max(self._console.height - 4, 3)]:
+            rows.add_row(
+                Text(describe_devices(attempt.holds), style="cyan"),
+                Text(attempt.job.words + ("" if attempt.suspended_mono is None else ", suspended")),
+                Text(format_duration(now - attempt.started_at), style="dim"),
+                Text(clean(shorten(attempt.job.title, max(self._console.width - 36, 20))), no_wrap=True),
+            )
+        waits_for = [Text(f"waiting: {clean(reason)}", style="yellow") for reason in self.run.waits_for]
+        return Group(head, rows, *waits_for)
+
+    def _numbers(self, total: int, done: int, known_total: bool) -> str:
+        assert self.run is not None
+        running = len(self.run.running)
+        words = [f"{done}/{total}" if known_total else f"{done} done", f"{running} running"]
+        if self.report.failed:
+            words.append(f"{self.report.failed} failed")
+        words.append(format_duration(time.monotonic() - self.began_mono))
+        if known_total and done and done < total:
+            per_job_s = self.report.total_s / done
+            left_s = per_job_s * (total - done) / max(min(self.run.places, total), 1)
+            words.append(f"ETA {format_duration(left_s)}")
+        return "  ".join(words)
+
+
+def make_view(watch: WatchOptions) -> RunView:
+    if watch.follow:
+        return FollowView()
+    if sys.stderr.isatty() and not watch.passthrough and os.environ.get("TERM") != "dumb":
+        return LiveView()
+    return RunView()

@@ -1,0 +1,130 @@
+"""The pilots of a batch: what each leaves in its folder, and whether it is over."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from duckrow.clusters.batch import Batch
+from duckrow.clusters.shared_files import get, is_full, names, put, server_time, touch
+
+# What squeue says of a job that may have processes.
+ALIVE = frozenset("RUNNING COMPLETING CONFIGURING SUSPENDED STOPPED SIGNALING STAGE_OUT RESIZING".split())
+WAITING = frozenset("PENDING REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT RESV_DEL_HOLD".split())
+# A job that SLURM keeps from starting because a launch failed, or somebody has requeued it so. One that its owner holds
+# (JobHeldUser) is meant to wait.
+HELD_STATES = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT"})
+HELD = frozenset({"launch failed requeued held", "job requeued in held state", "JobHeldAdmin", "BadConstraints"})
+GONE = "GONE"
+"""Stands for the state of a job that SLURM does not know any more."""
+
+
+# Why a pilot says that it ends.
+TIME_LIMIT, TOLD_TO_END = "the time limit of its SLURM job came", "its SLURM job was told to end"
+
+
+class PilotFolder:
+    """What a pilot writes about itself."""
+
+    def __init__(self, batch: Batch, slurm_job: str) -> None:
+        """`slurm_job`: as squeue names it (12_3). One that SLURM starts again is another pilot."""
+        life = 0
+        while True:
+            self.name = f"{slurm_job}.{life}"
+            self.path = f"{batch.pilots}/{self.name}"
+            try:
+                os.mkdir(self.path, 0o700)
+                break
+            except FileExistsError:
+                life += 1
+        self.card = f"{self.path}/card"
+        self.facts = {"pilot": self.name, "slurm_job": slurm_job, "node": node_name(), "started_at": time.time()}
+        try:
+            put(self.card, self.facts)
+        except OSError:
+            shutil.rmtree(self.path, ignore_errors=True)  # nobody is to take us for one that was here
+            raise
+
+    def renew(self, status: Mapping[str, Any]) -> None:
+        """Say that we live, and what we do. On a full disk the first can be said all the same."""
+        path = f"{self.path}/status.json"
+        try:
+            put(path, {"at": time.time(), **status}, durable=False)
+        except OSError as error:
+            if not is_full(error):
+                raise
+            touch(path, self.card)
+
+    def end(self, why: str) -> None:
+        """Say that nothing of ours runs any more."""
+        put(f"{self.path}/end.json", {"at": time.time(), "why": why})
+
+
+class Pilot(NamedTuple):
+    """A pilot from outside."""
+
+    name: str
+    slurm_job: str
+    life: int
+    status: dict[str, Any]  # what it said last; empty: nothing yet
+    end: dict[str, Any] | None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has begun to take runs, and has none: one that has only just started is not idle."""
+        return bool(self.status.get("idle")) or (bool(self.status.get("taken")) and not self.running)
+
+    @property
+    def running(self) -> dict[int, dict[str, Any]]:
+        return {int(run): facts for run, facts in self.status.get("running", {}).items()}
+
+
+def read_pilots(batch: Batch) -> list[Pilot]:
+    return [read_pilot(batch, name) for name in sorted(names(batch.pilots)) if not name.endswith(".log")]
+
+
+def read_pilot(batch: Batch, name: str) -> Pilot:
+    path = f"{batch.pilots}/{name}"
+    slurm_job, _, life = name.rpartition(".")
+    return Pilot(name, slurm_job, int(life), get(f"{path}/status.json") or {}, get(f"{path}/end.json"))
+
+
+def is_over(batch: Batch, pilot: Pilot, states: Mapping[str, str], is_last_life: bool) -> bool:
+    """Whether what it had claimed may be given to others. `states`: of all SLURM jobs, as squeue has them.
+
+    SLURM must say that it has ended, and it itself too; or it must have been silent for longer than it would live
+    without being able to say anything.
+    """
+    if pilot.end is not None:
+        return True
+    state = states.get(pilot.slurm_job, GONE)
+    if state in ALIVE and is_last_life:
+        return False
+    return silent_s(batch, pilot) > batch.request.lease
+
+
+def silent_s(batch: Batch, pilot: Pilot) -> float:
+    """How long it has not renewed its lease, by the clock of the file server."""
+    path = f"{batch.pilots}/{pilot.name}"
+    for name in ("status.json", "card", ""):
+        try:
+            return max(server_time(batch.pilots) - os.stat(f"{path}/{name}").st_mtime, 0.0)
+        except FileNotFoundError:
+            continue
+    return 0.0
+
+
+def started_at(batch: Batch, pilot: Pilot) -> float:
+    path = f"{batch.pilots}/{pilot.name}"
+    try:
+        return os.stat(f"{path}/card").st_mtime
+    except FileNotFoundError:  # it is about to write it
+        return os.stat(path).st_mtime
+
+
+def node_name() -> str:
+    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()

@@ -1,0 +1,1 @@
+"""SLURM's own: its commands, and the script that becomes a pilot."""

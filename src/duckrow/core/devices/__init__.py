@@ -1,0 +1,1 @@
+"""What a machine has: devices, seats, what a job needs of them, and what is left to others."""

@@ -1,0 +1,98 @@
+"""How text becomes commands: one a line, blank lines and comments left out, long ones continued."""
+
+from __future__ import annotations
+
+from duckrow.core.jobs.shell_blocks import ShellBlocks
+
+
+class CommandReader:
+    """Takes text as it arrives, gives commands as soon as they are complete.
+
+    A line that ends in a backslash goes on in the next, as in a shell; with `blocks`, so do an `if`, a loop and a
+    `case`, up to their end. With a delimiter, a command is all the lines up to a line that is just the delimiter.
+    """
+
+    def __init__(self, delimiter: str | None = None, blocks: bool = False) -> None:
+        self._delimiter = delimiter
+        self._blocks = ShellBlocks() if blocks else None
+        self._partial = ""  # text after the last newline
+        self._lines: list[str] = []  # lines of a command that is not complete
+
+    def feed(self, text: str) -> list[str]:
+        *lines, self._partial = (self._partial + text).split("\n")
+        return [command for line in lines if (command := self._line(line)) is not None]
+
+    def finish(self) -> list[str]:
+        """The end of the input completes what was begun."""
+        last = [self._line(self._partial)] if self._partial else []
+        self._partial = ""
+        last.append(self._complete())
+        return [command for command in last if command is not None]
+
+    def _line(self, line: str) -> str | None:
+        line = line.removesuffix("\r")
+        if self._delimiter is not None:
+            if line.strip() == self._delimiter:
+                return self._complete()
+            self._lines.append(line)
+            return None
+        if not self._lines and (not line.strip() or line.lstrip().startswith("#")):
+            return None
+        self._lines.append(line)
+        is_open = self._blocks is not None and self._blocks.is_open_after(line)
+        if is_open or _continues(line):
+            return None
+        return self._complete()
+
+    def _complete(self) -> str | None:
+        command = "\n".join(self._lines).rstrip()
+        self._lines = []
+        return command if has_code(command) else None
+
+
+def _continues(line: str) -> bool:
+    backslashes = len(line) - len(line.rstrip("\\"))
+    return backslashes % 2 == 1
+
+
+def has_code(command: str) -> bool:
+    """Whether there is anything but blank lines and comments."""
+    return any(line.strip() and not line.lstrip().startswith("#") for line in command.split("\n"))
+
+
+_BLOCKS = ("for ", "while ", "until ", "if ", "case ", "function ", "select ")
+_PARTS = ("do", "done", "then", "else", "fi", "esac", "}", "{")
+
+
+def program_in_place_of_list(path: str, text: str) -> str | None:
+    """What to type instead, if a file that was given as a list of commands is a program."""
+    name = path.rsplit("/", 1)[-1]
+    first = text.split("\n", 1)[0]
+    if name.endswith(".py") or (first.startswith("#!") and "python" in first):
+        return f"{path} is a Python program, not a list of commands. To run it: duckrow run -- python {path}"
+    if not first.startswith("#!") and not any(_is_of_block(line) for line in text.split("\n")):
+        return None
+    return (
+        f"{path} is a script, not a list of commands, each of which is a job. To run it as one job: duckrow run -- "
+        f"sh {path}. If its jobs have several lines, say what stands between them: --delimiter"
+    )
+
+
+def _is_of_block(line: str) -> bool:
+    """Whether it only means something together with its neighbours; `for i in 1 2; do train $i; done` is complete."""
+    words = line.strip().rstrip(";")
+    if words in _PARTS:
+        return True
+    opens = words.startswith(_BLOCKS) and words.endswith(("do", "then", "in", "{"))
+    return opens or words.endswith("() {")
+
+
+def script_options(script: str, prefix: str = "#DUCKROW") -> str:
+    """The options in the `#DUCKROW --gpus 2` lines of a script, a line each; they stand before its first command."""
+    found = []
+    for line in script.split("\n"):
+        if line.rstrip() == prefix or line.startswith((prefix + " ", prefix + "\t", prefix + "-")):
+            found.append(line[len(prefix) :].strip())
+        elif line.strip() and not line.lstrip().startswith("#"):
+            break
+    return "\n".join(found)

@@ -1,0 +1,361 @@
+"""What a job is: what a person asks for, and what the scheduler knows of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from duckrow.core.clock import Now
+from duckrow.core.devices.needs import NO_NEEDS, Needs, check_needs
+from duckrow.core.errors import UsageError
+from duckrow.core.jobs.title import full_name, job_words, title_of
+from duckrow.core.life.states import Outcome, State
+
+DEFAULT_PROJECT = "default"
+DEFAULT_PRIORITY = 30
+DEFAULT_GRACE_S = 10.0
+DEFAULT_BACKOFF_S = 10.0
+DEFAULT_NOTICE_SIGNAL = 12  # SIGUSR2: SIGUSR1 belongs to NCCL
+DEFAULT_NOTICE_S = 30.0
+DEFAULT_SHELL = "/bin/sh"
+ATTEMPTS_PER_JOB = 1_000_000
+
+# Made once: a hundred thousand jobs may come at a time.
+_INTERPRETER = re.compile(r"(exec|python[\d.]*|bash|sh|zsh|Rscript|julia|perl|node|uv|run|torchrun|accelerate|launch)")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+=,@-]{0,99}")
+_NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+_ID = re.compile(r"[\d,-]+")
+_SETTING = re.compile(r"[A-Za-z_]\w*=")
+
+
+class PointOfSweep(NamedTuple):
+    """What makes a job one of a sweep's."""
+
+    sweep_id: int
+    key: str  # equal for equal points
+    parameters: str  # JSON
+
+
+@dataclass
+class JobSpec:
+    """What a person asks for."""
+
+    command: str
+    cwd: str
+    name: str = ""  # empty: taken from the command
+    project: str = DEFAULT_PROJECT
+    gpus: int | None = None  # None: one device, a GPU where there are GPUs; 0: a CPU slot
+    shell: str = DEFAULT_SHELL
+    retries: int = 0
+    requeue_lost: bool = False  # when an attempt is lost, as by a restart of the machine, without using up a retry
+    backoff_s: float = DEFAULT_BACKOFF_S
+    timeout_s: float | None = None
+    notice_signal: int | None = DEFAULT_NOTICE_SIGNAL  # sent notice_s before the time limit; None: no notice
+    notice_s: float = DEFAULT_NOTICE_S
+    grace_s: float = DEFAULT_GRACE_S  # between SIGTERM and SIGKILL
+    outfile: str | None = None
+    max_log_bytes: int | None = None
+    priority: int = DEFAULT_PRIORITY
+    not_before: float | None = None  # --begin 18:00, by the wall clock
+    delay_s: float | None = None  # --begin +2h, from when it is submitted
+    held: bool = False
+    if_broken: str = "skip"  # when a job before it ends in the wrong way: skip it, or let it wait
+    array_index: int | None = None
+    folder: str | None = None  # of the run; None: below the state folder, by its id
+    preload: str | None = None  # modules of a warm start, with commas; None: a cold start
+    needs: Needs = NO_NEEDS
+    variables: Mapping[str, str] | None = None  # on top of those that its neighbours share
+    point: PointOfSweep | None = None
+    slurm: Mapping[str, Any] | None = None  # what it asks a cluster for by itself; None: what its batch asks for
+
+    def __post_init__(self) -> None:
+        if not self.command.strip():
+            raise UsageError("The command is empty. Say what to run: duckrow submit -- python train.py")
+        if "\0" in self.command:
+            raise UsageError(
+                f"The command {shorten(self.command)!r} has a NUL byte in it, which no shell can run. Remove it."
+            )
+        if self.gpus is not None and self.gpus < 0:
+            raise UsageError(f"A job cannot have {self.gpus} GPUs. Use 0 for a job that needs none.")
+        for what, value in (("retries", self.retries), ("the time limit", self.timeout_s)):
+            if value is not None and value < 0:
+                raise UsageError(f"{what.capitalize()} cannot be negative: {value}.")
+        if self.timeout_s == 0:
+            raise UsageError("A time limit of 0 would end the job at once. For no limit leave it out, or say none.")
+        if self.needs is not NO_NEEDS:
+            check_needs(self.needs, self.gpus)
+            if self.needs.mem_limit and self.preload is not None:
+                raise UsageError("--mem-limit does not go with --preload: a warm start shares memory with other runs.")
+        self.name = self.name or name_of_command(self.command)
+        check_name("project", self.project)
+        check_name("name", self.name)
+
+
+class QueuedJob(NamedTuple):
+    """A job that waits, with all that its start needs; one row of the head of the queue."""
+
+    id: int
+    project: str
+    name: str
+    command: str
+    cwd: str
+    environment_id: int
+    shell: str
+    gpus: int | None
+    outfile: str | None
+    max_log_bytes: int | None
+    timeout_s: float | None
+    notice_signal: int | None
+    notice_s: float
+    grace_s: float
+    retries: int
+    retries_used: int
+    backoff_s: float
+    attempts: int  # how many there have been
+    array_id: int | None = None
+    array_index: int | None = None
+    folder: str | None = None
+    preload: str | None = None
+    needs: str | None = None  # as the store keeps them
+    priority: int = DEFAULT_PRIORITY
+    created_at: float = 0.0
+    requeue_lost: int = 0  # whether
+    losses: int = 0  # attempts in a row that were lost
+
+    @property
+    def words(self) -> str:
+        """How it is named to people."""
+        return job_words(self.id, self.array_index)
+
+    @property
+    def full_name(self) -> str:
+        return full_name(self.name, self.array_index)
+
+    @property
+    def title(self) -> str:
+        return title_of(self.command)
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The groups of jobs whose number at a time may be limited."""
+        of_project = f"project:{self.project}"
+        return (of_project,) if self.array_id is None else (of_project, f"array:{self.array_id}")
+
+
+def as_queued(spec: JobSpec, job_id: int) -> QueuedJob:
+    """A job as it would wait if it were added: for those who ask what would become of it."""
+    asked = {name: getattr(spec, name) for name in QueuedJob._fields if hasattr(spec, name)}
+    asked |= {"needs": spec.needs.as_text(), "requeue_lost": int(spec.requeue_lost)}
+    return QueuedJob(id=job_id, environment_id=0, retries_used=0, attempts=0, **asked)
+
+
+class Exit(NamedTuple):
+    """How the first process of an attempt ended, as the kernel has said."""
+
+    code: int | None  # None: by a signal
+    signal: int | None = None
+    at: float | None = None  # None: another host has seen it, and nobody kept when
+    oom_killed: bool | None = None  # some of its processes were, as memory had run out; None: nobody knows whose were
+    host_peak_mb: int | None = None
+
+
+@dataclass
+class LiveAttempt:
+    """An attempt that holds devices, as the host that watches it sees it.
+
+    The host and its engine share it, so it is one thing that changes and not a row of values. Nobody writes into it but
+    its own moves.
+    """
+
+    number: int
+    job: QueuedJob
+    keeper: str
+    holds: tuple[tuple[str, int], ...]  # (device, share in millionths)
+    started: Now
+    log: str
+    job_host_id: int
+    state: State = State.STARTING
+    follows: int | None = None  # the attempt whose devices it takes over the moment that one has ended
+    awaits_parent: bool = False  # its preloaded parent still imports: it has not begun, and no time counts
+    pid: int | None = None
+    process: str = ""  # names that process for good; empty until it was seen running
+    noticed: bool = False  # the signal ahead of the time limit was sent
+    suspended_mono: float | None = None  # since when it is suspended, because a person has paused it
+    stopped_for: Outcome | None = None  # why it is being stopped, if it is
+    lost_because: str = ""  # nobody saw how its first process ended
+    left_behind: str = ""  # what was still running when that had ended, in words
+    stop_began_mono: float | None = None
+    stop_step: int = 0  # how far the kill ladder went: 0 nothing, 1 SIGTERM, 2 SIGKILL
+    exit: Exit | None = None  # of its first process; what it left behind may keep the attempt from being done
+    id: int = field(init=False)  # names the attempt by one number within its state folder
+
+    def __post_init__(self) -> None:
+        self.id = self.job.id * ATTEMPTS_PER_JOB + self.number
+
+    @property
+    def started_at(self) -> float:
+        """To show to people."""
+        return self.started.wall
+
+    @property
+    def deadline_mono(self) -> float | None:
+        """When its time limit is over. While it is suspended, or has yet to begin, there is no such time."""
+        if self.job.timeout_s is None or self.suspended_mono is not None or self.awaits_parent:
+            return None
+        return self.started.mono + self.job.timeout_s
+
+    @property
+    def exit_code(self) -> int | None:
+        return None if self.exit is None else self.exit.code
+
+    @property
+    def signal(self) -> int | None:
+        return None if self.exit is None else self.exit.signal
+
+    # -- beginning --------------------------------------------------------------------------------------------
+
+    def line_up(self, behind: int) -> None:
+        """It takes over the devices of that attempt."""
+        self.follows = behind
+
+    def step_up(self) -> None:
+        """The one that it followed is gone."""
+        self.follows = None
+
+    def begin(self, now: Now) -> None:
+        """It begins only now: it has waited in a line, or for its preloaded parent."""
+        self.started = now
+
+    def has_process(self, pid: int | None, process: str | None = None) -> None:
+        """`process`: None, it is not known yet what names it for good."""
+        self.pid = pid
+        if process is not None:
+            self.process = process
+
+    def restate_start(self, wall: float) -> None:
+        """The wall clock was set: when it began, by the clock as it is now."""
+        self.started = self.started._replace(wall=wall)
+
+    def move_to(self, state: State) -> None:
+        """The store has written that its job is in this state."""
+        self.state = state
+
+    # -- while it runs ----------------------------------------------------------------------------------------
+
+    def hold(self, holds: tuple[tuple[str, int], ...]) -> None:
+        """Another share than before, of the same devices."""
+        self.holds = holds
+
+    def note_notice(self) -> None:
+        """It was told that its time limit is near."""
+        self.noticed = True
+
+    def suspend(self, mono: float) -> None:
+        if self.suspended_mono is None:
+            self.suspended_mono = mono
+
+    def resume(self, mono: float) -> None:
+        """Its time limit goes on: the time of its start moves on by as long as it was suspended."""
+        if self.suspended_mono is not None:
+            lasted_s = mono - self.suspended_mono
+            self.started = self.started._replace(mono=self.started.mono + lasted_s)
+            self.suspended_mono = None
+
+    # -- ending -----------------------------------------------------------------------------------------------
+
+    def begin_stop(self, reason: Outcome | None, mono: float) -> None:
+        """`reason`: None, only what it has left behind is to end."""
+        self.stopped_for = reason
+        self.stop_began_mono = mono
+
+    def take_step(self, step: int) -> None:
+        """Of the kill ladder."""
+        self.stop_step = step
+
+    def ask_again(self) -> None:
+        """It may not have heard that it must end; one that was killed is not asked any more."""
+        if self.stop_step < 2:
+            self.stop_step = 0
+
+    def hurry(self, mono: float) -> None:
+        """Its grace is over now."""
+        if self.stop_step < 2:
+            self.stop_step = 1
+            self.stop_began_mono = mono - self.job.grace_s
+
+    def note_exit(self, how: Exit) -> None:
+        self.exit = how
+
+    def note_loss(self, because: str) -> None:
+        self.lost_because = because
+
+    def leave_behind(self, processes: str) -> None:
+        """`processes`: in words."""
+        self.left_behind = processes
+
+    def lose_log(self) -> None:
+        """It has printed nothing, so it has no log."""
+        self.log = ""
+
+    def go_back(self, written: LiveAttempt) -> None:
+        """Undo what was not written: it is as the database has it."""
+        self.state = written.state
+        self.stopped_for, self.stop_began_mono = written.stopped_for, written.stop_began_mono
+        self.suspended_mono, self.started = written.suspended_mono, written.started
+        self.holds = written.holds
+
+
+def name_of_command(command: str) -> str:
+    """A short name: the script that is run, else the program. `python train.py --lr 1` is `train`."""
+    if "#" in command:
+        command = " ".join(line for line in command.split("\n") if not line.lstrip().startswith("#"))
+    return next(filter(None, map(_name_in, command.split(maxsplit=8)[:8])), "job")
+
+
+@lru_cache(maxsize=1000)  # a list of commands has few programs
+def _name_in(word: str) -> str:
+    """The name that a word of a command gives it; empty where it says nothing."""
+    base = word.rsplit("/", 1)[-1]
+    if _is_setting(word) or _INTERPRETER.fullmatch(base):
+        return ""
+    stem = base.rsplit(".", 1)[0] if "." in base[1:] else base
+    cleaned = _NOT_OF_A_NAME.sub("-", stem).strip("-.")
+    reads_like_an_id = cleaned == "last" or _ID.fullmatch(cleaned)
+    return f"job-{cleaned[:40]}" if reads_like_an_id else cleaned[:40]
+
+
+def _is_setting(word: str) -> bool:
+    """Flags and `NAME=value` in front of a command say nothing about what it is."""
+    return word.startswith("-") or _SETTING.match(word) is not None
+
+
+def parse_modules(text: str) -> str:
+    """`torch, numpy`: the names of modules, in order and each once, as jobs keep them."""
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", name):
+            raise UsageError(f"'{name}' cannot be a module. Write the names that Python imports: torch,numpy.")
+    return ",".join(names)
+
+
+@lru_cache(maxsize=1000)
+def check_name(what: str, text: str) -> None:
+    """Names become folders and are typed as ids: no slash, no leading dot or dash, not a bare number."""
+    if not _NAME.fullmatch(text) or text == "last":
+        raise UsageError(
+            f"'{text}' cannot be a {what}. Use letters, digits and ._+=,@- (at most 100, not the word 'last')."
+        )
+    if what == "name" and _ID.fullmatch(text):
+        raise UsageError(f"'{text}' cannot be a name: it reads like an id. Put a letter in front.")
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """The text on one line, cut in the middle where it is too long."""
+    line = " ".join(text.split())
+    if len(line) <= width:
+        return line
+    head = (width - 1) * 2 // 3
+    return line[:head] + "…" + line[len(line) - (width - 1 - head) :]

@@ -1,0 +1,125 @@
+"""Whose memory it is: what a GPU says of its processes, put to the attempts, to colleagues, to nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from duckrow.core.devices.neighbours import Person
+from duckrow.core.ports import Reading
+
+STRANGER = 0
+ANOTHER_DUCKROW = -1
+"""What an owner is that is no attempt of ours. One below is an attempt of another host of ours, or one that has just
+ended, as a negative number."""
+
+
+class Tenant(NamedTuple):
+    """An attempt on GPUs, as far as memory is concerned."""
+
+    id: int
+    holds: tuple[tuple[str, int], ...]
+    started_mono: float
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        return tuple(device for device, _ in self.holds)
+
+
+class Owners(NamedTuple):
+    """Who is behind the processes that the driver names."""
+
+    of: Mapping[int, int] = {}  # process -> its owner, of those processes that are here
+    ignored: Collection[int] = frozenset()  # strangers that are in nobody's way, such as a display server
+    people: Mapping[int, Person] = {}  # who is behind the other strangers, and behind other duckrows' processes
+
+
+class Stray(NamedTuple):
+    """A process of an attempt on a GPU that the attempt was not given."""
+
+    attempt_id: int
+    pid: int
+    gpu: str
+
+
+class Shares(NamedTuple):
+    """The used memory of one GPU, by whose it is."""
+
+    ours: Mapping[int, int]  # attempt -> MB
+    strangers_mb: int = 0
+    ignored_mb: int = 0
+    kin_mb: int = 0  # other hosts of ours
+    nobodys_mb: int = 0  # what no process explains, such as that of one which is just ending, and other duckrows'
+    unexplained_mb: int = 0  # the same without other duckrows'
+
+
+def shares_by_process(reading: Reading, tenants: Sequence[Tenant], owners: Owners, shows_pids: bool) -> Shares | None:
+    """None where the driver shows no processes, or not by our numbers.
+
+    In a container it may show none, or the numbers of the machine outside. Where it has named one of ours before, a
+    number that nobody has here is that of a process which has just ended.
+    """
+    processes = reading.processes
+    if processes is None or any(process.mb is None for process in processes):
+        return None
+    on_it = [tenant for tenant in tenants if reading.device in tenant.devices]
+    if on_it and not shows_pids and all(process.pid not in owners.of for process in processes):
+        return None
+    # An attempt may be on GPUs that it was not given: what it takes there is no less its own.
+    ours = dict.fromkeys((tenant.id for tenant in on_it), 0)
+    known = {tenant.id for tenant in tenants}
+    strangers_mb = ignored_mb = kin_mb = of_duckrows_mb = 0
+    for pid, mb in processes:
+        owner = owners.of.get(pid, ANOTHER_DUCKROW)  # one that is gone counts as long as its memory is there
+        if owner in known:
+            ours[owner] = ours.get(owner, 0) + (mb or 0)
+        elif owner == STRANGER and pid in owners.ignored:
+            ignored_mb += mb or 0
+        elif owner == STRANGER:
+            strangers_mb += mb or 0
+        elif owner < ANOTHER_DUCKROW:
+            kin_mb += mb or 0
+        elif pid in owners.people:
+            of_duckrows_mb += mb or 0
+    explained_mb = sum(ours.values()) + strangers_mb + ignored_mb + kin_mb
+    nobodys_mb = max(used_mb(reading) - explained_mb, 0)
+    return Shares(ours, strangers_mb, ignored_mb, kin_mb, nobodys_mb, max(nobodys_mb - of_duckrows_mb, 0))
+
+
+def shares_by_change(
+    reading: Reading, tenants: Sequence[Tenant], owners: Owners, before_us_mb: int, taken_mb: Mapping[int, int]
+) -> Shares:
+    """The driver does not say whose it is: what came since we did is ours, and what came last the youngest's.
+
+    `taken_mb`: what each attempt had by the reading before.
+    """
+    by_age = sorted(
+        (tenant for tenant in tenants if reading.device in tenant.devices), key=lambda tenant: tenant.started_mono
+    )
+    left = max(used_mb(reading) - before_us_mb, 0)
+    ours: dict[int, int] = {}
+    for tenant in by_age:
+        ours[tenant.id] = min(taken_mb.get(tenant.id, 0), left)
+        left -= ours[tenant.id]
+    if left and by_age:
+        ours[by_age[-1].id] += left
+    strangers_mb = max(used_mb(reading) - sum(ours.values()), 0)
+    named_mb = sum(mb or 0 for pid, mb in reading.processes or () if pid in owners.people or pid in owners.ignored)
+    return Shares(ours, strangers_mb=strangers_mb, unexplained_mb=max(strangers_mb - named_mb, 0))
+
+
+def strays(readings: Sequence[Reading], tenants: Sequence[Tenant], owners: Owners) -> list[Stray]:
+    """The processes of attempts that are where they should not be; of each attempt and GPU the first."""
+    given = {tenant.id: tenant.devices for tenant in tenants}
+    found: dict[tuple[int, str], Stray] = {}
+    for reading in readings:
+        for pid, _ in reading.processes or ():
+            owner = owners.of.get(pid, STRANGER)
+            if owner in given and reading.device not in given[owner]:
+                found.setdefault((owner, reading.device), Stray(owner, pid, reading.device))
+    return list(found.values())
+
+
+def used_mb(reading: Reading) -> int:
+    """Of a GPU that tells its memory."""
+    return (reading.total_mb or 0) - (reading.free_mb or 0)

@@ -1,0 +1,62 @@
+"""What a job that ran out of memory asks for next time; and when there is nothing left to try."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from duckrow.core.devices.needs import Needs
+from duckrow.core.memory.prediction import leaves_room
+
+_TRIES_BESIDE_OTHERS = 3
+_NEARLY_EMPTY = 0.93  # so much of a GPU is there to be had when nobody else uses it
+
+
+class Ending(NamedTuple):
+    """How the attempt stood that ran out of memory on a GPU."""
+
+    held_mb: int | None  # what it had reserved on each GPU; None: nobody knows
+    peak_mb: int  # what was seen of it
+    wanted_mb: int  # what its last words said that it needs; 0: nothing
+    alone: bool  # nothing else held anything of its GPUs
+    total_mb: int | None  # the smallest of its GPUs
+    largest_mb: int | None  # as large there are as many here as it has
+    foreign_mb: int = 0  # what others used of the fullest of its GPUs
+    all_mb: int | None = None  # what all GPUs here have together, in even parts
+
+
+def next_needs(needs: Needs, ending: Ending) -> Needs | None:
+    """With more memory, then alone, then on a larger GPU; None: it was alone on the largest."""
+    again = needs._replace(ooms=needs.ooms + 1)
+    if ending.alone and ending.foreign_mb and ending.total_mb is not None:
+        raised = _without_others(again, ending, ending.total_mb)
+        if raised.gpu_mem_mb != needs.gpu_mem_mb:
+            return raised
+    if ending.alone:
+        is_largest = ending.total_mb is None or ending.largest_mb is None or ending.total_mb >= ending.largest_mb
+        return None if is_largest else again._replace(alone=True, larger_than_mb=ending.total_mb or 0)
+    if needs.total_gpu_mem_mb is not None:
+        most_mb = int((ending.all_mb or needs.total_gpu_mem_mb * 2) * _NEARLY_EMPTY)
+        if needs.total_gpu_mem_mb >= most_mb:
+            return None
+        return again._replace(total_gpu_mem_mb=min(needs.total_gpu_mem_mb * 2, most_mb))
+    more_mb = max((ending.held_mb or 0) * 2, ending.peak_mb * 5 // 4, ending.wanted_mb * 11 // 10)
+    too_much = ending.largest_mb is None or not leaves_room(more_mb, ending.largest_mb)
+    if too_much or ending.held_mb is None or again.ooms > _TRIES_BESIDE_OTHERS:
+        return again._replace(alone=True, gpu_mem_mb=None)
+    return again._replace(gpu_mem_mb=more_mb)
+
+
+def _without_others(again: Needs, ending: Ending, total_mb: int) -> Needs:
+    """Alone among ours, but others had a part of the GPU: it waits for one that has more to give."""
+    had_mb = total_mb - ending.foreign_mb
+    more_mb = max(had_mb * 5 // 4, ending.peak_mb * 5 // 4, ending.wanted_mb * 11 // 10)
+    most_mb = int((ending.largest_mb or total_mb) * _NEARLY_EMPTY)
+    return again._replace(alone=True, gpu_mem_mb=min(more_mb, most_mb), larger_than_mb=again.larger_than_mb)
+
+
+def next_host_needs(needs: Needs, machine_mb: int | None) -> Needs | None:
+    """The same for the memory of the machine: twice as much, then all of it; None: it had all."""
+    if machine_mb is None or (needs.mem_mb or 0) >= machine_mb:
+        return None
+    wanted = min((needs.mem_mb or machine_mb // 4) * 2, machine_mb)
+    return needs._replace(ooms=needs.ooms + 1, mem_mb=wanted)

@@ -1,0 +1,194 @@
+"""What the readings of the GPUs tell: how much each attempt takes, how much others do, and when that can be trusted."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+
+from duckrow.core.devices.inventory import WHOLE
+from duckrow.core.devices.machine import Machine
+from duckrow.core.devices.neighbours import Neighbour, RecentNeighbours, neighbours_of, noticeable_mb
+from duckrow.core.memory.attribution import Owners, Shares, Tenant, shares_by_change, shares_by_process, used_mb
+from duckrow.core.memory.use import Use
+from duckrow.core.ports import Reading
+
+FOREIGN_WINDOW_S = 60.0
+"""What others have used within this time counts as used: a colleague who restarts is not overrun."""
+
+FRESH_S = 2.0
+"""An older reading says nothing of now: the scheduler, `why` and previews alike take it for none.
+
+While a job waits for memory, or somebody looks, there is one twice a second.
+"""
+
+LOOK_S = 5.0
+"""For this long a host reads the GPUs, each time that somebody asks it to."""
+
+SHOWN_S = 5.0
+"""A figure on a screen may be this old. Nothing is decided by it, and on a busy machine a reading may take longer than
+FRESH_S: figures that come and go help nobody."""
+
+
+def is_fresh(read_mono: float, mono: float, longest_s: float = FRESH_S) -> bool:
+    """Whether a reading still tells of now."""
+    return read_mono > mono - longest_s
+
+
+class Observation:
+    """All that has been read of the GPUs of one host. All times here are monotonic."""
+
+    def __init__(self) -> None:
+        self.uses: dict[int, Use] = {}  # attempt -> what it takes
+        self.readings: dict[str, Reading] = {}  # the last of each GPU
+        self._foreign: dict[str, deque[tuple[float, int]]] = {}  # GPU -> (when, what strangers used of it)
+        self._passing: dict[str, int] = {}  # GPU -> what is used and counts only as long as it is there
+        self._ignored: dict[str, int] = {}  # GPU -> what those take that make it no less idle
+        self._before_us: dict[str, int] = {}  # what was used of a GPU when none of ours was on it
+        self._stale: dict[str, float] = {}  # GPUs that must be read anew after this moment
+        self._neighbours = RecentNeighbours()
+        self._shows_pids = False  # the driver has named a process of ours: what it calls a PID is one here
+
+    # -- noting -----------------------------------------------------------------------------------------------
+
+    def note(
+        self,
+        readings: Sequence[Reading],
+        tenants: Sequence[Tenant],
+        owners: Owners,
+        elsewhere: Mapping[str, int] | None = None,
+    ) -> None:
+        """`elsewhere`: what other hosts have booked of each GPU, as shares."""
+        self._shows_pids = self._shows_pids or any(owners.of.values())
+        taken: dict[int, dict[str, int]] = {tenant.id: {} for tenant in tenants}
+        guessed: set[int] = set()
+        for reading in readings:
+            self.readings[reading.device] = reading
+            if reading.total_mb is None or reading.free_mb is None:
+                named = neighbours_of(reading.processes or (), owners.people, 0, 0)
+                self._neighbours.note(reading.device, named, reading.mono)
+                continue
+            shares = shares_by_process(reading, tenants, owners, self._shows_pids)
+            if shares is None:
+                shares = shares_by_change(
+                    reading, tenants, owners, self._before_us.get(reading.device, 0), self._taken_mb(reading.device)
+                )
+                guessed |= shares.ours.keys() if len(shares.ours) > 1 else set()
+            for tenant_id, mb in shares.ours.items():
+                taken[tenant_id][reading.device] = mb
+            self._note_others(reading, shares, owners, (elsewhere or {}).get(reading.device, 0))
+        self._note_uses(readings, tenants, taken, guessed)
+
+    def _note_others(self, reading: Reading, shares: Shares, owners: Owners, booked: int) -> None:
+        """`booked`: by other hosts, who may take more than they have booked."""
+        device, total_mb = reading.device, reading.total_mb or 0
+        if not shares.ours:
+            self._before_us[device] = used_mb(reading)
+        history = self._foreign.setdefault(device, deque())
+        history.append((reading.mono, shares.strangers_mb))
+        while history[0][0] < reading.mono - FOREIGN_WINDOW_S:
+            history.popleft()
+        self._ignored[device] = shares.ignored_mb
+        neighbours = neighbours_of(reading.processes or (), owners.people, shares.unexplained_mb, total_mb)
+        self._neighbours.note(device, neighbours, reading.mono)
+        self._passing[device] = shares.nobodys_mb + max(shares.kin_mb - booked * total_mb // WHOLE, 0)
+
+    def _note_uses(
+        self,
+        readings: Sequence[Reading],
+        tenants: Sequence[Tenant],
+        taken: Mapping[int, Mapping[str, int]],
+        guessed: set[int],
+    ) -> None:
+        busy = {reading.device: reading.utilization for reading in readings if reading.free_mb is not None}
+        mono = max((reading.mono for reading in readings), default=0.0)
+        for tenant in tenants:
+            read = [device for device in tenant.devices if device in busy]
+            if not read:
+                continue
+            known = [value for device in read if (value := busy[device]) is not None]
+            use = self.uses.setdefault(tenant.id, Use(tenant.started_mono))
+            use.note(mono, taken[tenant.id], sum(known) / len(known) if known else None)
+            use.is_guess = use.is_guess or tenant.id in guessed
+
+    def _taken_mb(self, device: str) -> dict[int, int]:
+        return {attempt_id: use.mb.get(device, 0) for attempt_id, use in self.uses.items()}
+
+    def forget(self, tenant_id: int) -> Use | None:
+        """The attempt is over; what is known of it."""
+        return self.uses.pop(tenant_id, None)
+
+    def mistrust(self, devices: Iterable[str], mono: float) -> None:
+        """Something has ended there: what was read before says nothing of what is free now."""
+        for device in devices:
+            self._stale[device] = max(mono, self._stale.get(device, 0.0))
+
+    # -- telling ----------------------------------------------------------------------------------------------
+
+    def foreign_mb(self, device: str, mono: float) -> int:
+        """What is not ours: the most that others have used of late, and what is used only now."""
+        return self._in_the_way_mb(device, mono) + self._ignored.get(device, 0)
+
+    def _in_the_way_mb(self, device: str, mono: float) -> int:
+        """The same without those who make a GPU no less idle."""
+        history = self._foreign.get(device, ())
+        last = [mb for _, mb in history][-1:]
+        of_late = [mb for at, mb in history if at >= mono - FOREIGN_WINDOW_S]
+        return max(of_late or last, default=0) + self._passing.get(device, 0)
+
+    def neighbours(self, device: str, mono: float) -> tuple[Neighbour, ...]:
+        """Who else uses it, or has until a moment ago."""
+        return self._neighbours.of(device, mono)
+
+    def is_unread(self, device: str, mono: float, is_sized: bool) -> bool:
+        """Whether nobody knows who uses it. `is_sized`: its memory is known, so it can be read.
+
+        That something of ours has ended there since does not matter: it can only have become emptier.
+        """
+        reading = self.readings.get(device)
+        if reading is None or self.is_old([device], mono) or reading.is_silent:
+            return True
+        return is_sized and reading.free_mb is None
+
+    def is_old(self, devices: Iterable[str], mono: float) -> bool:
+        """Whether one of them was not read of late."""
+        read = {device: reading.mono for device, reading in self.readings.items()}
+        return not all(is_fresh(read.get(device, 0.0), mono) for device in devices)
+
+    def is_known(self, device: str, mono: float) -> bool:
+        reading = self.readings.get(device)
+        return reading is not None and reading.free_mb is not None and not self.is_outdated([device], mono)
+
+    def is_outdated(self, devices: Iterable[str], mono: float) -> bool:
+        """Whether one of them was not read of late, or since something changed there; one that says nothing was."""
+        read = {device: reading.mono for device, reading in self.readings.items()}
+        return any(read.get(device, 0.0) <= max(self._stale.get(device, 0.0), mono - FRESH_S) for device in devices)
+
+    def machine(self, base: Machine, tenants: Sequence[Tenant], watched: Iterable[str], mono: float) -> Machine:
+        """The machine as it is now. Of a GPU that is watched and says nothing, nothing is free."""
+        watched = list(watched)
+        pressure: dict[str, int] = {}
+        foreign: dict[str, int] = {}
+        for device in watched:
+            total_mb = base.total_mb.get(device)
+            if total_mb is None or not self.is_known(device, mono):
+                pressure[device] = WHOLE
+                foreign[device] = max(total_mb or 0, noticeable_mb(0))  # nor is it taken for idle
+                continue
+            in_the_way_mb = self._in_the_way_mb(device, mono)
+            if in_the_way_mb > noticeable_mb(total_mb):
+                foreign[device] = in_the_way_mb
+            over_mb = sum(self._over_mb(tenant, device, total_mb) for tenant in tenants)
+            beyond_mb = self.foreign_mb(device, mono) + over_mb + base.policy.margin_of(total_mb)
+            pressure[device] = -(-beyond_mb * WHOLE // total_mb)
+        return base._replace(
+            pressure=pressure,
+            foreign_mb=foreign,
+            neighbours={device: found for device in watched if (found := self.neighbours(device, mono))},
+            unread=tuple(device for device in watched if self.is_unread(device, mono, device in base.total_mb)),
+        )
+
+    def _over_mb(self, tenant: Tenant, device: str, total_mb: int) -> int:
+        """What an attempt takes beyond what it has reserved; on a GPU that it was not given, all that it takes."""
+        reserved = sum(share for held, share in tenant.holds if held == device)
+        use = self.uses.get(tenant.id)
+        return 0 if use is None else max(use.mb.get(device, 0) - reserved * total_mb // WHOLE, 0)

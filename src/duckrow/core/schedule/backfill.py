@@ -1,0 +1,119 @@
+"""Who may start ahead of jobs that wait."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from duckrow.core.devices.inventory import Ledger, Seat, unbook
+from duckrow.core.devices.machine import BARE, Machine
+from duckrow.core.devices.needs import Ask, is_packed
+from duckrow.core.jobs.job import DEFAULT_PRIORITY, LiveAttempt, QueuedJob
+from duckrow.core.schedule.placement import Holds, place
+
+TOGETHER_S = 600.0
+"""Jobs that came within so many seconds came together, as far as the order is concerned."""
+
+MOST_OVERTAKERS = 256
+"""By so many later ones, at the most, a job is overtaken because they are easier to place."""
+
+
+class Comer(Protocol):
+    """A job, as far as its turn is concerned."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def priority(self) -> int: ...
+    @property
+    def created_at(self) -> float: ...
+
+
+class Turn(NamedTuple):
+    """Nothing but that of a job."""
+
+    id: int
+    priority: int = DEFAULT_PRIORITY
+    created_at: float = 0.0
+
+
+class Front:
+    """Those who wait for one kind of device, and who may go past all of them.
+
+    A job goes past that will have ended before the first of them could start. Packed jobs that came together go past
+    each other, so that what one cannot use yet does not lie idle: for each that waits these are few, and they are known
+    from the start, so nobody is overtaken for ever.
+    """
+
+    def __init__(self) -> None:
+        self.is_empty = True
+        self.is_shut = False  # to packed jobs too
+        self.is_closed = False  # to everybody
+        self._starts_at: float | None = None  # the first of them, at the latest, if that is known
+        self._priority = 0
+        self._came_by = math.inf
+        self._last_id = math.inf
+
+    def lets_pass(self, job: QueuedJob, ask: Ask, shadow: Shadow | None) -> bool:
+        return self._ends_in_time(job, shadow) or self.came_together(job, ask)
+
+    def came_together(self, job: Comer, ask: Ask) -> bool:
+        """Whether the order between the job and those who wait does not matter."""
+        if self.is_shut or job.priority != self._priority or not is_packed(ask):
+            return False
+        return job.created_at <= self._came_by and job.id <= self._last_id
+
+    def join(self, job: Comer, ask: Ask, starts_at: float | None = None) -> None:
+        """It waits from now on, too. `starts_at`: when it will start at the latest; only of the first it matters."""
+        if self.is_empty:
+            self.is_empty, self._priority, self._starts_at = False, job.priority, starts_at
+        self._came_by = min(self._came_by, job.created_at + TOGETHER_S)
+        self._last_id = min(self._last_id, job.id + MOST_OVERTAKERS)
+        if not is_packed(ask) or job.priority != self._priority:
+            self.shut()
+
+    def shut(self) -> None:
+        """From now on only those go past who will have ended in time."""
+        self.is_shut = True
+        self.is_closed = self._starts_at is None
+
+    def _ends_in_time(self, job: QueuedJob, shadow: Shadow | None) -> bool:
+        if self._starts_at is None or shadow is None or job.timeout_s is None:
+            return False
+        return shadow.now + job.timeout_s + job.grace_s <= self._starts_at
+
+
+class Shadow:
+    """When a job that waits will have its devices, if everything that runs uses its time limit to the full.
+
+    All times here are monotonic, as time limits are.
+    """
+
+    def __init__(self, now: float, live: Iterable[LiveAttempt]) -> None:
+        self.now = now
+        self._live = live
+        self._started: list[tuple[QueuedJob, Holds]] = []
+
+    def note(self, job: QueuedJob, holds: Holds) -> None:
+        """One that starts in this very tick runs, too."""
+        self._started.append((job, holds))
+
+    def starts_at(self, ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine = BARE) -> float | None:
+        """None: nobody knows, since what runs there has no time limit."""
+        freed = Ledger(booked)
+        for ends_at, holds in sorted(self._ends()):
+            unbook(holds, freed)
+            if place(ask, seats, freed, machine) is not None:
+                return ends_at
+        return None
+
+    def _ends(self) -> Iterator[tuple[float, Holds]]:
+        """When each that has a limit will have ended at the latest."""
+        for attempt in self._live:
+            began = attempt.deadline_mono if attempt.stop_began_mono is None else attempt.stop_began_mono
+            if began is not None and attempt.follows is None:
+                yield began + attempt.job.grace_s, attempt.holds
+        for job, holds in self._started:
+            if job.timeout_s is not None:
+                yield self.now + job.timeout_s + job.grace_s, holds

@@ -1,0 +1,253 @@
+"""One tick: a pure function from what is seen to what is to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from duckrow.core.devices import needs
+from duckrow.core.devices.inventory import Ledger, Seat, book
+from duckrow.core.devices.machine import BARE, Machine
+from duckrow.core.devices.needs import Ask
+from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.life.states import Outcome
+from duckrow.core.schedule.backfill import Front, Shadow
+from duckrow.core.schedule.placement import Holds
+from duckrow.core.schedule.tried_placements import Trials
+
+AskOf = Callable[[QueuedJob], Ask]
+
+
+def plain_ask(job: QueuedJob) -> Ask:
+    """What a job asks for when nothing has been learned."""
+    return needs.ask_of(job.gpus, job.needs)
+
+
+CORES, MEMORY = "cores", "memory"
+"""Scopes of `room`: what is left of the machine's cores, and of its memory in MB."""
+
+
+class Start(NamedTuple):
+    """Run this job on these devices."""
+
+    job: QueuedJob
+    holds: Holds
+
+
+class Notice(NamedTuple):
+    """Tell the attempt that its time limit is near."""
+
+    attempt: LiveAttempt
+
+
+class Stop(NamedTuple):
+    """Take the next step of the kill ladder: 1 is SIGTERM, 2 is SIGKILL."""
+
+    attempt: LiveAttempt
+    step: int
+    reason: Outcome | None
+
+
+class Decision(NamedTuple):
+    starts: Sequence[Start] = ()
+    notices: Sequence[Notice] = ()
+    stops: Sequence[Stop] = ()
+    wake_mono: float | None = None  # when to decide again, if nothing happens before
+
+
+def decide(
+    mono: float,
+    live: Iterable[LiveAttempt],
+    queue: Sequence[QueuedJob],
+    seats: Sequence[Seat],
+    booked: Ledger,
+    room: Mapping[str, int] | None = None,
+    machine: Machine = BARE,
+    ask_of: AskOf = plain_ask,
+) -> Decision:
+    """What to start, and whom to warn or stop. Nothing that is given is changed.
+
+    `mono`: the time, by the clock that measures limits and graces.
+    `ask_of`: what a job asks for, with what is known of its like put in.
+    """
+    live = list(live)
+    signals = _Signals(mono)
+    for attempt in live:
+        if attempt.follows is not None:
+            continue
+        if attempt.stop_began_mono is not None:
+            signals.climb_ladder(attempt, attempt.stop_began_mono)
+        elif attempt.deadline_mono is not None:
+            signals.watch_limit(attempt, attempt.deadline_mono)
+    starts = choose_starts(queue, seats, booked, room, Shadow(mono, live), machine, ask_of) if queue else []
+    return Decision(starts, signals.notices, signals.stops, signals.wake_mono)
+
+
+def choose_starts(
+    queue: Sequence[QueuedJob],
+    seats: Sequence[Seat],
+    booked: Ledger,
+    room: Mapping[str, int] | None = None,
+    shadow: Shadow | None = None,
+    machine: Machine = BARE,
+    ask_of: AskOf = plain_ask,
+) -> list[Start]:
+    """The jobs that start now, in order. `room`: how many more of a limited scope may run.
+
+    Nobody overtakes a waiting job that wants the same kind of device, but for one whose time limit says that it will
+    have ended before that job could start, and for jobs that are packed by memory and came together (`overtaking`).
+    Cores and memory of the machine are one kind for all.
+    """
+    choice = _Choice(seats, Ledger(booked), dict(room or {}), shadow, machine)
+    for job in queue:
+        ask = ask_of(job)
+        front = choice.for_slots if ask.gpus == 0 else choice.for_gpus
+        if front.is_closed:
+            if choice.is_over:
+                break
+            continue
+        passes = front.is_empty or front.lets_pass(job, ask, shadow)
+        if (passes or not front.is_shut) and not choice.is_held_up(job, ask):
+            choice.weigh(job, ask, front, passes)
+    return choice.starts
+
+
+class _Choice:
+    """Who starts, as far as the queue has been looked at. It books in copies of its own."""
+
+    def __init__(
+        self,
+        seats: Sequence[Seat],
+        booked: Ledger,
+        room: dict[str, int],
+        shadow: Shadow | None,
+        machine: Machine,
+    ) -> None:
+        self.starts: list[Start] = []
+        self.for_slots = Front()
+        self.for_gpus = Front() if any(not seat.is_cpu for seat in seats) else self.for_slots
+        self.is_over = False  # nobody starts any more, whoever comes
+        self._booked, self._room, self._shadow = booked, room, shadow
+        self._trials = Trials(seats, booked, machine)
+        self._machine_is_waited_for = False
+        self._in_vain: set[Ask] = set()  # what was not to be had: a queue is often full of jobs that ask for the same
+        if not any(seat.is_cpu for seat in seats):
+            self.for_slots.shut()
+
+    def is_held_up(self, job: QueuedJob, ask: Ask) -> bool:
+        """Whether it may not start whatever devices are free, so that nobody has to wait for it."""
+        if self._room and any(self._room.get(scope, 1) <= 0 for scope in job.scopes):
+            return True
+        return self._machine_is_waited_for and bool(ask.cpus or ask.mem_mb)
+
+    def weigh(self, job: QueuedJob, ask: Ask, front: Front, passes: bool) -> None:
+        if ask in self._in_vain:
+            self._wait(job, ask, front)
+            return
+        fits_machine = machine_has_room(ask, self._room)
+        holds = self._trials.place(ask) if passes and fits_machine else None
+        if holds is not None:
+            self._start(job, ask, holds)
+        elif self._trials.is_possible(ask):  # its GPUs may have been taken away: then it is no reason to wait
+            if passes and fits_machine:
+                self._in_vain.add(ask)
+            self._wait(job, ask, front, for_machine=passes and not fits_machine)
+
+    def _wait(self, job: QueuedJob, ask: Ask, front: Front, for_machine: bool = False) -> None:
+        trials, starts_at = self._trials, None
+        if front.is_empty and self._shadow is not None:
+            starts_at = self._shadow.starts_at(ask, trials.seats, trials.booked, trials.machine)
+        front.join(job, ask, starts_at)
+        if for_machine:
+            self._machine_is_waited_for = True
+            front.shut()
+        self.is_over = self.for_slots.is_closed and self.for_gpus.is_closed
+
+    def _start(self, job: QueuedJob, ask: Ask, holds: Holds) -> None:
+        book(holds, self._booked)
+        _take_of_machine(ask, self._room)
+        for scope in job.scopes:
+            if scope in self._room:
+                self._room[scope] -= 1
+        self.starts.append(Start(job, holds))
+        if self._shadow is not None:
+            self._shadow.note(job, holds)
+
+
+def machine_has_room(ask: Ask, room: Mapping[str, int]) -> bool:
+    """Whether enough of the machine's cores and memory is not promised to others."""
+    return room.get(CORES, ask.cpus) >= ask.cpus and room.get(MEMORY, ask.mem_mb) >= ask.mem_mb
+
+
+def _take_of_machine(ask: Ask, room: dict[str, int]) -> None:
+    for scope, amount in ((CORES, ask.cpus), (MEMORY, ask.mem_mb)):
+        if amount and scope in room:
+            room[scope] -= amount
+
+
+BRISK_S = 0.02
+"""So much work, at the most, is lined up behind an attempt; jobs that last longer are not lined up at all."""
+
+LONGEST_LINE = 16
+
+
+def line_length(pace_s: float) -> int:
+    """How many jobs that last so long on average may be lined up behind each attempt."""
+    return min(int(BRISK_S / max(pace_s, 0.001)), LONGEST_LINE)
+
+
+def choose_successors(
+    tails: Sequence[LiveAttempt], queue: Sequence[QueuedJob], room: int
+) -> list[tuple[LiveAttempt, QueuedJob]]:
+    """Which jobs follow, on the very devices, the moment the attempts before them have ended: in turn, one each.
+
+    `tails` are the last of each line. Only for jobs that take milliseconds, where the way through the scheduler would
+    cost more than the job: a job that is lined up can no longer be overtaken.
+    """
+    chosen: list[tuple[LiveAttempt, QueuedJob]] = []
+    for number, job in enumerate(queue[: max(room, 0) if tails else 0]):
+        tail = tails[number % len(tails)]
+        if job.gpus != tail.job.gpus or job.needs is not None or tail.job.needs is not None:
+            break
+        chosen.append((tail, job))
+    return chosen
+
+
+class _Signals:
+    """Who is warned and who is stopped, as far as the attempts have been looked at."""
+
+    def __init__(self, mono: float) -> None:
+        self.notices: list[Notice] = []
+        self.stops: list[Stop] = []
+        self.wake_mono: float | None = None
+        self._mono = mono
+
+    def climb_ladder(self, attempt: LiveAttempt, began_mono: float) -> None:
+        if attempt.stop_step == 0:
+            self.stops.append(Stop(attempt, 1, attempt.stopped_for))
+            self._wake(self._mono + attempt.job.grace_s)
+        elif attempt.stop_step == 1:
+            kill_mono = began_mono + attempt.job.grace_s
+            if self._mono >= kill_mono:
+                self.stops.append(Stop(attempt, 2, attempt.stopped_for))
+            else:
+                self._wake(kill_mono)
+
+    def watch_limit(self, attempt: LiveAttempt, deadline: float) -> None:
+        if self._mono >= deadline:
+            self.stops.append(Stop(attempt, 1, Outcome.TIMED_OUT))
+            self._wake(self._mono + attempt.job.grace_s)
+            return
+        self._wake(deadline)
+        if attempt.job.notice_signal is None or attempt.noticed:
+            return
+        # A limit shorter than the notice is announced half-way, not at once.
+        notice_mono = max(deadline - attempt.job.notice_s, (attempt.started.mono + deadline) / 2)
+        if self._mono >= notice_mono:
+            self.notices.append(Notice(attempt))
+        else:
+            self._wake(notice_mono)
+
+    def _wake(self, mono: float) -> None:
+        if self.wake_mono is None or mono < self.wake_mono:
+            self.wake_mono = mono

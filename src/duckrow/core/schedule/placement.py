@@ -1,0 +1,223 @@
+"""Where a job runs: which seats it gets, whether it gets any now, and whether it ever could."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, has_room, load
+from duckrow.core.devices.machine import BARE, Machine
+from duckrow.core.devices.needs import Ask
+from duckrow.core.devices.policy import Policy
+from duckrow.core.units import format_mb, plural
+
+Holds = tuple[tuple[str, int], ...]
+
+
+def place(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine = BARE) -> Holds | None:
+    """What a job that asks for this gets to hold now, or None when it has to wait.
+
+    Without a number of GPUs it is one seat as it is. Of several free seats it is the one whose devices have least to
+    do, so that jobs spread over the GPUs before they share one; unless the policy is to fill one after the other.
+    """
+    if ask.gpus == 0:
+        return _least_loaded([seat for seat in seats if seat.is_cpu], seats, booked, machine)
+    if ask.mb is not None or ask.total_mb is not None or ask.alone or ask.larger_than_mb:
+        return _by_memory(ask, seats, booked, machine)
+    if ask.gpus is None:
+        return _least_loaded([seat for seat in seats if not seat.side], seats, booked, machine)
+    exact = [seat for seat in seats if seat.gpu_count == ask.gpus]
+    return _least_loaded(exact, seats, booked, machine) or _gather(ask.gpus, seats, booked, machine)
+
+
+def _least_loaded(choice: Sequence[Seat], seats: Sequence[Seat], booked: Ledger, machine: Machine) -> Holds | None:
+    best: Seat | None = None
+    best_load = 0.0
+    for seat in _preferred(choice, machine):
+        if not has_room(seat, booked) or not _polite(seat.devices, seats, booked, machine):
+            continue
+        if best is not None and _is_crowded(seat, machine) and not _is_crowded(best, machine):
+            break
+        load_now = load(seat, booked)
+        if load_now == 0 or machine.policy.fill:
+            return seat.holds
+        if best is None or load_now < best_load:
+            best, best_load = seat, load_now
+    return None if best is None else best.holds
+
+
+def _polite(devices: Sequence[str], seats: Sequence[Seat], booked: Ledger, machine: Machine) -> bool:
+    return not machine.has_rules or machine.may_use(devices, _gpus_of(seats), booked, whole=True)
+
+
+def _preferred(choice: Sequence[Seat], machine: Machine) -> Sequence[Seat]:
+    """In the order in which they are tried: first those where nobody else is."""
+    if not machine.policy.prefer and not machine.neighbours:
+        return choice
+    rank = {device: number for number, device in enumerate(machine.policy.prefer)}
+
+    def turn(seat: Seat) -> tuple[bool, int]:
+        return _is_crowded(seat, machine), min(rank.get(device, len(rank)) for device in seat.devices)
+
+    return sorted(choice, key=turn)
+
+
+def _is_crowded(seat: Seat, machine: Machine) -> bool:
+    return bool(machine.neighbours) and any(machine.neighbours.get(device) for device in seat.devices)
+
+
+def _gpus_of(seats: Sequence[Seat]) -> list[str]:
+    return list(dict.fromkeys(device for seat in seats if not seat.is_cpu for device in seat.devices))
+
+
+def _gather(gpus: int, seats: Sequence[Seat], booked: Ledger, machine: Machine) -> Holds | None:
+    """Seats on different devices that add up to exactly so many GPUs, whole ones; the largest are tried first."""
+    taken: dict[str, int] = {}
+    some = _preferred([seat for seat in seats if not seat.is_cpu], machine)
+    for seat in sorted(some, key=lambda seat: -seat.gpu_count):
+        if len(taken) + seat.gpu_count > gpus or any(device in taken for device in seat.devices):
+            continue
+        whole = Seat(tuple((device, WHOLE) for device in seat.devices))
+        if has_room(whole, booked) and _polite([*taken, *seat.devices], seats, booked, machine):
+            taken.update(whole.holds)
+        if len(taken) == gpus:
+            return tuple(taken.items())
+    return None
+
+
+# -- by memory ------------------------------------------------------------------------------------------------------
+
+
+def _by_memory(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine) -> Holds | None:
+    """On the fewest GPUs that are enough, first on those that have most free memory."""
+    gpus = machine.order(_gpus_of(seats))
+    if not gpus:
+        # Without GPUs there is no GPU memory to ask for; `alone` is a slot of its own.
+        no_memory = ask.mb is None and ask.total_mb is None and not ask.larger_than_mb
+        return _least_loaded(seats, seats, booked, machine) if no_memory and ask.gpus is None else None
+    free = {gpu: machine.free_mb(gpu, booked) for gpu in gpus if _may_take(ask, gpu, booked, machine)}
+    if machine.policy.prefer:
+        # By what is booked, not by what is free: no two GPUs have the same memory free to the byte.
+        order = sorted(free, key=lambda gpu: (gpu not in machine.policy.prefer, booked.get(gpu, 0)))
+    else:
+        by_company = _wants_whole(ask)
+        order = sorted(free, key=lambda gpu: (by_company and bool(machine.neighbours.get(gpu)), -free[gpu]))
+    for count in [ask.gpus or 1] if ask.total_mb is None else range(1, len(order) + 1):
+        fit = [gpu for gpu in order if _fits(ask, free[gpu], count)]
+        chosen = _politely(fit, count, gpus, booked, machine)
+        if len(chosen) == count:
+            return tuple((gpu, _share(ask, gpu, count, machine)) for gpu in chosen)
+    return None
+
+
+def _may_take(ask: Ask, gpu: str, booked: Ledger, machine: Machine) -> bool:
+    if machine.is_full(gpu, booked) or machine.pressure.get(gpu, 0) >= WHOLE:
+        return False
+    if ask.larger_than_mb and machine.total_mb.get(gpu, 0) <= ask.larger_than_mb:
+        return False
+    return not _wants_whole(ask) or not booked.get(gpu, 0)
+
+
+def _fits(ask: Ask, free_mb: float, count: int) -> bool:
+    """Of memory that is split evenly, each GPU needs strictly more than its part."""
+    return free_mb >= (ask.mb or 0) if ask.total_mb is None else count * free_mb > ask.total_mb
+
+
+def _politely(fit: Sequence[str], count: int, gpus: Sequence[str], booked: Ledger, machine: Machine) -> list[str]:
+    """The first so many of them that may be used together."""
+    chosen: list[str] = []
+    for gpu in fit:
+        if len(chosen) < count and machine.may_use([*chosen, gpu], gpus, booked):
+            chosen.append(gpu)
+    return chosen
+
+
+def _wants_whole(ask: Ask) -> bool:
+    return ask.alone or (ask.mb is None and ask.total_mb is None)
+
+
+def _share(ask: Ask, gpu: str, count: int, machine: Machine) -> int:
+    if _wants_whole(ask):
+        return WHOLE
+    return machine.share_of(gpu, ask.mb) if ask.mb is not None else machine.share_of(gpu, ask.total_mb or 0, count)
+
+
+# -- never ----------------------------------------------------------------------------------------------------------
+
+
+def refusal(ask: Ask, seats: Sequence[Seat], machine: Machine = BARE, chosen_by: str = "duckrow up ") -> str | None:
+    """Why these seats could never hold such a job, in words, or None when they could.
+
+    What others use today may be gone tomorrow: only the sizes count. `chosen_by`: the command whose `--devices` these
+    are; empty for the one that was typed.
+    """
+    too_much = over_the_machine(ask, machine)
+    if too_much:
+        return too_much
+    empty = machine.without_others()
+    if place(ask, seats, Ledger(), empty) is not None:
+        return None
+    names = sorted({device for seat in seats if not seat.is_cpu for device in seat.devices})
+    if names and place(ask, seats, Ledger(), empty.without_politeness()) is not None:
+        return _too_polite(machine.policy, names)
+    if ask.mb is not None or ask.total_mb is not None or ask.larger_than_mb:
+        return _too_little_memory(ask, names, empty, chosen_by)
+    return _too_few(ask.gpus, seats, names)
+
+
+def _too_polite(policy: Policy, names: Sequence[str]) -> str:
+    most = [] if policy.max_gpus is None else [f"--max-gpus {policy.max_gpus}"]
+    left = [f"--min-free-gpus {policy.min_free_gpus}"] if policy.min_free_gpus else []
+    return f"It asks for more of the {plural(len(names), 'GPU')} than {' and '.join([*most, *left])} leaves to it."
+
+
+def over_the_machine(ask: Ask, machine: Machine) -> str | None:
+    """Whether it asks for more cores or memory than the machine has, in words."""
+    if machine.cpus is not None and ask.cpus > machine.cpus:
+        return f"It asks for {ask.cpus} cores, and this machine has {machine.cpus}."
+    if machine.mem_mb is not None and ask.mem_mb > machine.mem_mb:
+        return f"It asks for {format_mb(ask.mem_mb)} of memory, and this machine has {format_mb(machine.mem_mb)}."
+    return None
+
+
+def _too_little_memory(ask: Ask, names: Sequence[str], machine: Machine, chosen_by: str) -> str:
+    if not names:
+        return "It asks for GPU memory, and there is no GPU here. Omit --gpu-mem."
+    sizes = {name: machine.total_mb[name] for name in names if name in machine.total_mb}
+    if not sizes:
+        return (
+            f"How much memory GPU {names[0]} has is not known here. Say it: {chosen_by}--devices "
+            f"{','.join(f'{name}:24G' for name in names)}."
+        )
+    if ask.total_mb is not None:
+        there = f"{format_mb(sum(sizes.values()))} on {plural(len(names), 'GPU')}"
+        return f"It asks for {format_mb(ask.total_mb)} of GPU memory in even parts, and there are {there}."
+    if ask.larger_than_mb and max(sizes.values()) <= ask.larger_than_mb:
+        return (
+            f"It has run out of memory alone on a GPU of {format_mb(ask.larger_than_mb)}, and there is no larger one."
+        )
+    asked = f"It asks for {format_mb(ask.mb or 0)} of GPU memory"
+    enough = sum(machine.free_mb(name, {}) >= (ask.mb or 0) for name in sizes)
+    if enough:
+        have = "has" if enough == 1 else "have"
+        return f"{asked} on each of {ask.gpus} GPUs, and {enough} of {plural(len(names), 'GPU')} {have} as much."
+    largest = max(sizes, key=lambda name: sizes[name])
+    kept_mb = sizes[largest] - machine.free_mb(largest, {})
+    kept = f", of which {format_mb(kept_mb)} are never given out (--mem-margin)" if kept_mb >= 1 else ""
+    return f"{asked}, and the largest GPU has {format_mb(sizes[largest])}{kept}."
+
+
+def _too_few(gpus: int | None, seats: Sequence[Seat], names: Sequence[str]) -> str:
+    if gpus is None:
+        return "No device is left to give out."
+    cpu_slots = sum(seat.is_cpu for seat in seats)
+    asked = plural(gpus or 0, "GPU")
+    if gpus == 0:
+        return f"It asks for no GPU, and there is no CPU slot beside the {plural(len(names), 'GPU')}. Leave --cpu out."
+    if not names:
+        return f"It asks for {asked}, and there is none here, only {plural(cpu_slots, 'CPU slot')}. Leave --gpus out."
+    sizes = sorted({seat.gpu_count for seat in seats if not seat.is_cpu})
+    if max(sizes) > 1:
+        groups = " ".join("+".join(seat.devices) for seat in seats if not seat.is_cpu)
+        return f"It asks for {asked}, and they are given out in these groups: {groups}."
+    there = f"there {'is' if len(names) == 1 else 'are'} {len(names)}: {', '.join(names)}"
+    return f"It asks for {asked}, and {there}. Ask for at most {len(names)}."

@@ -1,0 +1,1 @@
+"""What SLURM asks and offers, as rules: requests, time left, and the words of sbatch."""

@@ -1,0 +1,159 @@
+"""Runs of one batch that ask a cluster for different things: the request of each, and which SLURM job may take which.
+
+Runs with equal requests are a group. Each SLURM job is submitted for one group, and takes runs of others that its
+allocation is enough for.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from duckrow.core.errors import UsageError
+from duckrow.core.jobs.job import JobSpec
+from duckrow.core.nearest_word import nearest_word
+from duckrow.core.slurm.request import SlurmRequest, gpus_in, request_from
+from duckrow.core.units import format_duration, parse_size_mb
+
+# What a run may ask for by itself. All else (the lease, how many runs a SLURM job takes) is the batch's.
+OWN_KEYS = (
+    *("partition", "account", "qos", "time", "nodes", "gres", "gpus_per_node", "cpus_per_task", "mem", "constraint"),
+    *("exclude", "nodelist", "reservation", "sbatch", "modules", "conda", "setup", "container", "parallel_runs"),
+)
+# Who does not name one takes any. The GPUs below see to it that nobody takes a GPU's place without needing one.
+_ANY = ("partition", "constraint", "exclude", "nodelist")
+# Whom it is charged to, and the environment that the script sets up once for all runs of a SLURM job.
+_SAME = (
+    *("account", "qos", "reservation", "sbatch", "nodes", "parallel_runs"),
+    *("modules", "conda", "setup", "container", "python"),
+)
+
+
+class Groups(NamedTuple):
+    requests: list[SlurmRequest]  # of each group
+    of_runs: list[int]  # the group of each run
+
+
+def check_own_request(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run asks for by itself, as it was written; a UsageError where that makes no sense."""
+    for key in values:
+        if key not in OWN_KEYS:
+            near = nearest_word(key, OWN_KEYS)
+            hint = f"Did you mean {near}?" if near else f"There are {', '.join(OWN_KEYS)}."
+            raise UsageError(f"A job cannot ask for '{key}' by itself. {hint}")
+    request_from(values)
+    return dict(values)
+
+
+def group_runs(base: SlurmRequest, specs: Sequence[JobSpec]) -> Groups:
+    """`base`: what those ask for that ask for nothing by themselves. GPUs that runs need are asked for."""
+    groups: dict[SlurmRequest, int] = {}
+    of_runs: list[int] = []
+    for spec in specs:
+        request = base if not spec.slurm else _with_own(base, spec.slurm)
+        of_runs.append(groups.setdefault(request, len(groups)))
+    most = [0] * len(groups)
+    for spec, group in zip(specs, of_runs, strict=True):
+        most[group] = max(most[group], spec.gpus or 0)
+    return Groups([request.for_gpus(most[group]) for request, group in groups.items()] or [base], of_runs)
+
+
+def _with_own(base: SlurmRequest, own: Mapping[str, Any]) -> SlurmRequest:
+    read = request_from(own)
+    given = {key: getattr(read, key) for key in own}
+    if "gres" in given or "gpus_per_node" in given:
+        given = {"gres": None, "gpus_per_node": None, **given}  # it says all of its GPUs, if it says anything
+    request = replace(base, **given)
+    if request.fixed_chunks:
+        raise UsageError("--fixed-chunks does not go with jobs that ask for different things. Omit it.")
+    if request.clusters != base.clusters:
+        raise UsageError("All jobs of a batch go to one cluster: name it for all of them (--sbatch=--clusters=NAME).")
+    return request
+
+
+def too_long(groups: Groups, specs: Sequence[JobSpec]) -> str:
+    """A warning, where runs may take longer than their SLURM job; empty: none may."""
+    for spec, group in zip(specs, groups.of_runs, strict=True):
+        time = groups.requests[group].time
+        if time is not None and spec.timeout_s is not None and spec.timeout_s > time:
+            limit, whole = (format_duration(seconds) for seconds in (spec.timeout_s, time))
+            minutes = math.ceil(spec.timeout_s / 60)
+            return (
+                f"Runs may take {limit} (--timeout), and a SLURM job ends after {whole} (--time). One that has not "
+                f"ended by then begins again from what it has saved. Ask for more: --time {minutes}m"
+            )
+    return ""
+
+
+def satisfies(given: SlurmRequest, wanted: SlurmRequest) -> bool:
+    """Whether a SLURM job that was asked for as `given` has what a run needs that asked for `wanted`.
+
+    What cannot be compared is not enough: where one says nothing of its time or memory, only the cluster knows it.
+    """
+    if given == wanted:
+        return True
+    return (
+        all(getattr(given, key) == getattr(wanted, key) for key in _SAME)
+        and all(getattr(wanted, key) in (None, getattr(given, key)) for key in _ANY)
+        and _is_enough(given.time, wanted.time)
+        and _has_memory(given.mem, wanted.mem)
+        and (given.cpus_per_task or 1) >= (wanted.cpus_per_task or 1)
+        and _has_gpus(_gres(given), _gres(wanted))
+    )
+
+
+def _is_enough(given: float | None, wanted: float | None) -> bool:
+    return given == wanted or (given is not None and wanted is not None and given >= wanted)
+
+
+def _has_memory(given: str | None, wanted: str | None) -> bool:
+    if given == wanted:
+        return True
+    sizes = [mem for mem in (given, wanted) if mem is not None and re.fullmatch(r"[1-9]\d*[KMGT]?", mem)]  # 0 is all
+    return len(sizes) == 2 and parse_size_mb(sizes[0]) >= parse_size_mb(sizes[1])
+
+
+def _gres(request: SlurmRequest) -> list[str]:
+    on_node = [f"gpu:{request.gpus_per_node}"] if request.gpus_per_node else []
+    return [*(request.gres.split(",") if request.gres else []), *on_node]
+
+
+def _has_gpus(given: list[str], wanted: list[str]) -> bool:
+    """Of each kind that is wanted, and of all together; whoever wants none leaves them to others."""
+    of_gpus = [gpus_in(",".join(gres)) for gres in (given, wanted)]
+    if of_gpus[0] < of_gpus[1] or bool(of_gpus[0]) != bool(of_gpus[1]):
+        return False
+    if {each for each in wanted if not _is_gpu(each)} - set(given):
+        return False
+    return all(_of_kind(given, kind) >= _of_kind(wanted, kind) for kind in {_kind(each) for each in wanted} - {""})
+
+
+def _of_kind(gres: list[str], kind: str) -> int:
+    return gpus_in(",".join(each for each in gres if _kind(each) == kind))
+
+
+def _kind(gres: str) -> str:
+    """`gpu:a100:2`: a100; empty: any."""
+    words = gres.partition("(")[0].split(":")
+    return words[1] if _is_gpu(gres) and len(words) > 1 and not words[1].isdigit() else ""
+
+
+def _is_gpu(gres: str) -> bool:
+    return gres.split(":")[0] == "gpu"
+
+
+def told_apart(requests: Sequence[SlurmRequest]) -> list[str]:
+    """Each in words: just what is not the same in all of them."""
+    keys = [key for key in OWN_KEYS if len({getattr(request, key) for request in requests}) > 1]
+    return [", ".join(_in_words(key, getattr(request, key)) for key in keys) for request in requests]
+
+
+def _in_words(key: str, value: Any) -> str:
+    if value in (None, ()):
+        return f"no {key}"
+    if key == "time":
+        return f"time={value:g}s"
+    return f"{key}={' '.join(value) if isinstance(value, tuple) else value}"

@@ -1,0 +1,1 @@
+"""Sweeps: parameters, points, templates with their quoting, names and results."""

@@ -1,0 +1,1 @@
+"""A cgroup for each attempt that lasts: made, entered, found again, removed."""

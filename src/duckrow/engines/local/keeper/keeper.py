@@ -1,0 +1,390 @@
+"""The keeper: parent of a host, heir of its attempts.
+
+The host starts attempts itself, as its own children, and learns their ends from the kernel. When it dies, however it
+dies, the kernel gives its children, also those that have ended and were not yet waited for, to the nearest ancestor
+that asked for them: the keeper. So no wait status is ever lost, and nothing stands between host and attempts while
+both live. The keeper then writes each end into the journal, until the last attempt has ended.
+
+If the keeper is killed instead, the host stops being a host and becomes the keeper of its own children.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import errno
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import NoReturn
+
+from duckrow.engines.local.keeper.journal import JournalWriter
+from duckrow.engines.local.keeper.link import EMPTIED, JOURNAL, REFUSED, TOOK, KeeperLink, LogPipe
+from duckrow.engines.local.keeper.signal_link import HEARD, HostEnd, KeeperEnd, signal_link
+from duckrow.engines.local.keeper.stopped_host import StoppedHost
+from duckrow.engines.local.log_pump import LogPump
+from duckrow.engines.local.processes.orphans import end_untagged_orphans
+from duckrow.engines.local.processes.process_tree import kill_tree
+from duckrow.engines.local.processes.processes import TAG, TAG_PREFIX, Trace, tag_of
+from duckrow.kernel.inotify import FileWatch
+from duckrow.kernel.process import children_of, environment_of, open_pidfd, read_process
+
+_PR_SET_CHILD_SUBREAPER = 36
+_MEND_S = 0.2
+_NO_PIDFD_S = 0.5  # how often to look where the kernel does not tell of an end
+_EXEC_S = 1.0
+_ORPHANS_S = 1.0  # how long the end of an attempt may wait for that of its orphans
+
+
+def fork_host(
+    keepers_folder: str,
+    *,
+    speaks: bool,
+    heirless: bool = False,
+    afterwards: Callable[[int], None] | None = None,
+) -> KeeperLink:
+    """Return in a child of ours, which is to be the host; the caller's own process becomes its keeper.
+
+    `speaks`: the keeper tells on stderr when the host was killed. It ends with the host's exit code.
+    `heirless`: nobody will take over what a dead host has left, so it ends with it. `afterwards`: called by the keeper
+    when all is over, with the host's exit code (128 + N: killed by signal N), unless somebody has told it to end.
+    """
+    journal = JournalWriter(keepers_folder)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    our_signals, their_signals = signal_link()
+    _adopt_orphans()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    keeper_pid = os.getpid()
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)  # a signal that comes now must not end the keeper
+    host_pid = os.fork()
+    if host_pid == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        ours.close()
+        our_signals.close()
+        _adopt_orphans()
+        return KeeperLink(journal, theirs, HostEnd(their_signals), keeper_pid)
+    theirs.close()
+    their_signals.close()
+    try:
+        signals = KeeperEnd(our_signals, host_pid)
+        code = _Keeper(journal, ours, host_pid, speaks, heirless, signals).run()
+        if afterwards is not None and not signals.told_to_end:
+            afterwards(code)
+    except BaseException:  # a fault of ours must not run the caller's code a second time, in this process
+        import traceback
+
+        traceback.print_exc()
+        code = 70
+    os._exit(code)
+
+
+def keep_own_children(link: KeeperLink) -> NoReturn:
+    """The keeper is dead: see our own children to their end, and their logs."""
+    keeper = _Keeper(link.journal, None, None, speaks=False)
+    keeper.take_pipes(link.pipes)
+    keeper.keep()
+    os._exit(1)
+
+
+def _adopt_orphans() -> None:
+    """Processes whose parent dies become our children, if they descend from us."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+class _Keeper:
+    def __init__(
+        self,
+        journal: JournalWriter,
+        control: socket.socket | None,
+        host_pid: int | None,
+        speaks: bool,
+        heirless: bool = False,
+        signals: KeeperEnd | None = None,
+    ) -> None:
+        self._journal = journal
+        self._control = control
+        self._signals = signals
+        self._host_pid = host_pid
+        self._speaks = speaks
+        self._heirless = heirless
+        # Of whoever has called us, and not ours. A host that has become a keeper has had none.
+        self._before = frozenset(children_of(os.getpid()) if host_pid is not None else ()) - {host_pid}
+        self._poller = select.poll()
+        self._pump = LogPump(self._poller, self._tell_emptied)
+        self._mend_at: float | None = None  # when to see to the journal: it was touched, or a full disk refused a line
+        self._watch = FileWatch()
+        self._ended = 0  # the last attempt, while its orphans are being ended
+
+    def run(self) -> int:
+        """Stand by while the host lives; then keep what it has left."""
+        code = self._stand_by()
+        while self._take_from_host():
+            pass  # what it has handed over in its last moment
+        self.keep(told_by_host=code)
+        return code
+
+    # -- while the host lives ---------------------------------------------------------------------------------
+
+    def _stand_by(self) -> int:
+        assert self._control is not None
+        assert self._signals is not None
+        assert self._host_pid is not None
+        control, told, ear = self._control.fileno(), self._signals.fd, self._signals.ear
+        _close_all_but(self._journal.fd, control, told, ear, *self._own_fds())
+        _allow_many_files()
+        self._control.setblocking(False)
+        stopped = StoppedHost(self._host_pid, self._journal, self._control, self._poller)
+        for fd in (ear, control, told):
+            self._poller.register(fd, select.POLLIN)
+        while True:
+            for fd, _ in self._poller.poll():
+                if fd == ear:
+                    self._signals.hear()
+                    stopped.look()
+                elif fd == told:
+                    if not self._signals.answer():
+                        self._poller.unregister(told)  # the host is ending: SIGCHLD tells
+                elif fd == control:
+                    self._take_from_host()
+                else:
+                    self._pump.pump(fd)
+                    stopped.saw(fd)
+            status = self._host_status()
+            if status is not None:
+                return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
+
+    def _host_status(self) -> int | None:
+        assert self._host_pid is not None
+        pid, status = os.waitpid(self._host_pid, os.WNOHANG)
+        return status if pid else None
+
+    # -- when it is dead --------------------------------------------------------------------------------------
+
+    def keep(self, told_by_host: int | None = None) -> None:
+        """Wait for each attempt that the kernel has given us, and write down how it ended."""
+        pids = self._take_over()
+        if self._speaks and told_by_host is not None and told_by_host > 128 and pids:
+            sys.stderr.write(
+                f"duckrow: the scheduler was killed by signal {told_by_host - 128}. {len(pids)} running jobs go on; "
+                "`duckrow run --resume` with the same file or name continues the run.\n"
+            )
+            sys.stderr.flush()
+        if self._heirless:
+            for pid, attempt in pids.items():
+                kill_tree(lambda pid=pid, attempt=attempt: Trace(tag_of(self._journal.name, attempt), pid))  # type: ignore[misc]
+        self._let_go_of_the_terminal(pids)
+        ends = self._watch_ends(pids)
+        if pids:
+            self._watch.add(self._journal.path)
+        while pids or self._pump or self._mend_at is not None:
+            for fd, _ in self._poller.poll(self._patience_ms(pids, ends)):
+                self._look_at(fd, ends)
+            self._see_ends(pids)
+            if self._mend_at is not None and time.monotonic() >= self._mend_at:
+                self._mend()
+
+    def _watch_ends(self, pids: Mapping[int, int]) -> set[int]:
+        """Files by which the kernel tells of the ends."""
+        found = {fd for pid in pids if (fd := open_pidfd(pid)) is not None}
+        for fd in (*found, *self._own_fds()):
+            self._poller.register(fd, select.POLLIN)
+        return found
+
+    def _patience_ms(self, pids: Mapping[int, int], ends: set[int]) -> float | None:
+        if self._mend_at is not None:
+            return max(self._mend_at - time.monotonic(), 0.0) * 1000
+        return None if len(ends) >= len(pids) else _NO_PIDFD_S * 1000
+
+    def _look_at(self, fd: int, ends: set[int]) -> None:
+        if fd in ends:
+            ends.discard(fd)
+            self._poller.unregister(fd)
+            os.close(fd)
+        elif fd == self._watch.fd:
+            self._watch.hush()
+            self._mend_soon()  # and not at once: whoever removes the folder must not be hindered
+        else:
+            self._pump.pump(fd)
+
+    def _mend(self) -> None:
+        """Somebody has touched the journal, or a full disk has refused a line."""
+        self._mend_at = None
+        try:
+            self._journal.mend()
+        except FileNotFoundError:
+            return  # the whole state was removed: nobody will ask
+        except OSError:
+            self._mend_soon()
+        self._watch.add(self._journal.path)  # it may be another file now
+
+    def _mend_soon(self) -> None:
+        if self._mend_at is None:
+            self._mend_at = time.monotonic() + _MEND_S
+
+    def _take_over(self) -> dict[int, int]:
+        """Which child is which attempt. One that was started and not yet named in the journal is found by its tag."""
+        records = self._journal.read()
+        named = {record.pid: attempt for attempt, record in records.items() if record.pid is not None}
+        children = children_of(os.getpid())
+        pids = {pid: named[pid] for pid in children if pid in named}
+        for attempt, record in records.items():
+            if record.begun and record.pid is None:
+                pid = self._find(attempt, [child for child in children if child not in pids])
+                if pid is None:
+                    self._journal.never_began(attempt)
+                else:
+                    pids[pid] = attempt
+                    self._journal.started(attempt, pid)
+        if pids:
+            self._mend()  # it may have been damaged while the host lived
+        return pids
+
+    def _find(self, attempt: int, strangers: list[int]) -> int | None:
+        """The child that is this attempt: by its tag, or as a session's leader if it has ended or shed its environment.
+
+        A stranger too many is lost at the worst; a child that is not found would run a second time.
+        """
+        wanted = f"{TAG}={tag_of(self._journal.name, attempt)}".encode()
+        our_variables = environment_of(os.getpid())
+        for pid in strangers:
+            variables = _variables_after_exec(pid)
+            process = read_process(pid)
+            tagged = any(v.startswith(TAG_PREFIX) and v not in our_variables for v in variables)
+            if wanted in variables or (process is not None and process.session == pid and not tagged):
+                return pid
+        return None
+
+    def _let_go_of_the_terminal(self, pids: dict[int, int]) -> None:
+        """Nobody should wait for us: neither a pipe that we were part of nor a terminal that is to be closed."""
+        if not (pids or self._pump):
+            return
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(null, fd)
+        _close_all_but(self._journal.fd, *self._pump.fds, *self._own_fds())
+        self._poller = select.poll()
+        self._pump.use(self._poller)
+
+    def _own_fds(self) -> list[int]:
+        return [] if self._watch.fd is None else [self._watch.fd]
+
+    def _see_ends(self, pids: dict[int, int]) -> None:
+        """Write down who has ended, and only then let the kernel forget it, and its PID."""
+        while True:
+            try:
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                pids.clear()
+                return
+            if ended is None:
+                return
+            attempt = pids.pop(ended.si_pid, None)
+            if attempt is not None and not pids:
+                self._ended = ended.si_pid
+                self._end_orphans()
+            if attempt is not None and not self._journal.ended(attempt, _wait_status(ended)):
+                self._mend_soon()
+            os.waitpid(ended.si_pid, 0)
+
+    def _end_orphans(self) -> None:
+        """Whatever the attempts have left to us without a tag ends with the last of them."""
+        deadline = time.monotonic() + _ORPHANS_S
+        while end_untagged_orphans(self._before) and time.monotonic() < deadline:
+            self._reap_orphans()
+
+    def _reap_orphans(self) -> None:
+        """Those that have ended, so that they are not looked at again."""
+        for pid in children_of(os.getpid()):
+            process = read_process(pid)
+            if pid not in self._before and process is not None and process.zombie and pid != self._ended:
+                os.waitpid(pid, os.WNOHANG)
+
+    # -- what the host hands over -----------------------------------------------------------------------------
+
+    def _take_from_host(self) -> bool:
+        """A pipe that is to become a capped log, or a journal that was made anew; False if there is nothing."""
+        if self._control is None:
+            return False
+        try:
+            message, rights, _, _ = self._control.recvmsg(1 << 16, socket.CMSG_LEN(4))
+        except OSError:
+            return False
+        if not message:
+            self._poller.unregister(self._control.fileno())  # the host is ending: SIGCHLD tells
+            self._control = None
+            return False
+        fd = array.array("i", rights[0][2])[0] if rights else None
+        if message == JOURNAL:
+            if fd is not None:
+                self._journal.use(fd)
+            return True
+        _, attempt, cap, path = message.decode("utf-8", "surrogateescape").split(" ", 3)
+        # The kernel drops a file that we have no number left for.
+        refusal = errno.EMFILE if fd is None else self._pump.take(fd, int(attempt), path, int(cap))
+        if refusal and fd is not None:
+            os.close(fd)
+        self._tell(b"%s %d" % (REFUSED, refusal) if refusal else TOOK)
+        return True
+
+    def take_pipes(self, pipes: Mapping[int, LogPipe]) -> None:
+        for attempt, pipe in pipes.items():
+            self._pump.take(pipe.reading, attempt, pipe.log, pipe.cap)
+
+    def _tell_emptied(self, attempt: int) -> None:
+        self._tell(b"%s %d" % (EMPTIED, attempt))
+
+    def _tell(self, message: bytes) -> None:
+        if self._control is not None:
+            try:
+                self._control.send(message)
+            except OSError:
+                pass  # the host is dead: nobody waits for it
+
+
+def _wait_status(ended: os.waitid_result) -> int:
+    return ended.si_status << 8 if ended.si_code == os.CLD_EXITED else ended.si_status
+
+
+def _allow_many_files() -> None:
+    """Each capped log takes two. We start no process that would inherit this."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _variables_after_exec(pid: int) -> list[bytes]:
+    """The environment of a child, which its host may have been in the midst of starting when it died.
+
+    Until it is what it will be, such a child looks like the host itself, and then for a moment like nothing at all.
+    """
+    ours, our_variables = os.readlink("/proc/self/exe"), environment_of(os.getpid())
+    deadline = time.monotonic() + _EXEC_S
+    while True:
+        process = read_process(pid)
+        if process is None or process.zombie:
+            return []
+        variables = environment_of(pid)
+        try:
+            is_new = os.readlink(f"/proc/{pid}/exe") != ours
+        except OSError:
+            is_new = False
+        # The host has a tag itself if it is a daemon, or was started by a job.
+        tagged = any(v.startswith(TAG_PREFIX) and v not in our_variables for v in variables)
+        if tagged or (is_new and any(variables)) or time.monotonic() > deadline:
+            return variables
+        time.sleep(0.001)
+
+
+def _close_all_but(*kept: int) -> None:
+    for name in os.listdir("/proc/self/fd"):
+        fd = int(name)
+        if fd > 2 and fd not in kept:
+            try:
+                os.close(fd)
+            except OSError:
+                pass  # the listing itself

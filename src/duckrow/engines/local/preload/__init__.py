@@ -1,0 +1,1 @@
+"""Preloaded parents: a Python that has imported what runs need, and forks them."""

@@ -1,0 +1,267 @@
+"""Warm starts: the nests that fork runs, one for each set of modules, and when a run has to start cold."""
+
+from __future__ import annotations
+
+import array
+import errno
+import marshal
+import os
+import re
+import shlex
+import signal
+import socket
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from duckrow.core.jobs.job import QueuedJob
+from duckrow.core.jobs.title import without_call
+from duckrow.core.ports import Reactor
+from duckrow.engines.local.preload.preloaded_parent import READY
+from duckrow.engines.local.processes.processes import TAG
+
+MOST_NESTS = 4
+_IDLE_S = 300.0
+_HATCH_S = 60.0  # runs wait no longer for a nest that imports
+_ANSWER_S = 20.0  # a nest that takes longer to fork is not well
+_TAG_ROOM = 120
+_FEW, _BROOD = 3, 8
+_OLD_FORMAT = 2  # of marshal: every Python 3 reads it, whichever the job has
+_WORTH_IT = 2  # a nest for a single run would be a waste
+_SCRIPT = os.path.join(os.path.dirname(__file__), "nest.py")
+
+NEST_TAG = b"nest"
+"""Begins the tag of a nest and of its children that are no runs yet."""
+
+Variables = Mapping[bytes, bytes]
+_Key = tuple[str, str, int, str]
+
+_PLAIN = re.compile(r"[\w@%+=:,./-]+( [\w@%+=:,./-]+)*", re.ASCII)  # nothing that a shell would touch
+
+
+class PythonCommand(NamedTuple):
+    python: str
+    argv: list[str]  # what stands behind it
+
+
+def python_command(command: str, path: str | None) -> PythonCommand | None:
+    """What Python is to do, if the command is just that: `python train.py --lr 0.1`, without any work for a shell."""
+    words = _plain_words(without_call(command).removeprefix("exec "))
+    if not words or not os.path.basename(words[0]).startswith("python"):
+        return None
+    python = words[0] if "/" in words[0] else _found(words[0], path)
+    rest = words[1:]
+    is_call = len(rest) > 1 and (rest[0] == "-m" or not rest[0].startswith("-"))
+    is_script = len(rest) == 1 and not rest[0].startswith("-")
+    return PythonCommand(python, rest) if python and (is_call or is_script) else None
+
+
+def _found(program: str, path: str | None) -> str | None:
+    import shutil
+
+    return shutil.which(program, path=path)
+
+
+def _plain_words(command: str) -> list[str]:
+    if _PLAIN.fullmatch(command):
+        return command.split(" ")
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return []
+    return words if shlex.join(words) == command else []
+
+
+class _Nest:
+    """A warm parent, and its children that wait to become runs."""
+
+    def __init__(self, pid: int, channel: socket.socket) -> None:
+        self.pid = pid
+        self.channel = channel
+        self.ready = False
+        self.why_cold = ""
+        self.used_at = time.monotonic()
+        self._spares: deque[socket.socket] = deque()
+
+    def breed(self) -> None:
+        """Have children forked ahead, a brood at a time, so that no start has to wait for a fork."""
+        if len(self._spares) > _FEW:
+            return
+        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(_BROOD)]
+        _send(self.channel, b"fork", [theirs.fileno() for _, theirs in pairs])
+        for ours, theirs in pairs:
+            theirs.close()
+            ours.settimeout(_ANSWER_S)
+            self._spares.append(ours)
+
+    def start(self, order: bytes, files: list[int]) -> int:
+        """Make a run of the next child; its PID."""
+        child = self._spares.popleft()
+        try:
+            pid = int(child.recv(32))
+            _send(child, order, files)
+        except (OSError, ValueError) as error:
+            raise OSError(errno.EAGAIN, f"its warm parent did not answer ({error})") from None
+        finally:
+            child.close()
+        return pid
+
+    def close(self) -> None:
+        for channel in (self.channel, *self._spares):
+            channel.close()
+
+
+def _send(channel: socket.socket, message: bytes, files: list[int]) -> None:
+    rights = array.array("i", files)
+    channel.sendmsg([message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+
+
+class Nests:
+    def __init__(self, reactor: Reactor) -> None:
+        self._reactor = reactor
+        self.on_hatched: Callable[[], None] = lambda: None
+        self._nests: dict[_Key, _Nest] = {}
+        self._wanted: Counter[_Key] = Counter()  # how many starts each would have served
+        self._ended: set[int] = set()  # told to end, and not yet waited for
+
+    @property
+    def pids(self) -> set[int]:
+        return {nest.pid for nest in self._nests.values()} | self._ended
+
+    def is_hatching_for(self, job: QueuedJob, base: Variables) -> bool:
+        """Whether a nest for this job is on its way, and it should wait; one that is worth it is begun.
+
+        To start cold meanwhile would be no quicker, and many that import the same at once are slow.
+        """
+        command = _command_of(job, base)
+        nest = None if command is None else self._nest_of(command, job, base)
+        return nest is not None and not nest.ready
+
+    def start(self, job: QueuedJob, base: Variables, extra: Variables, out: int, err: int) -> tuple[int | None, str]:
+        """(the PID of a run forked for this job, ""), or (None, why it has to start cold), if that is worth saying."""
+        command = _command_of(job, base)
+        if command is None:
+            return None, "the command is more than `python SCRIPT ARGUMENTS`"
+        nest = self._nests.get(_key_of(command, job))
+        if nest is None or not nest.ready:
+            return None, ""
+        if nest.why_cold:
+            return None, nest.why_cold
+        nest.used_at = time.monotonic()
+        variables = {os.fsdecode(name): os.fsdecode(value) for name, value in extra.items()}
+        order = {"argv": command.argv, "cwd": job.cwd, "variables": variables, "host": os.getpid()}
+        try:
+            return nest.start(marshal.dumps(order, _OLD_FORMAT), [out, err]), ""
+        finally:
+            nest.breed()
+
+    def reap(self) -> None:
+        """Those that have ended are nobody's leftovers."""
+        for pid in list(self._ended):
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                self._ended.discard(pid)
+
+    def close(self) -> None:
+        for key in list(self._nests):
+            self._end(key)
+
+    # -- nests ------------------------------------------------------------------------------------------------
+
+    def _nest_of(self, command: PythonCommand, job: QueuedJob, base: Variables) -> _Nest | None:
+        key = _key_of(command, job)
+        if key not in self._nests:
+            self._wanted[key] += 1
+            if self._wanted[key] < _WORTH_IT:
+                return None
+            if len(self._nests) >= MOST_NESTS and not self._end_oldest():
+                return None
+            nest = _hatch(command, job.preload or "", base)
+            if nest is None:
+                return None
+            self._nests[key] = nest
+            self._reactor.watch(nest.channel.fileno(), lambda: self._heard(key))
+            self._reactor.later(_IDLE_S, lambda: self._rest(key))
+            self._reactor.later(_HATCH_S, lambda: self._lose_patience(nest))
+        return self._nests[key]
+
+    def _lose_patience(self, nest: _Nest) -> None:
+        if not nest.ready:
+            nest.ready, nest.why_cold = True, f"the imports have taken more than {_HATCH_S:.0f} s so far"
+            self.on_hatched()
+
+    def _heard(self, key: _Key) -> None:
+        nest = self._nests[key]
+        try:
+            message = nest.channel.recv(1 << 16)
+        except OSError:
+            message = b""
+        if message:
+            nest.ready, nest.why_cold = True, "" if message == READY else message.decode()
+            if not nest.why_cold:
+                nest.breed()
+        elif nest.ready:
+            self._end(key)
+        else:  # one that died of its imports would die again
+            nest.ready, nest.why_cold = True, "Python died of the imports"
+            self._reactor.unwatch(nest.channel.fileno())
+        self.on_hatched()
+
+    def _rest(self, key: _Key) -> None:
+        """A nest that nobody needs gives its memory back."""
+        nest = self._nests.get(key)
+        if nest is None:
+            return
+        idle_s = time.monotonic() - nest.used_at
+        if idle_s >= _IDLE_S:
+            self._end(key)
+        else:
+            self._reactor.later(_IDLE_S - idle_s, lambda: self._rest(key))
+
+    def _end_oldest(self) -> bool:
+        """Make room for another; False while runs wait for all that there are."""
+        ready = [key for key, nest in self._nests.items() if nest.ready]
+        if ready:
+            self._end(min(ready, key=lambda key: self._nests[key].used_at))
+        return bool(ready)
+
+    def _end(self, key: _Key) -> None:
+        nest = self._nests.pop(key)
+        self._reactor.unwatch(nest.channel.fileno())
+        nest.close()
+        self._ended.add(nest.pid)
+        self.reap()
+
+
+def _command_of(job: QueuedJob, base: Variables) -> PythonCommand | None:
+    return python_command(job.command, os.fsdecode(base.get(b"PATH", b"")) or None)
+
+
+def _key_of(command: PythonCommand, job: QueuedJob) -> _Key:
+    """Runs with the same one can be forked from the same nest."""
+    return command.python, job.preload or "", job.environment_id, job.cwd
+
+
+def _hatch(command: PythonCommand, modules: str, base: Variables) -> _Nest | None:
+    """In the folder where we are."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    null = os.open(os.devnull, os.O_RDWR)
+    environment = {**base, TAG.encode(): NEST_TAG.ljust(_TAG_ROOM, b".")}
+    theirs.set_inheritable(True)
+    try:
+        pid = os.posix_spawn(
+            command.python,
+            [command.python, _SCRIPT, str(theirs.fileno()), modules, *command.argv],
+            environment,
+            file_actions=[(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)],
+            setpgroup=0,  # no session of its own: one that has ended could be taken for an attempt by that
+            setsigmask=(),
+            setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD),
+        )
+    except OSError:
+        ours.close()
+        return None
+    finally:
+        theirs.close()
+        os.close(null)
+    return _Nest(pid, ours)

@@ -1,0 +1,1 @@
+"""Whose processes are whose, and how an attempt ends with all of its own."""

@@ -1,0 +1,143 @@
+"""The processes of a host's attempts: which are whose, and how they are signalled and ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from duckrow.core.jobs.job import LiveAttempt
+from duckrow.engines.local.cgroups.attempt_groups import AttemptGroups
+from duckrow.engines.local.processes.children import Children
+from duckrow.engines.local.processes.orphans import Orphans
+from duckrow.engines.local.processes.process_tree import kill_tree
+from duckrow.engines.local.processes.processes import Trace, processes_of, send, tag_of
+from duckrow.kernel.process import Process, catches, is_alive, read_process
+
+
+class AttemptProcesses:
+    def __init__(self, journal: str, children: Children, groups: AttemptGroups, in_our_session: bool) -> None:
+        """`in_our_session`: attempts have no session of their own, as in a terminal."""
+        self._children = children
+        self._groups = groups
+        self._orphans = Orphans(journal, in_our_session, groups.attempt_of)
+        self._sure_until: dict[int, float] = {}  # attempt -> seconds since boot until which its PID was its own
+        self.rebooted: set[int] = set()  # attempts of an earlier boot: none of their processes is there
+
+    def of(self, attempt: LiveAttempt) -> list[Process]:
+        """All that live."""
+        return [] if attempt.id in self.rebooted else processes_of(self._trace(attempt))
+
+    def _trace(self, attempt: LiveAttempt) -> Trace:
+        tag, orphans = tag_of(attempt.keeper, attempt.id), self._orphans.of(attempt.id)
+        in_group = self._groups.pids(attempt.id)
+        if self._children.has(attempt):
+            return Trace(tag, attempt.pid, orphans=orphans, in_group=in_group)
+        now = time.clock_gettime(time.CLOCK_BOOTTIME)
+        if is_alive(attempt.process):
+            self.pid_was_its_own(attempt.id, now)
+        return Trace(tag, attempt.pid, self._sure_until.get(attempt.id, 0.0), orphans, in_group)
+
+    def pid_was_its_own(self, attempt_id: int, boottime: float) -> None:
+        """Until then, that is sure; afterwards it may have gone to another process."""
+        self._sure_until[attempt_id] = max(boottime, self._sure_until.get(attempt_id, 0.0))
+
+    def pids_become_free(self) -> None:
+        """Those of attempts whose end is on disk, though something of them may be left."""
+        now = time.clock_gettime(time.CLOCK_BOOTTIME)
+        for attempt_id in self._children.reported:
+            self.pid_was_its_own(attempt_id, now)
+
+    def gone(self, attempt_id: int) -> None:
+        """Nothing of it is left."""
+        self._groups.gone(attempt_id)
+        self.rebooted.discard(attempt_id)
+        self._children.gone(attempt_id)
+        self._orphans.gone(attempt_id)
+        self._sure_until.pop(attempt_id, None)
+
+    # -- orphans ----------------------------------------------------------------------------------------------
+
+    def may_be_left(self, attempt_id: int, not_these: set[int]) -> bool:
+        """Whether an attempt that has just ended may have left some: as orphans, or in its group."""
+        came = self._look_at_orphans(not_these)
+        return came or bool(self._orphans.of(attempt_id)) or not self._groups.is_empty(attempt_id)
+
+    def _look_at_orphans(self, not_these: set[int]) -> bool:
+        """Whether processes have lost their parent and are gone already: they may have left others."""
+        return self._orphans.look(self._children.pids | not_these, self._children.not_gone)
+
+    def meet_orphans(self, not_these: set[int]) -> None:
+        """Something of ours has ended that is no attempt: it is to be waited for, and there may be others."""
+        self._look_at_orphans(not_these)
+
+    def became_attempt(self, pid: int) -> None:
+        """A process that looked like an orphan: a nest has forked it ahead."""
+        self._orphans.forget(pid)
+
+    def reap_orphans(self) -> None:
+        """When they end, nobody else waits for them."""
+        ours = self._children.pids
+        for pid in [pid for pid in self._orphans.known if pid not in ours]:
+            try:
+                if os.waitpid(pid, os.WNOHANG)[0]:
+                    self._orphans.forget(pid)
+            except ChildProcessError:
+                self._orphans.forget(pid)
+
+    # -- signals ----------------------------------------------------------------------------------------------
+
+    def signal_all(self, attempt: LiveAttempt, number: int) -> None:
+        """Until nobody new is found: what is being suspended may have forked another one meanwhile."""
+        told: set[int] = set()
+        while new := [process for process in self.of(attempt) if process.pid not in told]:
+            for process in new:
+                send(process, number)
+            told.update(process.pid for process in new)
+            if number != signal.SIGSTOP:
+                break
+
+    def notice(self, attempt: LiveAttempt, number: int) -> None:
+        """Only those who listen are told: the signal would kill a process that has no handler for it."""
+        for process in self.of(attempt):
+            if catches(process.pid, number):
+                send(process, number)
+
+    def ask_to_end(self, attempt: LiveAttempt) -> None:
+        """Its process group, as a terminal would; all of its processes where the first one is no more."""
+        first = read_process(attempt.pid) if attempt.pid is not None and self._children.lives(attempt) else None
+        if first is not None and first.group == first.pid:
+            os.killpg(first.pid, signal.SIGTERM)
+            os.killpg(first.pid, signal.SIGCONT)  # one that is suspended could not hear it
+            return
+        all_of_it = self.of(attempt)
+        group = [process for process in all_of_it if process.group == attempt.pid]
+        for process in group if any(process.pid == attempt.pid for process in group) else all_of_it:
+            send(process, signal.SIGTERM)
+            send(process, signal.SIGCONT)
+
+    def kill(self, attempt: LiveAttempt, not_these: set[int]) -> None:
+        """All of them, also those that fork meanwhile: first its group at once, then what was never in it."""
+
+        def trace_now() -> Trace:
+            self._look_at_orphans(not_these)
+            return self._trace(attempt)
+
+        if attempt.id not in self.rebooted:
+            self._groups.kill(attempt.id)
+            self._halt_orphans(attempt, not_these)
+            kill_tree(trace_now)
+
+    def left_of(self, attempt: LiveAttempt, not_these: set[int]) -> list[Process]:
+        """What is left of an attempt that has ended."""
+        return self.of(attempt) or self.runaways(attempt, not_these)
+
+    def runaways(self, attempt: LiveAttempt, not_these: set[int]) -> list[Process]:
+        """What is left of an attempt that seems to be gone. A chain of processes is seen only when it is stopped."""
+        if attempt.id in self.rebooted:
+            return []
+        self._halt_orphans(attempt, not_these)
+        return self.of(attempt)
+
+    def _halt_orphans(self, attempt: LiveAttempt, not_these: set[int]) -> None:
+        self._orphans.halt(attempt.id, self._children.pids | not_these, self._children.not_gone)

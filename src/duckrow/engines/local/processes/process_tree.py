@@ -1,0 +1,63 @@
+"""Ending all processes of an attempt, also those that fork while they are being looked for.
+
+Whatever is found is stopped on sight, so that it cannot fork any more; when nothing new appears, all are killed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+from duckrow.engines.local.processes.processes import Trace, processes_of, send
+from duckrow.kernel.process import Process, all_pids, read_process
+
+_LONGEST_S = 0.25  # then what was found is killed, and the caller looks again a little later
+
+
+def kill_tree(trace_now: Callable[[], Trace]) -> bool:
+    """Kill every process of the attempt; whether there were any. The trace may grow meanwhile: orphans come to us."""
+    members = _stop_all(trace_now)
+    for process in members.values():
+        send(process, signal.SIGKILL)
+    return bool(members)
+
+
+def _stop_all(trace_now: Callable[[], Trace]) -> dict[int, Process]:
+    members: dict[int, Process] = {}
+    deadline = time.monotonic() + _LONGEST_S
+    while True:
+        seen = set(all_pids())
+        new = [process for process in processes_of(trace_now()) if process.pid not in members]
+        _stop(new, members)
+        while _stop_newcomers(trace_now, members, seen) and time.monotonic() < deadline:
+            pass
+        if not new or time.monotonic() > deadline:
+            return members
+
+
+def _stop_newcomers(trace_now: Callable[[], Trace], members: dict[int, Process], seen: set[int]) -> bool:
+    """Look only at PIDs that were not there before, which is quick enough to catch up with a chain of forks.
+
+    Whether to look again: some of them were the attempt's, or were gone and may have left a child.
+    """
+    newcomers = sorted(set(all_pids()) - seen)
+    seen.update(newcomers)
+    again = False
+    trace = trace_now() if newcomers else None
+    for pid in newcomers:
+        process = read_process(pid)
+        if process is None or process.zombie:
+            again = True
+        elif trace is not None and (process.parent in members or trace.has(process)):
+            _stop([process], members)
+            again = True
+    return again
+
+
+def _stop(processes: list[Process], members: dict[int, Process]) -> None:
+    for process in processes:
+        if process.pid != os.getpid():
+            send(process, signal.SIGSTOP)
+            members[process.pid] = process

@@ -1,0 +1,69 @@
+"""Runs on one machine: in the daemon's queue, unless they want devices divided in a way of their own."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from duckrow.hydra.places import DaemonQueue, OwnRun, Place
+from duckrow.hydra.resources import Resources, share_of
+from duckrow.hydra.wanted import Wanted
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+# It waits for nobody, and its slots have an order: of four over two GPUs, the first two are on the first.
+_AS_CLUSTERDUCK = ("--share-gpus", "--fill")
+
+
+def place_locally(wanted: Wanted, folder: str, client: Client) -> tuple[Place, Resources]:
+    client.ensure_daemon()
+    if wanted.divided.gpus is not None:
+        return _over_named_gpus(wanted, folder, client)
+    slots = wanted.parallel or len(client.seats())
+    resources = Resources(folder, slots, wanted.divided.cores, wanted.divided.delay_s)
+    if wanted.jobs_per_gpu is not None:
+        return OwnRun(folder, [f"--jobs-per-gpu={wanted.jobs_per_gpu}"], wanted.options, wanted.max_failures), resources
+    return DaemonQueue(wanted.parallel), resources
+
+
+def ask_own_run(wanted: Wanted, folder: str, client: Client) -> tuple[Place, Resources]:
+    """clusterduck's slots. GPUs that are not to be divided are all seen by each run: as many as it names, else none."""
+    if wanted.divided.gpus is not None:
+        return _over_named_gpus(wanted, folder, client, *_AS_CLUSTERDUCK)
+    slots = wanted.parallel or 1
+    resources = Resources(folder, slots, wanted.divided.cores, wanted.divided.delay_s)
+    asked = wanted.others.get("gpus_per_node", 0)
+    gpus = _gpus_named_by(asked, client) if asked else []
+    seats = [f"--devices={'+'.join(gpus)}"] * slots if gpus else [f"--slots={slots}"]
+    return OwnRun(folder, [*_AS_CLUSTERDUCK, *seats], wanted.options, wanted.max_failures), resources
+
+
+def _over_named_gpus(wanted: Wanted, folder: str, client: Client, *words: str) -> tuple[Place, Resources]:
+    gpus = wanted.divided.gpus or _gpus_here(client)[: wanted.others.get("gpus_per_node")]
+    slots = wanted.parallel or max(len(gpus), 1) * (wanted.jobs_per_gpu or 1)
+    resources = Resources(folder, slots, wanted.divided.cores, wanted.divided.delay_s)
+    return OwnRun(folder, [*words, *seats_of(gpus, slots)], wanted.options, wanted.max_failures), resources
+
+
+def seats_of(gpus: list[str], slots: int) -> list[str]:
+    """Options of `duckrow run`: 2 slots over 4 GPUs have two each; of 4 slots over 2 GPUs, two share each."""
+    if not gpus:
+        return [f"--slots={slots}"]
+    return [f"--devices={'+'.join(share_of(gpus, slot, slots))}" for slot in range(slots)]
+
+
+def _gpus_named_by(number: int, client: Client) -> list[str]:
+    """The first so many. Where nobody knows of any they are 0, 1 and so on, as the original had them everywhere."""
+    if _VISIBLE in os.environ:
+        return _gpus_here(client)[:number]
+    return (_gpus_here(client) or [str(gpu) for gpu in range(number)])[:number]
+
+
+def _gpus_here(client: Client) -> list[str]:
+    """As CUDA_VISIBLE_DEVICES names them, else all that the daemon has found."""
+    if _VISIBLE in os.environ:
+        return [name.strip() for name in os.environ[_VISIBLE].split(",") if name.strip()]
+    client.ensure_daemon()
+    return list(dict.fromkeys(device for seat in client.seats() for device in seat.devices if not seat.is_cpu))

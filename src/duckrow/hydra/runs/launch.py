@@ -1,0 +1,123 @@
+"""What all runs of a multirun share, in one file: the function, the config, and the state of Hydra around them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from hydra.core.plugins import Plugins
+from hydra.core.singleton import Singleton
+from hydra.core.utils import setup_globals
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig
+from omegaconf.basecontainer import BaseContainer
+
+from duckrow.hydra.resources import Resources
+from duckrow.hydra.runs.failures import Failures
+from duckrow.hydra.runs.script import function_in, script_of_function
+
+if TYPE_CHECKING:
+    from duckrow.api.calls.script_again import Script
+
+VARIABLE = "DUCKROW_HYDRA_LAUNCH"
+"""Tells a warm process which file its runs will need."""
+
+
+@dataclass
+class Launch:
+    config: DictConfig
+    hydra_context: HydraContext
+    resources: Resources
+    verbose: bool
+    sample: list[str]  # the overrides of one run
+    failures: Failures | None = None  # if the runs themselves have to count them
+
+
+@dataclass
+class _Head:
+    """How a run comes to the function. It is read first, and nothing of the project with it."""
+
+    path: list[str]  # where modules are found: what follows may name some that only the script knows how to find
+    home: str  # where the function stands: the name of a module, or the path of a script
+    script: Script | None  # which is executed by each run, if the function stands in it
+    function: bytes  # its name there; or else its pickle
+
+
+_shared: dict[str, tuple[Launch, Any]] = {}  # by the file, in a process that was forked from one which has read it
+
+
+def save_launch(launch: Launch, function: TaskFunction, path: str) -> None:
+    import cloudpickle
+
+    from duckrow.api.calls.pickled_by_name import ByName
+
+    script = script_of_function(function)
+    module = getattr(function, "__module__", None) or "__main__"
+    home = (script[1] or script[0]) if script else module if module != "__main__" else ""
+    carried = pickle.dumps(function.__qualname__) if script else cloudpickle.dumps(function)
+    head = _Head([os.path.abspath(place) for place in sys.path], home, script, carried)
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        pickle.dump(head, file)
+        (ByName if script else cloudpickle.Pickler)(file).dump((launch, Singleton.get_state()))
+
+
+def load_launch(path: str) -> tuple[Launch, TaskFunction]:
+    """What a run needs. The function comes first: its modules may register resolvers, as they do in any process."""
+    with open(path, "rb") as file:
+        head = _read_head(file)
+        function = pickle.loads(head.function)
+        if head.script is not None:
+            function = function_in(head.script, function)
+        own = dict(BaseContainer._resolvers)
+        launch, state = _shared.get(path) or _read(file)
+    Singleton.set_state(state)
+    BaseContainer._resolvers.update(own)
+    setup_globals()
+    return launch, function
+
+
+def home_of(path: str) -> str:
+    """Where the function stands: the name of a module, or the path of a script, which is compiled ahead."""
+    with open(path, "rb") as file:
+        head = _read_head(file)
+    if head.script is not None:
+        from duckrow.api.calls.script_again import code_of
+
+        code_of(head.script)
+    return head.home
+
+
+@contextmanager
+def shared_launch(path: str) -> Iterator[Launch]:
+    """For a process from which runs are forked. Afterwards Hydra is as before: a run begins with what it imports."""
+    with open(path, "rb") as file:
+        _read_head(file)
+        launch, state = _read(file)
+    instances, resolvers = Singleton._instances, BaseContainer._resolvers
+    Singleton.set_state(state)
+    setup_globals()
+    try:
+        yield launch
+        _shared[path] = launch, state
+    finally:
+        Singleton._instances, BaseContainer._resolvers = instances, resolvers
+
+
+def _read_head(file: IO[bytes]) -> _Head:
+    head: _Head = pickle.load(file)
+    sys.path[:] = head.path
+    return head
+
+
+def _read(file: IO[bytes]) -> tuple[Launch, Any]:
+    plugins = Plugins.instance()
+    launch, state = pickle.load(file)
+    # To look for plugins executes their modules, so it must not be done twice: the config would have classes that are
+    # not those of their modules any more.
+    state["instances"][Plugins] = plugins
+    return launch, state

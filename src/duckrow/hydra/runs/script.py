@@ -1,0 +1,44 @@
+"""A function that stands in a script: the script is executed in each run, up to the call that began the multirun."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from hydra.types import TaskFunction
+
+if TYPE_CHECKING:
+    from duckrow.api.calls.script_again import Script
+
+_CALLED = "_run_hydra"  # of hydra.main, by every function that it has decorated
+
+
+def script_of_function(function: TaskFunction) -> Script | None:
+    """None: it stands in a module; or its script cannot be executed anew, and the function has to be pickled."""
+    from duckrow.api.calls.script_again import script_of
+
+    return script_of(function) if hasattr(import_module("hydra.main"), _CALLED) else None
+
+
+def function_in(script: Script, name: str) -> TaskFunction:
+    """The function of this name, of a script that is executed now."""
+    from duckrow.api.calls.script_again import execute, stop_if_there
+
+    reached: list[TaskFunction] = []
+
+    def instead(*_: Any, task_function: TaskFunction, **__: Any) -> None:
+        if task_function.__qualname__ == name:
+            reached.append(task_function)
+            stop_if_there()
+
+    hydra_main = import_module("hydra.main")
+    usual = getattr(hydra_main, _CALLED)
+    setattr(hydra_main, _CALLED, instead)
+    try:
+        found = getattr(execute(script, name), name)
+    finally:
+        setattr(hydra_main, _CALLED, usual)
+    if reached:
+        return reached[0]
+    is_decorated = getattr(found, "__globals__", {}).get("__name__") == "hydra.main"
+    return cast("TaskFunction", found.__wrapped__ if is_decorated else found)

@@ -1,0 +1,97 @@
+"""Waiting for runs to end, wherever they run, and calling the rest off when too many have failed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duckrow.api.client import Client
+    from duckrow.api.queue.attendance import Attendance
+    from duckrow.api.queue.views import JobView
+    from duckrow.api.sweeps.sweeps import PointJob
+    from duckrow.hydra.places import Place
+
+_LOOK_S = 0.05  # how often it is asked whether anything has changed
+_SHARE = 5  # with so many runs that a look takes long, it rests so many times as long
+
+
+class Waiting:
+    """`on_end`: called with the key of each run as it ends, and how it stands; None: it will not be run."""
+
+    def __init__(
+        self,
+        client: Client,
+        sweep_id: int,
+        place: Place,
+        max_failures: int | None,
+        on_end: Callable[[str, JobView | None], None],
+    ) -> None:
+        self._client, self._sweep_id, self._place = client, sweep_id, place
+        self._max_failures, self._on_end = max_failures, on_end
+        self._failures = 0
+        self._called_off: set[int] = set()
+        self._attendance = _attendance(client)
+
+    def until_done(self, keys: Sequence[str]) -> None:
+        """If it is interrupted, what has not ended is stopped."""
+        pending = dict.fromkeys(keys)
+        try:
+            while pending:
+                began = time.monotonic()
+                self._look(pending)
+                if pending:
+                    self._rest(max(_LOOK_S, _SHARE * (time.monotonic() - began)))
+        except KeyboardInterrupt:
+            self._place.stop(self._client, [row.job_id for row in self._rows(pending).values()])
+            raise
+
+    def _rows(self, keys: dict[str, None]) -> dict[str, PointJob]:
+        from duckrow.api.sweeps.sweeps import Sweeps
+
+        return {row.key: row for row in Sweeps(self._client).points_with(self._sweep_id, keys)}
+
+    def _look(self, pending: dict[str, None]) -> None:
+        is_over = self._place.is_over(self._client)  # asked before: what it has done since is seen
+        rows = self._rows(pending)
+        done = {row.job_id: key for key, row in rows.items() if row.state == "done"}
+        for view in self._client.views(sorted(done)):
+            self._note(done[view.id], view, pending)
+        if self._max_failures is not None and self._failures >= self._max_failures:
+            self._call_off([row.job_id for row in rows.values() if row.state == "queued"])
+        if is_over:
+            for key in list(pending):
+                if key not in rows or rows[key].state == "queued":
+                    self._note(key, None, pending)
+        else:
+            self._attendance.look([row.job_id for row in rows.values()])
+
+    def _note(self, key: str, view: JobView | None, pending: dict[str, None]) -> None:
+        del pending[key]
+        is_called_off = view is not None and view.id in self._called_off and not view.attempts
+        if view is not None and view.outcome not in ("succeeded", "skipped") and not is_called_off:
+            self._failures += 1
+        self._on_end(key, None if is_called_off else view)
+
+    def _call_off(self, ids: list[int]) -> None:
+        from duckrow.api.jobs.kill import kill
+
+        new = [job_id for job_id in ids if job_id not in self._called_off]
+        if new:
+            self._called_off.update(new)
+            kill(self._client, new, answered=False)
+
+    def _rest(self, rest_s: float) -> None:
+        again_at = time.monotonic() + max(self._place.look_s, rest_s)
+        while True:
+            time.sleep(rest_s)
+            self._client.tender.see_to()
+            if self._client.has_news() or time.monotonic() >= again_at:
+                return
+
+
+def _attendance(client: Client) -> Attendance:
+    from duckrow.api.queue.attendance import Attendance, warn
+
+    return Attendance(client, warn)

@@ -1,0 +1,258 @@
+"""GPUs that are broken, or look so: they get no new job, and the jobs that failed because of them wait again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from duckrow.core.clock import Now
+from duckrow.core.devices.gpu_faults import Fault, Faults, healthy
+from duckrow.core.devices.gpu_suspicion import Blame, Effect, Failure, Streaks, Suspect, effect_of
+from duckrow.core.devices.inventory import CPU
+from duckrow.core.devices.needs import Ask
+from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.life.retry import Verdict
+from duckrow.core.life.states import Outcome, State
+from duckrow.core.ports import Observer, Reading
+from duckrow.core.schedule.placement import refusal
+from duckrow.core.units import plural
+from duckrow.scheduler.devices.known_gpus import KnownGpus
+from duckrow.scheduler.devices.unexplained_failures import Unexplained
+from duckrow.scheduler.life.delays import Delays
+from duckrow.scheduler.life.lining_up import Lines
+from duckrow.scheduler.state import HostState
+from duckrow.store.devices.set_aside import SetAside, SetAsideStore
+from duckrow.store.hosts import DAEMON
+from duckrow.store.jobs.reruns import RerunStore
+
+_MOST_RETURNS = 3  # a GPU that comes and goes is given out again by a person
+
+
+class BrokenGpus:
+    def __init__(
+        self,
+        state: HostState,
+        store: SetAsideStore,
+        reruns: RerunStore,
+        boot_id: str,
+        observer: Observer,
+        gpus: KnownGpus,
+        ask_of: Callable[[QueuedJob], Ask],
+        lines: Lines,
+        delays: Delays,
+    ) -> None:
+        self._state = state
+        self._rows = store
+        self._reruns = reruns
+        self._boot_id = boot_id
+        self._observer = observer
+        self._gpus = gpus
+        self._ask_of = ask_of
+        self._lines = lines
+        self._delays = delays
+        self._faults = Faults()
+        self._streaks = Streaks()
+        self._aside: dict[str, SetAside] = {}
+        self._returns: Counter[str] = Counter()  # how often a GPU was given out again because its fault was over
+        self._tried: set[int] = set()  # jobs that a suspicion has sent elsewhere: it does so once
+        self.unexplained = Unexplained()
+        self.allowed = True
+        self.on_back: Callable[[int], None] = lambda _: None  # a job that had failed waits again
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether a reading may say that a GPU can be used again."""
+        return any(gpu.passes for gpu in self._aside.values())
+
+    # -- what is kept -----------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """A daemon goes on with what an earlier one has set aside. A machine that was restarted begins anew."""
+        offered = {device for seat in self._state.seats for device in seat.devices}
+        for gpu in self._rows.of_host(self._state.host_id):
+            same_boot = self._state.host_id == DAEMON and gpu.boot_id == self._boot_id
+            if same_boot and gpu.device in offered and not gpu.wanted_back:
+                self._aside[gpu.device] = gpu
+                self._state.put_aside(self._aside)
+                self._tried |= set(gpu.suspect.tried if gpu.suspect else ())
+                self._observer.trouble(f"GPU {gpu.device} is still set aside: {gpu.why}.")
+            else:
+                self._rows.forget(self._state.host_id, gpu.device)
+
+    def look(self, now: Now) -> None:
+        """Others have written: a person may want a GPU back, or have killed or removed the jobs that were to tell."""
+        kept = {gpu.device: gpu for gpu in self._rows.of_host(self._state.host_id)} if self._aside else {}
+        for device, gpu in list(self._aside.items()):
+            if device not in kept:
+                self._rows.save(self._state.host_id, gpu)  # it was in a tick that could not be written
+            elif kept[device].wanted_back or not self._state.offers(device):
+                self._faults.forget(device)
+                self._returns.pop(device, None)
+                self._streaks.forget(device)
+                self._give_out(device)
+            elif gpu.suspect is not None:
+                self._look_at_tests(device, gpu.suspect, now)
+
+    def _look_at_tests(self, device: str, suspect: Suspect, now: Now) -> None:
+        ends = self._rows.ends(suspect.open)
+        for job_id in list(suspect.open):
+            state, outcome = ends.get(job_id, (State.DONE, None))
+            if state == State.DONE:
+                effect = Effect.GOOD if outcome == Outcome.SUCCEEDED else Effect.NONE
+                self._settle(device, suspect.note(job_id, effect, again=False), f"job {job_id} then succeeded", now)
+
+    # -- what readings say ------------------------------------------------------------------------------------
+
+    def read(self, readings: Sequence[Reading], now: Now) -> None:
+        """Within the tick's transaction."""
+        if not self.allowed:
+            return
+        ours = set(self._gpus.watched)
+        readings = [reading for reading in readings if reading.device in ours]
+        faults = self._faults.note(readings)
+        for device, fault in faults.items():
+            self._note_fault(device, fault, now)
+        well = healthy(readings, faults)
+        self.unexplained.seen(well, min((reading.mono for reading in readings), default=0.0))
+        for device in well & self._aside.keys():
+            if self._aside[device].passes:
+                self._returns[device] += 1
+                self._give_out(device)
+                self._observer.trouble(f"GPU {device} is given out again: its fault is over.")
+
+    def _note_fault(self, device: str, fault: Fault, now: Now) -> None:
+        before = self._aside.get(device)
+        if before is not None and before.suspect is None:
+            return
+        failures = [*self._streaks.take(device), *self.unexplained.take(device)]
+        failures += before.suspect.rest() if before is not None and before.suspect is not None else []
+        passes = fault.passes and self._returns[device] < _MOST_RETURNS
+        self._set_aside(SetAside(device, fault.why, self._boot_id, passes=passes), now)
+        self._tell(f"GPU {device} is set aside: {fault.why}. Jobs that fail on it wait again.", device)
+        self._send_back(device, failures, now)
+
+    # -- what ends say ----------------------------------------------------------------------------------------
+
+    def judge(self, attempt: LiveAttempt, verdict: Verdict, ran_s: float, now: Now) -> Verdict:
+        """An attempt has ended: what follows for its job, if its GPU may be to blame."""
+        gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
+        if not gpus or not self.allowed or attempt.job_host_id != self._state.host_id:
+            return verdict
+        effect = self._effect(attempt, verdict, ran_s)
+        failure = Failure(attempt.job.id, attempt.number, attempt.job.retries_used)
+        if effect in (Effect.BAD, Effect.FAIR):
+            for gpu in (self._aside[gpu] for gpu in gpus if gpu in self._aside):
+                if gpu.suspect is None:
+                    return _back(verdict, gpu)
+                gpu.suspect.failures.append(failure)
+                self._rows.save(self._state.host_id, gpu)
+            if self._gpus.watched:
+                self.unexplained.add(gpus, failure, now.mono)
+        self._note_test(failure.job_id, gpus, effect, verdict, now)
+        if effect is Effect.BAD and not self._may_count(attempt, gpus):
+            effect = Effect.NONE
+        for device in self._streaks.note([gpu for gpu in gpus if gpu not in self._aside], failure, effect):
+            verdict = self._suspect(device, attempt, verdict, now)
+        return verdict
+
+    def _effect(self, attempt: LiveAttempt, verdict: Verdict, ran_s: float) -> Effect:
+        """What goes back for a reason of its own (exit 75, MPS, out of memory) says nothing of the GPU."""
+        explained = attempt.stopped_for is not None or (verdict.again and not verdict.uses_retry)
+        return effect_of(verdict.outcome, attempt.exit_code, attempt.signal, ran_s, explained)
+
+    def _may_count(self, attempt: LiveAttempt, gpus: Sequence[str]) -> bool:
+        """A job that could run nowhere else cannot tell whose fault it is, and one that was elsewhere has told."""
+        if attempt.job.id in self._tried:
+            return False
+        elsewhere = [
+            seat for seat in self._state.not_set_aside(self._state.seats) if set(gpus).isdisjoint(seat.devices)
+        ]
+        return refusal(self._ask_of(attempt.job), elsewhere, self._gpus.machine) is None
+
+    def _suspect(self, device: str, attempt: LiveAttempt, verdict: Verdict, now: Now) -> Verdict:
+        """Set it aside, and try some of the jobs that failed there on other GPUs."""
+        failures = self._streaks.take(device)
+        suspect = Suspect.of(failures)
+        why = f"{plural(len(failures), 'job')} in a row failed on it within seconds, while others succeed elsewhere"
+        gpu = SetAside(device, why, self._boot_id, suspect)
+        self._set_aside(gpu, now)
+        here = attempt.job.id in suspect.open
+        tests = [each for each in failures if each.job_id in suspect.open and each.job_id != attempt.job.id]
+        suspect.open = set(self._send_back(device, tests, now)) | ({attempt.job.id} if here else set())
+        if not suspect.open:  # they were removed, or are run again already: nobody can tell
+            self._give_out(device)
+            return verdict
+        self._tried |= suspect.open
+        self._rows.save(self._state.host_id, gpu)
+        self._tell(f"GPU {device} is set aside: {why}. Some of those jobs are tried on other GPUs.", device)
+        return _back(verdict, gpu) if here else verdict
+
+    def _note_test(self, job_id: int, gpus: Sequence[str], effect: Effect, verdict: Verdict, now: Now) -> None:
+        """The end of a job that was to tell whose fault it was."""
+        again = verdict.again and not verdict.uses_retry
+        for device, gpu in list(self._aside.items()):
+            if gpu.suspect is not None and job_id in gpu.suspect.open and device not in gpus:
+                told = f"job {job_id} then succeeded on GPU {','.join(gpus)}"
+                self._settle(device, gpu.suspect.note(job_id, effect, again), told, now)
+
+    def _settle(self, device: str, blame: Blame | None, told: str, now: Now) -> None:
+        gpu = self._aside.get(device)
+        if gpu is None or gpu.suspect is None:
+            return
+        if blame is Blame.JOBS:
+            self._streaks.was_innocent(device)
+            self._give_out(device)
+            self._observer.trouble(
+                f"GPU {device} is given out again: jobs that failed on it within seconds fail elsewhere too."
+            )
+        elif blame is Blame.GPU:
+            count = plural(len(gpu.suspect.failures), "job")
+            why = f"{count} in a row failed on it within seconds, and {told}"
+            self._set_aside(SetAside(device, why, self._boot_id), now)
+            self._tell(f"GPU {device} stays set aside: {why}. All jobs that failed on it wait again.", device)
+            self._tried |= set(self._send_back(device, gpu.suspect.rest(), now))
+        else:
+            self._rows.save(self._state.host_id, gpu)
+
+    # -- what follows -----------------------------------------------------------------------------------------
+
+    def _set_aside(self, gpu: SetAside, now: Now) -> None:
+        self._aside[gpu.device] = gpu
+        self._state.put_aside(self._aside)
+        self._rows.save(self._state.host_id, gpu)
+        self._lines.stand_back(now)  # nobody follows on it
+
+    def _give_out(self, device: str) -> None:
+        del self._aside[device]
+        self.unexplained.take(device)
+        self._rows.forget(self._state.host_id, device)
+        self._state.put_aside(self._aside)
+
+    def _tell(self, sentence: str, device: str) -> None:
+        left = self._state.not_set_aside([seat for seat in self._state.seats if not seat.is_cpu])
+        none = "" if left else " No GPU is left, so jobs that need one wait."
+        self._observer.trouble(f"{sentence}{none} To give it out again: duckrow gpus add {device}")
+
+    def _send_back(self, device: str, failures: Iterable[Failure], now: Now) -> list[int]:
+        """Those that wait again; not one that was removed, or has been tried again since."""
+        detail = _detail(self._aside[device])
+        sent: dict[int, None] = {}
+        for job_id, number, retries_used in failures:
+            was = self._reruns.go_back(job_id, number, self._state.host_id, retries_used, now.wall, detail)
+            if was is None:
+                continue
+            sent[job_id] = None
+            if was is State.DONE:
+                self._state.came_back.append(job_id)
+                self.on_back(job_id)
+        if sent:
+            self._delays.requeued(0.0, now)
+        return list(sent)
+
+
+def _back(verdict: Verdict, gpu: SetAside) -> Verdict:
+    return Verdict(verdict.outcome, again=True, detail=_detail(gpu))
+
+
+def _detail(gpu: SetAside) -> str:
+    return f"it failed on GPU {gpu.device}, which is set aside: {gpu.why}; it waits again"

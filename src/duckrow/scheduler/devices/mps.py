@@ -1,0 +1,100 @@
+"""Sharing a GPU well: NVIDIA's MPS, started for packed jobs, left alone where it fails, ended when nobody needs it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duckrow.core.devices.inventory import CPU
+from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.ports import Observer
+from duckrow.scheduler.devices.known_gpus import KnownGpus
+from duckrow.scheduler.state import HostState
+
+if TYPE_CHECKING:
+    from duckrow.engines.local.gpus.mps import Mps
+
+AUTO, ON = "auto", "on"
+"""`auto`: for jobs that are packed. `on`: for every job on a GPU. Otherwise MPS is off."""
+
+_MOST_FAILURES = 3  # of jobs in a row under MPS, before it is given up for this host
+
+
+class Sharing:
+    def __init__(self, state: HostState, root: str, observer: Observer, gpus: KnownGpus) -> None:
+        """`root`: our state folder, where MPS keeps its pipes."""
+        self._state = state
+        self._root = root
+        self._observer = observer
+        self._gpus = gpus
+        self._mode = gpus.machine.policy.mps
+        self._mps: Mps | None = None
+        self._in_vain = False  # it cannot be used here
+        self._without: set[int] = set()  # jobs that are run without it
+        self._failures = 0
+        self._told: set[str] = set()
+
+    def variables(self, attempt: LiveAttempt) -> dict[bytes, bytes]:
+        """What an attempt that may share its GPU needs in its environment."""
+        if not self._wants(attempt) or self._in_vain:
+            return {}
+        if self._mps is None:
+            self._start()
+        if self._mps is None or self._is_full(attempt):
+            return {}
+        return self._mps.variables
+
+    def _wants(self, attempt: LiveAttempt) -> bool:
+        packed = self._mode == ON or (self._mode == AUTO and attempt.job.needs is not None)
+        return packed and not attempt.holds[0][0].startswith(CPU) and attempt.job.id not in self._without
+
+    def _start(self) -> None:
+        from duckrow.engines.local.gpus.mps import Mps
+
+        mps = Mps(self._root)
+        all_gpus = sorted({device for seat in self._state.seats if not seat.is_cpu for device in seat.devices})
+        why_not = mps.start(all_gpus)
+        if why_not:
+            self._give_up(why_not)
+        else:
+            self._mps = mps
+
+    def _give_up(self, why: str) -> None:
+        self._in_vain = True
+        # Who has said nothing of MPS, and has no GPU that NVIDIA's library knows, need not hear of it.
+        if self._mode == ON or self._gpus.devices:
+            self._tell(f"MPS cannot be used: {why} Jobs share GPUs without it (--mps off does so from the start).")
+
+    def _is_full(self, attempt: LiveAttempt) -> bool:
+        """A GPU takes so many clients, and CUDA refuses the next: that one shares the GPU without MPS."""
+        from duckrow.engines.local.gpus.mps import MOST_CLIENTS
+
+        for gpu, _ in attempt.holds:
+            others = (each for each in self._state.live.values() if each.id != attempt.id and each.follows is None)
+            if sum(self._wants(each) and gpu in dict(each.holds) for each in others) >= MOST_CLIENTS:
+                self._without.add(attempt.job.id)
+                self._tell(f"GPU {gpu} has {MOST_CLIENTS} jobs under MPS, as many as it takes: more run without it.")
+                return True
+        return False
+
+    def failed(self, attempt: LiveAttempt, why: str) -> bool:
+        """A job has failed by MPS; whether it had any, so that it may succeed without."""
+        if self._mps is None or not self._wants(attempt):
+            return False
+        self._without.add(attempt.job.id)
+        self._failures += 1
+        if self._failures >= _MOST_FAILURES and not self._in_vain:
+            self._give_up(f"{_MOST_FAILURES} jobs in a row have failed by it ({why}).")
+        return True
+
+    def succeeded(self, attempt: LiveAttempt) -> None:
+        if self._failures and self._wants(attempt):
+            self._failures = 0
+
+    def _tell(self, sentence: str) -> None:
+        if sentence not in self._told:
+            self._told.add(sentence)
+            self._observer.trouble(sentence)
+
+    def close(self) -> None:
+        if self._mps is not None:
+            self._mps.end()

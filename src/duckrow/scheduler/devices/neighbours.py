@@ -1,0 +1,74 @@
+"""Telling of those with whom the GPUs are shared: whom the next job waits for, and beside whom one was started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from duckrow.core.devices.machine import Machine
+from duckrow.core.devices.needs import wants_whole_gpus
+from duckrow.core.devices.neighbours import Neighbour
+from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.ports import Observer
+from duckrow.core.schedule.backfill import Turn
+from duckrow.core.schedule.explain import SOON, Waiting, explain
+from duckrow.scheduler.memory.watch import Watch
+from duckrow.scheduler.state import HostState
+from duckrow.store.attempts.events import EventStore
+
+
+def why_nothing_starts(state: HostState, watch: Watch) -> list[str]:
+    """What the first job in the queue waits for, as `duckrow why` says it; nothing if no device keeps it waiting."""
+    job = state.first_in_queue
+    if job is None:
+        return []
+    reasons = explain(
+        Waiting(
+            ask=watch.ask_of(job),
+            held=False,
+            wait_s=None,
+            paused=None,
+            waits_for=(),
+            limit=None,
+            host=None,
+            daemon_runs=True,
+            seats=tuple(state.seats),
+            drained=state.drained,
+            booked=state.booked,
+            holders=(),
+            turn=Turn(job.id, job.priority, job.created_at),
+            ahead=(),
+            ahead_count=0,
+            machine=watch.seen_machine,
+        )
+    )
+    return [] if reasons == [SOON] else reasons
+
+
+class OwnNeighbours:
+    """Says of each job that it has a whole GPU beside a program of the user's own."""
+
+    def __init__(self, watch: Watch, events: EventStore, observer: Observer) -> None:
+        self._watch = watch
+        self._events = events
+        self._observer = observer
+
+    def note(self, starts: Iterable[LiveAttempt], at: float) -> None:
+        """Within the tick's transaction."""
+        machine = self._watch.seen_machine
+        if not machine.neighbours or machine.policy.share:
+            return
+        for attempt in starts:
+            if wants_whole_gpus(self._watch.ask_of(attempt.job)):
+                for gpu, _ in attempt.holds:
+                    self._note(attempt, gpu, _own(machine, gpu), at)
+
+    def _note(self, attempt: LiveAttempt, gpu: str, own: list[Neighbour], at: float) -> None:
+        if not own:
+            return
+        sentence = f"it shares GPU {gpu} with {', '.join(map(str, own))}: no other GPU was free"
+        self._events.note_once(attempt, sentence, at)
+        self._observer.trouble(f"{attempt.job.words.capitalize()}: {sentence}.")
+
+
+def _own(machine: Machine, gpu: str) -> list[Neighbour]:
+    return [neighbour for neighbour in machine.neighbours.get(gpu, ()) if neighbour.is_own]

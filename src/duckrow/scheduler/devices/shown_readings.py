@@ -1,0 +1,59 @@
+"""What people get to see of the GPUs: the last reading while somebody looks, and how they were over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from duckrow.core.jobs.job import ATTEMPTS_PER_JOB
+from duckrow.core.memory.attribution import Owners
+from duckrow.core.memory.observation import LOOK_S, Observation
+from duckrow.core.ports import Reading
+from duckrow.scheduler.devices.known_gpus import KnownGpus
+from duckrow.store.devices.history import HistoryWriter
+from duckrow.store.devices.readings import ReadingStore
+
+
+class ToldReadings:
+    def __init__(self, store: ReadingStore, history: HistoryWriter, gpus: KnownGpus, observation: Observation) -> None:
+        self._store = store
+        self._gpus = gpus
+        self._observation = observation
+        self._history = history
+        self.looked_at_until_mono = 0.0
+
+    def is_looked_at(self, mono: float) -> bool:
+        return 0 < self.looked_at_until_mono - mono <= LOOK_S
+
+    def tell(self, readings: Sequence[Reading], owners: Owners, mono: float, locked_by: Mapping[str, int]) -> None:
+        """Within the tick's transaction; of the GPUs that we give out.
+
+        `locked_by`: GPUs on which a duckrow of this user is about to take memory.
+        """
+        ours = set(self._gpus.watched)
+        for reading in readings:
+            if reading.device not in ours:
+                continue
+            self._history.note(reading)
+            if self.is_looked_at(mono):
+                told = {**self._described(reading, owners, mono), "locked_by": locked_by.get(reading.device)}
+                self._store.keep(reading.device, reading.at, told)
+
+    def _described(self, reading: Reading, owners: Owners, mono: float) -> dict[str, Any]:
+        device = self._gpus.devices.get(reading.device)
+        return {
+            **reading._asdict(),
+            "model": device.model if device else "",
+            "uuid": device.uuid if device else "",
+            "foreign_mb": self._observation.foreign_mb(reading.device, mono),
+            "neighbours": self._observation.neighbours(reading.device, mono),
+            "processes": [
+                {
+                    "pid": pid,
+                    "mb": mb,
+                    "job_id": abs(owners.of.get(pid, 0)) // ATTEMPTS_PER_JOB or None,
+                    "ignored": pid in owners.ignored,
+                }
+                for pid, mb in reading.processes or ()
+            ],
+        }

@@ -1,0 +1,167 @@
+"""Putting the daemon into the background: choosing its devices, starting it, hearing that it is ready."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+
+from duckrow.core.devices.inventory import Seat
+from duckrow.core.errors import DuckrowError, StateError
+from duckrow.core.units import plural
+from duckrow.devices.cuda_order import VARIABLE as ORDER
+from duckrow.devices.discover import VISIBLE, Offer, offer_of
+from duckrow.engines.local.cgroups.cgroups import leave_attempt_group
+from duckrow.engines.local.keeper.keeper import fork_host
+from duckrow.engines.local.processes.processes import DAEMON_TAG, TAG
+from duckrow.kernel.cgroup_place import VARIABLE as CGROUPS
+from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
+from duckrow.scheduler.hosts.chosen_devices import DeviceChoice, keep, remembered
+from duckrow.scheduler.hosts.daemon import serve
+from duckrow.scheduler.hosts.host import AlreadyRunning
+from duckrow.store.folder.state_folder import Folder, permission_hint, state_folder
+from duckrow.store.hosts import DAEMON, HostStore, is_alive, seats_from
+from duckrow.store.sqlite.database import Database
+
+READY, TAKEN = b"ready", b"taken"  # what a daemon tells whoever has started it; TAKEN: another one was quicker
+_OTHERS_S = 30.0
+
+
+def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool, keep_s: float | None = None) -> None:
+    """Be the daemon. Without `dispatch` it only looks after what runs."""
+    if os.environ.get(TAG) == DAEMON_TAG:
+        leave_attempt_group()  # a job may have started it, and would end it
+    folder = state_folder()
+    database = Database(folder)
+    choice = remembered(database, choice)
+    offer = check_devices(choice)
+    keep(database, choice)  # now that it has turned out to be possible
+    database.close()
+    link = fork_host(folder.keepers, speaks=False)
+    try:
+        serve(folder, offer, link, ready, dispatch, keep_s)
+    except AlreadyRunning as error:
+        link.journal.remove()
+        raise AlreadyRunning(f"There is a daemon already. {error}") from None
+
+
+def check_devices(choice: DeviceChoice) -> Offer:
+    """What a daemon with these devices gives out; a UsageError if there are none such."""
+    return offer_of(
+        choice.devices or None,
+        choice.slots,
+        choice.jobs_per_gpu,
+        with_cpu_slots=True,
+        policy=choice.policy,
+        ask_sizes=True,
+    )
+
+
+def notes_on(choice: DeviceChoice) -> tuple[str, ...]:
+    """What variables of the user's do, or do not do, to the devices of a daemon that has just been started."""
+    if not {VISIBLE, ORDER} & os.environ.keys():
+        return ()
+    with closing(Database(state_folder())) as database:
+        choice = remembered(database, choice)
+    offer = check_devices(choice)
+    visible = f"{VISIBLE}={os.environ.get(VISIBLE)}"
+    limit = f"only the GPUs in {visible} are given out; to choose others: duckrow up --devices"
+    return (*([limit] if offer.is_limited else []), *offer.notes)
+
+
+def launch(choice: DeviceChoice, python: str, dispatch: bool, keep_s: float | None = None) -> tuple[int | None, bool]:
+    """Start a daemon in the background unless one runs; its PID, and whether it is new.
+
+    One that somebody else starts meanwhile is as good, and one that is ending is waited for.
+    """
+    folder = state_folder()
+    words = [*choice.words(), *_other_words(dispatch, keep_s)]
+    with closing(Database(folder)) as database:
+        return _launch(folder, HostStore(database), words, python)
+
+
+def _launch(folder: Folder, hosts: HostStore, words: Sequence[str], python: str) -> tuple[int | None, bool]:
+    deadline = time.monotonic() + _OTHERS_S
+    while True:
+        if _is_ready(folder, hosts, deadline):
+            return hosts.get(DAEMON).pid, False
+        news, said, code = _start(folder, words, python)
+        if news == READY:
+            return hosts.get(DAEMON).pid, True
+        if news != TAKEN or time.monotonic() > deadline:
+            raise DuckrowError(said or f"The daemon ended at once, with exit code {code}.")
+
+
+def _is_ready(folder: Folder, hosts: HostStore, deadline: float) -> bool:
+    """Whether there is a daemon; one that has only begun, or is ending, is given time to do so."""
+    while is_alive(folder, DAEMON):
+        row = hosts.get(DAEMON)
+        if (row.started_at is not None and row.ended_at is None) or time.monotonic() > deadline:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def _other_words(dispatch: bool, keep_s: float | None) -> list[str]:
+    return [*([] if dispatch else ["--no-dispatch"]), *([] if keep_s is None else ["--keep", f"{keep_s}s"])]
+
+
+def _start(folder: Folder, words: Sequence[str], python: str) -> tuple[bytes, str, int]:
+    """Start it and hear what it has to tell us; what it has logged and its exit code, if it has ended."""
+    log = _open_log(folder)
+    reading, writing = os.pipe()
+    log_began = os.fstat(log).st_size
+    try:
+        process = subprocess.Popen(
+            [python, "-m", "duckrow", "up", "--foreground", "--ready-fd", str(writing), *words],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            pass_fds=(writing,),
+            cwd="/",
+            env=_own_environment(folder),
+        )
+    finally:
+        os.close(writing)
+        os.close(log)
+    with open(reading, "rb") as file:
+        news = file.read()
+    if news == READY:
+        process.returncode = 0  # it is not ours to wait for
+        return news, "", 0
+    code = process.wait()
+    with open(folder.daemon_log, "rb") as file:
+        file.seek(log_began)
+        return news, file.read().decode("utf-8", "replace").strip().removeprefix("duckrow: "), code
+
+
+def _open_log(folder: Folder) -> int:
+    try:
+        return os.open(folder.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as error:
+        raise StateError(
+            f"{folder.daemon_log} cannot be written: {error.strerror}. {permission_hint(folder)}"
+        ) from None
+
+
+def _own_environment(folder: Folder) -> dict[str, str]:
+    """A daemon that is started from within a job is no part of that job."""
+    of_machine = (GPU_LOCKS, CGROUPS)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DUCKROW_") or name in of_machine}
+    return {**kept, "DUCKROW_HOME": folder.root, TAG: DAEMON_TAG}
+
+
+def daemon_seats() -> str:
+    """The daemon's devices in words."""
+    with closing(Database(state_folder())) as database:
+        return describe(seats_from(HostStore(database).get(DAEMON).seats))
+
+
+def describe(seats: Sequence[Seat]) -> str:
+    gpus = sorted({device for seat in seats if not seat.is_cpu for device in seat.devices})
+    cpu_slots = sum(seat.is_cpu for seat in seats)
+    parts = [f"GPU{'s' if len(gpus) > 1 else ''} {', '.join(gpus)}"] if gpus else []
+    return " and ".join(parts + ([plural(cpu_slots, "CPU slot")] if cpu_slots else []))

@@ -1,0 +1,77 @@
+"""The devices that people gave the daemon, kept over restarts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from duckrow.core.devices.inventory import Seat
+from duckrow.core.devices.policy import NO_POLICY, Policy
+from duckrow.store.hosts import keep_devices, kept_devices
+from duckrow.store.sqlite.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceChoice:
+    devices: Sequence[str] = ()
+    slots: int | None = None
+    jobs_per_gpu: int = 1
+    by_default: bool = False  # the settings chose: holds only where nothing is remembered, and is not remembered
+    policy: Policy = NO_POLICY
+
+    @property
+    def is_explicit(self) -> bool:
+        if self.by_default:
+            return False
+        return bool(self.devices) or self.slots is not None or self.jobs_per_gpu != 1 or self.policy != NO_POLICY
+
+    def words(self) -> list[str]:
+        words = ["--jobs-per-gpu", str(self.jobs_per_gpu)]
+        words += ["--slots", str(self.slots)] if self.slots is not None else []
+        words += ["--by-default"] if self.by_default else []
+        words += self.policy.as_options()
+        return words + [word for device in self.devices for word in ("--devices", device)]
+
+
+def choice_of(seats: Sequence[Seat], policy: Policy) -> DeviceChoice:
+    """The choice that gives these seats again."""
+    gpus = ["+".join(seat.devices) for seat in seats if not seat.is_cpu]
+    return DeviceChoice(gpus, sum(seat.is_cpu for seat in seats) or None, policy=policy)
+
+
+def remember(database: Database, choice: DeviceChoice) -> None:
+    """Within the caller's transaction."""
+    known = {
+        "devices": list(choice.devices),
+        "slots": choice.slots,
+        "jobs_per_gpu": choice.jobs_per_gpu,
+        "policy": choice.policy.as_json(),
+    }
+    keep_devices(database, json.dumps(known))
+
+
+def keep(database: Database, choice: DeviceChoice) -> None:
+    """Remember what a person has chosen; what the settings say they say again."""
+    if choice.is_explicit:
+        with database.transaction():
+            remember(database, choice)
+
+
+def remembered(database: Database, choice: DeviceChoice) -> DeviceChoice:
+    """What is chosen now, else what was: a daemon that comes back does not take more than it was given."""
+    if choice.is_explicit:
+        return choice
+    kept = kept_devices(database)
+    return choice_from(json.loads(kept)) if kept else choice
+
+
+def choice_from(known: Mapping[str, Any]) -> DeviceChoice:
+    """Older versions wrote the options of the policy beside the devices, which they called `gpus` at first."""
+    if "policy" in known:
+        policy = Policy.of_json(known["policy"])
+    else:
+        policy = Policy.of_options({**known, "ignore_processes": known.get("ignore")})
+    devices = known.get("devices", known.get("gpus", []))
+    return DeviceChoice(devices, known["slots"], known["jobs_per_gpu"], policy=policy)

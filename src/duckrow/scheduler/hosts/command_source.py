@@ -1,0 +1,63 @@
+"""Commands as they arrive on a file or a pipe."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+
+from duckrow.core.jobs.commands import CommandReader
+from duckrow.core.ports import Reactor
+
+_CHUNK_BYTES = 1 << 16
+
+
+class CommandSource:
+    """Reads without ever waiting; hands on each batch of complete commands."""
+
+    def __init__(self, fd: int, reader: CommandReader, take: Callable[[list[str]], None]) -> None:
+        self._fd = fd
+        self._reader = reader
+        self._take = take
+        self._bytes = b""
+        self.is_file = stat.S_ISREG(os.fstat(fd).st_mode)
+        self._reactor: Reactor | None = None
+        self.ended = False
+        self.is_terminal = os.isatty(fd)
+
+    def attach(self, reactor: Reactor) -> None:
+        self._reactor = reactor
+        if self.is_file:
+            self._read()
+        else:
+            try:
+                reactor.watch(self._fd, self._read)
+            except OSError:  # /dev/null and its like are always readable and cannot be watched
+                self.is_file = True
+                self._read()
+
+    def stop(self) -> None:
+        """Read no more."""
+        if not self.ended:
+            self.ended = True
+            if self._reactor is not None and not self.is_file:
+                self._reactor.unwatch(self._fd)
+
+    def _read(self) -> None:
+        if self.ended or self._reactor is None:
+            return
+        try:
+            data = os.read(self._fd, _CHUNK_BYTES)
+        except OSError:  # the terminal is gone
+            data = b""
+        if not data:
+            self._take(self._reader.feed(os.fsdecode(self._bytes)) + self._reader.finish())
+            self.stop()
+            return
+        # Decoded by whole lines: a chunk may end within a character.
+        lines, newline, rest = (self._bytes + data).rpartition(b"\n")
+        self._bytes = rest
+        if newline:
+            self._take(self._reader.feed(os.fsdecode(lines + newline)))
+        if self.is_file:
+            self._reactor.later(0, self._read)

@@ -1,0 +1,57 @@
+"""A host on which nothing runs: the loop as it is, with the dry engine and a clock turned by hand."""
+
+from __future__ import annotations
+
+from duckrow.core.ports import Observer
+from duckrow.devices.discover import Offer
+from duckrow.engines.dry.clock import HandClock
+from duckrow.engines.dry.engine import DryEngine
+from duckrow.engines.dry.gpus import DryGpus
+from duckrow.engines.dry.machine import DryMachine
+from duckrow.engines.dry.reactor import HandReactor
+from duckrow.scheduler.hosts.host import Host
+from duckrow.scheduler.loop import Loop
+from duckrow.store.folder.state_folder import Folder
+from duckrow.store.hosts import DAEMON
+from duckrow.store.sqlite.database import Database
+
+
+class DryHost:
+    """Several may share a folder, a machine and a clock; `Turning` lets time pass for all of them."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        offer: Offer,
+        machine: DryMachine,
+        clock: HandClock,
+        host_id: int = DAEMON,
+        observer: Observer | None = None,
+    ) -> None:
+        """`machine`: what there really is; `offer`: what its user says of it. There is no MPS to be started."""
+        policy = offer.machine.policy.but(mps="off")
+        self.database = Database(folder, durable=False)
+        self.reactor = HandReactor(clock)
+        self.engine = DryEngine(machine, self.reactor)
+        self.loop = Loop(
+            self.database,
+            Host(folder, self.database, host_id),
+            offer.seats,
+            self.engine,
+            self.reactor,
+            lambda reactor: DryGpus(machine, reactor),
+            observer,
+            offer.machine._replace(policy=policy),
+        )
+        self.loop.begin()
+
+    def die(self) -> None:
+        """As if killed: nothing more is written, and others see it at once. What runs goes on."""
+        self.loop.host.release()
+        self.reactor.close()
+        self.database.close()
+
+    def close(self) -> None:
+        """End in good order."""
+        self.loop.close()
+        self.database.close()

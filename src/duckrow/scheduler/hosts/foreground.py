@@ -1,0 +1,284 @@
+"""`duckrow run`: the loop in the foreground, over commands that come from a file or a pipe."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from duckrow.core.errors import UsageError
+from duckrow.core.jobs.commands import CommandReader
+from duckrow.core.jobs.job import JobSpec, LiveAttempt
+from duckrow.core.life.retry import Verdict
+from duckrow.core.life.states import Outcome, State
+from duckrow.scheduler.devices.neighbours import why_nothing_starts
+from duckrow.scheduler.hosts.command_source import CommandSource
+from duckrow.scheduler.hosts.signals import HostSignals
+from duckrow.scheduler.loop import Loop
+from duckrow.store.hosts import HostStore
+from duckrow.store.jobs.jobs import JobStore
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_SILENCE_S = 1.0  # a run that has started nothing for so long says why
+
+
+class EarlierJobs:
+    """What an interrupted run had done: lines are matched by their text and, where it repeats, one by one."""
+
+    def __init__(self, rows: list[tuple[int, str, str, str | None]]) -> None:
+        self._by_text: dict[str, deque[tuple[int, str, str | None]]] = {}
+        for job_id, command, state, outcome in rows:
+            self._by_text.setdefault(command, deque()).append((job_id, state, outcome))
+
+    def match(self, command: str) -> tuple[int, str, str | None] | None:
+        """(id, state, outcome) of the next earlier job with this text."""
+        matching = self._by_text.get(command)
+        return matching.popleft() if matching else None
+
+    def rest(self) -> list[tuple[int, str, str | None]]:
+        return [job for jobs in self._by_text.values() for job in jobs]
+
+
+class Run:
+    """One `duckrow run`, from its first command to its last end."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        signals: HostSignals,
+        make_spec: Callable[[str], JobSpec],
+        max_failures: int | None = None,
+        on_event: Callable[[str, Any], None] = lambda *_: None,
+        in_terminal: bool = False,
+    ) -> None:
+        self.loop = loop
+        self._signals = signals
+        self.make_spec = make_spec
+        self.max_failures = max_failures
+        self.source: CommandSource | None = None
+        self.interrupts = 0
+        self.hung_up = False
+        self.added = 0
+        self.skipped = 0
+        self.refused = 0
+        self.failures = 0
+        self.gave_up = False
+        self.by_memory = False  # its jobs may share GPUs
+        self.earlier: EarlierJobs | None = None
+        self._told_of_pause = False
+        self._told_of_wait: bool | None = False  # None: it is about to be told
+        self._rerun: list[int] = []
+        self._skip: list[int] = []
+        self._on_event = on_event
+        self._in_terminal = in_terminal  # one command that has the terminal, and hears Ctrl-C itself
+        self._jobs = JobStore(loop.database)
+        loop.tell_ends(self._note_end, self._note_back)
+        if in_terminal:
+            loop.never_set_gpus_aside()  # whoever typed the command sees how it ends
+        loop.state.looks_ahead = max_failures is None  # a run that may have to stop short must not look ahead
+
+    # -- what a view may ask ----------------------------------------------------------------------------------
+
+    @property
+    def host_id(self) -> int:
+        return self.loop.host.id
+
+    @property
+    def reading(self) -> bool:
+        return self.source is not None and not self.source.ended
+
+    @property
+    def running(self) -> list[LiveAttempt]:
+        return self.loop.state.running
+
+    @property
+    def places(self) -> int:
+        return len(self.loop.state.seats)
+
+    @property
+    def waits_for(self) -> list[str]:
+        return why_nothing_starts(self.loop.state, self.loop.watch) if self._waits else []
+
+    # -- commands ---------------------------------------------------------------------------------------------
+
+    def last_freed_first(self) -> None:
+        """Of several free places take the one that was listed or freed last."""
+        self.loop.state.take_last_freed_first()
+
+    def start_one_by_one(self) -> None:
+        """Look no further ahead than is written down: whoever hears of a start can be sure that it happens now."""
+        self.loop.state.looks_ahead = False
+
+    def read(self, fd: int, reader: CommandReader) -> None:
+        self.source = CommandSource(fd, reader, self.take)
+
+    def take(self, commands: list[str]) -> None:
+        for command in commands:
+            try:
+                spec = self.make_spec(command)
+            except UsageError as error:
+                self.refused += 1
+                self._on_event("refused", str(error))
+                continue
+            known = self.earlier.match(spec.command) if self.earlier else None
+            if known is not None:
+                self._continue(*known)
+            else:
+                self.loop.state.inbox.append(spec)
+                self.added += 1
+
+    def take_jobs(
+        self, specs: Sequence[JobSpec], again: Sequence[int], stranded: Sequence[int], environment: Mapping[str, str]
+    ) -> None:
+        """Add these, and take over jobs that are done or wait for a dead host; what else waited here is left out."""
+        store, now = self.loop.store, time.time()
+        wanted = {*again, *stranded}
+        with self.loop.database.transaction():
+            ours = store.queue.unfinished()
+            others = [job_id for job_id, state in ours if state == State.QUEUED and job_id not in wanted]
+            running = sum(state != State.QUEUED for _, state in ours)
+            store.moves.skip_queued(others, now, "no longer asked for")
+            store.queue.rehost(stranded)
+            for job_id in again:
+                store.reruns.rerun(job_id, now, self.host_id)
+            self._jobs.add(self.host_id, specs, environment)
+        self.added += len(specs) + len(wanted) + running
+
+    def resume(self, hosts: HostStore, rerun_all: bool) -> None:
+        """Continue what this host had begun. `rerun_all`: there is no list of commands to match against."""
+        self.earlier = EarlierJobs(hosts.jobs_of(self.loop.host.id))
+        if rerun_all:
+            for known in self.earlier.rest():
+                self._continue(*known)
+            self.earlier = None
+        elif self.source is not None and self.source.is_file:
+            self.loop.state.dispatching = False  # until the list has been read: what is no longer in it must not start
+
+    def _continue(self, job_id: int, state: str, outcome: str | None) -> None:
+        if outcome == Outcome.SUCCEEDED:
+            self.skipped += 1
+            return
+        self.added += 1
+        if state == State.DONE:
+            self._rerun.append(job_id)
+
+    def _requeue_earlier(self) -> None:
+        """Jobs of the earlier run that did not succeed go back to the queue; those no longer listed are skipped."""
+        if self.earlier is not None and self.source is not None and self.source.ended:
+            self._skip = [job_id for job_id, state, _ in self.earlier.rest() if state == State.QUEUED]
+            self.earlier = None
+            self.loop.state.dispatching = not (self.interrupts or self.gave_up)
+        if not (self._rerun or self._skip):
+            return
+        store, now = self.loop.store, time.time()
+        with self.loop.database.transaction():
+            for job_id in self._rerun:
+                store.reruns.rerun(job_id, now, self.loop.host.id)
+            store.moves.skip_queued(self._skip, now, "no longer in the list of commands")
+        self._rerun, self._skip = [], []
+        self.loop.state.look_again()
+
+    # -- going ------------------------------------------------------------------------------------------------
+
+    def go(self, pulse_s: float | None = None, pulse: Callable[[], None] = lambda: None) -> None:
+        """Until all is done. `pulse` is called at least every `pulse_s`, to draw."""
+        self._catch_signals()
+        self.loop.begin()
+        if self.source is not None:
+            self.source.attach(self.loop.reactor)
+        while not self._over():
+            self.loop.turn(pulse_s)
+            self._requeue_earlier()
+            if (
+                not self.loop.state.live
+                and not self._told_of_pause
+                and (paused := self.loop.store.queue.paused_projects())
+            ):
+                self._told_of_pause = True
+                self._on_event("paused", paused)
+            self._tell_of_wait()
+            pulse()
+
+    @property
+    def _waits(self) -> bool:
+        state = self.loop.state
+        return state.jobs_wait and not state.runs_own and state.dispatching
+
+    def _tell_of_wait(self) -> None:
+        """A run in which nothing starts says why, once each time."""
+        if not self._waits:
+            self._told_of_wait = False if self.loop.state.live else self._told_of_wait
+        elif self._told_of_wait is False:
+            self._told_of_wait = None
+            self.loop.reactor.later(_SILENCE_S, self._tell_now)
+
+    def _tell_now(self) -> None:
+        reasons = self.waits_for
+        self._told_of_wait = bool(reasons)
+        if reasons:
+            self._on_event("waiting", reasons)
+
+    def _over(self) -> bool:
+        if self.interrupts or self.gave_up:
+            return not self.loop.state.runs_own
+        if self._rerun or self._skip or self.reading:
+            return False
+        return self.loop.idle()
+
+    def _note_end(self, attempt: LiveAttempt, verdict: Verdict) -> None:
+        """Called for each end: enough failures end the run."""
+        if attempt.job_host_id != self.host_id or verdict.again or verdict.outcome is Outcome.SUCCEEDED:
+            return
+        self.failures += 1
+        if self.max_failures is not None and self.failures >= self.max_failures and not self.gave_up:
+            self.gave_up = True
+            self._start_nothing_more()
+            self._on_event("gave-up", self.failures)
+
+    def _note_back(self, job_id: int) -> None:
+        """A failure that was not the job's own, but its GPU's."""
+        self.failures -= 1
+
+    # -- signals ----------------------------------------------------------------------------------------------
+
+    def _catch_signals(self) -> None:
+        for number in SIGNALS:
+            if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+                continue  # `nohup duckrow run`
+            self._signals.on(number, lambda number=number: self._signalled(number))  # type: ignore[misc]
+
+    def _signalled(self, number: int) -> None:
+        if self._in_terminal and self.loop.state.live:
+            self._leave_to_job(number)
+            return
+        if number == signal.SIGHUP:
+            self.hung_up = True
+            if self.interrupts:
+                return  # the terminal went away while we were ending anyway
+        self.interrupts += 1
+        self._start_nothing_more()
+        if self.interrupts > 1:
+            self.loop.state.stop_all = self.interrupts - 1
+        self._on_event("interrupted", self.interrupts)
+
+    def _leave_to_job(self, number: int) -> None:
+        """The terminal has sent Ctrl-C to the job as well, which answers it as it likes; SIGTERM came to us alone."""
+        if number == signal.SIGTERM:
+            self.loop.state.stop_all = 1
+
+    def _start_nothing_more(self) -> None:
+        self.loop.state.dispatching = False
+        if self.source is not None:
+            self.source.stop()
+
+    def drop_rest(self) -> None:
+        """What has not been started never will be."""
+        with self.loop.database.transaction():
+            waiting = [job_id for job_id, state in self.loop.store.queue.unfinished() if state == State.QUEUED]
+            self.loop.store.moves.skip_queued(waiting, time.time(), "the run has ended")
+
+    def close(self) -> None:
+        self.loop.close()

@@ -1,0 +1,37 @@
+"""A host whose jobs become processes of this machine: the loop with the local engine, and the signals it hears."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from duckrow.core.ports import GpuReader, Observer, Reactor
+from duckrow.devices.discover import Offer
+from duckrow.engines.local.engine import LocalEngine
+from duckrow.engines.local.keeper.link import KeeperLink
+from duckrow.scheduler.devices.device_reader import DeviceReader
+from duckrow.scheduler.hosts.host import Host
+from duckrow.scheduler.hosts.signals import HostSignals
+from duckrow.scheduler.loop import Loop
+from duckrow.scheduler.reactor import EpollReactor
+from duckrow.store.jobs.jobs import JobStore
+from duckrow.store.sqlite.database import Database
+
+
+class LocalHost(NamedTuple):
+    loop: Loop
+    signals: HostSignals
+
+
+def gpu_reader(reactor: Reactor) -> GpuReader:
+    from duckrow.devices.discover import source  # most runs never read a GPU
+
+    return DeviceReader(reactor, source())
+
+
+def local_host(
+    database: Database, host: Host, offer: Offer, link: KeeperLink, observer: Observer, output: str = "log"
+) -> LocalHost:
+    reactor = EpollReactor()
+    engine = LocalEngine(reactor, host.folder.keepers, link, JobStore(database).environment, output)
+    loop = Loop(database, host, offer.seats, engine, reactor, gpu_reader, observer, offer.machine)
+    return LocalHost(loop, HostSignals(reactor, link.signals))

@@ -1,0 +1,173 @@
+"""Opening a `duckrow run`: a new one, or an interrupted one that goes on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from duckrow.core.devices.machine import Machine
+from duckrow.core.errors import StateError, UsageError
+from duckrow.core.jobs.commands import CommandReader
+from duckrow.core.jobs.job import JobSpec
+from duckrow.core.ports import Observer
+from duckrow.devices.discover import Offer, offer_of
+from duckrow.engines.local.keeper.keeper import fork_host
+from duckrow.scheduler.hosts.foreground import Run
+from duckrow.scheduler.hosts.host import AlreadyRunning, Host
+from duckrow.scheduler.hosts.local_host import LocalHost, local_host
+from duckrow.store.folder.state_folder import Folder, state_folder
+from duckrow.store.hosts import HostRow, HostStore, seats_from
+from duckrow.store.sqlite.database import Database
+
+__all__ = ["LAST", "Offer", "SweepJobs", "offer_of", "open_run", "open_sweep"]
+
+LAST = "\0last"
+"""Stands for the last run of the same file and folder."""
+
+IN_TERMINAL = "--"
+"""The source of a run that is one command in a terminal; there is nothing in it to resume."""
+
+
+def open_run(
+    offer: Offer,
+    observer: Observer,
+    make_spec: Callable[[str], JobSpec],
+    *,
+    seats_chosen: bool = True,
+    name: str = "",
+    file: str | None = None,
+    delimiter: str | None = None,
+    blocks: bool = False,
+    resume: str | None = None,
+    environment: Mapping[str, str],
+    output: str = "log",
+    max_failures: int | None = None,
+    on_event: Callable[[str, Any], None] = lambda *_: None,
+) -> Run:
+    """A run that is ready to go. `output` is that of the engine; on a terminal, the one command is given later.
+
+    Unless its seats were chosen anew, a resumed run has those that it had.
+    """
+    folder = state_folder()
+    cwd, source = os.getcwd(), os.path.abspath(file) if file and file != "-" else ""
+    if output == "terminal":
+        source = IN_TERMINAL
+    # Whatever can be wrong is found and told before there are two of us.
+    earlier = None if resume is None else _find_earlier(folder, resume, cwd, source)
+    if earlier is not None:
+        source = source or earlier.source
+    # A resumed run reads standard input only when told to: without its list, all its jobs would seem to be gone.
+    reads = output != "terminal" and (bool(source) or earlier is None or file == "-")
+    fd = _open_source(source) if reads else None
+    if earlier is not None and not seats_chosen:
+        offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
+    loop, signals = _open_host(folder, earlier, (name, cwd, source), offer, observer, output)
+    loop.state.environment = dict(environment)
+    run = Run(loop, signals, make_spec, max_failures, on_event, in_terminal=output == "terminal")
+    if fd is not None:
+        run.read(fd, CommandReader(delimiter, blocks))
+    if earlier is not None:
+        run.resume(HostStore(loop.database), rerun_all=fd is None)
+    return run
+
+
+class SweepJobs(NamedTuple):
+    """What a sweep has to run here."""
+
+    sweep_id: int
+    name: str
+    specs: Sequence[JobSpec]  # new
+    again: Sequence[int]  # done, and to be run again
+    stranded: Sequence[int]  # waiting for a host that is dead
+
+
+def open_sweep(
+    offer: Offer,
+    observer: Observer,
+    jobs: SweepJobs,
+    *,
+    seats_chosen: bool,
+    environment: Mapping[str, str],
+    output: str = "log",
+    max_failures: int | None = None,
+    on_event: Callable[[str, Any], None] = lambda *_: None,
+) -> Run:
+    """The runs of a sweep, ready to go. It continues the run in which the sweep was begun, if that is dead."""
+    folder = state_folder()
+    source = f"sweep:{jobs.sweep_id}"
+    database = Database(folder)
+    earlier = HostStore(database).run_of_file("", source)
+    database.close()
+    if earlier is not None and not seats_chosen:
+        offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
+    loop, signals = _open_host(folder, earlier, (f"sweep-{jobs.name}", "", source), offer, observer, output)
+    run = Run(loop, signals, _no_more_commands, max_failures, on_event)
+    try:
+        run.take_jobs(jobs.specs, jobs.again, jobs.stranded, environment)
+    except StateError:
+        loop.close()
+        raise
+    return run
+
+
+def _no_more_commands(command: str) -> JobSpec:
+    raise AssertionError("a sweep reads no commands")
+
+
+def _open_host(
+    folder: Folder,
+    earlier: HostRow | None,
+    new: tuple[str, str, str],
+    offer: Offer,
+    observer: Observer,
+    output: str,
+) -> LocalHost:
+    """The loop, in a process of its own whose keeper we become. `new`: name, folder and source of a new host."""
+    if not os.path.exists(folder.database):
+        Database(folder).close()  # made before there is a journal, which would tell of an earlier one
+    link = fork_host(folder.keepers, speaks=True)
+    try:
+        database = Database(folder, durable=False)
+        host_id = earlier.id if earlier else HostStore(database).add_run(*new)
+        host = Host(folder, database, host_id)
+    except StateError:
+        link.journal.remove()
+        raise
+    except AlreadyRunning as error:
+        link.journal.remove()
+        raise UsageError(f"The run {earlier.name if earlier else host_id} has not ended. {error}") from None
+    return local_host(database, host, offer, link, observer, output)
+
+
+def _machine_of(earlier: HostRow, folder: Folder) -> Machine:
+    database = Database(folder)
+    try:
+        return HostStore(database).machine(earlier.id)
+    finally:
+        database.close()
+
+
+def _find_earlier(folder: Folder, resume: str, cwd: str, source: str) -> HostRow:
+    database = Database(folder)
+    hosts = HostStore(database)
+    if resume == LAST:
+        found = hosts.run_of_file(cwd, source)
+        what = f"of {source or 'standard input'} in {cwd}"
+    else:
+        found, what = hosts.run_named(resume), f"'{resume}'"
+    database.close()
+    if found is None or found.source == IN_TERMINAL:
+        raise UsageError(f"There is no earlier run {what} to resume. Leave --resume away to begin one.")
+    return found
+
+
+def _open_source(source: str) -> int | None:
+    """The file of commands, else standard input."""
+    if source:
+        try:
+            return os.open(source, os.O_RDONLY)
+        except OSError as error:
+            raise UsageError(f"The file {source} cannot be read: {error.strerror}.") from None
+    return None if sys.stdin is None else sys.stdin.fileno()

@@ -1,0 +1,66 @@
+"""The signals of a host: those that it hears itself and those that its keeper tells of, each counted once."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+
+from duckrow.core.ports import Reactor
+from duckrow.engines.local.keeper.signal_counting import COPY_S, TwiceHeard
+from duckrow.engines.local.keeper.signal_link import HostEnd
+
+
+class HostSignals:
+    def __init__(self, reactor: Reactor, link: HostEnd, now: Callable[[], float] = time.monotonic) -> None:
+        self._reactor = reactor
+        self._link = link
+        self._now = now
+        self._calls: dict[int, Callable[[], None]] = {}
+        self._counts: dict[int, TwiceHeard] = {}
+        self._arrivals = 0
+        self._arrivals_when_asked = 0
+
+    def on(self, number: int, call: Callable[[], None]) -> None:
+        """Call once for each of these signals."""
+        if not self._calls:
+            self._reactor.watch(self._link.fd, self._keeper_tells)
+            self._link.ask()
+        self._calls[number] = call
+        self._counts[number] = TwiceHeard()
+        self._reactor.on_signal(number, lambda: self._heard(number))
+
+    def _heard(self, number: int) -> None:
+        self._arrived()
+        if self._counts[number].heard(self._now()):
+            self._calls[number]()
+
+    def _keeper_tells(self) -> None:
+        number = self._link.news()
+        if number is None:
+            self._reactor.unwatch(self._link.fd)
+        elif number == 0:
+            self._settle()
+        elif number not in self._calls:
+            signal.raise_signal(number)  # it does what it would have done if it had come to us
+        else:
+            self._arrived()
+            if self._counts[number].told():
+                self._calls[number]()
+
+    def _arrived(self) -> None:
+        """When it has been quiet for a while, ask the keeper, who may have been stopped, whether that is all."""
+        self._arrivals += 1
+        arrivals = self._arrivals
+
+        def ask_if_quiet() -> None:
+            if self._arrivals == arrivals:
+                self._arrivals_when_asked = arrivals
+                self._link.ask()
+
+        self._reactor.later(COPY_S, ask_if_quiet)
+
+    def _settle(self) -> None:
+        if self._arrivals == self._arrivals_when_asked:
+            for count in self._counts.values():
+                count.settle()

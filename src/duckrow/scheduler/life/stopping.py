@@ -1,0 +1,28 @@
+"""The beginning of the end of an attempt: written down here; the tick takes the steps of the kill ladder."""
+
+from __future__ import annotations
+
+from duckrow.core.clock import Now
+from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.life.states import Outcome
+from duckrow.scheduler.life.suspending import Suspending
+from duckrow.store.attempts.attempts import AttemptStore
+
+
+class Stopping:
+    def __init__(self, store: AttemptStore, suspending: Suspending) -> None:
+        self._store = store
+        self._suspending = suspending
+
+    def begin(self, attempt: LiveAttempt, reason: Outcome | None, now: Now, detail: str) -> None:
+        if attempt.suspended_mono is not None:
+            self._suspending.resume(attempt, now)  # or it could not hear that it must end
+        self._store.stopping(attempt, reason, now, detail)
+        attempt.begin_stop(reason, now.mono)
+
+    def kill(self, attempt: LiveAttempt, now: Now, why: str, at_once: bool) -> None:
+        """Begin the kill ladder; `at_once`: without waiting for the grace."""
+        if attempt.stopped_for is not Outcome.KILLED:
+            self.begin(attempt, Outcome.KILLED, now, why)
+        if at_once:
+            attempt.hurry(now.mono)

@@ -1,0 +1,41 @@
+"""A job that a person pauses while it runs: its processes are suspended, and its time limit stands still meanwhile."""
+
+from __future__ import annotations
+
+import signal
+
+from duckrow.core.clock import Now
+from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.ports import Engine
+from duckrow.store.jobs.suspension import SuspensionStore
+
+
+class Suspending:
+    def __init__(self, store: SuspensionStore, engine: Engine) -> None:
+        self._store = store
+        self._engine = engine
+
+    def suspend(self, attempt: LiveAttempt, now: Now, by_itself: bool) -> None:
+        """`by_itself`: it was paused alone, and goes on only when it is resumed alone."""
+        if attempt.stop_began_mono is not None:
+            return  # it is about to end
+        attempt.suspend(now.mono)
+        self._store.suspend(attempt, by_itself, now.wall)
+        self._engine.signal_all(attempt, signal.SIGSTOP)
+
+    def resume(self, attempt: LiveAttempt, now: Now) -> None:
+        """Also one of which we do not know that it is suspended: somebody else may have done it."""
+        if attempt.suspended_mono is not None:
+            attempt.resume(now.mono)
+            self._store.resume(attempt, now.wall)
+        self._engine.signal_all(attempt, signal.SIGCONT)
+
+    def repeat(self, attempt: LiveAttempt) -> None:
+        """It is there to hear it only now."""
+        if attempt.suspended_mono is not None:
+            self._engine.signal_all(attempt, signal.SIGSTOP)
+
+    def forget(self, attempt: LiveAttempt) -> None:
+        """It is over."""
+        if attempt.suspended_mono is not None:
+            self._store.end(attempt)

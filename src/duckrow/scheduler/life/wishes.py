@@ -1,0 +1,141 @@
+"""Fulfilling what people want of jobs: kill, rerun, pause; and what a job that waits for others wants itself."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from duckrow.core.clock import Now
+from duckrow.core.devices.inventory import CPU, WHOLE
+from duckrow.core.errors import DuckrowError, IllegalTransition
+from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.life.states import LIVE, Outcome, State
+from duckrow.core.life.wishes import Wish, is_kill, signal_of
+from duckrow.core.ports import Engine
+from duckrow.scheduler.hosts.host import Host
+from duckrow.scheduler.life.stopping import Stopping
+from duckrow.scheduler.life.suspending import Suspending
+from duckrow.scheduler.state import HostState
+from duckrow.store.hosts import DAEMON
+from duckrow.store.jobs.wishes import UnfulfilledWish
+from duckrow.store.sqlite.database import Database
+from duckrow.store.tick import TickStores
+
+_FOR_EVERYBODY = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
+
+
+AT_A_TIME = 500  # wishes that are fulfilled in a tick: about 25 ms
+
+
+class WrongWish(DuckrowError):
+    """A wish cannot be fulfilled, by a fault in duckrow or in who has written it."""
+
+    def __init__(self, wish: UnfulfilledWish, error: Exception) -> None:
+        super().__init__(f"The wish '{wish.wish}' for job {wish.job_id} is set aside: {error}")
+        self.wish_id = wish.id
+
+
+class Wishes:
+    def __init__(
+        self,
+        state: HostState,
+        database: Database,
+        store: TickStores,
+        host: Host,
+        engine: Engine,
+        suspending: Suspending,
+        stopping: Stopping,
+    ) -> None:
+        self._state = state
+        self._database = database
+        self._store = store
+        self._host = host
+        self._engine = engine
+        self._suspending = suspending
+        self._stopping = stopping
+
+    def fulfil(self, now: Now) -> None:
+        """Those for jobs that are ours to touch; the others are left to their hosts.
+
+        So many at a time that the loop is soon back: it takes a minute to kill a million jobs.
+        """
+        after = self._state.wishes.after
+        if after is None:
+            return
+        some = self._store.wishes.unfulfilled(after, AT_A_TIME)
+        self._state.wishes.seen(some[-1].id if len(some) == AT_A_TIME else None)
+        watched = {attempt.job.id: attempt for attempt in self._state.live.values()}
+        for each in _who_waits_first(some):
+            try:
+                if self._fulfil(each, watched.get(each.job_id), now):
+                    self._store.wishes.forget(each.id)
+            except (IllegalTransition, ValueError) as error:
+                raise WrongWish(each, error) from error
+
+    def _fulfil(self, each: UnfulfilledWish, attempt: LiveAttempt | None, now: Now) -> bool:
+        if attempt is None:
+            return self._of_other(each, now)
+        self._of_live(each.wish, attempt, now)
+        return True
+
+    def forget(self, wish_id: int) -> None:
+        """One that was in the way."""
+        with self._database.transaction():
+            self._store.wishes.forget(wish_id)
+
+    def _of_live(self, wish: str, attempt: LiveAttempt, now: Now) -> None:
+        """Of a job that has an attempt here."""
+        if is_kill(wish):
+            self._stopping.kill(attempt, now, "kill asked for", at_once=wish == Wish.KILL_NOW)
+        elif wish in (Wish.LEND, Wish.TAKE_BACK):
+            self._hold_slot(attempt, 0 if wish == Wish.LEND else WHOLE)
+        elif wish in (Wish.SUSPEND, Wish.PAUSE):
+            self._suspending.suspend(attempt, now, by_itself=wish == Wish.PAUSE)
+        elif wish == Wish.CONTINUE:
+            self._suspending.resume(attempt, now)
+        elif (number := signal_of(wish)) is not None:
+            self._signal(attempt, number, now)
+
+    def _of_other(self, each: UnfulfilledWish, now: Now) -> bool:
+        """Of one that waits or is done; False if another host sees to it."""
+        state = self._store.queue.state_of(each.job_id)  # the wish before may have moved it: it may wait for that job
+        if state in LIVE or not self._is_ours(each.host_id):
+            return False
+        if is_kill(each.wish) and state is State.QUEUED:
+            self._store.moves.finish(each.job_id, State.QUEUED, Outcome.KILLED, now.wall, "killed before it began")
+        elif each.wish == Wish.RERUN and state is State.DONE:
+            host_id = each.host_id if self._host.is_alive(each.host_id) else DAEMON
+            self._store.reruns.rerun(each.job_id, now.wall, host_id)
+        elif each.wish == Wish.PAUSE and state is State.QUEUED:
+            self._store.queue.hold(each.job_id)  # it ran when somebody looked, and waits for its next attempt
+        self._state.look_again()
+        return True
+
+    def _is_ours(self, host_id: int) -> bool:
+        """The daemon sees to the jobs of runs that are over."""
+        return host_id == self._host.id or (self._host.id == DAEMON and not self._host.is_alive(host_id))
+
+    def _hold_slot(self, attempt: LiveAttempt, share: int) -> None:
+        """One that takes its slot back need not wait for it: for a while two may run where one should."""
+        device, held = attempt.holds[0]
+        if device.startswith(CPU) and held != share:
+            self._state.rehold(attempt, ((device, share),))
+            self._store.reservations.change(attempt)
+
+    def _signal(self, attempt: LiveAttempt, number: int, now: Now) -> None:
+        """One such as USR1 only to those that listen: the shell around a program would die of it, and the job too."""
+        if number in (signal.SIGSTOP, signal.SIGTSTP):
+            self._suspending.suspend(attempt, now, by_itself=True)
+        elif number == signal.SIGCONT:
+            self._suspending.resume(attempt, now)
+        elif number in _FOR_EVERYBODY:
+            self._engine.signal_all(attempt, number)
+        else:
+            self._engine.notice(attempt, number)
+
+
+def _who_waits_first(wishes: Iterable[UnfulfilledWish]) -> Iterator[UnfulfilledWish]:
+    """Of jobs that are killed together, the youngest first: who waits for another is younger, and would be skipped."""
+    for is_killed, some in groupby(wishes, key=lambda each: is_kill(each.wish)):
+        yield from sorted(some, key=lambda each: -each.job_id if is_killed else 0)

@@ -1,0 +1,94 @@
+"""Failures that are lessons: out of memory is tried again with more, a failure of MPS without it."""
+
+from __future__ import annotations
+
+from duckrow.core.devices.inventory import CPU, WHOLE
+from duckrow.core.devices.needs import Needs, needs_from
+from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.life.retry import Verdict
+from duckrow.core.life.states import Outcome
+from duckrow.core.memory.more_memory import Ending, next_host_needs, next_needs
+from duckrow.core.memory.mps_failures import mps_failure
+from duckrow.core.memory.out_of_memory import memory_wanted_mb, ran_out_of_memory, was_killed
+from duckrow.core.memory.use import Use
+from duckrow.core.ports import Engine
+from duckrow.core.units import format_mb
+from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
+from duckrow.scheduler.devices.mps import Sharing
+from duckrow.scheduler.memory.watch import Watch
+from duckrow.store.jobs.queue import QueueStore
+
+_LINES = 200
+
+
+class Lessons:
+    def __init__(self, store: QueueStore, engine: Engine, watch: Watch, sharing: Sharing) -> None:
+        self._store = store
+        self._engine = engine
+        self._watch = watch
+        self._sharing = sharing
+
+    def after(self, attempt: LiveAttempt, outcome: Outcome, use: Use | None) -> Verdict | None:
+        """The verdict on an attempt that ran out of memory; None for every other."""
+        asked_for = attempt.stopped_for is not None
+        if outcome not in (Outcome.FAILED, Outcome.KILLED) or asked_for:
+            return None
+        lines = last_lines(attempt.log, _LINES, longest=LINE_SHOWN) if attempt.log else []
+        killed = was_killed(attempt.exit_code, attempt.signal)
+        on_machine = self._engine.ran_out_of_memory() if killed else None  # it may have been a stranger
+        of_job = None if attempt.exit is None else attempt.exit.oom_killed
+        oom_killed = on_machine if of_job is None else of_job
+        which = ran_out_of_memory(lines, attempt.exit_code, attempt.signal, oom_killed)
+        if which is None:
+            return self._after_mps(attempt, outcome, lines)
+        needs = needs_from(attempt.job.needs)
+        if which == "host":
+            learned = next_host_needs(needs, self._watch.gpus.machine.mem_mb)
+            told = "ran out of the machine's memory"
+        else:
+            ending = self._ending(attempt, use, memory_wanted_mb(lines))
+            learned = next_needs(needs, ending)
+            self._watch.learning.from_failure(attempt, max(ending.peak_mb, ending.wanted_mb))
+            told = "ran out of GPU memory"
+        if learned is None:
+            return Verdict(Outcome.OUT_OF_MEMORY, again=False, detail=f"{told}, {self._why_final(which, attempt)}")
+        self._store.set_needs(attempt.job.id, learned)
+        return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=f"{told}; tried again {_how(learned, which)}")
+
+    def _after_mps(self, attempt: LiveAttempt, outcome: Outcome, lines: list[str]) -> Verdict | None:
+        """One that failed by MPS, which it had from us, is tried again without; that uses up none of its retries."""
+        why = mps_failure(lines)
+        if why is None or not self._sharing.failed(attempt, why):
+            return None
+        return Verdict(outcome, again=True, detail=f"{why}; tried again without MPS")
+
+    def _ending(self, attempt: LiveAttempt, use: Use | None, wanted_mb: int | None) -> Ending:
+        gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
+        total = self._watch.gpus.smallest_mb(gpus)
+        share = min((share for _, share in attempt.holds), default=WHOLE)
+        held_mb = None if total is None else total * share // WHOLE
+        alone = share == WHOLE
+        largest = self._watch.gpus.given_out.largest_mb(len(gpus))
+        everything = self._watch.gpus.given_out.all_mb()
+        foreign = max((self._watch.foreign_mb(gpu) for gpu in gpus), default=0)
+        return Ending(held_mb, use.peak_mb if use else 0, wanted_mb or 0, alone, total, largest, foreign, everything)
+
+    def _why_final(self, which: str, attempt: LiveAttempt) -> str:
+        if which == "host":
+            return "and there is no more of it here"
+        size_mb = self._watch.gpus.smallest_mb([device for device, _ in attempt.holds])
+        size = f" of {format_mb(size_mb)}" if size_mb is not None else ""
+        gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
+        return f"alone on GPU {','.join(gpus)}{size}: there is no larger one" if gpus else "and has no GPU"
+
+
+def _how(needs: Needs, which: str) -> str:
+    if which == "host":
+        return f"with {format_mb(needs.mem_mb or 0)}"
+    if needs.larger_than_mb:
+        return f"on a GPU of more than {format_mb(needs.larger_than_mb)}"
+    if needs.alone:
+        return f"on a GPU that has {format_mb(needs.gpu_mem_mb)} free" if needs.gpu_mem_mb else "with a GPU to itself"
+    if needs.total_gpu_mem_mb is not None:
+        return f"with {format_mb(needs.total_gpu_mem_mb)} in all"
+    return f"with {format_mb(needs.gpu_mem_mb or 0)}"

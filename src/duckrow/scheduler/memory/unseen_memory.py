@@ -1,0 +1,155 @@
+"""Memory that was promised to an attempt and cannot be seen yet: its GPUs stay locked for other duckrows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from duckrow.core.devices.inventory import CPU, WHOLE
+from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.memory.observation import FRESH_S, Observation
+from duckrow.core.ports import Observer, Reactor
+from duckrow.engines.local.gpus.gpu_locks import GpuLocks
+from duckrow.engines.local.gpus.lock_patience import LONGEST_S
+from duckrow.kernel.process import user_name
+from duckrow.scheduler.devices.known_gpus import KnownGpus
+from duckrow.scheduler.state import HostState
+
+_COUNTS_AS_ALL = 0.85  # of what it holds: the margin in that is seldom used, and need not be waited for
+_ANY = 0.001  # the least part of a GPU that can be seen
+
+
+class _Promise(NamedTuple):
+    since_mono: float
+    locks: tuple[str, ...]  # of its GPUs
+    seen_mono: float | None = None  # since when its memory can be seen
+
+
+class Promises:
+    def __init__(
+        self,
+        state: HostState,
+        root: str,
+        reactor: Reactor,
+        observer: Observer,
+        gpus: KnownGpus,
+        observation: Observation,
+        is_promised: Callable[[QueuedJob], bool],
+    ) -> None:
+        """`root`: our state folder, which tells us from other duckrows.
+
+        `is_promised`: whether others must be kept from a job's GPUs until they can see its memory.
+        """
+        self._state = state
+        self._reactor = reactor
+        self._observer = observer
+        self._gpus = gpus
+        self._observation = observation
+        self._is_promised = is_promised
+        place = os.stat(root)
+        self._locks = GpuLocks(f"{place.st_dev}-{place.st_ino}")  # others may read it: it tells nothing but who is who
+        self._open: dict[int, _Promise] = {}  # attempt -> what was promised to it
+        self._met: set[int] = set()  # attempts with needs of which we know whether anything is promised to them
+        self.locked_by: dict[str, int] = {}  # GPUs on which a duckrow of this user is about to take memory
+        self._told: set[str | tuple[str, int]] = set()
+
+    def __bool__(self) -> bool:
+        """Whether memory is still to be seen."""
+        return bool(self._open)
+
+    @property
+    def any_met(self) -> bool:
+        """Whether any attempt with needs may be live."""
+        return bool(self._met)
+
+    def agree(self, gpus: Sequence[str]) -> set[str]:
+        """Take the locks; the GPUs on which another duckrow is about to take memory.
+
+        Their locks go two seconds after their memory came to be seen. So of a GPU that is not locked, what was read in
+        the last two seconds can be trusted: by the clock as it is now, as the tick may have waited for the database.
+        """
+        mono = self._reactor.now().mono
+        self.take_up(mono)
+        by_lock = {self._gpus.lock_name(gpu): gpu for gpu in gpus}
+        refused = self._locks.take(by_lock, mono, lambda lock: self._observation.foreign_mb(by_lock[lock], mono))
+        self._observation.mistrust(gpus, self._reactor.now().mono - FRESH_S)
+        self.locked_by = {gpu: refused[lock] for gpu in gpus if (lock := self._gpus.lock_name(gpu)) in refused}
+        self._tell(by_lock)
+        return set(self.locked_by)
+
+    def _tell(self, by_lock: Mapping[str, str]) -> None:
+        """Say once of whom is no longer waited for, and that there is no place to agree with others in."""
+        fault = self._locks.fault
+        if fault and fault not in self._told:
+            self._told.add(fault)
+            self._observer.trouble(f"No GPU can be locked, so other users may take the same memory: {fault}.")
+        for key in self._locks.ignored - self._told:
+            self._told.add(key)
+            gpu, user = by_lock.get(key[0], key[0]), user_name(key[1])
+            self._observer.trouble(f"{user}'s duckrow has locked GPU {gpu} for 2 minutes: that is now ignored.")
+
+    def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
+        """Keep the locks of the GPUs on which memory was promised, until it can be seen; the others go."""
+        for attempt in starts:
+            if attempt.job.needs is not None or self._locks.held:
+                self._promise(attempt, mono)
+        if self._open or self._locks.held:
+            self.release(mono)
+
+    def take_up(self, mono: float) -> None:
+        """Attempts of a host that died may not have taken their memory yet; and locks may have been tidied away."""
+        self._locks.restore()
+        if not self._gpus.devices:
+            return  # the locks have the names of the GPUs, which are not known yet
+        live = self._state.live
+        self._met &= live.keys()
+        new = [attempt for attempt in live.values() if attempt.job.needs is not None and attempt.id not in self._met]
+        devices = {device for attempt in new for device, _ in attempt.holds if not device.startswith(CPU)}
+        self._locks.take(map(self._gpus.lock_name, devices), mono)
+        for attempt in new:
+            self._promise(attempt, mono)
+
+    def _promise(self, attempt: LiveAttempt, mono: float) -> None:
+        if attempt.job.needs is not None:
+            self._met.add(attempt.id)
+        if attempt.holds[0][0].startswith(CPU) or not self._is_promised(attempt.job):
+            return
+        names = tuple(self._gpus.lock_name(device) for device, _ in attempt.holds)
+        self._open[attempt.id] = _Promise(attempt.started.mono, names)
+        self._locks.promise(names, mono)
+
+    def release(self, mono: float) -> None:
+        """Let go of the locks behind which everybody can see all memory."""
+        for attempt_id, promise in list(self._open.items()):
+            if promise.seen_mono is None and self._is_seen(attempt_id, mono):
+                # The reading may be newer than the tick.
+                promise = self._open[attempt_id] = promise._replace(seen_mono=self._reactor.now().mono)
+            if attempt_id not in self._state.live or self._is_over(promise, mono):
+                del self._open[attempt_id]
+        kept = {name for promise in self._open.values() for name in promise.locks}
+        self._locks.release(self._locks.held - kept)
+
+    def _is_over(self, promise: _Promise, mono: float) -> bool:
+        """Whether nobody trusts a reading any more that was taken before its memory could be seen."""
+        is_seen = promise.seen_mono is not None and mono - promise.seen_mono > FRESH_S
+        return is_seen or mono - promise.since_mono > LONGEST_S
+
+    def _is_seen(self, attempt_id: int, mono: float) -> bool:
+        """Whether it has taken what it holds, nearly, or will take no more as it seems.
+
+        Whoever sees some memory of one that has a GPU to itself keeps away from it.
+        """
+        attempt = self._state.live.get(attempt_id)
+        use = self._observation.uses.get(attempt_id)
+        if attempt is None or use is None:
+            return False
+        total_mb = self._gpus.machine.total_mb
+        taken = [
+            use.mb.get(gpu, 0) * WHOLE >= share * total_mb.get(gpu, 0) * (_ANY if share == WHOLE else _COUNTS_AS_ALL)
+            for gpu, share in attempt.holds
+        ]
+        return all(taken) or use.is_flat(mono)
+
+    def forget(self, attempt_id: int) -> None:
+        self._met.discard(attempt_id)

@@ -1,0 +1,245 @@
+"""The GPUs as they are while jobs run on them: read when it matters, and turned into what placement needs to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from duckrow.core.clock import Now
+from duckrow.core.devices.inventory import CPU, has_room
+from duckrow.core.devices.machine import Machine
+from duckrow.core.devices.needs import Ask, wants_whole_gpus
+from duckrow.core.devices.neighbours import noticeable_mb
+from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.memory.attribution import Owners, Tenant
+from duckrow.core.memory.observation import Observation
+from duckrow.core.memory.use import Use
+from duckrow.core.ports import Engine, GpuReader, Reactor, Reading
+from duckrow.kernel.process import user_name
+from duckrow.scheduler.devices.broken_gpus import BrokenGpus
+from duckrow.scheduler.devices.known_gpus import KnownGpus
+from duckrow.scheduler.devices.people import ignored_among, people_behind
+from duckrow.scheduler.devices.shown_readings import ToldReadings
+from duckrow.scheduler.memory.learning import Learning
+from duckrow.scheduler.memory.misplaced import Strays
+from duckrow.scheduler.memory.unseen_memory import Promises
+from duckrow.scheduler.state import HostState
+from duckrow.store.attempts.use import AttemptUseStore
+from duckrow.store.hosts import DAEMON
+
+_QUICK_S = 0.5  # between two readings while something waits for memory, or somebody looks
+_CALM_S = 1.0  # while something waits for other people to go
+_HASTY_S = 0.02  # where something has ended and its memory is waited for
+_SLOW_S = 5.0  # to draw the curves of attempts
+_SLOWEST_S = 10.0  # to draw those of the GPUs, while nothing runs
+_KEEP_S = 10.0  # how often what was seen of the attempts is written down while they run
+_OLD_ENOUGH_S = 1.0  # a job that has ended before has nothing to tell
+
+
+class Watch:
+    def __init__(
+        self,
+        state: HostState,
+        store: AttemptUseStore,
+        engine: Engine,
+        reactor: Reactor,
+        open_reader: Callable[[Reactor], GpuReader],
+        observation: Observation,
+        gpus: KnownGpus,
+        learning: Learning,
+        promises: Promises,
+        strays: Strays,
+        told: ToldReadings,
+        broken_gpus: BrokenGpus,
+    ) -> None:
+        self._state = state
+        self._store = store
+        self._engine = engine
+        self._reactor = reactor
+        self._open_reader = open_reader
+        self.observation = observation
+        self.gpus = gpus
+        self.learning = learning
+        self._promises = promises
+        self._strays = strays
+        self._told = told
+        self._broken_gpus = broken_gpus
+        self.seen_machine = gpus.machine  # as the last tick saw it
+        self._reader: GpuReader | None = None
+        self._read_mono = 0.0
+        self._kept_mono = 0.0
+        self._memory_wanted = False  # by a job that waits
+        self._matters = False  # to a job that waits, how much others use
+        self._company_matters = False  # to a job that waits for a whole GPU, who uses it
+
+    # -- what placement asks ----------------------------------------------------------------------------------
+
+    def ask_of(self, job: QueuedJob) -> Ask:
+        return self.learning.ask_of(job)
+
+    def machine(self, queue: Sequence[QueuedJob], mono: float) -> Machine:
+        """As it is now. Where memory is asked for, what has not been read is full."""
+        self.seen_machine = self._machine(queue, mono)
+        return self.seen_machine
+
+    def _machine(self, queue: Sequence[QueuedJob], mono: float) -> Machine:
+        self._memory_wanted = any(job.needs is not None and self.learning.wants_memory(job) for job in queue)
+        mattered, self._matters = self._matters, self._memory_wanted or (self._is_polite and bool(queue))
+        self._company_matters = self._could_start_but_for_others(queue)
+        if not self._memory_wanted and not self._company_matters:
+            self._promises.locked_by = {}
+        if not self._matters and not self._company_matters:
+            return self.gpus.machine
+        watched = self.gpus.watched
+        if self._matters and not mattered:
+            self.observation.mistrust(watched, mono)  # somebody may have come while nobody looked
+        if self._memory_wanted or self._company_matters:
+            self._promises.agree(watched)
+        machine = self.observation.machine(self.gpus.machine, self._tenants(), watched, mono)
+        return machine.with_locks({gpu: user_name(uid) for gpu, uid in self._promises.locked_by.items()})
+
+    def _could_start_but_for_others(self, queue: Sequence[QueuedJob]) -> bool:
+        """Whether a job that waits for a whole GPU could have one, as far as our own bookings are concerned."""
+        if self.gpus.machine.policy.share or not self.gpus.watched:
+            return False
+        has_free_seat = any(has_room(seat, self._state.booked) for seat in self._state.seats if not seat.is_cpu)
+        return has_free_seat and any(wants_whole_gpus(self.ask_of(job)) for job in queue)
+
+    @property
+    def _is_polite(self) -> bool:
+        """Whether it matters what others use, also to jobs that ask for no memory."""
+        policy = self.gpus.machine.policy
+        return bool(policy.only_idle or policy.min_free_gpus)
+
+    def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
+        self._promises.started(starts, mono)
+
+    # -- when to read -----------------------------------------------------------------------------------------
+
+    def due_mono(self, mono: float) -> float | None:
+        """When the GPUs are to be read next; None: not before something happens."""
+        watched = self.gpus.watched
+        if not watched or (self._reader is not None and self._reader.waiting):
+            return None
+        if self.is_looked_for_faults(mono):
+            return self._read_mono + (_QUICK_S if self._state.live else _HASTY_S)  # else a run waits to end
+        if self._is_urgent(mono):
+            return self._read_mono + (_HASTY_S if self.observation.is_outdated(watched, mono) else _QUICK_S)
+        if self._company_matters:
+            return self._read_mono + (_HASTY_S if self.observation.is_old(watched, mono) else _CALM_S)
+        running = (attempt for attempt in self._state.live.values() if attempt.follows is None and _on_gpu(attempt))
+        oldest = next(running, None)
+        if oldest is not None:
+            return max(oldest.started.mono + _OLD_ENOUGH_S, self._read_mono + _SLOW_S)
+        if self._broken_gpus.may_pass:
+            return self._read_mono + _SLOW_S
+        return self._read_mono + _SLOWEST_S if self._state.host_id == DAEMON else None
+
+    def _is_urgent(self, mono: float) -> bool:
+        """Whether somebody waits for what there is to be read."""
+        if self._matters or self._promises or self._told.is_looked_at(mono):
+            return True
+        learners = self._state.live.values() if self._promises.any_met else ()
+        return any(attempt.follows is None and self.learning.still_learns(attempt) for attempt in learners)
+
+    def is_looked_for_faults(self, mono: float) -> bool:
+        """Whether something has failed on a GPU that nobody has looked at since."""
+        until_mono = self._broken_gpus.unexplained.look_until_mono()
+        return until_mono is not None and mono < until_mono and bool(self.gpus.watched)
+
+    def faults_due_mono(self, mono: float) -> float | None:
+        """Until when a reading is waited for that may explain a failure: the driver may never answer."""
+        if not self.is_looked_for_faults(mono):
+            return None
+        return self._broken_gpus.unexplained.look_until_mono() or mono
+
+    def look(self, looked_at_until_mono: float) -> None:
+        """Others have written: perhaps a person looks at the GPUs, or something was learned elsewhere."""
+        self._told.looked_at_until_mono = looked_at_until_mono
+        self.learning.load()
+
+    def read_if_due(self, mono: float) -> None:
+        due = self.due_mono(mono)
+        if due is not None and due <= mono:
+            if self._reader is None:
+                self._reader = self._open_reader(self._reactor)
+            self._read_mono = mono
+            self._reader.ask(self.gpus.watched)
+
+    # -- what was read ----------------------------------------------------------------------------------------
+
+    @property
+    def has_news(self) -> bool:
+        return self._reader is not None and not self._reader.empty
+
+    def observe(self, now: Now) -> None:
+        """Take in what has been read: within the tick's transaction."""
+        answer = self._reader.answer() if self._reader is not None else None
+        if answer is None:
+            self.gpus.no_library = self._reader is not None and self._reader.no_library
+            return
+        devices, readings = answer
+        if devices and not self.gpus.devices:
+            self.gpus.meet(devices)
+        owners = self._owners(readings)
+        self.observation.note(readings, self._tenants(), owners, self._booked_elsewhere())
+        self._broken_gpus.read(readings, now)
+        self.learning.shrink(now.mono)
+        self._promises.take_up(now.mono)
+        self._promises.release(now.mono)
+        self._strays.look(readings, owners, now.wall)
+        self._told.tell(readings, owners, now.mono, self._promises.locked_by)
+        if self.observation.uses and now.mono - self._kept_mono > _KEEP_S:
+            self._kept_mono = now.mono
+            self._keep_uses()
+
+    def _keep_uses(self) -> None:
+        """For those who look at a job that runs, and for the host that comes after us."""
+        for attempt_id, use in self.observation.uses.items():
+            if attempt_id in self._state.live:
+                self._store.note(self._state.live[attempt_id], use)
+
+    def adopted(self, attempts: Iterable[LiveAttempt]) -> None:
+        """Go on with the curves of attempts that another host, now dead, has started: within a transaction."""
+        for attempt in attempts:
+            curve = self._store.curve(attempt) if _on_gpu(attempt) else []
+            if curve:
+                self.observation.uses.setdefault(attempt.id, Use(attempt.started.mono)).resume(curve)
+
+    def _owners(self, readings: Sequence[Reading]) -> Owners:
+        pids = [process.pid for reading in readings for process in reading.processes or ()]
+        owners = self._engine.owners_of(pids, self._state.live.values())
+        ignored = ignored_among(owners, self.gpus.machine.policy)
+        return Owners(owners, ignored, people_behind(owners, ignored))
+
+    def _booked_elsewhere(self) -> dict[str, int]:
+        """What other hosts hold of each GPU, as shares."""
+        booked = dict(self._state.booked)
+        for tenant in self._tenants():
+            for device, share in tenant.holds:
+                booked[device] = booked.get(device, 0) - share
+        return booked
+
+    def _tenants(self) -> list[Tenant]:
+        return [
+            Tenant(attempt.id, attempt.holds, attempt.started.mono)
+            for attempt in self._state.live.values()
+            if attempt.follows is None and _on_gpu(attempt)
+        ]
+
+    def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float) -> Use | None:
+        """What was seen of an attempt that is over."""
+        use = self.observation.forget(attempt.id)
+        self._promises.forget(attempt.id)
+        self.observation.mistrust([device for device, _ in attempt.holds if not device.startswith(CPU)], mono)
+        if use is not None and succeeded:
+            self.learning.from_success(attempt, use)
+        return use
+
+    def foreign_mb(self, gpu: str) -> int:
+        """What others use of it, if that is worth a word."""
+        mb = self.observation.foreign_mb(gpu, self._reactor.now().mono)
+        return mb if mb > noticeable_mb(self.gpus.machine.total_mb.get(gpu, 0)) else 0
+
+
+def _on_gpu(attempt: LiveAttempt) -> bool:
+    return not attempt.holds[0][0].startswith(CPU)

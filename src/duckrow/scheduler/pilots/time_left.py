@@ -1,0 +1,37 @@
+"""How much time a pilot has left, and which runs fit into it."""
+
+from __future__ import annotations
+
+import time
+
+from duckrow.clusters.slurm import commands
+from duckrow.core.jobs.job import JobSpec
+from duckrow.core.slurm.time_left import Lengths, fits
+
+
+class PilotTime:
+    def __init__(self, slurm_job: str, margin_s: float) -> None:
+        """`margin_s`: before the limit, for SLURM and for us."""
+        left_s = commands.time_left_s(slurm_job)
+        self._whole_s = None if left_s is None else max(left_s - margin_s, 0.0)
+        self._began_mono = time.monotonic()
+        self._lengths = Lengths()
+        self.refused = False  # there was a run that did not fit
+
+    def fits(self, spec: JobSpec, asked_s: float | None = None) -> bool:
+        """Whether it should be begun here, by its time limit or by how long similar ones took.
+
+        `asked_s`: how much time it was to have, where that is less than we have in all.
+        """
+        left_s = None if self._whole_s is None else self._whole_s - (time.monotonic() - self._began_mono)
+        fit = fits(self._lengths.expected_s(_kind(spec), spec.timeout_s or asked_s), left_s, self._whole_s)
+        self.refused |= not fit
+        return fit
+
+    def took(self, spec: JobSpec, length_s: float) -> None:
+        """It has succeeded after so long."""
+        self._lengths.note(_kind(spec), length_s)
+
+
+def _kind(spec: JobSpec) -> str:
+    return spec.needs.recipe or f"{spec.project}/{spec.name}"

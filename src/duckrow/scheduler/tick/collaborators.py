@@ -1,0 +1,125 @@
+"""Who helps a host with its tick, each given what it needs: the state, its own store, the ports it speaks to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from duckrow.core.devices.machine import Machine
+from duckrow.core.memory.observation import Observation
+from duckrow.core.ports import Engine, GpuReader, Observer, Reactor
+from duckrow.scheduler.devices.broken_gpus import BrokenGpus
+from duckrow.scheduler.devices.drains import Drains
+from duckrow.scheduler.devices.known_gpus import KnownGpus
+from duckrow.scheduler.devices.mps import Sharing
+from duckrow.scheduler.devices.shown_readings import ToldReadings
+from duckrow.scheduler.hosts.host import Host
+from duckrow.scheduler.life.clock_steps import ClockSteps
+from duckrow.scheduler.life.delays import Delays
+from duckrow.scheduler.life.endings import Endings
+from duckrow.scheduler.life.lining_up import Lines
+from duckrow.scheduler.life.recovery import Recovery
+from duckrow.scheduler.life.stopping import Stopping
+from duckrow.scheduler.life.suspending import Suspending
+from duckrow.scheduler.life.wishes import Wishes
+from duckrow.scheduler.memory.learning import Learning
+from duckrow.scheduler.memory.misplaced import Strays
+from duckrow.scheduler.memory.unseen_memory import Promises
+from duckrow.scheduler.memory.watch import Watch
+from duckrow.scheduler.state import HostState
+from duckrow.scheduler.tick.new_attempts import NewAttempts
+from duckrow.store.devices.history import HistoryWriter
+from duckrow.store.devices.set_aside import SetAsideStore
+from duckrow.store.jobs.delays import DelayStore
+from duckrow.store.sqlite.database import Database
+from duckrow.store.tick import TickStores
+
+
+class HostPorts(NamedTuple):
+    """What a host is made of, and speaks to."""
+
+    database: Database
+    host: Host
+    store: TickStores
+    engine: Engine
+    reactor: Reactor
+    open_reader: Callable[[Reactor], GpuReader]
+    observer: Observer
+
+
+@dataclass(frozen=True)
+class HostParts:
+    new_attempts: NewAttempts
+    lines: Lines
+    delays: Delays
+    clock_steps: ClockSteps
+    watch: Watch
+    broken_gpus: BrokenGpus
+    sharing: Sharing
+    drains: Drains
+    stopping: Stopping
+    wishes: Wishes
+    endings: Endings
+    recovery: Recovery
+
+
+def assemble(state: HostState, ports: HostPorts, machine: Machine) -> HostParts:
+    """`machine`: as it is if nobody uses it."""
+    database, host, store, engine, reactor, _, observer = ports
+    new_attempts = NewAttempts(state, host.folder, engine.keeper)
+    lines = Lines(state, store.attempts, engine, new_attempts)
+    delays = Delays(state, DelayStore(database), reactor)
+    gpus = KnownGpus(state, machine, lambda known: host.rows.note_machine(host.id, known))
+    observation = Observation()
+    learning = Learning(state, store.peaks, store.reservations, gpus, observation)
+    broken_gpus = BrokenGpus(
+        state, SetAsideStore(database), store.reruns, host.boot_id, observer, gpus, learning.ask_of, lines, delays
+    )
+    watch = _watch(state, ports, gpus, observation, learning, broken_gpus)
+    sharing = Sharing(state, host.folder.root, observer, gpus)
+    suspending = Suspending(store.suspensions, engine)
+    stopping = Stopping(store.attempts, suspending)
+    return HostParts(
+        new_attempts,
+        lines,
+        delays,
+        ClockSteps(state, host.rows, store.attempts, delays),
+        watch,
+        broken_gpus,
+        sharing,
+        Drains(state, database, gpus),
+        stopping,
+        Wishes(state, database, store, host, engine, suspending, stopping),
+        Endings(state, store, engine, observer, watch, sharing, broken_gpus, lines, delays, suspending),
+        Recovery(state, store.attempts, host, engine, reactor, watch),
+    )
+
+
+def _watch(
+    state: HostState,
+    ports: HostPorts,
+    gpus: KnownGpus,
+    observation: Observation,
+    learning: Learning,
+    broken_gpus: BrokenGpus,
+) -> Watch:
+    database, host, store, engine, reactor, open_reader, observer = ports
+    root = host.folder.root
+    promises = Promises(state, root, reactor, observer, gpus, observation, learning.keeps_others_away)
+    strays = Strays(state, store.events, observer, gpus)
+    told = ToldReadings(store.readings, HistoryWriter(database), gpus, observation)
+    return Watch(
+        state,
+        store.use,
+        engine,
+        reactor,
+        open_reader,
+        observation,
+        gpus,
+        learning,
+        promises,
+        strays,
+        told,
+        broken_gpus,
+    )

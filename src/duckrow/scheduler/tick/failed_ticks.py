@@ -1,0 +1,67 @@
+"""A tick that could not be written does not end the host: nothing was done, what was seen is kept, all is read anew."""
+
+from __future__ import annotations
+
+from duckrow.core.errors import DuckrowError, IllegalTransition, StateError
+from duckrow.core.ports import Observer, Reactor
+from duckrow.scheduler.life.recovery import Recovery
+from duckrow.scheduler.life.wishes import Wishes, WrongWish
+from duckrow.scheduler.state import HostState
+
+_AGAIN_S = 2.0  # how long to wait before trying again when the disk is full or the database cannot be written
+
+
+class FailedTicks:
+    def __init__(
+        self, state: HostState, reactor: Reactor, observer: Observer, recovery: Recovery, wishes: Wishes
+    ) -> None:
+        self._state = state
+        self._reactor = reactor
+        self._observer = observer
+        self._recovery = recovery
+        self._wishes = wishes
+        self.is_waited_for = False  # nothing is tried for a while
+        self._was_told = False
+        self._in_the_way: dict[int, int] = {}  # job -> how often a tick could not be written because of it
+
+    def over(self) -> None:
+        """A tick was written."""
+        if self._was_told:
+            self._was_told = False
+            self._observer.trouble_over()
+
+    def survive(self, error: DuckrowError) -> None:
+        self._state.wake()
+        self._state.wishes.look_at_all_again()
+        try:
+            if self._set_aside(error):
+                self._recovery.forget_unwritten()
+                return
+        except StateError as other:
+            error = other
+        if not self._was_told:
+            self._was_told = True
+            self._observer.trouble(str(error))
+        self.is_waited_for = True
+        self._reactor.later(_AGAIN_S, self._try_again)
+
+    def _set_aside(self, error: DuckrowError) -> bool:
+        """Whether it goes on at once, without what was in the way."""
+        if isinstance(error, WrongWish):
+            self._observer.trouble(str(error))
+            self._wishes.forget(error.wish_id)
+            return True
+        if not isinstance(error, IllegalTransition):
+            return False
+        times = self._in_the_way[error.job_id] = self._in_the_way.get(error.job_id, 0) + 1
+        if times == 2:  # the first time we may only have been wrong about where it is
+            self._state.shun(error.job_id)
+            self._observer.trouble(f"Job {error.job_id} is set aside: {error} The others go on.")
+        return times <= 2
+
+    def _try_again(self) -> None:
+        try:
+            self._recovery.forget_unwritten()
+            self.is_waited_for = False
+        except StateError:
+            self._reactor.later(_AGAIN_S, self._try_again)

@@ -1,0 +1,43 @@
+"""Jobs become attempts: with a number, a keeper, a log, and what they hold."""
+
+from __future__ import annotations
+
+from duckrow.core.clock import Now
+from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.schedule.placement import Holds
+from duckrow.scheduler.state import HostState
+from duckrow.store.folder.state_folder import Folder
+
+
+class NewAttempts:
+    def __init__(self, state: HostState, folder: Folder, keeper: str) -> None:
+        """`keeper`: names where the engine notes what it starts."""
+        self._state = state
+        self._folder = folder
+        self._keeper = keeper
+
+    def start(self, job: QueuedJob, holds: Holds, now: Now) -> LiveAttempt:
+        attempt = self._made(job, holds, now)
+        self._state.start(attempt)
+        return attempt
+
+    def line_up(self, job: QueuedJob, holds: Holds, behind: int, now: Now) -> LiveAttempt:
+        """Behind that attempt, which holds the same."""
+        attempt = self._made(job, holds, now)
+        self._state.line_up(attempt, behind)
+        return attempt
+
+    def _made(self, job: QueuedJob, holds: Holds, now: Now) -> LiveAttempt:
+        number = job.attempts + 1
+        return LiveAttempt(
+            number=number,
+            job=job,
+            keeper=self._keeper,
+            holds=holds,
+            started=now,
+            log=job.outfile or f"{self.folder_of(job)}/attempt-{number}.log",
+            job_host_id=self._state.host_id,
+        )
+
+    def folder_of(self, job: QueuedJob) -> str:
+        return job.folder or self._folder.run_folder(job.project, job.name, job.id)

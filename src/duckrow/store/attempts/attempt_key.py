@@ -1,0 +1,12 @@
+"""How statements name an attempt: by its job and its number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duckrow.core.jobs.job import LiveAttempt
+
+
+def key_of(attempt: LiveAttempt) -> dict[str, int]:
+    return {"job_id": attempt.job.id, "number": attempt.number}

@@ -1,0 +1,31 @@
+"""Events that are not moves: something worth knowing of an attempt that goes on. A trigger writes those of moves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duckrow.store.attempts.attempt_key import key_of
+from duckrow.store.sqlite.connection import load_queries
+from duckrow.store.sqlite.database import Database
+
+if TYPE_CHECKING:
+    from duckrow.core.jobs.job import LiveAttempt
+
+_SQL = load_queries("events")
+
+
+class EventStore:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def note_once(self, attempt: LiveAttempt, detail: str, at: float) -> bool:
+        """Something worth knowing, which is also what its job is shown with; False if the attempt has such a note."""
+        values = {**key_of(attempt), "state": attempt.state, "detail": detail}
+        noted = self._database.execute(_SQL["note_once"], {**values, "at": at}).rowcount == 1
+        if noted:
+            self._database.execute(_SQL["set_detail"], values)
+        return noted
+
+    def note(self, attempt: LiveAttempt, detail: str, at: float) -> None:
+        values = {**key_of(attempt), "state": attempt.state, "detail": detail, "at": at}
+        self._database.execute(_SQL["note"], values)

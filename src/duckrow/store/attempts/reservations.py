@@ -1,0 +1,32 @@
+"""What attempts hold of devices, and what hosts see of each other's."""
+
+from __future__ import annotations
+
+from duckrow.core.devices.needs import Needs, needs_from
+from duckrow.core.jobs.job import LiveAttempt
+from duckrow.store.attempts.attempt_key import key_of
+from duckrow.store.attempts.holds import Holds, holds_from, text_of
+from duckrow.store.sqlite.connection import load_queries
+from duckrow.store.sqlite.database import Database
+
+_SQL = load_queries("reservations")
+
+
+class ReservationStore:
+    def __init__(self, database: Database, host_id: int) -> None:
+        self._database = database
+        self._host_id = host_id
+
+    def of_other_hosts(self) -> list[Holds]:
+        """What their attempts hold."""
+        rows = self._database.execute(_SQL["foreign_holds"], {"host_id": self._host_id})
+        return [holds_from(row[0]) for row in rows]
+
+    def needs_of_other_hosts(self) -> list[Needs]:
+        """What their attempts have asked for, besides devices."""
+        rows = self._database.execute(_SQL["foreign_needs"], {"host_id": self._host_id})
+        return [needs_from(row[0]) for row in rows]
+
+    def change(self, attempt: LiveAttempt) -> None:
+        """It holds another share than before."""
+        self._database.execute(_SQL["set_holds"], {**key_of(attempt), "holds": text_of(attempt.holds)})

@@ -1,0 +1,1 @@
+"""The state folder: what lies where, whose it is, and the lock of a living host."""

@@ -1,0 +1,107 @@
+"""The lock that says a host lives: a file in `hosts/`, and with it a byte of the database.
+
+The kernel lets go of both when the host's process ends, however it ends. A host of this version has both. If its lock
+file is gone and its byte is not, somebody removed the file. If it has the file alone, it has lost its database.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+
+from duckrow.store.folder.state_folder import Folder
+from duckrow.store.sqlite import database_lock
+
+_LOOKING_S = 5.0  # how long others who only look whether a host lives may keep it from its lock
+
+
+def try_lock(folder: Folder, host_id: int) -> int | None:
+    """The lock file, open and locked; None: another process has it."""
+    path = folder.host_lock(host_id)
+    deadline = time.monotonic() + _LOOKING_S
+    while True:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        if not _lock(fd, fcntl.LOCK_EX):
+            only_looked_at = _lock(fd, fcntl.LOCK_SH)
+            os.close(fd)
+            if not only_looked_at or time.monotonic() > deadline:
+                return None
+            time.sleep(0.001)
+            continue
+        # Its last holder may have removed the file between our opening and our locking it.
+        if os.path.exists(path) and os.path.samestat(os.fstat(fd), os.stat(path)):
+            os.ftruncate(fd, 0)  # a host that was killed has left its PID
+            return fd
+        os.close(fd)
+
+
+def _lock(fd: int, kind: int) -> bool:
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False
+
+
+def unlock(folder: Folder, host_id: int, fd: int) -> None:
+    path = folder.host_lock(host_id)
+    # Only our own: if somebody removed it, the file that has its name now is not ours.
+    if os.path.exists(path) and os.path.samestat(os.fstat(fd), os.stat(path)):
+        remove(path)
+    os.close(fd)
+
+
+def remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass  # it is gone, or the file system is read-only
+
+
+def sign(lock: int) -> None:
+    """Say which process we are, for whoever cannot read it in the database."""
+    os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+
+
+def is_alive(folder: Folder, host_id: int) -> bool:
+    """Whether a process is this host of this database."""
+    if database_lock.is_taken(folder.database, host_id):
+        return True
+    pid = lock_file_holder(folder, host_id)
+    return pid == 0  # one that has signed has the byte too, or has lost its database
+
+
+def lost_its_database(folder: Folder, host_id: int) -> int | None:
+    """The PID of a host that lives and works with a database that no longer has this name; None: there is none."""
+    pid = lock_file_holder(folder, host_id)
+    return pid if pid and not database_lock.is_taken(folder.database, host_id) else None
+
+
+def lock_file_holder(folder: Folder, host_id: int) -> int | None:
+    """The PID of the process that has the lock file; 0: it has not said which it is; None: nobody has it.
+
+    Asks by a shared lock, so that two who ask do not see each other.
+    """
+    try:
+        fd = os.open(folder.host_lock(host_id), os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        if _lock(fd, fcntl.LOCK_SH):
+            return None
+        text = os.read(fd, 32).strip()
+        return int(text) if text.isdigit() else 0
+    finally:
+        os.close(fd)
+
+
+def holders(folder: Folder) -> dict[int, int]:
+    """Of each host whose lock file is held, the PID (0: not known), by its id. Needs no database."""
+    try:
+        names = os.listdir(folder.hosts)
+    except OSError:
+        return {}
+    ids = [int(name[:-5]) for name in names if name.endswith(".lock") and name[:-5].isdigit()]
+    found = {host_id: lock_file_holder(folder, host_id) for host_id in sorted(ids)}
+    return {host_id: pid for host_id, pid in found.items() if pid is not None}

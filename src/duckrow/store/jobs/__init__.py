@@ -1,0 +1,1 @@
+"""Jobs in the database: adding, listing, moving, changing and forgetting them."""

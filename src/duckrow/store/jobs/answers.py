@@ -1,0 +1,123 @@
+"""What the commands that answer ask of the database, each bounded or in one pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from duckrow.core.errors import JobGone
+from duckrow.core.memory.use import Point
+from duckrow.store.attempts.holds import Holds, holds_from
+from duckrow.store.sqlite.connection import load_queries
+from duckrow.store.sqlite.database import Database
+
+_SQL = load_queries("answers")
+
+
+class TimeTaken(NamedTuple):
+    project: str
+    name: str
+    sweep: str | None
+    duration_s: float
+
+
+class JobInQueue(NamedTuple):
+    id: int
+    project: str
+    name: str
+    gpus: int | None
+    priority: int
+    sweep: str | None
+
+
+class UnfinishedJob(NamedTuple):
+    id: int
+    state: str
+    host_id: int
+    of_run: int  # whether it belongs to a `duckrow run`
+
+
+class RunWithJobs(NamedTuple):
+    """A `duckrow run` for which jobs wait."""
+
+    host_id: int
+    name: str
+    jobs: int
+
+
+class UseOverTime(NamedTuple):
+    started_at: float
+    holds: Holds
+    points: list[Point]  # by seconds since the start
+
+
+class AttemptSpan(NamedTuple):
+    """When an attempt went on, and where."""
+
+    job_id: int
+    number: int
+    holds_text: str
+    started_at: float
+    ended_at: float | None
+    outcome: str | None
+    name: str
+    array_index: int | None
+    project: str
+    host: str
+
+    @property
+    def holds(self) -> Holds:
+        return holds_from(self.holds_text)
+
+
+class AnswerStore:
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def durations(self, limit: int) -> list[TimeTaken]:
+        """Of the attempts that succeeded, newest first."""
+        return self.database.values(TimeTaken, _SQL["durations"], {"limit": limit})
+
+    def queue_of_host(self, host_id: int, limit: int) -> Iterator[JobInQueue]:
+        """Its jobs that may start, in order; stop when you like."""
+        return self.database.each(JobInQueue, _SQL["queue_of_host"], {"host_id": host_id, "limit": limit})
+
+    def unfinished(self) -> list[UnfinishedJob]:
+        """All jobs that are not done, here and on clusters."""
+        return self.database.values(UnfinishedJob, _SQL["unfinished"])
+
+    def waits_for_daemon(self) -> bool:
+        return bool(self.database.one(_SQL["waits_for_daemon"]))
+
+    def waiting_for_runs(self) -> list[RunWithJobs]:
+        """Each run, over or not, that has jobs waiting. Without any run no job is read."""
+        return self.database.values(RunWithJobs, _SQL["waiting_for_runs"]) if self.database.one(_SQL["any_run"]) else []
+
+    def variable_names(self, job_id: int) -> list[str]:
+        """The names of the variables that a job takes along. Their values stay here: they may be secrets."""
+        return sorted(self.variables(job_id))
+
+    def variables(self, job_id: int) -> dict[str, str]:
+        """With their values: for those who mask what may be a secret."""
+        written = self.database.one(_SQL["variables_of_job"], {"job_id": job_id})
+        if written is None:
+            raise JobGone(job_id)
+        held: dict[str, str] = json.loads(written)
+        return held
+
+    def sweep_of(self, job_id: int) -> int | None:
+        """The id of the sweep that a job is a point of."""
+        found: int | None = self.database.one(_SQL["sweep_of"], {"job_id": job_id})
+        return found
+
+    def curve(self, job_id: int, number: int) -> UseOverTime | None:
+        for row in self.database.all(_SQL["curve"], {"job_id": job_id, "number": number}):
+            points = [(after_s, mb, busy) for after_s, mb, busy in json.loads(row["curve"] or "[]")]
+            return UseOverTime(row["started_at"], holds_from(row["holds"]), points)
+        return None
+
+    def attempts_between(self, begin: float, end: float, limit: int) -> list[AttemptSpan]:
+        """The attempts that went on at some time between, the newest first."""
+        values = {"begin": begin, "end": end, "limit": limit}
+        return self.database.values(AttemptSpan, _SQL["attempts_between"], values)

@@ -1,0 +1,61 @@
+"""The columns of a job, each named once: they are called as the fields of JobSpec, QueuedJob and ListedJob are.
+
+A new column is a field there and a migration (CONTRIBUTING.md, "A new column for a job"). The statements that write and
+read jobs take their lists from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+from duckrow.core.jobs.editing import EDITABLE
+from duckrow.core.jobs.job import JobSpec, QueuedJob
+from duckrow.store.sqlite.database import to_sql
+
+_KEPT_ELSEWHERE = frozenset({"not_before", "delay_s", "variables", "point", "slurm"})  # or in several columns
+
+_CONVERTED = ("command", "cwd", "outfile", "folder", "needs")  # stored in another form than they are asked for
+_PLAIN = tuple(field.name for field in fields(JobSpec) if field.name not in {*_CONVERTED, *_KEPT_ELSEWHERE})
+
+AS_ASKED = (*_CONVERTED, *_PLAIN)
+"""Those that a person's request fills."""
+
+OF_ITS_OWN = (
+    *("id", "host_id", "environment_id", "array_id", "position", "created_at", "changed_at"),
+    *("not_before", "not_before_boot", "not_before_boot_id"),
+)
+"""The others that a new job has."""
+
+ASKED_AGAIN = tuple(name for name in AS_ASKED if name not in ("held", "if_broken", "array_index"))
+"""What counts when it is asked for once more: not how it had to wait."""
+
+
+def _listed(names: tuple[str, ...], table: str = "") -> str:
+    return ", ".join(f"{table}{name}" for name in names)
+
+
+LISTS = {
+    "new_columns": _listed((*AS_ASKED, *OF_ITS_OWN)),
+    "new_values": ", ".join("?" * (len(AS_ASKED) + len(OF_ITS_OWN))),
+    "asked_again": _listed(ASKED_AGAIN, "j."),
+    "editable": _listed(EDITABLE),
+    "queued_job": _listed(QueuedJob._fields, "j."),
+}
+"""What the statements write in braces."""
+
+
+_plain_values = attrgetter(*_PLAIN)
+
+
+def as_asked(spec: JobSpec) -> tuple[Any, ...]:
+    """The values of AS_ASKED, as they are stored."""
+    return (
+        to_sql(spec.command),
+        to_sql(spec.cwd),
+        None if spec.outfile is None else to_sql(spec.outfile),
+        None if spec.folder is None else to_sql(spec.folder),
+        spec.needs.as_text(),
+        *_plain_values(spec),
+    )

@@ -1,0 +1,203 @@
+"""Jobs as front ends see them: adding, finding, wishing."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from duckrow.core.life.wishes import is_kill
+from duckrow.store.jobs.listed_job import OF_JOB, ListedJob, LiveJob
+from duckrow.store.jobs.suspension import is_by_itself
+from duckrow.store.sqlite.connection import load_queries
+from duckrow.store.sqlite.database import Database, to_sql
+
+if TYPE_CHECKING:
+    from duckrow.core.clock import Now
+    from duckrow.core.jobs.job import JobSpec
+    from duckrow.core.jobs.selection import Selection
+    from duckrow.store.jobs.requests import EarlierJob
+
+_SQL = load_queries("jobs", {"listed_job": ", ".join(f"j.{name}" for name in OF_JOB)})
+
+BY_ID = "j.id"
+
+
+class Glance(NamedTuple):
+    """What must be known of a job that is to be held or moved; read quickly for many."""
+
+    id: int
+    state: str
+    outcome: str | None
+    held: bool
+
+
+class JobStore:
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    # -- adding -----------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        host_id: int,
+        specs: Sequence[JobSpec],
+        environment: Mapping[str, str],
+        first: int | None = None,
+        now: Now | None = None,
+    ) -> range:
+        """Add these jobs, within the caller's transaction; their ids, which begin with `first` where that is given.
+
+        `environment`: what they have in common. `now`: as the clocks of the caller say, where it has read them.
+        """
+        from duckrow.store.jobs.requests import insert_jobs  # those who only look at jobs need nothing of it
+
+        environment_id = self.keep_environment(environment)
+        of_variables: dict[tuple[tuple[str, str], ...], int] = {}
+
+        def environment_of(spec: JobSpec) -> int:
+            if spec.variables is None:
+                return environment_id
+            key = tuple(spec.variables.items())
+            if key not in of_variables:
+                of_variables[key] = self.keep_environment({**environment, **spec.variables})
+            return of_variables[key]
+
+        return insert_jobs(self.database, host_id, specs, first or self.next_id(), environment_of, now)
+
+    def next_id(self) -> int:
+        """The id of the job that is added next, within the caller's transaction."""
+        return int(self.database.execute(_SQL["last_job_id"]).fetchone()[0]) + 1
+
+    def asked_for(self, ids: Iterable[int]) -> list[EarlierJob]:
+        """Jobs as they were asked for, in the order of their ids."""
+        from duckrow.store.jobs.requests import asked_for
+
+        return asked_for(self.database, ids)
+
+    def continue_from(self, job_id: int, attempts: int, retries_used: int) -> None:
+        """Within the caller's transaction: attempts that were made elsewhere count."""
+        self.database.execute(
+            _SQL["continue_from"], {"job_id": job_id, "attempts": attempts, "retries_used": retries_used}
+        )
+
+    def keep_environment(self, variables: Mapping[str, str]) -> int:
+        """The id of these variables; they are stored once however many jobs have them."""
+        text = json.dumps(dict(sorted(variables.items())))
+        known = self.database.execute(_SQL["find_environment"], {"variables": text}).fetchone()
+        if known:
+            return int(known[0])
+        cursor = self.database.execute(_SQL["insert_environment"], {"variables": text})
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def environment(self, environment_id: int) -> dict[str, str]:
+        text = self.database.one(_SQL["environment"], {"id": environment_id})
+        variables: dict[str, str] = json.loads(text)
+        return variables
+
+    # -- finding ----------------------------------------------------------------------------------------------
+
+    def pick(
+        self,
+        where: str = "1",
+        parameters: Mapping[str, Any] | None = None,
+        order: str = BY_ID,
+        limit: int = -1,
+        offset: int = 0,
+    ) -> list[ListedJob]:
+        """Jobs with their latest attempt. `where` is written in this package only; values are parameters."""
+        statement = _SQL["pick"].format(where=where, order=order)
+        return self.database.values(ListedJob, statement, {**(parameters or {}), "limit": limit, "offset": offset})
+
+    def by_ids(self, ids: Iterable[int], begun: bool = False) -> list[ListedJob]:
+        """These jobs with their latest attempt, by their ids. `begun`: only those that do not wait any more."""
+        where = "j.id IN (SELECT value FROM json_each(:ids))" + (" AND j.state <> 'queued'" if begun else "")
+        return self.pick(where, {"ids": json.dumps(list(ids))})
+
+    def glance(self, ids: Iterable[int]) -> list[Glance]:
+        rows = self.database.all(_SQL["glance"], {"ids": json.dumps(list(ids))})
+        return [Glance(row["id"], row["state"], row["outcome"], bool(row["held"])) for row in rows]
+
+    def of_host(self, host_id: int) -> list[ListedJob]:
+        return self.pick("j.host_id = :host_id", {"host_id": host_id})
+
+    def selected(self, selection: Selection) -> tuple[list[int], list[str]]:
+        """The ids of the jobs that were named, in order, and the words that name nothing."""
+        found: set[int] = set()
+        missing: list[str] = []
+        for first, last in selection.ranges:
+            ids = self._ids("SELECT id FROM jobs WHERE id BETWEEN ? AND ?", (first, last))
+            if not ids:
+                missing.append(str(first) if first == last else f"{first}-{last}")
+            found.update(ids)
+        for name in selection.names:
+            ids = self._ids("SELECT id FROM jobs WHERE name = ?", (to_sql(name),))
+            if not ids:
+                missing.append(name)
+            found.update(ids)
+        if selection.last:
+            ids = self._ids("SELECT id FROM jobs ORDER BY id DESC LIMIT 1", ())
+            if not ids:
+                missing.append("last")
+            found.update(ids)
+        return sorted(found), missing
+
+    def _ids(self, statement: str, parameters: Sequence[Any]) -> list[int]:
+        return [int(row[0]) for row in self.database.all(statement, parameters)]
+
+    def owners(self, ids: Sequence[int]) -> dict[int, int]:
+        """To whom these jobs belong."""
+        rows = self.database.all(_SQL["owners"], {"ids": json.dumps(list(ids))})
+        return {row[0]: row[1] for row in rows}
+
+    def unfinished_by_host(self, ids: Sequence[int]) -> dict[int, dict[str, int]]:
+        """Host -> state -> how many of these jobs; only of those that are not done."""
+        found: dict[int, dict[str, int]] = {}
+        for host_id, state, count in self.database.all(_SQL["unfinished_by_host"], {"ids": json.dumps(list(ids))}):
+            found.setdefault(host_id, {})[state] = count
+        return found
+
+    def first_unfinished(self, ids: Sequence[int]) -> int | None:
+        """Of these jobs one that is not done; None: all are, or are gone."""
+        found: int | None = self.database.one(_SQL["first_unfinished"], {"ids": json.dumps(list(ids))})
+        return found
+
+    def live(self) -> list[LiveJob]:
+        return self.database.values(LiveJob, _SQL["live"])
+
+    # -- wishing ----------------------------------------------------------------------------------------------
+
+    def wish(self, job_ids: Iterable[int], wish: str) -> None:
+        now = time.time()
+        with self.database.transaction():
+            in_order = self._who_is_killed_first(job_ids) if is_kill(wish) else job_ids
+            self.database.execute_many(
+                _SQL["add_wish"], [{"job_id": job_id, "wish": wish, "at": now} for job_id in in_order]
+            )
+
+    def _who_is_killed_first(self, job_ids: Iterable[int]) -> list[int]:
+        """Those that run, as there may be a million; then the youngest: who waits for another would be skipped."""
+        live = {row[0] for row in self.database.execute(_SQL["with_an_attempt"])}
+        return sorted(job_ids, key=lambda job_id: (job_id not in live, -job_id))
+
+    def wished(self) -> set[int]:
+        """The jobs for which a wish still waits to be fulfilled."""
+        return {row[0] for row in self.database.all(_SQL["wished"])}
+
+    def suspended(self) -> dict[int, bool]:
+        """The jobs that are suspended, and whether each was paused by itself."""
+        return {row["job_id"]: is_by_itself(row["wish"]) for row in self.database.all(_SQL["suspended"])}
+
+    def pauses(self) -> list[str]:
+        return [row[0] for row in self.database.all(_SQL["pauses"])]
+
+    def pause(self, project: str) -> None:
+        with self.database.transaction():
+            self.database.execute(_SQL["add_pause"], {"project": project, "at": time.time()})
+
+    def unpause(self, project: str) -> None:
+        """Undo the pause of a project, or, with an empty name, that of everything."""
+        with self.database.transaction():
+            self.database.execute(_SQL["remove_pause"], {"project": project})

@@ -1,0 +1,79 @@
+"""A job with its latest attempt, as lists show it; and one that holds devices now."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from duckrow.store.attempts.holds import Holds, holds_from
+
+
+class ListedJob(NamedTuple):
+    # Of the job itself.
+    id: int
+    host_id: int
+    project: str
+    name: str
+    command: str
+    cwd: str
+    gpus: int | None
+    state: str
+    outcome: str | None
+    detail: str
+    attempts: int
+    retries: int
+    requeue_lost: int
+    timeout_s: float | None
+    priority: int
+    held: int
+    not_before: float | None
+    created_at: float
+    changed_at: float
+    outfile: str | None
+    folder: str | None
+    array_id: int | None
+    array_index: int | None
+    # Of the latest attempt; null if there is none.
+    holds_text: str | None
+    log: str | None
+    started_at: float | None
+    ended_at: float | None
+    pid: int | None
+    exit_code: int | None
+    signal: int | None
+    peak_memory_mb: int | None
+    utilization: float | None
+    # Of others that it belongs to.
+    host_name: str
+    sweep: str | None
+    parameters: str | None  # JSON
+    suspended: int
+
+    @property
+    def holds(self) -> Holds:
+        return () if self.holds_text is None else holds_from(self.holds_text)
+
+
+OF_JOB = ListedJob._fields[: ListedJob._fields.index("holds_text")]
+"""Those of its fields that are columns of the job itself."""
+
+
+class LiveJob(NamedTuple):
+    """A job of which an attempt goes on here."""
+
+    job_id: int
+    holds_text: str
+    started_at: float
+    pid: int | None
+    host_id: int  # who watches the attempt
+    name: str
+    project: str
+    command: str
+    state: str
+    needs: str | None
+    job_host_id: int  # to whom the job belongs
+    array_index: int | None
+    sweep: str | None
+
+    @property
+    def holds(self) -> Holds:
+        return holds_from(self.holds_text)

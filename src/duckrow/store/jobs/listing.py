@@ -1,0 +1,115 @@
+"""Lists of jobs: which match a filter, in which order, and how many there are."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from duckrow.core.jobs.job_filter import Filter
+from duckrow.store.jobs.filtering import condition_of
+from duckrow.store.jobs.jobs import JobStore
+from duckrow.store.jobs.listed_job import ListedJob
+from duckrow.store.sqlite.connection import load_queries
+from duckrow.store.sqlite.database import Database
+
+_SQL = load_queries("listing")
+_MOST = 1 << 62  # rows that SQLite can count
+
+# What jobs can be sorted by.
+_BY: dict[str, str] = {
+    "id": "j.id",
+    "name": "j.name",
+    "state": "coalesce(j.outcome, j.state)",
+    "where": "a.holds",
+    "pid": "CASE WHEN a.ended_at IS NULL THEN a.pid END",
+    "since": "j.changed_at",
+    "time": "CASE WHEN j.state <> 'queued' THEN coalesce(a.ended_at, :now) - a.started_at END",
+    "memory": "a.peak_memory_mb",
+    "busy": "a.utilization",
+    "gpu-time": "CASE WHEN j.state <> 'queued' THEN (coalesce(a.ended_at, :now) - a.started_at)"
+    " * (SELECT count(*) FROM json_each(a.holds) WHERE json_extract(value, '$[0]') NOT LIKE 'cpu%') END",
+    "exit": "coalesce(a.exit_code, 128 + a.signal)",
+    "attempts": "j.attempts",
+    "priority": "j.priority",
+    "project": "j.project",
+    "sweep": "(SELECT s.name FROM points p JOIN sweeps s ON s.id = p.sweep_id WHERE p.job_id = j.id)",
+    "host": "h.name",
+    "command": "j.command",
+    "log": "a.log",
+    "detail": "j.detail",
+}
+
+# What is most worth seeing comes first: what runs, what waits, in the order of the queue, and the newest that are done.
+_SEGMENTS = (
+    ("j.id IN (SELECT job_id FROM attempts WHERE ended_at IS NULL) AND j.state <> 'queued'", "j.id"),
+    ("j.state = 'queued'", "j.priority DESC, j.position"),
+    ("j.state = 'done'", "j.id DESC"),
+)
+
+
+class ListingStore:
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def ids(self, filter: Filter, by: str = "id", down: bool = False, limit: int = -1, offset: int = 0) -> list[int]:
+        """The jobs that match, in this order; those without a value come last. `limit` -1: all."""
+        now = time.time()
+        where, values = condition_of(filter, now)
+        return self._ids(where, {**values, "now": now}, _order(by, down), limit, offset)
+
+    def most_worth_seeing(self, filter: Filter, limit: int, skip: int) -> list[int]:
+        """Done, running, waiting, so that what is most worth seeing stands at the end."""
+        where, values = condition_of(filter, time.time())
+        found: list[list[int]] = []
+        left = limit = min(limit, _MOST)
+        skip = min(skip, _MOST)
+        for condition, order in _SEGMENTS:
+            both = f"{condition} AND {where}"
+            ids = self._ids(both, values, order, left, skip) if left else []
+            if ids or not skip:
+                skip = 0
+            else:
+                skip -= self._count(both, values)
+            found.append(ids)
+            left = left if limit < 0 else left - len(ids)
+        live, waiting, done = found
+        return [*reversed(done), *live, *waiting]
+
+    def jobs(self, filter: Filter) -> list[ListedJob]:
+        """The jobs that match with their latest attempt, by their ids."""
+        return JobStore(self.database).pick(*condition_of(filter, time.time()))
+
+    def tally(self, filter: Filter) -> dict[str, int]:
+        """How many of them are in each state, or have each outcome once done."""
+        where, values = condition_of(filter, time.time())
+        return {row[0]: row[1] for row in self.database.all(_SQL["tally"].format(where=where), values)}
+
+    def tally_by_project(self) -> list[tuple[str, str, int]]:
+        """(project, state or outcome, how many)."""
+        return [(row[0], row[1], row[2]) for row in self.database.all(_SQL["tally_by_project"])]
+
+    def count_running(self, filter: Filter, among: Iterable[int]) -> int:
+        """How many of those that match run, of these."""
+        where, values = condition_of(filter, time.time())
+        condition = f"{where} AND j.state = 'running' AND j.id IN (SELECT value FROM json_each(:among))"
+        return self._count(condition, {**values, "among": json.dumps(list(among))})
+
+    def _ids(self, where: str, values: Mapping[str, Any], order: str, limit: int, offset: int) -> list[int]:
+        """The tables that only an order needs are joined only then."""
+        joins = [_SQL["join_attempts"]] if "a." in order else []
+        joins += [_SQL["join_hosts"]] if "h." in order else []
+        statement = _SQL["ids"].format(join=" ".join(joins), where=where, order=order)
+        page = {"limit": min(limit, _MOST), "offset": min(offset, _MOST)}
+        return [row[0] for row in self.database.all(statement, {**values, **page})]
+
+    def _count(self, where: str, values: Mapping[str, Any]) -> int:
+        return int(self.database.one(_SQL["count"].format(where=where), values))
+
+
+def _order(by: str, down: bool) -> str:
+    direction = "DESC" if down else "ASC"
+    if by == "id":
+        return f"{_BY[by]} {direction}"
+    return f"({_BY[by]}) IS NULL, {_BY[by]} {direction}, j.id"

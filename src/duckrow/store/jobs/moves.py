@@ -1,0 +1,120 @@
+"""The moves of a job through its states. Each is a compare-and-set; a trigger writes its event."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from duckrow.core.errors import IllegalTransition
+from duckrow.core.life.states import Outcome, State, check_transition
+from duckrow.store.jobs.delays import NotBefore, delayed
+from duckrow.store.jobs.dependencies import DependencyStore
+from duckrow.store.sqlite.connection import load_queries
+from duckrow.store.sqlite.database import Database
+
+if TYPE_CHECKING:
+    from duckrow.core.clock import Now
+    from duckrow.core.jobs.job import QueuedJob
+    from duckrow.core.life.retry import Verdict
+
+_SQL = load_queries("moves")
+_AT_ONCE: NotBefore = (None, None, None)
+
+
+class MoveStore:
+    def __init__(self, database: Database, dependencies: DependencyStore) -> None:
+        self._database = database
+        self._dependencies = dependencies
+
+    def start(self, job_id: int, at: float) -> None:
+        moved = self._database.execute(_SQL["start_job"], {"job_id": job_id, "at": at})
+        self._expect_moved(moved.rowcount, job_id, State.QUEUED, State.STARTING)
+
+    def move(self, job_id: int, before: State, after: State, at: float, detail: str) -> None:
+        check_transition(job_id, before, after)
+        moved = self._database.execute(
+            _SQL["move_job"], {"job_id": job_id, "before": before, "after": after, "at": at, "detail": detail}
+        )
+        self._expect_moved(moved.rowcount, job_id, before, after)
+
+    def finish(self, job_id: int, before: State, outcome: Outcome, at: float, detail: str) -> bool:
+        """The end of a job, and of those that are skipped because of it; says whether any job has waited for it."""
+        self._finish(job_id, before, outcome, at, detail)
+        if not self._dependencies.any_wait:
+            return False
+        return self._skip_dependents(job_id, outcome, at)
+
+    def _skip_dependents(self, job_id: int, outcome: Outcome, at: float) -> bool:
+        """Those that can no longer start, and those behind them; False if no job waited for this one."""
+        waited, broken = self._dependencies.settle(job_id, outcome)
+        ended: deque[int] = deque()
+        while broken or ended:
+            for dependent, why in broken:
+                self._finish(dependent, State.QUEUED, Outcome.SKIPPED, at, why)
+                ended.append(dependent)
+            # One at a time: the next may wait for several of them, and is skipped once.
+            _, broken = self._dependencies.settle(ended.popleft(), Outcome.SKIPPED)
+        return waited
+
+    def _finish(self, job_id: int, before: State, outcome: Outcome, at: float, detail: str) -> None:
+        check_transition(job_id, before, State.DONE)
+        moved = self._database.execute(
+            _SQL["finish_job"],
+            {"job_id": job_id, "before": before, "outcome": outcome, "at": at, "detail": detail},
+        )
+        self._expect_moved(moved.rowcount, job_id, before, State.DONE)
+
+    def skip_queued(self, job_ids: Iterable[int], at: float, detail: str) -> None:
+        """Leave these jobs out, but for those that have been started meanwhile."""
+        self._database.execute_many(
+            _SQL["finish_job"],
+            [
+                {"job_id": job_id, "before": State.QUEUED, "outcome": Outcome.SKIPPED, "at": at, "detail": detail}
+                for job_id in job_ids
+            ],
+        )
+
+    def retry(self, job: QueuedJob, before: State, verdict: Verdict, now: Now) -> None:
+        """After an attempt that was not to be the last."""
+        not_before = delayed(verdict.wait_s, now.wall, now.boot)
+        losses = job.losses + 1 if verdict.is_loss else 0
+        retries_used = job.retries_used + verdict.uses_retry
+        self.requeue(job.id, before, retries_used, now.wall, verdict.detail, not_before, losses)
+
+    def requeue(
+        self,
+        job_id: int,
+        before: State,
+        retries_used: int,
+        at: float,
+        detail: str,
+        not_before: NotBefore = _AT_ONCE,
+        losses: int = 0,
+    ) -> None:
+        check_transition(job_id, before, State.QUEUED)
+        moved = self._database.execute(
+            _SQL["requeue_job"],
+            {
+                "job_id": job_id,
+                "before": before,
+                "not_before": not_before[0],
+                "not_before_boot": not_before[1],
+                "boot_id": not_before[2],
+                "retries_used": retries_used,
+                "losses": losses,
+                "at": at,
+                "detail": detail,
+            },
+        )
+        self._expect_moved(moved.rowcount, job_id, before, State.QUEUED)
+
+    def _expect_moved(self, rowcount: int, job_id: int, before: State, after: State) -> None:
+        """The job must have been where we thought it was."""
+        if rowcount == 1:
+            return
+        events = self._database.execute(_SQL["story"], {"job_id": job_id})
+        story = ", ".join(f"{event['before']} to {event['after']}" for event in events)
+        raise IllegalTransition(
+            job_id, f"Job {job_id} was not {before} when it was to become {after}. Its story: {story}."
+        )

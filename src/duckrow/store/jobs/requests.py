@@ -1,0 +1,69 @@
+"""Jobs as people ask for them: adding them, and what was asked for."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from duckrow.core.clock import Now
+from duckrow.core.devices.needs import Needs, needs_from
+from duckrow.core.jobs.job import JobSpec
+from duckrow.store.jobs.columns import LISTS, as_asked
+from duckrow.store.jobs.delays import delayed
+from duckrow.store.sqlite.connection import load_queries
+from duckrow.store.sqlite.database import Database, from_sql
+
+_SQL = load_queries("requests", LISTS)
+
+
+class EarlierJob(NamedTuple):
+    """A job that there is already, as it could be asked for again."""
+
+    id: int
+    host_id: int
+    attempts: int  # how many there have been
+    spec: JobSpec  # its variables are all that it has
+
+
+def insert_jobs(
+    database: Database,
+    host_id: int,
+    specs: Sequence[JobSpec],
+    first: int,
+    environment_of: Callable[[JobSpec], int],
+    now: Now | None,
+) -> range:
+    """Within the caller's transaction; the ids, from `first` on."""
+    at, boot = (now.wall, now.boot) if now else (time.time(), time.clock_gettime(time.CLOCK_BOOTTIME))
+    rows = []
+    for job_id, spec in enumerate(specs, start=first):
+        array_id = None if spec.array_index is None else first
+        when = (spec.not_before, None, None) if spec.delay_s is None else delayed(spec.delay_s, at, boot)
+        own = (job_id, host_id, environment_of(spec), array_id, job_id, at, at, *when)
+        rows.append((*as_asked(spec), *own))
+    database.execute_many(_SQL["insert_job"], rows)
+    points = [(job_id, *spec.point) for job_id, spec in enumerate(specs, start=first) if spec.point is not None]
+    database.execute_many(_SQL["insert_point"], points)
+    return range(first, first + len(rows))
+
+
+def asked_for(database: Database, ids: Iterable[int]) -> list[EarlierJob]:
+    """In the order of their ids."""
+    return [_earlier_job(row) for row in database.all(_SQL["asked_for"], {"ids": json.dumps(list(ids))})]
+
+
+def needs_of(database: Database, job_id: int) -> Needs:
+    return needs_from(database.one(_SQL["needs_of"], {"job_id": job_id}))
+
+
+def _earlier_job(row: sqlite3.Row) -> EarlierJob:
+    values: dict[str, Any] = {
+        key: from_sql(value) if isinstance(value, bytes) else value for key, value in dict(row).items()
+    }
+    job_id, host_id, attempts = (values.pop(key) for key in ("id", "host_id", "attempts"))
+    values |= {"needs": needs_from(values["needs"]), "variables": json.loads(values["variables"])}
+    values["requeue_lost"] = bool(values["requeue_lost"])
+    return EarlierJob(job_id, host_id, attempts, JobSpec(**values))

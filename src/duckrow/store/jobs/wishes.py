@@ -1,0 +1,30 @@
+"""What people want of jobs: each wish stands until the host that owns or watches the job has fulfilled it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from duckrow.store.sqlite.connection import load_queries
+from duckrow.store.sqlite.database import Database
+
+_SQL = load_queries("wishes")
+
+
+class UnfulfilledWish(NamedTuple):
+    id: int
+    job_id: int
+    wish: str
+    host_id: int  # the job's
+
+
+class WishStore:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def unfulfilled(self, after: int, most: int) -> list[UnfulfilledWish]:
+        """The next ones behind this wish, as they came."""
+        rows = self._database.execute(_SQL["unfulfilled"], {"after": after, "most": most})
+        return [UnfulfilledWish._make(row) for row in rows]
+
+    def forget(self, wish_id: int) -> None:
+        self._database.execute(_SQL["forget"], {"id": wish_id})

@@ -1,0 +1,17 @@
+"""Fingerprints: equal as long as nothing has changed."""
+
+from __future__ import annotations
+
+from duckrow.store.sqlite.connection import load_queries
+from duckrow.store.sqlite.database import Database
+
+_SQL = load_queries("changes")
+
+
+def readings_fingerprint(database: Database) -> object:
+    return database.one(_SQL["readings"])
+
+
+def live_fingerprint(database: Database) -> object:
+    """Of what runs, what was ever added, and what is wished."""
+    return tuple(tuple(row) for row in database.all(_SQL["live"]))

@@ -1,0 +1,53 @@
+"""Moving what was written from SQLite's log into the database, beside the loop: it waits for the disk."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from urllib.parse import quote
+
+from duckrow.store.sqlite.database import Database
+
+_EVERY_COMMITS = 500
+_LARGE_BYTES = 8 << 20
+
+
+class Checkpointer:
+    """For a host. Its own connection leaves this work alone, so that no start ever waits for the disk."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._path = database.path
+        self._commits = 0
+        self._thread: threading.Thread | None = None
+
+    def committed(self) -> None:
+        self._commits += 1
+        if self._commits >= _EVERY_COMMITS and not (self._thread and self._thread.is_alive()):
+            self._commits = 0
+            self._thread = threading.Thread(target=self._checkpoint, daemon=True)
+            self._thread.start()
+
+    def finish(self) -> None:
+        """What many short runs leave must not pile up either."""
+        try:
+            if os.path.getsize(f"{self._path}-wal") > _LARGE_BYTES:
+                self._checkpoint()
+        except OSError:
+            pass
+
+    def wait(self) -> None:
+        """Until none is under way."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _checkpoint(self) -> None:
+        if self._database.is_replaced():
+            return  # these files are not ours
+        try:
+            connection = sqlite3.connect(f"file:{quote(self._path)}?mode=rw", uri=True, isolation_level=None)
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            connection.close()
+        except sqlite3.DatabaseError:
+            pass  # a full disk, say: the log only grows, and the loop itself will tell what is wrong

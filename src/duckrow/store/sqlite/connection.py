@@ -1,0 +1,142 @@
+"""Opening the database: settings, migrations, and errors that a person can act on."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from duckrow.core.errors import StateError, UsageError
+from duckrow.store.folder.state_folder import Folder, permission_hint
+from duckrow.store.sqlite.version import is_new_enough, refusal
+
+_HERE = os.path.dirname(__file__)
+BUSY_S = 30.0
+
+
+def load_queries(topic: str, lists: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The statements of `queries/<topic>.sql` by their names. `lists`: what `{names}` in them stand for."""
+    with open(f"{_HERE}/queries/{topic}.sql") as file:
+        text = file.read()
+    for name, columns in (lists or {}).items():
+        text = text.replace(f"{{{name}}}", columns)
+    blocks = [block.split("\n", 1) for block in text.split("-- name: ")[1:]]
+    return {name.strip(): statement.strip() for name, statement in blocks}
+
+
+def migrations() -> list[str]:
+    folder = f"{_HERE}/migrations"
+    return [f"{folder}/{name}" for name in sorted(os.listdir(folder)) if name.endswith(".sql")]
+
+
+def connect(path: str, *, durable: bool) -> sqlite3.Connection:
+    """An open database of the newest form. `durable`: a commit is on disk when it returns.
+
+    Without `durable` a commit survives any crash of duckrow, but may be lost with the power.
+    """
+    if not is_new_enough(sqlite3.sqlite_version):
+        raise StateError(refusal(sqlite3.sqlite_version))
+    with told_plainly(path):
+        try:
+            connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+        except sqlite3.OperationalError as error:
+            raise StateError(f"The database {path} cannot be opened: {error}. {_hint(path)}") from None
+        try:
+            _prepare(connection, path, durable)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: str, durable: bool) -> None:
+    connection.row_factory = sqlite3.Row
+    connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+    if not durable:
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # a host has a Checkpointer for that
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    newest = len(migrations())
+    if version > newest:
+        raise StateError(
+            f"The database {path} was written by a newer duckrow (its form is {version}, this one knows up to "
+            f"{newest}). Upgrade duckrow, or choose another folder with DUCKROW_HOME."
+        )
+    if version < newest:
+        _migrate(connection, path)
+
+
+def _migrate(connection: sqlite3.Connection, path: str) -> None:
+    os.chmod(path, 0o600)
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new one: it can be made smaller a little at a time
+    _use_wal(connection)
+    connection.execute("BEGIN IMMEDIATE")
+    # Another process may have done it while we waited for the lock.
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    try:
+        for number, script in enumerate(migrations()[version:], start=version + 1):
+            with open(script) as file:
+                for statement in _statements(file.read()):
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """This one statement does not wait for others who do the same at this moment: so we do."""
+    deadline = time.monotonic() + BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+
+
+def _statements(script: str) -> Iterator[str]:
+    """One statement at a time: `executescript` would commit the transaction around it."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+
+
+@contextmanager
+def told_plainly(path: str) -> Iterator[None]:
+    """SQLite's errors as sentences."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise StateError(explain(error, path)) from error
+    except OverflowError:
+        raise UsageError("One of the numbers is too large to be kept. Nothing was changed.") from None
+
+
+def explain(error: sqlite3.DatabaseError, path: str) -> str:
+    text = str(error)
+    if "is full" in text:
+        return f"The disk of {path} is full: nothing was changed. Make room; duckrow then goes on by itself."
+    if "readonly" in text or "read-only" in text:
+        return f"The database {path} cannot be written: nothing was changed. {_hint(path)}"
+    if "locked" in text:
+        return f"The database {path} has been locked by another process for {BUSY_S:.0f} s. Try again."
+    if "UNIQUE constraint failed: points" in text:
+        return "Another command has added runs of the same sweep at this moment. Nothing was added; try again."
+    if "malformed" in text or "not a database" in text:
+        return (
+            f"The database {path} is damaged ({text}). Nothing was changed. Move it away to begin anew "
+            f"(mv {path} {path}.damaged); logs and run folders beside it are kept."
+        )
+    return f"The database {path} cannot be used: {text}."
+
+
+def _hint(path: str) -> str:
+    return permission_hint(Folder(os.path.dirname(path)))

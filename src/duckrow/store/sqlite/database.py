@@ -1,0 +1,158 @@
+"""One open database: statements, transactions, and whether somebody else has written."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from duckrow.store.folder.state_folder import Folder
+from duckrow.store.sqlite.before_opening import look_before_opening
+from duckrow.store.sqlite.connection import BUSY_S, connect, told_plainly
+from duckrow.store.sqlite.database_files import files_of
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+
+V = TypeVar("V", bound=tuple[Any, ...])  # a NamedTuple
+
+_MAPPED_BYTES = 1 << 30
+_READERS_MS = 2000
+
+
+class Database:
+    def __init__(self, folder: Folder, *, durable: bool = True) -> None:
+        self.folder = folder
+        self.path = folder.database
+        self._durable = durable
+        self._mapped = False
+        look_before_opening(folder)
+        self._open()
+
+    def _open(self) -> None:
+        self._connection = connect(self.path, durable=self._durable)
+        self.files = files_of(self.path)
+        self._seen_version = -1
+
+    def reopen(self) -> None:
+        """Use the files that have the database's names now."""
+        self._connection.close()
+        if self._durable:  # a host would wait for itself
+            look_before_opening(self.folder)
+        self._open()
+        if self._mapped:
+            self.map_into_memory()
+
+    def is_replaced(self) -> bool:
+        """Whether the files that we use are no longer those that have the names."""
+        return files_of(self.path) != self.files
+
+    def _begin(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        # A host is told by the kernel, and sees to it itself (scheduler/hosts/own_files.py).
+        if self._durable and self.is_replaced():
+            self._connection.execute("ROLLBACK")
+            self.reopen()
+            self._connection.execute("BEGIN IMMEDIATE")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing, and nobody else writes meanwhile."""
+        with told_plainly(self.path):
+            self._begin()
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def execute(self, statement: str, parameters: Parameters = ()) -> sqlite3.Cursor:
+        return self._connection.execute(statement, parameters)
+
+    def execute_many(self, statement: str, rows: Iterable[Parameters]) -> sqlite3.Cursor:
+        return self._connection.executemany(statement, rows)
+
+    def all(self, statement: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+        with told_plainly(self.path):
+            return self._connection.execute(statement, parameters).fetchall()
+
+    def values(self, kind: type[V], statement: str, parameters: Parameters = ()) -> list[V]:
+        """The rows as values of this NamedTuple. Its fields are called as the columns are, in the same order."""
+        with told_plainly(self.path):
+            return list(self.each(kind, statement, parameters))
+
+    def each(self, kind: type[V], statement: str, parameters: Parameters = ()) -> Iterator[V]:
+        """The same one after the other, for those who may not want all."""
+        cursor = self._connection.execute(statement, parameters)
+        cursor.row_factory = None
+        named: Any = kind
+        make: Callable[[Iterable[Any]], V] = named._make
+        columns = tuple(column[0] for column in cursor.description)
+        assert columns == named._fields, f"{kind.__name__} is not made of {columns}"
+        for row in cursor:
+            yield make(map(_as_text, row)) if bytes in map(type, row) else make(row)
+
+    def one(self, statement: str, parameters: Parameters = ()) -> Any:
+        """The first column of the first row."""
+        with told_plainly(self.path):
+            row = self._connection.execute(statement, parameters).fetchone()
+            return None if row is None else row[0]
+
+    def map_into_memory(self) -> None:
+        """For those who look often: passes over all jobs take half the time when no page is copied."""
+        self._mapped = True
+        self._connection.execute(f"PRAGMA mmap_size = {_MAPPED_BYTES}")
+
+    def changed_by_others(self) -> bool:
+        """Whether another connection has committed since this was last asked."""
+        if self._durable and self.is_replaced():
+            with told_plainly(self.path):
+                self.reopen()
+        version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        changed = version != self._seen_version
+        self._seen_version = version
+        return bool(changed)
+
+    def write_all(self) -> bool:
+        """Move all that was committed into the database file itself; False: somebody still reads what was before."""
+        with told_plainly(self.path):
+            self._connection.execute(f"PRAGMA busy_timeout = {_READERS_MS}")
+            busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            self._connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
+            return not busy
+
+    def save_copy(self, path: str) -> bool:
+        """A copy of the database as we know it, also if it has no name any more; False: it is not whole."""
+        with told_plainly(path):
+            copy = sqlite3.connect(path)
+            try:
+                self._connection.backup(copy)
+                return bool(copy.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+            finally:
+                copy.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def to_sql(text: str) -> str | bytes:
+    """Text that is not UTF-8 goes in as its bytes."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        return os.fsencode(text)
+
+
+def _as_text(value: Any) -> Any:
+    return os.fsdecode(value) if isinstance(value, bytes) else value
+
+
+def from_sql(value: str | bytes) -> str:
+    return os.fsdecode(value) if isinstance(value, bytes) else value

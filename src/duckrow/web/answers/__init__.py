@@ -1,0 +1,1 @@
+"""How answers are worked out and sent: threads, changes, caches."""

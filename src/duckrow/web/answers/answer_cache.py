@@ -1,0 +1,59 @@
+"""Answers that many ask for at once are worked out once: fifty open pages cost little more than one.
+
+An answer is handed out again as long as nothing has changed since it was begun, and for a second at most. Only while
+somebody listens to changes is it known that nothing has: else everybody gets an answer of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from fastapi import Request
+
+from duckrow.web.answers.change_feed import Hub
+from duckrow.web.answers.json_response import Json
+from duckrow.web.answers.thread_pool import Desk
+
+_FRESH_S = 1.0
+_MOST_KEPT = 200
+
+
+class _Begun(NamedTuple):
+    at: float
+    answer: asyncio.Future[Json]
+
+
+class SharedAnswers:
+    def __init__(self, desk: Desk, hub: Hub) -> None:
+        self._desk = desk
+        self._hub = hub
+        self._begun: dict[str, _Begun] = {}
+
+    async def show(self, request: Request, question: Callable[..., Any], *arguments: Any) -> Json:
+        """As `Desk.show`; the same for all requests with this address."""
+        key = f"{request.url.path}?{request.url.query}"
+        begun = self._begun.get(key)
+        if begun is None or not self._is_current(begun):
+            begun = _Begun(time.monotonic(), asyncio.ensure_future(self._desk.show(question, *arguments)))
+            begun.answer.add_done_callback(_look_at_error)
+            self._keep(key, begun)
+        return await asyncio.shield(begun.answer)  # that one client goes keeps nobody else from the answer
+
+    def _is_current(self, begun: _Begun) -> bool:
+        changed_at = max(self._hub.changed_at, self._desk.acted_at)
+        return bool(self._hub.streams) and begun.at > changed_at and time.monotonic() - begun.at < _FRESH_S
+
+    def _keep(self, key: str, begun: _Begun) -> None:
+        self._begun.pop(key, None)
+        self._begun[key] = begun
+        if len(self._begun) > _MOST_KEPT:
+            del self._begun[next(iter(self._begun))]
+
+
+def _look_at_error(answer: asyncio.Future[Json]) -> None:
+    """Those who wait are told of it; if all of them have gone, nobody has to be."""
+    if not answer.cancelled():
+        answer.exception()

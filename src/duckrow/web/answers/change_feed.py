@@ -1,0 +1,119 @@
+"""Who wants to hear of changes: one watcher for all, and for each listener no more than a flag.
+
+A listener that does not read gathers nothing: what it has missed is in the flag that is up already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+from duckrow.api.queue.changes import Change, ChangeWatch
+from duckrow.core.errors import DuckrowError
+from duckrow.web.errors import Refused
+
+MOST_STREAMS = 300
+_LOOK_S = 0.4
+_PER_STREAM_S = 0.04  # and so much more for each: what is told makes every page ask, and the jobs need the cores
+_SETTLED_S = 2.5  # this long after the last change of jobs it is told once more: counts may be a little old until then
+
+
+class Listener:
+    """What has changed since its owner last looked."""
+
+    def __init__(self) -> None:
+        self.jobs = self.devices = False
+        self._flag = asyncio.Event()
+
+    def tell(self, change: Change) -> None:
+        self.jobs |= change.jobs
+        self.devices |= change.devices
+        self._flag.set()
+
+    async def wait(self, at_most_s: float) -> Change | None:
+        """The next change, or None after so long without one."""
+        timer = asyncio.get_running_loop().call_later(at_most_s, self._flag.set)
+        try:
+            await self._flag.wait()
+        finally:
+            timer.cancel()
+        self._flag.clear()
+        change = Change(self.jobs, self.devices)
+        self.jobs = self.devices = False
+        return change if any(change) else None
+
+
+class Hub:
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._listeners: set[Listener] = set()
+        self._somebody = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, "watching")  # a connection belongs to one thread
+        self._watch: ChangeWatch | None = None
+        self.closing = asyncio.Event()
+        self.streams = 0
+        self.changes = 0  # so far
+        self.changed_at = 0.0  # by time.monotonic; or before, if nobody listened
+        self._settles_at: float | None = None
+
+    @contextmanager
+    def stream(self) -> Iterator[Listener]:
+        """A place for one stream; a clear refusal if there is none. Nothing comes between the look and the taking."""
+        if self.streams >= MOST_STREAMS:
+            raise Refused(503, f"{MOST_STREAMS} streams are open already. Close some pages, or ask now and then.")
+        listener = Listener()
+        self.streams += 1
+        self._listeners.add(listener)
+        self._somebody.set()
+        try:
+            yield listener
+        finally:
+            self.streams -= 1
+            self._listeners.discard(listener)
+            if not self._listeners:
+                self._somebody.clear()
+
+    async def run(self) -> None:
+        """Look for changes as long as somebody listens."""
+        while True:
+            await self._somebody.wait()
+            change = await asyncio.get_running_loop().run_in_executor(self._thread, self._look)
+            if change is not None and change.jobs:
+                self._settles_at = time.monotonic() + _SETTLED_S
+            elif self._settles_at is not None and time.monotonic() > self._settles_at:
+                self._settles_at = None
+                change = Change(jobs=True, devices=True)
+            if change is not None:
+                self._tell(change)
+            await asyncio.sleep(max(_LOOK_S, self.streams * _PER_STREAM_S))
+
+    def _tell(self, change: Change) -> None:
+        self.changes += 1
+        self.changed_at = time.monotonic()
+        for listener in self._listeners:
+            listener.tell(change)
+
+    def _look(self) -> Change | None:
+        try:
+            if self._watch is None:
+                self._watch = ChangeWatch(self._home)
+            return self._watch.look()
+        except DuckrowError:  # a disk that is full for a while: those who look themselves are told
+            return None
+
+    def close(self) -> None:
+        """Let all streams end."""
+        if self.closing.is_set():
+            return  # whoever got the signal has closed it already
+        self.closing.set()
+        self._thread.submit(self._stop_watching)
+        self._thread.shutdown(wait=False)
+
+    def _stop_watching(self) -> None:
+        """In the thread that has opened the connection."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None

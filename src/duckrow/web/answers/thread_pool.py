@@ -1,0 +1,79 @@
+"""Where questions to the database are answered: a few threads, each with a connection of its own.
+
+Looking and acting have threads apart, so that who waits for the scheduler keeps nobody from looking.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from duckrow.api.client import Client
+from duckrow.api.python.handles import client_of
+from duckrow.web.answers.json_response import Json, as_json
+
+T = TypeVar("T")
+
+_LOOKING, _ACTING = 6, 8  # threads
+
+
+class Desk:
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._mine = threading.local()
+        self._looking = ThreadPoolExecutor(_LOOKING, "looking")
+        self._acting = ThreadPoolExecutor(_ACTING, "acting")
+        self.acted_at = 0.0  # by time.monotonic
+
+    async def look(self, question: Callable[..., T], *arguments: Any, slow: bool = False) -> T:
+        """The answer to `question(client, ...)`, which changes nothing. `slow`: it may take seconds."""
+        return await self._in(self._acting if slow else self._looking, question, arguments)
+
+    async def show(self, question: Callable[..., Any], *arguments: Any, slow: bool = False) -> Json:
+        """The answer as JSON, which is written in the thread too: the loop has others to serve."""
+        return _Ready(await self.look(_as_json, question, arguments, slow=slow))
+
+    async def do(self, deed: Callable[..., Any], *arguments: Any, status: int = 200) -> Json:
+        """Change something; what came of it as JSON. The scheduler may be waited for."""
+        try:
+            return _Ready(await self._in(self._acting, _as_json, (deed, arguments)), status)
+        finally:
+            self.acted_at = time.monotonic()
+
+    async def _in(self, pool: ThreadPoolExecutor, task: Callable[..., T], arguments: tuple[Any, ...]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(pool, lambda: task(self._client(), *arguments))
+
+    def _client(self) -> Client:
+        own: _OfThread | None = getattr(self._mine, "own", None)
+        if own is None:
+            client = client_of(self._home)
+            client.map_into_memory()
+            own = self._mine.own = _OfThread(client)
+        return own.client
+
+    def close(self) -> None:
+        self._looking.shutdown(wait=False, cancel_futures=True)
+        self._acting.shutdown(wait=False, cancel_futures=True)
+
+
+class _OfThread:
+    """The client of a thread, which closes with it: a connection must be closed where it was opened."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def __del__(self) -> None:
+        self.client.close()
+
+
+def _as_json(client: Client, question: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
+    return as_json(question(client, *arguments))
+
+
+class _Ready(Json):
+    def render(self, content: bytes) -> bytes:
+        return content

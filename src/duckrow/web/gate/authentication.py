@@ -1,0 +1,74 @@
+"""Whether somebody who asks may come in, by what they present. No browser sends any of it by itself."""
+
+from __future__ import annotations
+
+import base64
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from duckrow.web.errors import Refused
+from duckrow.web.gate.credentials import Credentials
+from duckrow.web.gate.public_paths import LOOKING
+from duckrow.web.gate.sessions import Sessions
+from duckrow.web.server_options import Serving
+
+SESSION_HEADER = "X-Duckrow"  # and not Authorization, which belongs to a proxy that asks for a password
+_API = "/api/"
+
+
+class Persons:
+    def __init__(self, serving: Serving, credentials: Credentials, sessions: Sessions) -> None:
+        self._serving = serving
+        self._credentials = credentials
+        self._sessions = sessions
+
+    def check(self, scope: Scope, headers: Headers) -> Scope:
+        """The request as it goes on, without a ticket that was used for it; a refusal if it may not."""
+        session = headers.get(SESSION_HEADER)
+        if self._has_token(scope, headers) or (session is not None and self._sessions.is_session(session)):
+            return scope
+        without = self._by_ticket(scope)
+        if without is None:
+            raise Refused(401, "You are not logged in, or not with a token that is known here.", self.how_to_log_in())
+        return without
+
+    def how_to_log_in(self) -> str:
+        mode = " --read-only" if self._serving.read_only else ""
+        return (
+            f"Log in again: open the URL that `duckrow web{mode} --url` prints. "
+            f"Scripts send the token of `duckrow web{mode} --token`."
+        )
+
+    def _has_token(self, scope: Scope, headers: Headers) -> bool:
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "basic" and self._may_be_basic(scope, headers):
+            token = _password(token)
+        elif kind.lower() != "bearer":
+            return False
+        return self._credentials.is_token(token.strip())
+
+    def _may_be_basic(self, scope: Scope, headers: Headers) -> bool:
+        """Scripts of GPUPeasy have an address and nothing else. A browser would remember a password and send it."""
+        is_browser = "sec-fetch-site" in headers or "sec-fetch-mode" in headers or "origin" in headers
+        return self._serving.gpupeasy and not is_browser and not scope["path"].startswith(_API)
+
+    def _by_ticket(self, scope: Scope) -> Scope | None:
+        """A download that a logged-in tab has asked for; the ticket stands last in the address, and works once."""
+        query = scope["query_string"].decode("latin-1")
+        rest, _, ticket = query.rpartition("ticket=")
+        if not ticket or scope["method"] not in LOOKING or not scope["path"].startswith(_API):
+            return None
+        rest = rest.removesuffix("&")
+        address = scope["path"] + (f"?{rest}" if rest else "")
+        if not self._sessions.use_ticket(ticket, address):
+            return None
+        return {**scope, "query_string": rest.encode("latin-1")}
+
+
+def _password(encoded: str) -> str:
+    """Of `http://name:password@host/`, as programs send it."""
+    try:
+        return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""

@@ -1,0 +1,80 @@
+"""The OpenAPI description: what FastAPI knows of the routes, with the errors and the ways in added."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from duckrow.web.gate.authentication import SESSION_HEADER
+from duckrow.web.server_options import Serving
+
+_ERROR = {"$ref": "#/components/schemas/Error"}
+_ERROR_SCHEMA = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["sentence", "hint"],
+            "properties": {"sentence": {"type": "string"}, "hint": {"type": ["string", "null"]}},
+        }
+    },
+}
+_ERRORS = {
+    400: "What was asked for cannot be; the sentence says why.",
+    401: "Not logged in.",
+    403: "From another website, by another name, or to a read-only server.",
+    404: "There is no such thing.",
+    409: "Not in the state that the job is in.",
+    408: "The body has not come in time.",
+    413: "More than 1 MiB.",
+    414: "An address longer than any.",
+    415: "Not JSON.",
+    422: "A value is missing, of the wrong kind or out of bounds.",
+    503: "The scheduler or the database does not answer, or too many streams are open.",
+}
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"description": text, "content": {"application/json": {"schema": _ERROR}}}
+    for status, text in _ERRORS.items()
+}
+
+
+_WHOLE = ("JobView", "JobDetails")  # a job has all its fields always, also those that Python may leave out
+_LIFE = {  # which are plain words in Python
+    "state": {"$ref": "#/components/schemas/State"},
+    "outcome": {"anyOf": [{"$ref": "#/components/schemas/Outcome"}, {"type": "null"}]},
+}
+
+
+def text_of(kind: str, what: str) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a route whose answer is not JSON."""
+    return {200: {"description": what, "content": {kind: {"schema": {"type": "string"}}}}}
+
+
+def describe(app: FastAPI, serving: Serving) -> None:
+    """Let this application describe itself."""
+
+    def description() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            told = get_openapi(
+                title=app.title,
+                version=app.version,
+                description=app.description,
+                routes=app.routes,
+                servers=[{"url": serving.base_path or "/"}],
+            )
+            schemas = told["components"]["schemas"]
+            schemas["Error"] = _ERROR_SCHEMA
+            for name in _WHOLE:
+                schemas[name]["required"] = list(schemas[name]["properties"])
+                schemas[name]["properties"].update(_LIFE)
+            ways_in = told["components"].setdefault("securitySchemes", {})
+            ways_in["token"] = {"type": "http", "scheme": "bearer", "description": "`duckrow web --token` prints it."}
+            ways_in["session"] = {"type": "apiKey", "in": "header", "name": SESSION_HEADER}
+            told["security"] = [{"token": []}, {"session": []}]
+            app.openapi_schema = told
+        return app.openapi_schema
+
+    app.openapi = description  # type: ignore[method-assign]

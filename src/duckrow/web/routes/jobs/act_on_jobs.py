@@ -1,0 +1,131 @@
+"""Steering jobs: what is done to one or to many, changes, and running again."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from duckrow.api.client import Client
+from duckrow.api.jobs.actions import MOST_JOBS, act
+from duckrow.api.jobs.clean import clean as clean_jobs
+from duckrow.api.jobs.clean import old_jobs
+from duckrow.api.jobs.edit import edit, edit_words
+from duckrow.api.jobs.rerun import rerun
+from duckrow.api.queue.job_details import check_job, job_details
+from duckrow.api.results.run_metrics import report_for
+from duckrow.core.errors import ConflictError, UsageError
+from duckrow.core.units import parse_duration_s
+from duckrow.web.answers.job_selection import selected_ids
+from duckrow.web.answers.json_response import Json
+from duckrow.web.schemas.jobs import Cleaned, Deed, JobDetails, Noted
+from duckrow.web.services import JobId, Of
+
+router = APIRouter(tags=["jobs"])
+
+Id = Annotated[int, Field(ge=1, le=2**62)]
+Position = Annotated[float, Field(allow_inf_nan=False)]
+Priority = Annotated[int, Field(ge=-(2**31), le=2**31)]
+
+
+class Action(BaseModel):
+    """What to do to which jobs: `ids`, or all that match `select`, the query of GET /jobs; `all=true` means all."""
+
+    action: Literal[
+        "kill", "rerun", "hold", "release", "pause", "resume", "remove", "priority", "first", "last", "before", "place"
+    ]
+    ids: list[Id] | None = Field(None, max_length=MOST_JOBS)
+    select: str | None = Field(None, max_length=1000, examples=["status=failed&project=thesis"])
+    priority: Priority | None = None
+    before: Id | None = None
+    changes: dict[str, Any] | None = None
+    places: list[tuple[Id, Priority, Position]] = Field([], max_length=MOST_JOBS)
+    now: bool = False  # kill: without a time to end by itself
+
+
+class Cleaning(BaseModel):
+    older_than: str | float = Field(examples=["7d"], description="Done for longer than this; a number is seconds.")
+    dry_run: bool = False  # only say which
+
+
+class Changes(BaseModel):
+    changes: dict[str, Any] = {}
+
+
+@router.post("/jobs/actions", summary="Do something to one job or to many.", response_model=Deed)
+async def do(of: Of, action: Action) -> Json:
+    return await of.desk.do(_do, action)
+
+
+def _do(client: Client, wanted: Action) -> dict[str, Any]:
+    if (wanted.ids is None) == (wanted.select is None):
+        raise UsageError("Say which jobs: either 'ids' or 'select'.")
+    ids = wanted.ids if wanted.ids is not None else selected_ids(client, wanted.select or "")
+    changed = act(
+        client,
+        wanted.action,
+        ids,
+        priority=wanted.priority,
+        before=wanted.before,
+        changes=wanted.changes,
+        places=wanted.places,
+        now=wanted.now,
+    )
+    return changed.as_json()
+
+
+@router.post(
+    "/jobs/clean",
+    summary="Forget jobs that have been done for long, with their logs and folders.",
+    response_model=Cleaned,
+)
+async def clean(of: Of, wanted: Cleaning) -> Json:
+    return await of.desk.do(_clean, wanted)
+
+
+def _clean(client: Client, wanted: Cleaning) -> dict[str, Any]:
+    old = old_jobs(client, parse_duration_s(str(wanted.older_than)))
+    return {"ids": old if wanted.dry_run else clean_jobs(client, old), "removed": not wanted.dry_run}
+
+
+@router.patch("/jobs/{job_id:int}", summary="Change a job that waits.", response_model=JobDetails)
+async def edit_job(of: Of, job_id: JobId, changes: dict[str, Any]) -> Json:
+    return await of.desk.do(_edit, job_id, changes)
+
+
+def _edit(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, Any]:
+    check_job(client, job_id)
+    edit(client, job_id, edit_words(changes))
+    return job_details(client, job_id)
+
+
+@router.post(
+    "/jobs/{job_id:int}/rerun",
+    summary="Run a job that is done again, as it is or with changes.",
+    response_model=JobDetails,
+)
+async def rerun_job(of: Of, job_id: JobId, changes: Changes) -> Json:
+    return await of.desk.do(_rerun, job_id, changes.changes)
+
+
+def _rerun(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, Any]:
+    check_job(client, job_id)
+    changed = rerun(client, [job_id], edit_words(changes))
+    if changed.refused:
+        raise ConflictError(f"J{changed.refused[0].why[1:]}: nothing to run again.")
+    return job_details(client, job_id)
+
+
+@router.post(
+    "/jobs/{job_id:int}/metrics",
+    summary="Note metrics of a run, as it would itself.",
+    response_model=Noted,
+)
+async def report(of: Of, job_id: JobId, metrics: dict[str, str | int | float | bool]) -> Json:
+    return await of.desk.do(_report, job_id, metrics)
+
+
+def _report(client: Client, job_id: int, metrics: dict[str, Any]) -> dict[str, Any]:
+    report_for(client, job_id, metrics)
+    return {"noted": len(metrics)}

@@ -1,0 +1,41 @@
+"""Adding jobs: a preview of what a text becomes, and adding all of it or nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from duckrow.api.adding.drafts import Wanted, add_drafts, preview
+from duckrow.web.answers.json_response import Json
+from duckrow.web.schemas.jobs import Added, Preview
+from duckrow.web.services import Folder, Of
+
+router = APIRouter(tags=["jobs"])
+
+
+class NewJobs(BaseModel):
+    """`options`: those of `duckrow.submit`, which are those of the command line."""
+
+    text: str = Field(examples=["python train.py --lr 0.1\npython train.py --lr 0.01"])
+    options: dict[str, Any] = Field({}, examples=[{"project": "thesis", "gpus": 1, "timeout": "2h"}])
+    array: str | None = Field(None, max_length=1000, description="0-9%4: the one command, once for each index.")
+    delimiter: str | None = Field(
+        None, min_length=1, max_length=100, description="A line that is just this ends a job of several lines."
+    )
+    root: Folder | None = Field(None, description="Make the folders of the runs there.")
+    snapshot: bool = Field(False, description="Copy the code first: later edits do not change what waits.")
+
+    def wanted(self) -> Wanted:
+        return Wanted(**{name: getattr(self, name) for name in type(self).model_fields})
+
+
+@router.post("/jobs/preview", summary="What would be added, and where it would be placed.", response_model=Preview)
+async def preview_jobs(of: Of, new: NewJobs) -> Json:
+    return await of.desk.show(preview, new.wanted())
+
+
+@router.post("/jobs", status_code=201, summary="Add jobs: all of them, or none.", response_model=Added)
+async def add_jobs(of: Of, new: NewJobs) -> Json:
+    return await of.desk.do(lambda client: {"ids": add_drafts(client, new.wanted())}, status=201)

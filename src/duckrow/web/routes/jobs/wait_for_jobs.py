@@ -1,0 +1,47 @@
+"""GET /jobs/wait: an answer when jobs are done, without asking again and again."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from duckrow.api.client import Client
+from duckrow.core.life.states import Outcome, State
+from duckrow.web.answers.json_response import Json
+from duckrow.web.routes.jobs.act_on_jobs import Id
+from duckrow.web.schemas.jobs import Waited
+from duckrow.web.services import Of
+
+router = APIRouter(tags=["jobs"])
+
+_MOST_JOBS = 500
+_LOOK_S = 5.0  # a run on a cluster may end without a change here
+
+
+@router.get(
+    "/jobs/wait",
+    summary="Answers when these jobs are done, or when the time is up.",
+    response_model=Waited,
+)
+async def wait(
+    of: Of,
+    ids: Annotated[list[Id], Query(max_length=_MOST_JOBS)],
+    timeout: Annotated[float, Query(ge=0, le=600, description="Seconds.")] = 60,
+) -> Json:
+    until = time.monotonic() + timeout
+    with of.hub.stream() as listener:
+        while True:
+            told = await of.desk.look(_told, ids)
+            left_s = until - time.monotonic()
+            if told["done"] or left_s <= 0 or of.hub.closing.is_set():
+                return Json(told)
+            await listener.wait(min(left_s, _LOOK_S))
+
+
+def _told(client: Client, ids: list[int]) -> dict[str, Any]:
+    views = client.views(client.select([str(job_id) for job_id in ids]))
+    waiting = [view.id for view in views if view.state != State.DONE]
+    succeeded = not waiting and all(view.outcome == Outcome.SUCCEEDED for view in views)
+    return {"done": not waiting, "succeeded": succeeded, "waiting": waiting, "items": [v.as_json() for v in views]}

@@ -1,0 +1,76 @@
+"""What is known of the GPU memory of jobs: looking at it, correcting it, forgetting it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from duckrow.api.client import Client
+from duckrow.api.devices.memory import Memory
+from duckrow.core.errors import UsageError
+from duckrow.core.units import parse_size_mb
+from duckrow.web.answers.json_response import Json
+from duckrow.web.schemas.devices import ChangedPeaks, Peaks
+from duckrow.web.services import Of
+
+router = APIRouter(prefix="/memory", tags=["memory"])
+
+_RECIPE = Field(max_length=1000, description="Its number in the list, or a part of its text that no other has.")
+
+
+class Correction(BaseModel):
+    """What jobs of a recipe take at most, on all GPUs or on those of a model."""
+
+    recipe: str = _RECIPE
+    size: str | int = Field(examples=["12G"], description="A number is megabytes.")
+    model: str | None = Field(None, max_length=200)
+
+
+class Oblivion(BaseModel):
+    """One recipe, or (`all`) everything."""
+
+    recipe: str | None = Field(None, max_length=1000)
+    all: bool = False
+
+
+@router.get("", summary="What jobs have taken of GPUs at most, by recipe and GPU model.", response_model=Peaks)
+async def show(of: Of) -> Json:
+    return await of.desk.show(_peaks)
+
+
+def _peaks(client: Client) -> dict[str, Any]:
+    peaks = Memory(client).peaks()
+    return {"items": [{"number": number, **peak._asdict()} for number, peak in enumerate(peaks, start=1)]}
+
+
+@router.post(
+    "/set",
+    summary="Say what jobs of a recipe take: it holds until it is forgotten.",
+    response_model=ChangedPeaks,
+)
+async def correct(of: Of, wanted: Correction) -> Json:
+    return await of.desk.do(_correct, wanted)
+
+
+def _correct(client: Client, wanted: Correction) -> dict[str, Any]:
+    peak_mb = parse_size_mb(str(wanted.size))
+    corrected = Memory(client).correct(wanted.recipe, peak_mb, wanted.model)
+    return {"changed": [{"recipe": peak.recipe, "model": peak.model, "peak_mb": peak_mb} for peak in corrected]}
+
+
+@router.post(
+    "/forget",
+    summary="Forget what a recipe takes: its next job is learned from.",
+    response_model=ChangedPeaks,
+)
+async def forget(of: Of, wanted: Oblivion) -> Json:
+    return await of.desk.do(_forget, wanted)
+
+
+def _forget(client: Client, wanted: Oblivion) -> dict[str, Any]:
+    if (wanted.recipe is None) != wanted.all:
+        raise UsageError("Say which recipe to forget, by its number or a part of its text; or 'all': true.")
+    forgotten = Memory(client).forget(wanted.recipe)
+    return {"changed": [{"recipe": peak.recipe, "model": peak.model, "peak_mb": peak.peak_mb} for peak in forgotten]}

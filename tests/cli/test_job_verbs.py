@@ -1,0 +1,80 @@
+"""What the verbs on jobs say of what they did: the doing is api's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from duckrow.api.client import Client
+from duckrow.cli.group import cli
+from duckrow.core.jobs.job import JobSpec
+from duckrow.store.folder.state_folder import Folder
+from duckrow.store.hosts import DAEMON
+
+Typed = Callable[..., tuple[str, int]]
+
+
+@pytest.fixture
+def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
+    """Job 1 has failed, 2 and 3 wait. No daemon: nobody fulfils a wish, and none is waited for."""
+    home = tmp_path / "state"
+    monkeypatch.setenv("DUCKROW_HOME", str(home))
+    monkeypatch.setattr(Client, "ensure_daemon", lambda _self, dispatch=True: False)
+    monkeypatch.setattr(Client, "await_wishes", lambda _self, _ids: None)
+    client = Client(Folder(home).make())
+    with client.database.transaction():
+        client.jobs.add(DAEMON, [JobSpec("true", "/", name=name) for name in "abc"], {})
+        client.database.execute("UPDATE jobs SET state = 'done', outcome = 'failed' WHERE id = 1")
+    client.close()
+
+    def typed(*words: str) -> tuple[str, int]:
+        done = CliRunner().invoke(cli, words, prog_name="duckrow", standalone_mode=False)
+        if done.exception is not None:
+            raise done.exception
+        return done.output, done.return_value or 0
+
+    return typed
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        ("kill 1 2", "duckrow: job 1 is done already.\nduckrow: 1 job told to end.\n", 0),
+        ("kill --all", "duckrow: 2 jobs told to end.\n", 0),
+        (
+            "kill --signal USR1 1 2",
+            "duckrow: job 1 is done already.\nduckrow: job 2 waits: it has no process to signal.\n"
+            "duckrow: USR1 sent to 0 jobs.\n",
+            0,
+        ),
+        (
+            "rerun --dry-run 1 2",
+            "duckrow: job 2 is queued, not done: nothing to run again.\n"
+            "duckrow: 1 job would run again: 1 (a, failed).\n",
+            0,
+        ),
+        ("hold 1 2", "duckrow: left alone, since they no longer wait: 1.\nduckrow: 1 job held.\n", 0),
+        ("release 2 3", "duckrow: 2 jobs released.\n", 0),
+        ("priority 50 2", "duckrow: 1 job given priority 50.\n", 0),
+        ("move 3 --first", "duckrow: 3 moved.\n", 0),
+        ("pause 1", "duckrow: job 1 failed.\n", 1),
+        ("pause 2", "duckrow: 1 waiting job held.\nduckrow: to go on: duckrow resume 2\n", 0),
+        ("pause", "duckrow: everything is paused. `duckrow resume` goes on.\n", 0),
+        ("pause --stop-running", None, 0),
+        ("rm 1 2", "duckrow: 2 jobs removed.\n", 0),
+        ("clean --older-than 0s --dry-run", None, 0),
+        ("limit thesis --max-running 2", "duckrow: thesis: at most 2 jobs at a time.\n", 0),
+        ("edit 2 --priority 7", "duckrow: job 2: priority changed.\n", 0),
+    ],
+)
+def test_a_verb_says_what_it_did_and_to_which_jobs(typed: Typed, words: str, said: str | None, code: int) -> None:
+    output, returned = typed(*words.split())
+    assert (output, returned) == (output if said is None else said, code)
+
+
+def test_a_job_that_has_started_is_not_moved(typed: Typed) -> None:
+    with pytest.raises(Exception, match="Job 1 is failed: only a job that waits can be changed"):
+        typed("move", "1", "--last")

@@ -1,0 +1,109 @@
+"""What a verb loads before it answers: most of the time that a short command takes goes there.
+
+`loaded_modules.txt` has our modules that each verb needs. A new one fails here, by its name: is it really needed for
+that? Then `python -m tests.cli.test_start_up --write` notes it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from duckrow.api.client import Client
+from duckrow.core.devices.inventory import cpu_seats
+from duckrow.core.devices.machine import BARE
+from duckrow.store.folder.state_folder import Folder
+from duckrow.store.hosts import DAEMON, try_lock, unlock
+
+RECORD = Path(__file__).with_name("loaded_modules.txt")
+COMMANDS = {
+    "--help": ["--help"],
+    "ls": ["ls"],
+    "submit": ["submit", "true"],
+    "wait": ["wait", "--all"],
+    "kill": ["kill", "1"],
+}
+# Each takes milliseconds, and none of these verbs has a use for it.
+NEVER = frozenset(
+    "asyncio bz2 concurrent.futures ctypes importlib.metadata logging lzma multiprocessing pynvml random rich shutil"
+    " statistics subprocess tempfile unittest urllib.parse yaml".split()
+)
+
+_PROGRAM = """
+import sys
+before = set(sys.modules)
+from duckrow.cli.main import run_cli
+code = run_cli(sys.argv[1:])
+print("loaded:", *sorted(set(sys.modules) - before), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+@contextmanager
+def daemon_of(home: Path) -> Iterator[None]:
+    """A state folder whose daemon seems to be there."""
+    folder = Folder(home).make()
+    client = Client(folder)
+    client.hosts.open(DAEMON, cpu_seats(1), BARE)
+    lock = try_lock(folder, DAEMON)
+    assert lock is not None
+    yield
+    unlock(folder, DAEMON, lock)
+    client.close()
+
+
+def loaded_by(verb: str, home: Path) -> set[str]:
+    with daemon_of(home):
+        done = subprocess.run(
+            [sys.executable, "-c", _PROGRAM, *COMMANDS[verb]],
+            env={**os.environ, "DUCKROW_HOME": str(home)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+    told = [line for line in done.stderr.splitlines() if line.startswith("loaded:")]
+    assert told, done.stderr
+    return set(told[0].split()[1:])
+
+
+def ours(modules: set[str]) -> set[str]:
+    return {name for name in modules if name.split(".")[0] == "duckrow"}
+
+
+def recorded() -> dict[str, set[str]]:
+    blocks = RECORD.read_text().split("\n\n")
+    return {verb.rstrip(":"): set(names) for verb, *names in (block.split() for block in blocks)}
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_a_verb_loads_no_more_than_it_needs(verb: str, tmp_path: Path) -> None:
+    loaded, known = loaded_by(verb, tmp_path / "state"), recorded()[verb]
+    new, heavy = sorted(ours(loaded) - known), sorted(loaded & NEVER)
+    assert not heavy, f"`duckrow {verb}` loads {', '.join(heavy)}."
+    assert not new, f"`duckrow {verb}` loads {', '.join(new)} too: see the first lines of this file."
+    gone = sorted(known - ours(loaded))
+    assert not gone, f"`duckrow {verb}` no longer loads {', '.join(gone)}: note it, so that it stays so."
+
+
+def test_the_help_needs_neither_click_nor_typing(tmp_path: Path) -> None:
+    assert loaded_by("--help", tmp_path / "state").isdisjoint({"click", "typing", "inspect", "sqlite3", "json"})
+
+
+def write() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        found = {verb: ours(loaded_by(verb, Path(folder) / verb)) for verb in COMMANDS}
+    blocks = ["\n".join([f"{verb}:", *(f"  {name}" for name in sorted(names))]) for verb, names in found.items()]
+    RECORD.write_text("\n\n".join(blocks) + "\n")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit("Say --write: the modules that each verb loads are noted.")
+    write()

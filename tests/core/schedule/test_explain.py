@@ -1,0 +1,314 @@
+"""Why a job is not running, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from duckrow.core.devices.inventory import WHOLE, Ledger, book
+from duckrow.core.devices.machine import Machine
+from duckrow.core.devices.needs import Ask
+from duckrow.core.devices.neighbours import Neighbour
+from duckrow.core.devices.policy import Policy
+from duckrow.core.jobs.dependencies import ANY, FAILED, OK
+from duckrow.core.memory.observation import Observation
+from duckrow.core.schedule.backfill import Turn
+from duckrow.core.schedule.decide import CORES, MEMORY
+from duckrow.core.schedule.explain import SOON, Holder, Waiting, explain
+from tests.core.language import cpus, gpus, groups, side_cpus
+
+
+def waiting(gpu_count: int | None = None, **fields: Any) -> Waiting:
+    """A job that nothing keeps from starting, but for what is said; there are two GPUs."""
+    free: dict[str, Any] = {
+        "held": False,
+        "wait_s": None,
+        "paused": None,
+        "waits_for": (),
+        "limit": None,
+        "host": None,
+        "daemon_runs": True,
+        "seats": tuple(gpus(2)),
+        "drained": frozenset(),
+        "booked": Ledger(),
+        "holders": (),
+        "turn": Turn(99),
+        "ahead": (),
+        "ahead_count": 0,
+    }
+    return Waiting(**{"ask": Ask(gpu_count), **free, **fields})
+
+
+def test_a_job_that_nothing_holds_up_can_start_now() -> None:
+    assert explain(waiting()) == [SOON]
+    assert explain(waiting(2)) == [SOON]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"held": True}, "it is held: duckrow release"),
+        ({"wait_s": 90.0}, "its time has not come: 1m 30s to go"),
+        ({"paused": ""}, "everything is paused: duckrow resume"),
+        ({"paused": "thesis"}, "thesis is paused: duckrow resume"),
+        ({"waits_for": ((12, OK),)}, "it waits for job 12 to succeed"),
+        ({"waits_for": ((12, ANY),)}, "it waits for job 12 to end"),
+        ({"waits_for": ((12, FAILED),)}, "it waits for job 12 to fail"),
+        ({"limit": ("thesis", 2, 2)}, "thesis may run 2 jobs at a time, and 2 run"),
+        ({"limit": ("thesis", 1, 3)}, "thesis may run 1 job at a time, and 3 run"),
+        ({"limit": ("thesis", 0, 0)}, "thesis may run 0 jobs at a time, and 0 run"),
+        ({"host": "run-7"}, "it belongs to the run run-7, which is over: duckrow run --resume=run-7"),
+        ({"daemon_runs": False}, "the daemon is not running: duckrow up"),
+    ],
+)
+def test_each_reason_is_told_in_words(fields: dict[str, Any], reason: str) -> None:
+    assert explain(waiting(**fields)) == [reason]
+
+
+@pytest.mark.parametrize("fields", [{"wait_s": 0.0}, {"wait_s": -5.0}, {"limit": ("thesis", 2, 1)}])
+def test_what_is_over_is_no_reason(fields: dict[str, Any]) -> None:
+    assert explain(waiting(**fields)) == [SOON]
+
+
+def test_all_reasons_are_told_and_what_a_person_wants_comes_first() -> None:
+    everything = waiting(
+        held=True,
+        wait_s=5.0,
+        paused="thesis",
+        waits_for=((12, OK), (13, ANY)),
+        limit=("thesis", 1, 1),
+        daemon_runs=False,
+    )
+    assert explain(everything) == [
+        "it is held: duckrow release",
+        "its time has not come: 5.0s to go",
+        "thesis is paused: duckrow resume",
+        "it waits for job 12 to succeed",
+        "it waits for job 13 to end",
+        "thesis may run 1 job at a time, and 1 run",
+        "the daemon is not running: duckrow up",
+    ]
+
+
+def test_a_job_of_a_run_that_is_over_does_not_wait_for_the_daemon() -> None:
+    (reason,) = explain(waiting(host="run-7", daemon_runs=False))
+    assert "run-7" in reason
+
+
+def test_devices_are_no_reason_while_a_person_must_act() -> None:
+    assert explain(waiting(held=True, booked={"0": WHOLE, "1": WHOLE}, ahead_count=9)) == [
+        "it is held: duckrow release"
+    ]
+
+
+def test_a_job_that_could_never_start_is_told_what_there_is() -> None:
+    (reason,) = explain(waiting(3))
+    assert reason.startswith("it could never start as things are. It asks for 3 GPUs, and there are 2: 0, 1.")
+    assert "drained" not in reason
+
+
+def test_a_job_that_could_never_start_for_a_drain_is_told_which() -> None:
+    (reason,) = explain(waiting(2, drained=frozenset({"1"})))
+    assert reason.startswith("it could never start as things are. It asks for 2 GPUs, and there is 1: 0.")
+    assert reason.endswith("(1 drained)")
+
+
+def test_a_gpu_that_is_set_aside_is_told_with_what_to_type() -> None:
+    told = "GPU 1 is set aside: it fell off the bus; to give it out again: duckrow gpus add 1"
+    broken = {"1": "it fell off the bus"}
+    assert explain(waiting(1, set_aside=broken, booked={"0": WHOLE})) == ["it needs 1 GPU; 0 of 1 are free", told]
+    assert explain(waiting(2, set_aside=broken))[1:] == [told]  # it could never start so
+    assert explain(waiting(1, set_aside=broken)) == [SOON]
+
+
+def test_a_drained_device_is_not_free() -> None:
+    assert explain(waiting(1, drained=frozenset({"1"}), booked={"0": WHOLE})) == ["it needs 1 GPU; 0 of 1 are free"]
+    assert explain(waiting(1, drained=frozenset({"1"}))) == [SOON]
+
+
+def test_who_holds_the_devices_is_told_and_for_how_much_longer() -> None:
+    holders = (Holder("0", 9, "train", 842.0), Holder("1", 10, "fit", None))
+    assert explain(waiting(2, booked={"0": WHOLE, "1": WHOLE}, holders=holders)) == [
+        "it needs 2 GPUs; 0 of 2 are free",
+        "gpu 0 is held by job 9 (train) for about 14m 02s more",
+        "gpu 1 is held by job 10 (fit)",
+    ]
+
+
+def test_that_a_holder_is_suspended_is_told_instead_of_a_time() -> None:
+    holders = (Holder("0", 9, "train", 842.0, is_suspended=True),)
+    told = "gpu 0 is held by job 9 (train), which is suspended: duckrow resume 9"
+    assert told in explain(waiting(2, booked={"0": WHOLE}, holders=holders))
+
+
+def test_one_free_device_of_two_is_told_as_one() -> None:
+    holders = (Holder("0", 9, "train", -3.0),)
+    assert explain(waiting(2, booked={"0": WHOLE}, holders=holders)) == [
+        "it needs 2 GPUs; 1 of 2 is free",
+        "gpu 0 is held by job 9 (train), which has run longer than usual",
+    ]
+
+
+def test_a_job_that_takes_any_device_needs_a_device() -> None:
+    booked = {"0": WHOLE, "1": WHOLE}
+    assert explain(waiting(None, booked=booked)) == ["it needs a device; 0 of 2 are free"]
+    on_slots = waiting(None, seats=tuple(cpus(1)), booked={"cpu0": WHOLE}, holders=(Holder("cpu0", 9, "prep", None),))
+    assert explain(on_slots) == ["it needs a device; 0 of 1 are free", "cpu 0 is held by job 9 (prep)"]
+
+
+def test_who_holds_a_gpu_is_no_reason_for_a_job_that_needs_a_slot() -> None:
+    held = waiting(
+        0,
+        seats=(*gpus(1), *side_cpus(2)),
+        booked={"0": WHOLE, "cpu0": WHOLE, "cpu1": WHOLE},
+        holders=(Holder("0", 8, "train", None), Holder("cpu0", 9, "prep", None), Holder("cpu1", 10, "prep", 60.0)),
+    )
+    assert explain(held) == [
+        "it needs a CPU slot; 0 of 2 are free",
+        "cpu 0 is held by job 9 (prep)",
+        "cpu 1 is held by job 10 (prep) for about 1m 00s more",
+    ]
+
+
+def test_a_job_behind_one_that_waits_is_told_which() -> None:
+    behind = waiting(1, booked={"0": WHOLE}, ahead=((Turn(7), Ask(1)), (Turn(8), Ask(2))), ahead_count=2)
+    (reason,) = explain(behind)
+    assert reason.startswith("job 8 comes first and waits itself")
+
+
+@pytest.mark.parametrize("ahead", [(Turn(8), Ask(0)), (Turn(8), Ask(5))])
+def test_one_that_wants_another_kind_or_can_never_start_blocks_nobody(ahead: tuple[Turn, Ask]) -> None:
+    seats = (*gpus(2), *side_cpus(1))
+    behind = waiting(1, seats=seats, booked={"0": WHOLE, "cpu0": WHOLE}, ahead=(ahead,), ahead_count=1)
+    assert explain(behind) == ["1 job comes first"]
+
+
+@pytest.mark.parametrize(("count", "reason"), [(1, "1 job comes first"), (12, "12 jobs come first")])
+def test_how_many_come_first_is_told(count: int, reason: str) -> None:
+    assert explain(waiting(1, ahead=((Turn(7), Ask(1)),), ahead_count=count)) == [reason]
+
+
+def test_groups_are_counted_as_places() -> None:
+    pairs = tuple(groups("0+1", "2+3"))
+    (reason,) = explain(waiting(2, seats=pairs, booked={"0": WHOLE, "2": WHOLE}))
+    assert reason == "it needs 2 GPUs; 0 of 2 are free"
+
+
+# -- memory, cores, politeness --------------------------------------------------------------------------------------
+
+TWO = Machine({"0": 24_576, "1": 24_576}, cpus=8, mem_mb=65_536)
+
+
+def test_what_each_gpu_has_free_is_told_and_who_has_the_rest() -> None:
+    busy = waiting(
+        ask=Ask(mb=20_480),
+        machine=TWO._replace(pressure={"1": WHOLE // 2}, foreign_mb={"1": 12_288}),
+        booked={"0": WHOLE // 4},
+        holders=(Holder("0", 9, "train", None),),
+    )
+    assert explain(busy) == [
+        "it needs 20G on a GPU",
+        "GPU 0 has 18G free",
+        "GPU 1 has 12G free, others use 12G of it",
+        "gpu 0 is held by job 9 (train)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ask", "wanted"),
+    [
+        (Ask(2, 20_480), "it needs 20G on each of 2 GPUs"),
+        (Ask(total_mb=40_960), "it needs 40G of GPU memory"),
+        (Ask(alone=True), "it needs a GPU to itself"),
+        (Ask(2, alone=True), "it needs 2 GPUs to itself"),
+        (Ask(mb=20_480, alone=True), "it needs 20G on a GPU to itself"),
+        (Ask(alone=True, larger_than_mb=16_384), "it needs a GPU of more than 16G to itself"),
+    ],
+)
+def test_what_it_needs_is_told_in_words(ask: Ask, wanted: str) -> None:
+    half = {"0": WHOLE // 2, "1": WHOLE // 2}
+    assert explain(waiting(ask=ask, machine=TWO, booked=half)) == [wanted, "GPU 0 has 12G free", "GPU 1 has 12G free"]
+
+
+def test_a_gpu_that_could_not_be_read_is_told() -> None:
+    silent = Observation().machine(TWO, [], ["0", "1"], 1000.0)
+    for machine in (silent, TWO._replace(pressure={"0": WHOLE, "1": WHOLE})):
+        assert explain(waiting(ask=Ask(mb=10), machine=machine)) == [
+            "it needs 10M on a GPU",
+            "what GPU 0 has free is not known now, so nothing of it is given out",
+            "what GPU 1 has free is not known now, so nothing of it is given out",
+        ]
+
+
+def test_a_job_that_fits_can_start_now() -> None:
+    assert explain(waiting(ask=Ask(mb=10_240), machine=TWO, booked={"0": WHOLE // 2})) == [SOON]
+
+
+def test_one_that_asks_for_more_than_there_is_could_never_start() -> None:
+    (reason,) = explain(waiting(ask=Ask(mb=30_720), machine=TWO))
+    assert reason == ("it could never start as things are. It asks for 30G of GPU memory, and the largest GPU has 24G.")
+    (reason,) = explain(waiting(ask=Ask(cpus=9), machine=TWO))
+    assert reason == "it could never start as things are. It asks for 9 cores, and this machine has 8."
+
+
+def test_cores_and_memory_that_are_promised_to_others_are_told() -> None:
+    job = waiting(ask=Ask(cpus=4, mem_mb=20_480), machine=TWO, room={CORES: 3, MEMORY: 10_240})
+    assert explain(job) == [
+        "it needs 4 cores; 3 of 8 are not promised to others",
+        "it needs 20G of memory; 10G of 64G are not promised to others",
+    ]
+    assert explain(waiting(ask=Ask(cpus=3), machine=TWO, room={CORES: 3})) == [SOON]
+
+
+def test_one_ahead_that_waits_for_cores_is_named_also_to_a_job_without_a_gpu() -> None:
+    seats = (*gpus(2), *side_cpus(1))
+    ahead = ((Turn(7), Ask(1, cpus=8)),)
+    behind: dict[str, Any] = {"seats": seats, "machine": TWO, "room": {CORES: 5}, "ahead": ahead, "ahead_count": 1}
+    assert explain(waiting(ask=Ask(1), **behind)) == ["job 7 comes first and waits itself"]
+    assert explain(waiting(ask=Ask(0, cpus=1), **behind)) == ["job 7 comes first and waits itself"]
+    assert explain(waiting(ask=Ask(0), **behind)) == ["1 job comes first"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        (Policy(max_gpus=1), "at most 1 GPU may be used at a time"),
+        (Policy(min_free_gpus=1), "1 GPU must stay free"),
+        (Policy(jobs_per_gpu=1, max_gpus=1), "at most 1 job may share a GPU"),
+    ],
+)
+def test_what_is_left_to_others_is_a_reason(policy: Policy, reason: str) -> None:
+    booked = Ledger()
+    book([("0", WHOLE // 2)], booked)
+    reasons = explain(waiting(ask=Ask(mb=20_480), machine=TWO._replace(policy=policy), booked=booked))
+    assert reason in reasons
+
+
+def test_gpus_that_somebody_else_uses_are_a_reason_where_they_are_left_alone() -> None:
+    machine = TWO._replace(foreign_mb={"0": 2048, "1": 2048}, policy=Policy(only_idle=True))
+    assert "GPUs that somebody else uses are left alone" in explain(waiting(ask=Ask(1), machine=machine))
+
+
+def test_whom_a_job_for_a_whole_gpu_waits_for_is_told_and_what_to_type() -> None:
+    bob, you = Neighbour("bob", "python", 7, 2048), Neighbour("me", "jupyter", 8, 1024, is_own=True)
+    machine = TWO._replace(neighbours={"0": [bob, you]}, unread=["1"])
+    assert explain(waiting(1, machine=machine)) == [
+        "it needs 1 GPU; 0 of 2 are free",
+        "GPU 0 is used by bob's python (process 7, 2G)",
+        "the driver does not tell who uses GPU 1",
+        "it waits until other people's processes have gone (--share-gpus: start beside them)",
+    ]
+    assert explain(waiting(1, machine=TWO._replace(neighbours={"0": [bob]}))) == [SOON]
+
+
+def test_politeness_is_no_reason_where_there_is_no_room_anyway() -> None:
+    full = {"0": WHOLE, "1": WHOLE}
+    assert explain(waiting(1, machine=TWO._replace(policy=Policy(max_gpus=2)), booked=full)) == [
+        "it needs 1 GPU; 0 of 2 are free"
+    ]
+
+
+def test_without_gpus_one_that_is_to_be_packed_needs_a_device() -> None:
+    on_slots = waiting(ask=Ask(alone=True), seats=tuple(cpus(1)), booked={"cpu0": WHOLE})
+    assert explain(on_slots) == ["it needs a device; 0 of 1 are free"]

@@ -1,0 +1,57 @@
+"""The attempts that a host has started: of which something may be left, and which PIDs are surely theirs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from duckrow.engines.local.processes.children import Children
+from duckrow.engines.local.processes.orphans import Orphans
+from duckrow.kernel.process import environment_of, read_process
+from tests.conftest import until
+from tests.kernel.begin import Begin
+
+
+@pytest.fixture
+def begin() -> Iterator[Begin]:
+    beginner = Begin()
+    yield beginner
+    beginner.end()
+
+
+def test_something_may_be_left_of_an_attempt_until_it_is_gone() -> None:
+    children = Children()
+    pid = os.posix_spawn("/bin/true", ["true"], {})
+    children.add(pid, 7)
+    assert children.not_gone == [(7, pid)]
+    until(children.see_ends, "its end")
+    assert children.not_gone == [(7, pid)]
+    children.report(7)
+    children.settle()
+    assert children.not_gone == [(7, None)]  # that PID may be another's from now on
+    children.gone(7)
+    assert children.not_gone == []
+
+
+def test_an_orphan_that_comes_after_the_end_of_its_attempt_was_told_is_charged_to_it(begin: Begin) -> None:
+    orphans = Orphans("journal", in_our_session=False, by_group=lambda pid: None)
+    orphan = begin("env", "-i", "sleep", "600", session=True).pid
+    until(lambda: environment_of(orphan) == [b""], "its empty environment")
+    orphans.look(ours=(), not_gone=[(7, None)])
+    assert orphan in orphans.of(7)
+
+
+def test_one_that_is_charged_is_stopped_too_though_it_was_known_before(begin: Begin) -> None:
+    orphan = begin("sleep", "600", session=True).pid
+    orphans = Orphans("journal", in_our_session=False, by_group=lambda pid: 7 if pid == orphan else None)
+    orphans.look(ours=(), not_gone=[])
+    orphans.halt(7, ours=(), not_gone=[])
+    until(lambda: _state_of(orphan) == "T", "its halt")
+
+
+def _state_of(pid: int) -> str:
+    assert read_process(pid) is not None
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0]

@@ -1,0 +1,139 @@
+"""Composing quickly gives what Hydra itself composes, to the letter."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+from hydra._internal.hydra import Hydra
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+
+from duckrow.hydra.runs.quick_loader import QuickLoader, quick_loader
+
+CONFIG = """
+defaults:
+  - model: convnet
+  - optional data@train_data: small
+  - _self_
+x: 1
+lr: 0.1
+name: ${model.name}-${lr}
+nested: {a: {b: 1}, numbers: [1, 2]}
+stamp: ${now:%f}
+"""
+FILES = {
+    "config.yaml": CONFIG,
+    "model/convnet.yaml": "name: convnet\nlayers: 3\n",
+    "model/transformer.yaml": "defaults:\n  - block: wide\nname: transformer\nheads: 8\n",
+    "model/block/wide.yaml": "width: 512\n",
+    "model/block/slim.yaml": "width: 64\n",
+    "data/small.yaml": "size: 10\n",
+    "data/large.yaml": "size: 1000\n",
+}
+
+
+class Loaders:
+    """Hydra's own, ours, and the config of the whole multirun."""
+
+    def __init__(self, folder: Path) -> None:
+        for name, text in FILES.items():
+            path = folder / "conf" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        hydra = Hydra.create_main_hydra_file_or_module(str(folder / "app.py"), None, "conf", "app")
+        self.own = hydra.config_loader
+        self.quick = quick_loader(self.own)
+        self.master = hydra.compose_config("config", ["x=1,2", "hydra.job.name=other"], RunMode.MULTIRUN)
+        assert self.master.stamp  # from now on it is known, and the same for all runs
+        self._hydras = cache(lambda *overrides: self.own.load_sweep_config(self.master, list(overrides)))
+
+    def compare(self, overrides: list[str]) -> None:
+        ours, hydras = self.quick.load_sweep_config(self.master, list(overrides)), self._hydras(*overrides)
+        assert OmegaConf.to_yaml(ours) == OmegaConf.to_yaml(hydras)
+        assert ours == hydras
+        resolved = [OmegaConf.to_container(config, resolve=False) for config in (ours, hydras)]
+        assert resolved[0] == resolved[1]
+        assert ours.stamp == hydras.stamp == self.master.stamp
+
+
+@pytest.fixture
+def loaders(tmp_path: Path, hydra_restore_singletons: Any) -> Iterator[Loaders]:
+    yield Loaders(tmp_path)
+    GlobalHydra.instance().clear()
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        [["x=1"], ["x=2"], ["x=3"]],
+        [["x=1", "lr=0.2"], ["x=2", "lr=0.3"], ["lr=0.3", "x=2"]],
+        [
+            ["x=1", "model=convnet"],
+            ["x=2", "model=transformer"],
+            ["x=3", "model=transformer"],
+            ["x=3", "model=convnet"],
+        ],
+        [["model=transformer", "model.heads=4"], ["model=transformer", "model.heads=16"]],
+        [["model=transformer", "model/block=slim", "x=1"], ["model=transformer", "model/block=wide", "x=2"]],
+        [["data@train_data=large", "x=5"], ["data@train_data=small", "x=6"], ["~train_data", "x=7"]],
+        [["+new=1"], ["+new=2"], ["+new={a: 1}"], ["++new=3"], ["++x=3"]],
+        [["~nested.a", "x=1"], ["~nested.a", "x=2"]],
+        [["model={name: mine}"], ["model={name: yours}"], ["model=transformer"], ["model={name: ours}", "x=1"]],
+        [["nested.numbers=[3]"], ["nested.a.b=null"], ["nested.a={b: 7}"], ["nested.a.b='${x}'"], ["x='a,b=c'"]],
+        [["name=${model.name}"], ["name=plain"], ["name=''"]],
+        [["hydra.job.name=third", "x=1"], ["hydra.job.name=fourth", "x=2"]],
+        [[], ["x=1"], []],
+    ],
+)
+def test_the_config_of_a_run_is_the_one_that_hydra_composes(loaders: Loaders, runs: list[list[str]]) -> None:
+    for overrides in [*runs, *runs]:  # the second time everything is known
+        loaders.compare(overrides)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["y=2", "+x=2", "model=none", "lr.deep=1", "~nothing", "x=1,2", "nested.a.c=1", "x=[", "data@elsewhere=large"],
+)
+def test_what_hydra_refuses_is_refused_in_the_same_words(loaders: Loaders, wrong: str) -> None:
+    loaders.compare(["x=1", "lr=2"])
+    said = []
+    for loader in (loaders.own, loaders.quick, loaders.quick):
+        with pytest.raises((HydraException, OSError)) as caught:
+            loader.load_sweep_config(loaders.master, [wrong, "lr=1"])
+        said.append((type(caught.value), str(caught.value)))
+    assert said[0] == said[1] == said[2]
+
+
+def test_a_run_cannot_change_the_config_of_another(loaders: Loaders) -> None:
+    loaders.compare(["x=1"])
+    config = loaders.quick.load_sweep_config(loaders.master, ["x=2"])
+    config.nested.a.b = 100
+    config.hydra.job.name = "changed"
+    loaders.compare(["x=2"])
+
+
+def test_what_is_known_goes_along_to_another_process(loaders: Loaders) -> None:
+    loaders.compare(["x=1"])
+    loaders.quick = pickle.loads(cloudpickle.dumps(loaders.quick))
+    loaders.compare(["x=2"])
+
+
+def test_the_rest_is_left_to_hydra(loaders: Loaders) -> None:
+    assert isinstance(loaders.quick, QuickLoader)
+    assert loaders.quick.get_group_options("model") == loaders.own.get_group_options("model")
+    assert quick_loader(loaders.quick) is loaders.quick
+
+
+def test_a_hydra_whose_insides_are_not_known_composes_for_itself(
+    loaders: Loaders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duckrow.hydra.runs.quick_loader.hydra_version", "1.4.0")
+    assert quick_loader(loaders.own) is loaders.own
