@@ -48,7 +48,7 @@ def test_no_wish_is_typed_as_a_string() -> None:
 
 def test_a_wish_for_a_job_is_written_down_by_its_verb_alone() -> None:
     """So that the command line, the page, Hydra and the drop-ins cannot drift apart."""
-    front = [SRC / "duckrow" / room for room in ("api", "cli", "web", "dropin")] + [SRC / "hydra_plugins"]
+    front = [SRC / "duckrow" / room for room in ("api", "cli", "web", "dropin", "hydra")]
     verbs = {"api/jobs", "api/python/lending.py", "api/session.py"}
     sources = [path for room in front for path in sorted(room.rglob("*.py"))]
     others = [path for path in sources if not any(f"/duckrow/{verb}" in str(path) for verb in verbs)]

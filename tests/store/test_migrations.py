@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from duckrow import store
 from duckrow.core.errors import EXIT_FAILED, StateError
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.jobs.columns import LISTS
@@ -20,7 +21,7 @@ from duckrow.store.sqlite.version import LEAST_SQLITE, is_new_enough
 from duckrow.store.tick import TickStores
 from tests.store.shelf import Shelf
 
-_QUERIES = Path(connection.__file__).parent / "queries"
+_QUERIES = Path(store.__file__).parent / "queries"
 
 
 def whole_topics() -> list[str]:

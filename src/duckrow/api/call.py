@@ -1,4 +1,7 @@
-"""What runs in the process of a Python call: take the call from its folder, make it, leave there what came of it."""
+"""What runs in the process of a Python call: take the call from its folder, make it, leave there what came of it.
+
+The commands of jobs name this module, so it stays where it is: jobs outlive an upgrade.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import pickle
 import sys
 
 from duckrow.api.calls.data import PROTOCOL, with_data
+from duckrow.api.calls.old_names import Unpickler
 
 TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
@@ -64,7 +68,7 @@ def _read_call(folder: str) -> tuple[dict[str, Any], tuple[Callable[..., Any], t
     with open(f"{folder}/{CALL}", "rb") as file:
         head = read_head(file)
         sys.path[:] = head["path"]  # first: what follows may name modules that only the caller knew how to find
-        call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] = pickle.load(with_data(file, folder))
+        call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] = Unpickler(with_data(file, folder)).load()
         return head, call
 
 

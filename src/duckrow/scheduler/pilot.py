@@ -1,4 +1,7 @@
-"""A pilot: the loop as a SLURM job, over what that was given, for runs that it takes from a batch's folder."""
+"""A pilot: the loop as a SLURM job, over what that was given, for runs that it takes from a batch's folder.
+
+Scripts that wait in SLURM's queue name this module, so it stays where it is.
+"""
 
 from __future__ import annotations
 

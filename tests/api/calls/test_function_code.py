@@ -14,7 +14,7 @@ import pytest
 
 from duckrow.api.calls.function_code import Code, code_of_function, what_changed
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 
 SCRIPT = '''
 import enum, functools, json

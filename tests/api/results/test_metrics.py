@@ -131,7 +131,7 @@ def test_to_report_loads_next_to_nothing() -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     ours = {name for name in loaded if name.startswith("duckrow")}
-    assert ours == {"duckrow", "duckrow.api", "duckrow.api.results.metrics"}
+    assert ours == {"duckrow", "duckrow.api", "duckrow.api.results", "duckrow.api.results.metrics"}
     assert not {"typing", "sqlite3", "subprocess", "numpy", "click"} & set(loaded)
 
 

@@ -28,6 +28,7 @@ from duckrow.api.call import (
 )
 from duckrow.api.calls.copied_generators import warn_of_copied_generators
 from duckrow.api.calls.data import PROTOCOL, CallWriter, forget_data
+from duckrow.api.calls.old_names import Unpickler
 from duckrow.api.calls.pickler import CallPickler
 from duckrow.api.calls.words import call_words
 from duckrow.api.queue.attendance import warn
@@ -222,7 +223,7 @@ def _substitute(head: Mapping[str, Any], who: str) -> RemoteError:
     return error
 
 
-class _Reader(pickle.Unpickler):
+class _Reader(Unpickler):
     """Leaves the caller's own classes as they are.
 
     A class of `__main__` travels with its pickle. On its way back cloudpickle would write the job's copies of its

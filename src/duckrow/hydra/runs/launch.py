@@ -17,6 +17,7 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 from omegaconf.basecontainer import BaseContainer
 
+from duckrow.api.calls.old_names import Unpickler
 from duckrow.hydra.resources import Resources
 from duckrow.hydra.runs.failures import Failures
 from duckrow.hydra.runs.script import function_in, script_of_function
@@ -109,14 +110,14 @@ def shared_launch(path: str) -> Iterator[Launch]:
 
 
 def _read_head(file: IO[bytes]) -> _Head:
-    head: _Head = pickle.load(file)
+    head: _Head = Unpickler(file).load()
     sys.path[:] = head.path
     return head
 
 
 def _read(file: IO[bytes]) -> tuple[Launch, Any]:
     plugins = Plugins.instance()
-    launch, state = pickle.load(file)
+    launch, state = Unpickler(file).load()
     # To look for plugins executes their modules, so it must not be done twice: the config would have classes that are
     # not those of their modules any more.
     state["instances"][Plugins] = plugins

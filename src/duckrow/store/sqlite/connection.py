@@ -12,13 +12,13 @@ from duckrow.core.errors import StateError, UsageError
 from duckrow.store.folder.state_folder import Folder, permission_hint
 from duckrow.store.sqlite.version import is_new_enough, refusal
 
-_HERE = os.path.dirname(__file__)
+_STORE = os.path.dirname(os.path.dirname(__file__))
 BUSY_S = 30.0
 
 
 def load_queries(topic: str, lists: Mapping[str, str] | None = None) -> dict[str, str]:
     """The statements of `queries/<topic>.sql` by their names. `lists`: what `{names}` in them stand for."""
-    with open(f"{_HERE}/queries/{topic}.sql") as file:
+    with open(f"{_STORE}/queries/{topic}.sql") as file:
         text = file.read()
     for name, columns in (lists or {}).items():
         text = text.replace(f"{{{name}}}", columns)
@@ -27,7 +27,7 @@ def load_queries(topic: str, lists: Mapping[str, str] | None = None) -> dict[str
 
 
 def migrations() -> list[str]:
-    folder = f"{_HERE}/migrations"
+    folder = f"{_STORE}/migrations"
     return [f"{folder}/{name}" for name in sorted(os.listdir(folder)) if name.endswith(".sql")]
 
 

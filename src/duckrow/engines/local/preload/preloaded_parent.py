@@ -22,7 +22,7 @@ from typing import Any
 
 if __name__ == "__main__":  # by its path: what lies beside it has no package
     from fresh_randomness import make_random, noting_generators  # type: ignore[import-not-found]
-    from preloaded_libraries import OnlyLibraries, is_library, is_ours, libraries_of  # type: ignore[import-not-found]
+    from libraries import OnlyLibraries, is_library, is_ours, libraries_of  # type: ignore[import-not-found]
 else:
     from duckrow.engines.local.preload.fresh_randomness import make_random, noting_generators
     from duckrow.engines.local.preload.libraries import OnlyLibraries, is_library, is_ours, libraries_of

@@ -29,7 +29,7 @@ _TAG_ROOM = 120
 _FEW, _BROOD = 3, 8
 _OLD_FORMAT = 2  # of marshal: every Python 3 reads it, whichever the job has
 _WORTH_IT = 2  # a nest for a single run would be a waste
-_SCRIPT = os.path.join(os.path.dirname(__file__), "nest.py")
+_SCRIPT = os.path.join(os.path.dirname(__file__), "preloaded_parent.py")
 
 NEST_TAG = b"nest"
 """Begins the tag of a nest and of its children that are no runs yet."""
