@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -621,3 +622,33 @@ def test_a_client_that_nobody_closes_is_found(source: str) -> None:
 
 def test_a_client_within_with_is_closed() -> None:
     assert not left_open("duckrow.cli.commands.ls", "with Client() as client:\n    client.views(ids)")
+
+
+# -- names ----------------------------------------------------------------------------------------------------------
+
+
+def public_classes() -> dict[str, list[str]]:
+    """By name: the modules that have a public class of this name."""
+    found: dict[str, list[str]] = {}
+    for module, path in modules():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(module)
+    return found
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    """The schemas of the page mirror what they describe: such a one may be called as what it mirrors."""
+    twice = {
+        name: homes
+        for name, homes in public_classes().items()
+        if len([home for home in homes if not home.startswith("duckrow.web.schemas.")]) > 1
+    }
+    assert not twice, f"One name, one meaning: {twice}"
+
+
+def test_a_room_is_taken_in_at_a_glance() -> None:
+    """About a dozen modules. The verbs of the command line are a list that one knows by heart."""
+    rooms = Counter(name.rpartition(".")[0] for name, path in modules() if path.name != "__init__.py")
+    crowded = {room: count for room, count in rooms.items() if count > 16 and room != "duckrow.cli.commands"}
+    assert not crowded, f"Make rooms of these: {crowded}"

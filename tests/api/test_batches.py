@@ -27,7 +27,7 @@ from duckrow.core.slurm.request import SlurmRequest
 from duckrow.store.batches import BatchStore, Standing
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON
-from duckrow.web.server_options import Serving
+from duckrow.web.server_options import ServerOptions
 from tests.web.inside import Inside
 
 RUNNING = {"number": 1, "started_at": 5.0, "devices": ["cpu"], "pid": 1, "log": "x", "stopping": False}
@@ -97,7 +97,7 @@ def test_no_get_copies_or_submits(folder: Folder, batch: Batch, monkeypatch: pyt
 
     for verb in ("copy", "look", "submit", "see_to"):
         monkeypatch.setattr(Tender, verb, forbidden)
-    with Inside(Serving(folder.root)) as inside:
+    with Inside(ServerOptions(folder.root)) as inside:
         for path in ("/api/v1/jobs", "/api/v1/jobs/1", "/api/v1/batches", "/api/v1/status", "/api/v1/jobs/1/why"):
             assert inside.ask("GET", path).status_code in (200, 404), path
 
@@ -112,7 +112,7 @@ def test_to_copy_or_look_submits_nothing(folder: Folder, batch: Batch, monkeypat
     client.tender.copy()
     assert client.tender.look()[2].still == ""
     monkeypatch.setattr(commands, "sbatch", lambda *_, **__: 7)
-    monkeypatch.setattr(commands, "limits", commands.Limits)
+    monkeypatch.setattr(commands, "limits", commands.SlurmLimits)
     client.tender.submit()
     assert list(client.tender.standings()[2].waiting) == ["7_0", "7_1"]
 
@@ -172,7 +172,7 @@ def test_runs_are_held_released_and_given_a_priority(
 ) -> None:
     monkeypatch.setattr(commands, "StatesQuestion", SilentSlurm)
     monkeypatch.setattr(commands, "sbatch", lambda *_, **__: 7)
-    monkeypatch.setattr(commands, "limits", commands.Limits)
+    monkeypatch.setattr(commands, "limits", commands.SlurmLimits)
     client = Client(folder)
     client.tender.copy()
     assert hold(client, [1]).done == [1]
@@ -186,7 +186,7 @@ def test_runs_are_held_released_and_given_a_priority(
 def test_one_who_watches_hears_each_change_once(folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "StatesQuestion", SilentSlurm)
     monkeypatch.setattr(commands, "sbatch", lambda *_, **__: 7)
-    monkeypatch.setattr(commands, "limits", commands.Limits)
+    monkeypatch.setattr(commands, "limits", commands.SlurmLimits)
     client = Client(folder)
     watched = RunsOfBatch(client, [1, 2])
     assert (watched.name, batches_of(client, [1, 2])) == ("batch", {watched.batch_id})

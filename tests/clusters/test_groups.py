@@ -29,12 +29,12 @@ class Sbatch:
         self.scripts: list[str] = []
         self._refuses = refuses
         monkeypatch.setattr(commands, "sbatch", self._sbatch)
-        monkeypatch.setattr(commands, "limits", commands.Limits)
+        monkeypatch.setattr(commands, "limits", commands.SlurmLimits)
 
     def _sbatch(self, script: str, array: str, *_: str, environment: object, options: Sequence[str] = ()) -> int:
         text = Path(script).read_text()
         if self._refuses in text:
-            raise commands.Refused(f"sbatch said: no {self._refuses}")
+            raise commands.SlurmRefused(f"sbatch said: no {self._refuses}")
         self.scripts.append(text)
         return len(self.scripts)
 
@@ -86,7 +86,7 @@ def test_what_slurm_refuses_for_some_does_not_keep_the_others_waiting(
     batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slurm = Sbatch(monkeypatch, refuses="--gres=gpu:1\n")
-    with pytest.raises(commands.Refused) as error:
+    with pytest.raises(commands.SlurmRefused) as error:
         looked(batch, {}).submit_missing()
     assert error.value.request == batch.requests[0]
     assert len(slurm.scripts) == 1

@@ -164,7 +164,7 @@ class FakeSlurm:
         self.arrays: list[str] = []
         self.room = room
         monkeypatch.setattr(commands, "sbatch", self._sbatch)
-        monkeypatch.setattr(commands, "limits", lambda: commands.Limits(largest_array))
+        monkeypatch.setattr(commands, "limits", lambda: commands.SlurmLimits(largest_array))
 
     def _sbatch(
         self, script: str, array: str, *arguments: str, environment: Mapping[str, str], options: Sequence[str]
@@ -376,7 +376,7 @@ def fake_program(folder: Path, name: str, script: str, monkeypatch: pytest.Monke
         ("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation", commands.NoAnswer),
         ("sbatch: error: Unable to contact slurm controller (connect failure)", commands.NoAnswer),
         ("sbatch: error: QOSMaxSubmitJobPerUserLimit", commands.TooMany),
-        ("sbatch: error: invalid partition specified: x", commands.Refused),
+        ("sbatch: error: invalid partition specified: x", commands.SlurmRefused),
     ],
 )
 def test_what_sbatch_says_is_understood(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from duckrow.kernel.cgroup_place import Place, find_place
+from duckrow.kernel.cgroup_place import CgroupPlace, find_place
 
 PID = 4242
 ROOT = "/sys/fs/cgroup"
@@ -46,20 +46,20 @@ class Kernel:
     def may_write(self, path: str) -> bool:
         return path in self.writable
 
-    def place(self) -> Place:
+    def place(self) -> CgroupPlace:
         return find_place(self, PID)
 
 
 def test_a_delegated_service_has_groups_below_its_own() -> None:
     place = Kernel(SERVICE, folder=ROOT + SERVICE).ours(ROOT + SERVICE).place()
-    assert place == Place(ROOT + SERVICE, ROOT + SERVICE)
+    assert place == CgroupPlace(ROOT + SERVICE, ROOT + SERVICE)
     assert place.way == f"cgroup of its own (v2), below {ROOT}{SERVICE}"
 
 
 def test_a_daemon_in_a_leaf_has_them_beside_it_and_their_memory_is_counted() -> None:
     base = ROOT + SERVICE
     kernel = Kernel(f"{SERVICE}/duckrow-host", folder=f"{base}/duckrow-host").ours(base)
-    assert kernel.group(base).place() == Place(base, f"{base}/duckrow-host")
+    assert kernel.group(base).place() == CgroupPlace(base, f"{base}/duckrow-host")
     place = kernel.group(base, controllers="cpu memory pids\n").place()
     assert place.counts_memory
     assert place.way == f"cgroup of its own (v2), which counts its memory, below {base}"
@@ -73,7 +73,7 @@ def test_memory_is_not_counted_where_our_own_group_would_have_to_be_empty() -> N
 
 def test_root_may_be_in_the_root_of_the_hierarchy() -> None:
     kernel = Kernel("/", folder=ROOT).ours(ROOT)
-    assert kernel.place() == Place(ROOT, ROOT)
+    assert kernel.place() == CgroupPlace(ROOT, ROOT)
     kernel.files["/proc/sys/kernel/osrelease"] = "5.13.19\n"
     assert kernel.place().why_not == "this kernel has no cgroup.kill; Linux 5.14 brought it"
 

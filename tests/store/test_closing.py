@@ -20,8 +20,8 @@ from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON
 from duckrow.store.jobs.jobs import JobStore
 from duckrow.store.sqlite.database import Database
-from duckrow.web.answers.change_feed import Hub
-from duckrow.web.answers.thread_pool import Desk
+from duckrow.web.answers.change_feed import ChangeFeed
+from duckrow.web.answers.thread_pool import ThreadPool
 from tests.conftest import until
 
 
@@ -61,7 +61,7 @@ def test_who_asks_once_leaves_nothing_open(
 
 
 def test_the_threads_of_the_page_close_what_they_opened(folder: Folder) -> None:
-    desk = Desk(folder.root)
+    desk = ThreadPool(folder.root)
     assert asyncio.run(desk.look(lambda client: client.daemon())) is None
     assert open_files(folder)
     desk.close()
@@ -69,7 +69,7 @@ def test_the_threads_of_the_page_close_what_they_opened(folder: Folder) -> None:
 
 
 def test_the_watcher_of_changes_closes_what_it_opened(folder: Folder) -> None:
-    hub = Hub(folder.root)
+    hub = ChangeFeed(folder.root)
     assert hub._thread.submit(hub._look).result() is None
     assert isinstance(hub._watch, ChangeWatch)
     assert open_files(folder)

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 
 from duckrow.web.app import build
-from duckrow.web.server_options import Serving
+from duckrow.web.server_options import ServerOptions
 
 API = "/api/v1"
 
@@ -18,7 +18,7 @@ API = "/api/v1"
 @lru_cache
 def description() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as home:
-        gate: Any = build(Serving(home))[0]
+        gate: Any = build(ServerOptions(home))[0]
         told: dict[str, Any] = gate._app.openapi()
     return told
 

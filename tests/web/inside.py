@@ -9,13 +9,13 @@ from typing import Any
 import httpx
 
 from duckrow.web.app import build
-from duckrow.web.server_options import Serving
+from duckrow.web.server_options import ServerOptions
 
 
 class Inside:
     """Somebody with the token, who asks the application itself."""
 
-    def __init__(self, serving: Serving) -> None:
+    def __init__(self, serving: ServerOptions) -> None:
         self.app, self.parts = build(serving)
         self.token = self.parts.credentials.token()
 

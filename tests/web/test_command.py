@@ -17,7 +17,7 @@ import pytest
 from duckrow.api.machine.installation import install_command
 from duckrow.core.errors import DuckrowError
 from duckrow.web.server import listen
-from duckrow.web.server_options import Serving, checked_base_path, host_name
+from duckrow.web.server_options import ServerOptions, checked_base_path, host_name
 from tests.conftest import DEADLINE_S, Duckrow, is_running, until
 from tests.web.conftest import Server
 
@@ -49,7 +49,7 @@ def test_the_token_is_the_same_each_time(duckrow: Duckrow) -> None:
 
 def test_a_port_that_is_taken_is_passed_over_unless_it_was_asked_for(tmp_path: object) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        wanted = Serving("/nowhere", port=taken.getsockname()[1])
+        wanted = ServerOptions("/nowhere", port=taken.getsockname()[1])
         with pytest.raises(DuckrowError, match="is in use"):
             listen(wanted, exact=True)
         found, serving = listen(wanted, exact=False)
@@ -127,12 +127,12 @@ def test_a_host_header_names_a_host(header: str, name: str) -> None:
 def test_no_link_leads_to_an_address_where_somebody_else_may_listen(
     host: str, shown: str, listens: tuple[str, ...]
 ) -> None:
-    serving = Serving("/nowhere", host, 8787, name="x.localhost")
+    serving = ServerOptions("/nowhere", host, 8787, name="x.localhost")
     assert (serving.url, serving.addresses) == (f"http://{shown}:8787/", listens)
 
 
 def test_a_server_of_the_network_is_called_by_its_number() -> None:
-    shown = urlsplit(Serving("/nowhere", "0.0.0.0").url).hostname
+    shown = urlsplit(ServerOptions("/nowhere", "0.0.0.0").url).hostname
     assert shown == socket.gethostname() or re.fullmatch(r"\d+\.\d+\.\d+\.\d+", shown or "")
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from duckrow.api.client import Client
 from duckrow.store.folder.state_folder import Folder
-from duckrow.web.answers.device_cache import DeviceBoard
+from duckrow.web.answers.device_cache import DeviceCache
 from tests.conftest import Duckrow, until
 from tests.fake_nvml import FakeGpus
 from tests.web.conftest import Server
@@ -131,7 +131,7 @@ def test_a_preview_says_what_could_never_start(machine: Server) -> None:
 def test_a_gpu_that_nobody_has_looked_at_for_a_while_is_not_said_to_be_missing(
     machine: Server, duckrow: Duckrow
 ) -> None:
-    board = DeviceBoard()
+    board = DeviceCache()
 
     def states() -> set[str]:
         board._cards = None

@@ -18,7 +18,7 @@ from duckrow.core.jobs.job import JobSpec
 from duckrow.store.hosts import DAEMON
 from duckrow.store.jobs.control import ControlStore
 from duckrow.store.jobs.jobs import JobStore
-from duckrow.web.server_options import Serving
+from duckrow.web.server_options import ServerOptions
 from tests.conftest import DEADLINE_S
 from tests.web.conftest import API
 from tests.web.inside import Inside
@@ -26,7 +26,7 @@ from tests.web.inside import Inside
 
 @pytest.fixture(scope="module")
 def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
-    with Inside(Serving(str(tmp_path_factory.mktemp("removed")))) as inside:
+    with Inside(ServerOptions(str(tmp_path_factory.mktemp("removed")))) as inside:
         yield inside
 
 

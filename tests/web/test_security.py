@@ -27,11 +27,11 @@ from duckrow.core.errors import NotFoundError
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.web.app import build
 from duckrow.web.gate.credentials import Credentials
-from duckrow.web.gate.request_timeout import PatientProtocol
+from duckrow.web.gate.request_timeout import TimeLimitedProtocol
 from duckrow.web.gate.sessions import Sessions
-from duckrow.web.gate.unknown_connections import Connections
+from duckrow.web.gate.unknown_connections import UnknownConnections
 from duckrow.web.server import listen
-from duckrow.web.server_options import Serving
+from duckrow.web.server_options import ServerOptions
 from tests.conftest import DEADLINE_S, Duckrow
 from tests.web.conftest import API, Server, link_of
 from tests.web.inside import Inside
@@ -70,7 +70,7 @@ def test_the_page_and_its_files_are_open_and_hold_nothing(idle: Server, tmp_path
         text = stranger.get("/").text
     for secret in (socket.gethostname(), getpass.getuser(), str(idle.duckrow.home), duckrow_version, idle.token):
         assert secret not in text
-    with Inside(Serving(str(tmp_path), read_only=True)) as read_only:
+    with Inside(ServerOptions(str(tmp_path), read_only=True)) as read_only:
         assert read_only.ask("GET", "/").text == text  # not even the mode
 
 
@@ -400,8 +400,8 @@ def test_a_length_that_is_none_is_refused(idle: Server) -> None:
 
 def test_who_never_ends_the_head_of_a_request_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("duckrow.web.gate.request_timeout.HEAD_S", 1.0)
-    listening, serving = listen(Serving(str(tmp_path), port=0), exact=True)
-    protocol: Any = partial(PatientProtocol, connections=Connections())
+    listening, serving = listen(ServerOptions(str(tmp_path), port=0), exact=True)
+    protocol: Any = partial(TimeLimitedProtocol, connections=UnknownConnections())
     server = uvicorn.Server(uvicorn.Config(build(serving)[0], http=protocol, log_level="error"))
     monkeypatch.setattr(server, "capture_signals", nullcontext)  # it is not in the main thread
     thread = Thread(target=server.run, kwargs={"sockets": listening})
@@ -588,5 +588,5 @@ def test_files_of_a_run_that_were_replaced_by_pipes_make_nobody_wait(queue: Serv
 
 
 def test_the_gate_stands_before_everything_that_the_application_serves(tmp_path: Path) -> None:
-    app, _ = build(Serving(str(tmp_path)))
+    app, _ = build(ServerOptions(str(tmp_path)))
     assert type(app).__name__ == "Gate"

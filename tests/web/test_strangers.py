@@ -12,9 +12,9 @@ import pytest
 
 from duckrow.api.calls.private_folder import private_folder
 from duckrow.core.errors import DuckrowError
-from duckrow.web.gate.unknown_connections import Connections
+from duckrow.web.gate.unknown_connections import UnknownConnections
 from duckrow.web.server import listen
-from duckrow.web.server_options import Serving
+from duckrow.web.server_options import ServerOptions
 from tests.conftest import Duckrow
 from tests.other_users import as_other_user, needs_other_users
 from tests.web.conftest import API, Server
@@ -76,7 +76,7 @@ def test_strangers_who_come_and_come_do_not_lock_the_owner_out(server: Server) -
 
 def test_of_too_many_strangers_the_oldest_go_and_whoever_is_known_stays() -> None:
     closed: list[int] = []
-    connections = Connections(most=3)
+    connections = UnknownConnections(most=3)
     for number in range(6):
         connections.opened(number, partial(closed.append, number))
         if number == 1:
@@ -108,7 +108,7 @@ def test_a_port_where_another_user_listens_on_the_other_loopback_is_not_used(duc
         assert refused.returncode == 1
         assert f"Port {port} is in use" in refused.stderr
         assert "http" not in refused.stdout
-        found, serving = listen(Serving("/nowhere", port=port), exact=False)
+        found, serving = listen(ServerOptions("/nowhere", port=port), exact=False)
         for each in found:
             each.close()
         assert serving.port > port
@@ -128,7 +128,7 @@ def test_where_there_is_no_ipv6_the_one_loopback_is_enough(monkeypatch: pytest.M
 
     bound = socket.socket.bind
     monkeypatch.setattr("duckrow.web.server.socket.socket.bind", without_ipv6)
-    found, serving = listen(Serving("/nowhere", port=0), exact=True)
+    found, serving = listen(ServerOptions("/nowhere", port=0), exact=True)
     assert [each.getsockname() for each in found] == [("127.0.0.1", serving.port)]
     found[0].close()
 

@@ -1,17 +1,12 @@
 // What the server sends and takes, written by `python -m tests.web.page_types` from its OpenAPI description.
 
 declare namespace Api {
-  interface Action {
-    action: "kill" | "rerun" | "hold" | "release" | "pause" | "resume" | "remove" | "priority" | "first" | "last" | "before" | "place";
-    ids?: number[] | null;
-    select?: string | null;
-    priority?: number | null;
-    before?: number | null;
-    changes?: { [name: string]: unknown } | null;
-    places?: [number, number, number][];
-    now?: boolean;
+  interface ActionResult {
+    done: number[];
+    refused: RefusedJob[];
+    undo: { [name: string]: unknown } | null;
   }
-  interface Added {
+  interface AddedJobs {
     ids: number[];
   }
   interface Attempt {
@@ -33,18 +28,6 @@ declare namespace Api {
     curve: ([number, number | null, number | null])[];
     detail: string;
   }
-  interface Bar {
-    job: number;
-    attempt: number;
-    name: string;
-    project: string;
-    host: string;
-    started_at: number;
-    ended_at: number | null;
-    outcome: Outcome | null;
-    share: number;
-    reserved_mb: number | null;
-  }
   interface Batch {
     name: string;
     folder: string;
@@ -55,14 +38,11 @@ declare namespace Api {
     jobs: string;
     still: string;
   }
+  interface BatchFolder {
+    folder: string;
+  }
   interface Batches {
     items: Batch[];
-  }
-  interface BegunSweep {
-    sweep: number;
-    name: string;
-    summary: string;
-    ids: number[];
   }
   interface ChangedPeak {
     recipe: string;
@@ -72,47 +52,37 @@ declare namespace Api {
   interface ChangedPeaks {
     changed: ChangedPeak[];
   }
-  interface Changes {
-    changes?: { [name: string]: unknown };
-  }
-  interface Cleaned {
-    ids: number[];
-    removed: boolean;
-  }
-  interface Cleaning {
+  interface CleanJobs {
     older_than: string | number;
     dry_run?: boolean;
   }
-  interface Code {
+  interface CleanedJobs {
+    ids: number[];
+    removed: boolean;
+  }
+  interface CodeVersion {
     commit: string;
     branch: string | null;
     dirty: boolean;
   }
-  interface Correction {
+  interface CorrectPeak {
     recipe: string;
     size: string | number;
     model?: string | null;
   }
-  interface Curve {
-    attempt: number | null;
-    points: CurvePoint[];
-    reserved_mb: number | null;
+  interface DaemonEnded {
+    ended: boolean;
+    still_running: number;
   }
-  interface CurvePoint {
-    at: number;
-    memory_mb: number | null;
-    utilization: number | null;
+  interface DaemonStarted {
+    started: boolean;
+    pid: number | null;
   }
-  interface Daemon {
+  interface DaemonStatus {
     running: boolean;
     pid?: number | null;
     since?: number | null;
     home?: string | null;
-  }
-  interface Deed {
-    done: number[];
-    refused: Refusal[];
-    undo: { [name: string]: unknown } | null;
   }
   interface Dependency {
     id: number;
@@ -150,15 +120,13 @@ declare namespace Api {
   interface DeviceHistory {
     items: DeviceCurve[];
   }
-  interface Elsewhere {
-    folder: string;
-  }
-  interface End {
+  interface EndDaemon {
     kill?: boolean;
   }
-  interface Ended {
-    ended: boolean;
-    still_running: number;
+  interface EnvironmentVariable {
+    name: string;
+    value: string;
+    masked: boolean;
   }
   interface Error {
     error: { sentence: string; hint: string | null };
@@ -176,15 +144,6 @@ declare namespace Api {
     items: ErrorGroup[];
     left_out: number;
   }
-  interface Event {
-    at: number;
-    before: string;
-    after: string;
-    outcome: Outcome | null;
-    attempt: number | null;
-    detail: string;
-    text: string;
-  }
   interface Finding {
     check: string;
     level: string;
@@ -201,20 +160,28 @@ declare namespace Api {
     command: string | null;
     used_mb: number | null;
   }
-  interface Hit {
-    at: number;
-    line: string;
-  }
-  interface Hits {
-    hits: Hit[];
-    next: number | null;
-    complete: boolean;
+  interface ForgetPeaks {
+    recipe?: string | null;
+    all?: boolean;
   }
   interface Host {
     id: number;
     name: string;
     kind: string;
     alive: boolean;
+  }
+  interface JobAction {
+    action: "kill" | "rerun" | "hold" | "release" | "pause" | "resume" | "remove" | "priority" | "first" | "last" | "before" | "place";
+    ids?: number[] | null;
+    select?: string | null;
+    priority?: number | null;
+    before?: number | null;
+    changes?: { [name: string]: unknown } | null;
+    places?: [number, number, number][];
+    now?: boolean;
+  }
+  interface JobChanges {
+    changes?: { [name: string]: unknown };
   }
   interface JobDetails {
     id: number;
@@ -258,13 +225,34 @@ declare namespace Api {
     title: string;
     after: Dependency[];
     attempts_list: Attempt[];
-    events: Event[];
+    events: JobEvent[];
     needs: Needs;
     environment_names: string[];
-    code: Code | null;
+    code: CodeVersion | null;
     run_folder: string;
     sweep_id: number | null;
     error: string[];
+  }
+  interface JobEnvironment {
+    variables: EnvironmentVariable[];
+  }
+  interface JobEvent {
+    at: number;
+    before: string;
+    after: string;
+    outcome: Outcome | null;
+    attempt: number | null;
+    detail: string;
+    text: string;
+  }
+  interface JobMetric {
+    metric: string;
+    last: unknown;
+    points: [number, unknown][];
+  }
+  interface JobMetrics {
+    items: JobMetric[];
+    truncated: boolean;
   }
   interface JobOnDevice {
     id: number;
@@ -325,17 +313,13 @@ declare namespace Api {
     array_index: number | null;
     title: string;
   }
-  interface Lane {
-    device: string;
-    bars: Bar[];
+  interface JobsPreview {
+    jobs: PreviewedJob[];
+    problems: string[];
   }
-  interface Limit {
+  interface LimitProject {
     project: string;
     max_running?: number | null;
-  }
-  interface Limited {
-    project: string;
-    max_running: number | null;
   }
   interface ListedSweep {
     id: number;
@@ -352,6 +336,15 @@ declare namespace Api {
     pattern: string;
     folder: string;
   }
+  interface LogMatch {
+    at: number;
+    line: string;
+  }
+  interface LogMatches {
+    hits: LogMatch[];
+    next: number | null;
+    complete: boolean;
+  }
   interface LogPiece {
     text: string;
     from: number;
@@ -360,24 +353,28 @@ declare namespace Api {
     ended: boolean;
     attempt: number | null;
   }
+  interface MemoryCurve {
+    attempt: number | null;
+    points: MemoryCurvePoint[];
+    reserved_mb: number | null;
+  }
+  interface MemoryCurvePoint {
+    at: number;
+    memory_mb: number | null;
+    utilization: number | null;
+  }
   interface MetricCurves {
     metric: string;
     series: MetricSeries[];
     truncated: boolean;
-  }
-  interface MetricOfJob {
-    metric: string;
-    last: unknown;
-    points: [number, unknown][];
   }
   interface MetricSeries {
     job: number;
     name: string;
     points: [number, unknown][];
   }
-  interface MetricsOfJob {
-    items: MetricOfJob[];
-    truncated: boolean;
+  interface MetricsNoted {
+    noted: number;
   }
   interface Needs {
     gpu_mem_mb?: number | null;
@@ -412,21 +409,10 @@ declare namespace Api {
     snapshot?: boolean;
     options?: { [name: string]: unknown };
   }
-  interface Noted {
-    noted: number;
-  }
-  interface Oblivion {
-    recipe?: string | null;
-    all?: boolean;
-  }
   type Outcome = "succeeded" | "failed" | "out-of-memory" | "timed-out" | "killed" | "lost" | "skipped";
-  interface Pause {
+  interface PauseQueue {
     project?: string | null;
     stop_running?: boolean;
-  }
-  interface Paused {
-    sentence: string;
-    suspended: number;
   }
   interface Peak {
     number: number;
@@ -439,10 +425,6 @@ declare namespace Api {
   }
   interface Peaks {
     items: Peak[];
-  }
-  interface Preview {
-    jobs: PreviewedJob[];
-    problems: string[];
   }
   interface PreviewedJob {
     name: string;
@@ -459,14 +441,19 @@ declare namespace Api {
     counts: { [name: string]: number };
     limit: number | null;
   }
-  interface Reasons {
-    reasons: string[];
+  interface ProjectLimit {
+    project: string;
+    max_running: number | null;
   }
-  interface Refusal {
+  interface QueuePaused {
+    sentence: string;
+    suspended: number;
+  }
+  interface RefusedJob {
     id: number;
     why: string;
   }
-  interface Repeat {
+  interface RerunRuns {
     ids?: number[] | null;
     failure?: string | null;
     failed?: boolean;
@@ -475,9 +462,6 @@ declare namespace Api {
     columns: string[];
     items: { [name: string]: unknown }[];
     total: number;
-  }
-  interface Scope {
-    project?: string | null;
   }
   interface Sentence {
     sentence: string;
@@ -496,9 +480,11 @@ declare namespace Api {
   interface SlurmJobs {
     slurm_jobs: string[];
   }
-  interface Started {
-    started: boolean;
-    pid: number | null;
+  interface StartedSweep {
+    sweep: number;
+    name: string;
+    summary: string;
+    ids: number[];
   }
   type State = "queued" | "starting" | "running" | "stopping" | "done";
   interface Status {
@@ -508,14 +494,14 @@ declare namespace Api {
     read_only: boolean;
     now: number;
     cwd: string;
-    daemon: Daemon;
+    daemon: DaemonStatus;
     paused: boolean;
     paused_projects: string[];
     counts: { [name: string]: number };
     projects: Project[];
     hosts: Host[];
   }
-  interface SweepBoard {
+  interface SweepDetails {
     id: number;
     name: string;
     project: string;
@@ -571,37 +557,51 @@ declare namespace Api {
   interface Timeline {
     from: number;
     to: number;
-    lanes: Lane[];
+    lanes: TimelineLane[];
     truncated: boolean;
   }
-  interface Variable {
+  interface TimelineBar {
+    job: number;
+    attempt: number;
     name: string;
-    value: string;
-    masked: boolean;
+    project: string;
+    host: string;
+    started_at: number;
+    ended_at: number | null;
+    outcome: Outcome | null;
+    share: number;
+    reserved_mb: number | null;
   }
-  interface Variables {
-    variables: Variable[];
+  interface TimelineLane {
+    device: string;
+    bars: TimelineBar[];
   }
-  interface Waited {
+  interface WaitResult {
     done: boolean;
     succeeded: boolean;
     waiting: number[];
     items: JobView[];
   }
+  interface WaitingReasons {
+    reasons: string[];
+  }
+  interface WholeQueueOrProject {
+    project?: string | null;
+  }
   interface Get {
     "/status": { query: {}; answer: Status };
     [path: `/jobs/${number}/log`]: { query: { attempt?: number | null; from?: number; bytes?: number; lines?: boolean }; answer: LogPiece };
-    [path: `/jobs/${number}/log/search`]: { query: { q: string; attempt?: number | null; from?: number; before?: number | null; limit?: number }; answer: Hits };
+    [path: `/jobs/${number}/log/search`]: { query: { q: string; attempt?: number | null; from?: number; before?: number | null; limit?: number }; answer: LogMatches };
     "/jobs": { query: { status?: string[] | null; project?: string | null; sweep?: string | null; q?: string | null; name?: string | null; failed?: boolean; since?: string | null; older_than?: string | null; sort?: string | null; page?: number; per_page?: number }; answer: JobPage };
     "/jobs/errors": { query: { project?: string | null; sweep?: string | null; lines?: number }; answer: ErrorGroups };
     [path: `/jobs/${number}`]: { query: {}; answer: JobDetails };
-    [path: `/jobs/${number}/why`]: { query: {}; answer: Reasons };
-    [path: `/jobs/${number}/environment`]: { query: {}; answer: Variables };
-    [path: `/jobs/${number}/metrics`]: { query: { max_points?: number }; answer: MetricsOfJob };
-    [path: `/jobs/${number}/curve`]: { query: { attempt?: number | null }; answer: Curve };
-    "/jobs/wait": { query: { ids: number[]; timeout?: number }; answer: Waited };
+    [path: `/jobs/${number}/why`]: { query: {}; answer: WaitingReasons };
+    [path: `/jobs/${number}/environment`]: { query: {}; answer: JobEnvironment };
+    [path: `/jobs/${number}/metrics`]: { query: { max_points?: number }; answer: JobMetrics };
+    [path: `/jobs/${number}/curve`]: { query: { attempt?: number | null }; answer: MemoryCurve };
+    "/jobs/wait": { query: { ids: number[]; timeout?: number }; answer: WaitResult };
     "/sweeps": { query: {}; answer: SweepList };
-    [path: `/sweeps/${number}`]: { query: {}; answer: SweepBoard };
+    [path: `/sweeps/${number}`]: { query: {}; answer: SweepDetails };
     [path: `/sweeps/${number}/metrics`]: { query: { metric: string; max_points?: number }; answer: MetricCurves };
     [path: `/sweeps/${number}/results`]: { query: { where?: string[] | null; sort?: string | null; best?: string | null; highest?: boolean; per?: string | null; columns?: string | null }; answer: ResultRows };
     "/devices": { query: {}; answer: DeviceCards };
@@ -613,26 +613,26 @@ declare namespace Api {
     "/doctor": { query: {}; answer: Findings };
   }
   interface Post {
-    "/jobs": { body: NewJobs; answer: Added };
-    [path: `/jobs/${number}/metrics`]: { body: { [name: string]: string | number | boolean }; answer: Noted };
-    "/jobs/actions": { body: Action; answer: Deed };
-    "/jobs/clean": { body: Cleaning; answer: Cleaned };
-    [path: `/jobs/${number}/rerun`]: { body: Changes; answer: JobDetails };
-    "/jobs/preview": { body: NewJobs; answer: Preview };
-    "/queue/pause": { body: Pause; answer: Paused };
-    "/queue/resume": { body: Scope; answer: Sentence };
-    "/queue/limit": { body: Limit; answer: Limited };
-    "/sweeps": { body: NewSweep; answer: BegunSweep };
+    "/jobs": { body: NewJobs; answer: AddedJobs };
+    [path: `/jobs/${number}/metrics`]: { body: { [name: string]: string | number | boolean }; answer: MetricsNoted };
+    "/jobs/actions": { body: JobAction; answer: ActionResult };
+    "/jobs/clean": { body: CleanJobs; answer: CleanedJobs };
+    [path: `/jobs/${number}/rerun`]: { body: JobChanges; answer: JobDetails };
+    "/jobs/preview": { body: NewJobs; answer: JobsPreview };
+    "/queue/pause": { body: PauseQueue; answer: QueuePaused };
+    "/queue/resume": { body: WholeQueueOrProject; answer: Sentence };
+    "/queue/limit": { body: LimitProject; answer: ProjectLimit };
+    "/sweeps": { body: NewSweep; answer: StartedSweep };
     "/sweeps/preview": { body: NewSweep; answer: SweepPreview };
-    [path: `/sweeps/${number}/rerun`]: { body: Repeat; answer: Deed };
+    [path: `/sweeps/${number}/rerun`]: { body: RerunRuns; answer: ActionResult };
     "/devices": { body: NewDevices; answer: Sentence };
     [path: `/devices/${string}/${"drain" | "undrain" | "remove"}`]: { body: {}; answer: Sentence };
-    "/memory/set": { body: Correction; answer: ChangedPeaks };
-    "/memory/forget": { body: Oblivion; answer: ChangedPeaks };
-    "/batches": { body: Elsewhere; answer: Batches };
+    "/memory/set": { body: CorrectPeak; answer: ChangedPeaks };
+    "/memory/forget": { body: ForgetPeaks; answer: ChangedPeaks };
+    "/batches": { body: BatchFolder; answer: Batches };
     [path: `/batches/${string}/start`]: { body: {}; answer: SlurmJobs };
-    "/daemon/up": { body: {}; answer: Started };
-    "/daemon/down": { body: End; answer: Ended };
+    "/daemon/up": { body: {}; answer: DaemonStarted };
+    "/daemon/down": { body: EndDaemon; answer: DaemonEnded };
   }
   interface Patch {
     [path: `/jobs/${number}`]: { body: { [name: string]: unknown }; answer: JobDetails };

@@ -22,7 +22,7 @@ from duckrow.core.slurm.request import SlurmRequest
 _FOLDERS = ("claims", "releases", "results", "pilots", "submitted", "wishes", "runs")
 
 
-class Run(NamedTuple):
+class BatchRun(NamedTuple):
     """A run as it was asked for."""
 
     number: int  # in its batch, from 0
@@ -100,7 +100,7 @@ class Batch:
         return facts
 
     @cached_property
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[BatchRun]:
         with open(f"{self.folder}/runs.jsonl") as file:
             return [_run_from(number, json.loads(line)) for number, line in enumerate(file)]
 
@@ -108,7 +108,7 @@ class Batch:
         """The variables with which it was submitted."""
         return get(f"{self.folder}/environment.json") or {}
 
-    def run_folder(self, run: Run) -> str:
+    def run_folder(self, run: BatchRun) -> str:
         return run.spec.folder or f"{self.run_folders}/{run.number}"
 
 
@@ -165,9 +165,9 @@ def _as_json(spec: JobSpec) -> dict[str, Any]:
     return values
 
 
-def _run_from(number: int, values: dict[str, Any]) -> Run:
+def _run_from(number: int, values: dict[str, Any]) -> BatchRun:
     job_id, attempts, group = values.pop("id"), values.pop("attempts", 0), values.pop("group", 0)
     values["needs"] = needs_from(values.get("needs"))
     if "point" in values:
         values["point"] = PointOfSweep(*values["point"])
-    return Run(number, job_id, JobSpec(**values), attempts, group)
+    return BatchRun(number, job_id, JobSpec(**values), attempts, group)

@@ -44,7 +44,7 @@ class Tending:
         self.pilots: list[Pilot] = []
         self.states: Mapping[str, str] = {}  # of our SLURM jobs
         self._arrays: dict[str, dict[str, Any]] = {}  # what was noted of each when it was submitted
-        self._limits: commands.Limits | None = None
+        self._limits: commands.SlurmLimits | None = None
 
     # -- looking ----------------------------------------------------------------------------------------------
 
@@ -221,11 +221,11 @@ class Tending:
         missing = {group: self._missing(group) for group in self._groups_with_work()}
         self._cancel_pending(list(self.held()))  # they are replaced
         submitted: list[str] = []
-        refused: list[commands.Refused] = []
+        refused: list[commands.SlurmRefused] = []
         for group, indices in missing.items():
             try:
                 submitted += self._submit_group(group, indices) if not self.why_group_still(group) else []
-            except commands.Refused as error:  # those that ask for something else may be welcome
+            except commands.SlurmRefused as error:  # those that ask for something else may be welcome
                 error.request = self.batch.requests[group]
                 refused.append(error)
         if refused:
@@ -341,7 +341,7 @@ class Tending:
         for group in groups if len(groups) > 1 else []:
             try:
                 commands.test_only(self._script(group), environment=self.batch.environment())
-            except commands.Refused as error:
+            except commands.SlurmRefused as error:
                 error.request = self.batch.requests[group]
                 raise
 
@@ -371,7 +371,7 @@ class Tending:
         return all(job in begun for job in self._jobs())
 
     @property
-    def limits(self) -> commands.Limits:
+    def limits(self) -> commands.SlurmLimits:
         if self._limits is None:
             self._limits = commands.limits()
         return self._limits

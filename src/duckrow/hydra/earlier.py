@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from duckrow.hydra.multirun import Run
+from duckrow.hydra.multirun import HydraRun
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.api.sweeps.sweeps import PointJob
 
 
-def forget_ended(client: Client, sweep_id: int, runs: Sequence[Run]) -> list[Run]:
+def forget_ended(client: Client, sweep_id: int, runs: Sequence[HydraRun]) -> list[HydraRun]:
     """Those of the runs that are to be submitted. The others wait or run already, and are left alone."""
     from duckrow.api.jobs.kill import kill_abandoned
     from duckrow.api.jobs.remove import remove

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hydra.core.utils import filter_overrides
 
-from duckrow.hydra.multirun import Run
+from duckrow.hydra.multirun import HydraRun
 from duckrow.hydra.runs.run import run_one
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def with_warm_start(options: Mapping[str, Any], modules: Sequence[str], warm: bo
 
 
 def jobs_of(
-    runs: Sequence[Run], request: Request, launch_file: str, sweep_id: int, function: Callable[..., Any]
+    runs: Sequence[HydraRun], request: Request, launch_file: str, sweep_id: int, function: Callable[..., Any]
 ) -> list[JobSpec]:
     from duckrow.api.adding.options import with_recipe
     from duckrow.api.calls.functions import Call, pattern_of, store_call, warm_modules

@@ -21,20 +21,20 @@ from omegaconf import DictConfig, OmegaConf
 from duckrow.hydra.earlier import forget_ended
 from duckrow.hydra.errors import LauncherError, told_by_hydra
 from duckrow.hydra.jobs import jobs_of, with_warm_start
-from duckrow.hydra.multirun import Multirun, Run, make_ready, result_of
+from duckrow.hydra.multirun import HydraRun, Multirun, make_ready, result_of
 from duckrow.hydra.resources import Resources
 from duckrow.hydra.runs.failures import Failures
 from duckrow.hydra.runs.launch import VARIABLE, Launch, save_launch
 from duckrow.hydra.runs.quick_loader import quick_loader, unresolved
 from duckrow.hydra.runs.tracebacks import restore_traceback
 from duckrow.hydra.unknown_keys import unknown_keys
-from duckrow.hydra.wanted import Wanted
+from duckrow.hydra.wanted import LaunchOptions
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.api.queue.views import JobView
     from duckrow.api.sweeps.sweeps import SweepRow
-    from duckrow.hydra.places import Place
+    from duckrow.hydra.places import Destination
 
 log = logging.getLogger("duckrow")
 
@@ -50,13 +50,13 @@ class DuckrowLauncher(Launcher):
             key: OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
             for key, value in values.items()
         }
-        self._session: Session | None = None
+        self._session: MultirunSession | None = None
 
     @abstractmethod
-    def wanted(self, values: Mapping[str, Any]) -> Wanted: ...
+    def wanted(self, values: Mapping[str, Any]) -> LaunchOptions: ...
 
     @abstractmethod
-    def place(self, wanted: Wanted, sweep: SweepRow, client: Client, runs: int) -> tuple[Place, Resources]:
+    def place(self, wanted: LaunchOptions, sweep: SweepRow, client: Client, runs: int) -> tuple[Destination, Resources]:
         """Where the runs go, and what they divide there. `runs`: how many are to be launched first."""
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
@@ -72,7 +72,7 @@ class DuckrowLauncher(Launcher):
                 f"{sweeper} needs the results of its runs, and with wait_for_completion=false there are none. "
                 "Nothing was submitted. Set hydra.launcher.wait_for_completion=true."
             )
-        self._session = Session(wanted, self.place, hydra_context, task_function, config)
+        self._session = MultirunSession(wanted, self.place, hydra_context, task_function, config)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         assert self._session is not None
@@ -84,13 +84,13 @@ class DuckrowLauncher(Launcher):
                 sys.exit(_INTERRUPTED)  # a traceback would hide what to type
 
 
-class Session:
+class MultirunSession:
     """One multirun, whose sweeper may launch more than once."""
 
     def __init__(
         self,
-        wanted: Wanted,
-        make_place: Callable[[Wanted, SweepRow, Client, int], tuple[Place, Resources]],
+        wanted: LaunchOptions,
+        make_place: Callable[[LaunchOptions, SweepRow, Client, int], tuple[Destination, Resources]],
         hydra_context: HydraContext,
         task_function: TaskFunction,
         config: DictConfig,
@@ -99,7 +99,7 @@ class Session:
         self._context, self._function, self._config = hydra_context, task_function, config
         self._multirun: Multirun | None = None
         self._sweep: SweepRow | None = None
-        self._place: Place | None = None
+        self._place: Destination | None = None
         self._launch_file = ""
 
     def launch(self, job_overrides: Sequence[Sequence[str]], first: int) -> list[JobReturn]:
@@ -135,14 +135,14 @@ class Session:
 
     # -- before -----------------------------------------------------------------------------------------------
 
-    def _succeeded(self, runs: Sequence[Run]) -> dict[str, JobReturn]:
+    def _succeeded(self, runs: Sequence[HydraRun]) -> dict[str, JobReturn]:
         if not self._wanted.resume:
             return {}
         found = {run.key: returned for run in runs if (returned := result_of(run)) is not None}
         log.info(f"{len(found)} of {len(runs)} runs have succeeded before, and are not run again.")
         return found
 
-    def _open(self, client: Client, runs: Sequence[Run]) -> None:
+    def _open(self, client: Client, runs: Sequence[HydraRun]) -> None:
         """The sweep, and the file that its runs share."""
         if self._sweep is not None:
             return
@@ -185,7 +185,7 @@ class Session:
         wanted = self._wanted
         return read_options(with_warm_start(wanted.options, wanted.preload, wanted.warm))
 
-    def _submit(self, client: Client, runs: Sequence[Run]) -> None:
+    def _submit(self, client: Client, runs: Sequence[HydraRun]) -> None:
         assert self._sweep is not None
         assert self._place is not None
         free = forget_ended(client, self._sweep.id, runs) if self._wanted.resume else list(runs)
@@ -200,7 +200,7 @@ class Session:
         word = self._sweep.name if self._wanted.wait else f"{self._sweep.name}: `duckrow results {self._sweep.name}`"
         log.info(f"{len(free)} runs submitted, as the sweep {word}")
 
-    def _leave_nothing(self, client: Client, runs: Sequence[Run]) -> None:
+    def _leave_nothing(self, client: Client, runs: Sequence[HydraRun]) -> None:
         """If nothing was submitted, there is no sweep either, and no folders of runs that are empty."""
         from duckrow.api.call import CALL
         from duckrow.api.sweeps.sweeps import Sweeps
@@ -218,8 +218,8 @@ class Session:
 
     # -- after ------------------------------------------------------------------------------------------------
 
-    def _await(self, client: Client, runs: Sequence[Run], returns: dict[str, JobReturn]) -> None:
-        from duckrow.hydra.waiting import Waiting
+    def _await(self, client: Client, runs: Sequence[HydraRun], returns: dict[str, JobReturn]) -> None:
+        from duckrow.hydra.waiting import RunWaiter
 
         assert self._sweep is not None
         assert self._place is not None
@@ -228,10 +228,10 @@ class Session:
         def on_end(key: str, view: JobView | None) -> None:
             returns[key] = self._returned(of_key[key], view, client.home)
 
-        Waiting(client, self._sweep.id, self._place, self._wanted.max_failures, on_end).until_done(list(of_key))
+        RunWaiter(client, self._sweep.id, self._place, self._wanted.max_failures, on_end).until_done(list(of_key))
         self._place.close()
 
-    def _returned(self, run: Run, view: JobView | None, home: str) -> JobReturn:
+    def _returned(self, run: HydraRun, view: JobView | None, home: str) -> JobReturn:
         from duckrow.api.python.handles import Job
 
         if view is None:
@@ -248,7 +248,7 @@ class Session:
         assert self._place is not None
         return f"{self._wanted.max_failures} have failed" if self._wanted.max_failures else self._place.how_it_ends
 
-    def _failed(self, run: Run, error: Exception) -> JobReturn:
+    def _failed(self, run: HydraRun, error: Exception) -> JobReturn:
         returned = JobReturn(overrides=run.overrides, working_dir=run.folder, status=JobStatus.FAILED)
         returned.task_name = self._config.hydra.job.name
         returned.return_value = error

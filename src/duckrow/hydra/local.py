@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from duckrow.hydra.places import DaemonQueue, OwnRun, Place
+from duckrow.hydra.places import DaemonQueue, Destination, OwnRun
 from duckrow.hydra.resources import Resources, share_of
-from duckrow.hydra.wanted import Wanted
+from duckrow.hydra.wanted import LaunchOptions
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
@@ -17,7 +17,7 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _AS_CLUSTERDUCK = ("--share-gpus", "--fill")
 
 
-def place_locally(wanted: Wanted, folder: str, client: Client) -> tuple[Place, Resources]:
+def place_locally(wanted: LaunchOptions, folder: str, client: Client) -> tuple[Destination, Resources]:
     client.ensure_daemon()
     if wanted.divided.gpus is not None:
         return _over_named_gpus(wanted, folder, client)
@@ -28,7 +28,7 @@ def place_locally(wanted: Wanted, folder: str, client: Client) -> tuple[Place, R
     return DaemonQueue(wanted.parallel), resources
 
 
-def ask_own_run(wanted: Wanted, folder: str, client: Client) -> tuple[Place, Resources]:
+def ask_own_run(wanted: LaunchOptions, folder: str, client: Client) -> tuple[Destination, Resources]:
     """clusterduck's slots. GPUs that are not to be divided are all seen by each run: as many as it names, else none."""
     if wanted.divided.gpus is not None:
         return _over_named_gpus(wanted, folder, client, *_AS_CLUSTERDUCK)
@@ -40,7 +40,7 @@ def ask_own_run(wanted: Wanted, folder: str, client: Client) -> tuple[Place, Res
     return OwnRun(folder, [*_AS_CLUSTERDUCK, *seats], wanted.options, wanted.max_failures), resources
 
 
-def _over_named_gpus(wanted: Wanted, folder: str, client: Client, *words: str) -> tuple[Place, Resources]:
+def _over_named_gpus(wanted: LaunchOptions, folder: str, client: Client, *words: str) -> tuple[Destination, Resources]:
     gpus = wanted.divided.gpus or _gpus_here(client)[: wanted.others.get("gpus_per_node")]
     slots = wanted.parallel or max(len(gpus), 1) * (wanted.jobs_per_gpu or 1)
     resources = Resources(folder, slots, wanted.divided.cores, wanted.divided.delay_s)

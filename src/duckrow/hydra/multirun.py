@@ -19,7 +19,7 @@ from duckrow.hydra.runs.run import job_id
 _NUMBER = ("${hydra.job.num}", "${hydra:job.num}")
 
 
-class Run(NamedTuple):
+class HydraRun(NamedTuple):
     number: int
     overrides: list[str]
     key: str  # equal for the same run of the same multirun, whenever it is asked for
@@ -39,13 +39,13 @@ class Multirun:
         self._make_folder()
         if not resume and os.path.exists(self._list):
             os.unlink(self._list)  # begun anew, its runs take the places of the earlier ones
-        self._known: dict[str, Run] = {}
+        self._known: dict[str, HydraRun] = {}
         self._numbers: set[int] = set()
         self._folders: set[str] = set()
         for run in self._listed():
             self._know(run)
 
-    def plan(self, job_overrides: Sequence[Sequence[str]], first: int) -> list[Run]:
+    def plan(self, job_overrides: Sequence[Sequence[str]], first: int) -> list[HydraRun]:
         """The runs of these overrides, in their order; those that are known keep their numbers and folders."""
         before = set(self._known)
         planned = [self._run_of(list(overrides), first + place) for place, overrides in enumerate(job_overrides)]
@@ -53,7 +53,7 @@ class Multirun:
             file.writelines(self._line(run) + "\n" for run in planned if run.key not in before)
         return planned
 
-    def forget(self, runs: Sequence[Run], parent: str) -> None:
+    def forget(self, runs: Sequence[HydraRun], parent: str) -> None:
         """Nothing came of these. If there were no others, nothing of ours is left; `parent`: of the sweep's folder."""
         gone = {run.key for run in runs}
         left = [run for key, run in self._known.items() if key not in gone]
@@ -66,7 +66,7 @@ class Multirun:
                 os.rmdir(parent)
                 os.rmdir(self.root)
 
-    def _run_of(self, overrides: list[str], number: int) -> Run:
+    def _run_of(self, overrides: list[str], number: int) -> HydraRun:
         text = json.dumps(overrides)
         self._times[text] += 1
         key = text if self._times[text] == 1 else f"{text}#{self._times[text]}"
@@ -74,11 +74,11 @@ class Multirun:
             return self._known[key]
         if number in self._numbers:
             number = max(self._numbers) + 1
-        run = Run(number, overrides, key, *self._places(overrides, number))
+        run = HydraRun(number, overrides, key, *self._places(overrides, number))
         self._know(run)
         return run
 
-    def _know(self, run: Run) -> None:
+    def _know(self, run: HydraRun) -> None:
         self._known[run.key] = run
         self._numbers.add(run.number)
         self._folders.add(run.folder)
@@ -112,22 +112,22 @@ class Multirun:
         except OSError as error:
             raise LauncherError(f"The folder {self.folder} cannot be made: {error.strerror}.") from None
 
-    def _line(self, run: Run) -> str:
+    def _line(self, run: HydraRun) -> str:
         """With its folder as seen from here: somebody may move all of it, or see it under another name."""
         return json.dumps(run._replace(folder=os.path.relpath(run.folder, self.folder))._asdict())
 
-    def _listed(self) -> Iterator[Run]:
+    def _listed(self) -> Iterator[HydraRun]:
         try:
             with open(self._list) as file:
                 for line in file:
                     if line.endswith("\n"):  # else its writer was killed
-                        run = Run(**json.loads(line))
+                        run = HydraRun(**json.loads(line))
                         yield run._replace(folder=os.path.join(self.folder, run.folder))
         except FileNotFoundError:
             pass
 
 
-def result_of(run: Run) -> JobReturn | None:
+def result_of(run: HydraRun) -> JobReturn | None:
     """What the run has returned, if it has come to a good end."""
     from duckrow.api.calls.functions import JobFailed, value_of
 
@@ -138,7 +138,7 @@ def result_of(run: Run) -> JobReturn | None:
     return returned if isinstance(returned, JobReturn) else None
 
 
-def make_ready(runs: Iterable[Run]) -> None:
+def make_ready(runs: Iterable[HydraRun]) -> None:
     """The folders, without the results of earlier tries; their logs are kept beside the new ones."""
     from duckrow.api.call import RESULT
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from duckrow.core.jobs.job import JobSpec
 
 
-class Place(Protocol):
+class Destination(Protocol):
     look_s: float  # how often it is looked at, whether it says that something has changed or not
     counts_failures: bool  # whether it starts nothing more after max_failures, though nobody waits
     how_it_ends: str  # why what waits is not started any more, in words

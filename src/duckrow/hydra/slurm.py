@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from duckrow.hydra.resources import Resources
-from duckrow.hydra.wanted import Wanted
+from duckrow.hydra.wanted import LaunchOptions
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
@@ -51,7 +51,7 @@ class SlurmBatch:
         pass
 
 
-def place_on_slurm(wanted: Wanted, folder: str, name: str, runs: int) -> tuple[SlurmBatch, Resources]:
+def place_on_slurm(wanted: LaunchOptions, folder: str, name: str, runs: int) -> tuple[SlurmBatch, Resources]:
     """`folder`: seen by the compute nodes too, like all of `hydra.sweep.dir`. `runs`: how many there will be."""
     from duckrow.api.clusters.submit import read_request
 

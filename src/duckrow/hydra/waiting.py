@@ -11,20 +11,20 @@ if TYPE_CHECKING:
     from duckrow.api.queue.attendance import Attendance
     from duckrow.api.queue.views import JobView
     from duckrow.api.sweeps.sweeps import PointJob
-    from duckrow.hydra.places import Place
+    from duckrow.hydra.places import Destination
 
 _LOOK_S = 0.05  # how often it is asked whether anything has changed
 _SHARE = 5  # with so many runs that a look takes long, it rests so many times as long
 
 
-class Waiting:
+class RunWaiter:
     """`on_end`: called with the key of each run as it ends, and how it stands; None: it will not be run."""
 
     def __init__(
         self,
         client: Client,
         sweep_id: int,
-        place: Place,
+        place: Destination,
         max_failures: int | None,
         on_end: Callable[[str, JobView | None], None],
     ) -> None:

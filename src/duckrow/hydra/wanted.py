@@ -22,7 +22,7 @@ class Divided:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LaunchOptions:
     options: dict[str, Any]  # of each run, as duckrow.submit has them
     name: str
     wait: bool
@@ -37,9 +37,9 @@ class Wanted:
     others: dict[str, Any] = field(default_factory=dict)  # of the place where the runs go
 
 
-def wanted_of(values: Mapping[str, Any], others: Sequence[str] = ()) -> Wanted:
+def wanted_of(values: Mapping[str, Any], others: Sequence[str] = ()) -> LaunchOptions:
     """`others`: the keys that concern only the place where the runs go."""
-    return Wanted(
+    return LaunchOptions(
         options={key: values[key] for key in _OPTIONS if values.get(key) not in (None, {})},
         name=values["name"],
         wait=values["wait_for_completion"],

@@ -19,7 +19,7 @@ MEMORY = "memory"
 _HAS_KILL = (5, 14)  # the Linux that brought cgroup.kill
 
 
-class Machine(Protocol):
+class CgroupFiles(Protocol):
     """What is looked at; nothing is changed."""
 
     def read(self, path: str) -> str:
@@ -47,7 +47,7 @@ class ThisMachine:
         return os.access(path, os.W_OK)
 
 
-class Place(NamedTuple):
+class CgroupPlace(NamedTuple):
     """`base`: the group below which attempts get theirs. It is our own one, so no limit of ours is escaped.
 
     A group that counts memory for the groups below it may hold no process itself. So if our own one is called
@@ -68,27 +68,27 @@ class Place(NamedTuple):
         return f"cgroup of its own (v2){memory}, below {self.base}"
 
 
-TURNED_OFF = Place("", "", f"{VARIABLE}=off turns them off")
+TURNED_OFF = CgroupPlace("", "", f"{VARIABLE}=off turns them off")
 
 
-def place_of_host(pid: int) -> Place:
+def place_of_host(pid: int) -> CgroupPlace:
     """For attempts of a host that is this process, which may have been told to make no groups."""
     is_off = f"{VARIABLE}=off".encode() in environment_of(pid)
     return TURNED_OFF if is_off else find_place(ThisMachine(), pid)
 
 
-def find_place(machine: Machine, pid: int) -> Place:
+def find_place(machine: CgroupFiles, pid: int) -> CgroupPlace:
     """For attempts that this process starts."""
     own = next(_own_folders(machine, pid), None)
     if own is None:
-        return Place("", "", _why_invisible(machine, pid))
+        return CgroupPlace("", "", _why_invisible(machine, pid))
     above, _, name = own.rpartition("/")
     base = above if name == HOST_LEAF else own
     why_not = _why_not(machine, base)
-    return Place(base, own, why_not, not why_not and _counts_memory(machine, base, name == HOST_LEAF))
+    return CgroupPlace(base, own, why_not, not why_not and _counts_memory(machine, base, name == HOST_LEAF))
 
 
-def _own_folders(machine: Machine, pid: int) -> Iterator[str]:
+def _own_folders(machine: CgroupFiles, pid: int) -> Iterator[str]:
     path = path_of(machine, pid)
     for root, point in _mounts(machine):
         inside = path is not None and "/.." not in path + root and f"{path}/".startswith(root.rstrip("/") + "/")
@@ -98,7 +98,7 @@ def _own_folders(machine: Machine, pid: int) -> Iterator[str]:
                 yield folder
 
 
-def path_of(machine: Machine, pid: int) -> str | None:
+def path_of(machine: CgroupFiles, pid: int) -> str | None:
     """Its group, as seen from the root of our cgroup namespace; one outside of it begins with `/..`."""
     for line in machine.read(f"/proc/{pid}/cgroup").splitlines():
         if line.startswith("0::"):
@@ -106,7 +106,7 @@ def path_of(machine: Machine, pid: int) -> str | None:
     return None
 
 
-def _mounts(machine: Machine) -> list[tuple[str, str]]:
+def _mounts(machine: CgroupFiles) -> list[tuple[str, str]]:
     """Each mount of cgroup v2: the group that is its root, and where it is."""
     found = []
     for line in machine.read("/proc/self/mountinfo").splitlines():
@@ -117,7 +117,7 @@ def _mounts(machine: Machine) -> list[tuple[str, str]]:
     return found
 
 
-def mount_points(machine: Machine) -> list[str]:
+def mount_points(machine: CgroupFiles) -> list[str]:
     return [point for _, point in _mounts(machine)]
 
 
@@ -125,7 +125,7 @@ def _unescaped(path: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), path)
 
 
-def _why_invisible(machine: Machine, pid: int) -> str:
+def _why_invisible(machine: CgroupFiles, pid: int) -> str:
     if path_of(machine, pid) is None:
         return "this kernel has no cgroup v2"
     if not _mounts(machine):
@@ -133,7 +133,7 @@ def _why_invisible(machine: Machine, pid: int) -> str:
     return "its own cgroup is outside of what is mounted here"
 
 
-def _why_not(machine: Machine, base: str) -> str:
+def _why_not(machine: CgroupFiles, base: str) -> str:
     if not (machine.may_write(base) and machine.may_write(f"{base}/cgroup.procs")):
         return f"{base} is not yours to write"
     if not _has_kill(machine, base):
@@ -141,7 +141,7 @@ def _why_not(machine: Machine, base: str) -> str:
     return ""
 
 
-def _has_kill(machine: Machine, base: str) -> bool:
+def _has_kill(machine: CgroupFiles, base: str) -> bool:
     if machine.exists(f"{base}/cgroup.events"):
         return machine.exists(f"{base}/cgroup.kill")
     # The root of the hierarchy has neither.
@@ -149,6 +149,6 @@ def _has_kill(machine: Machine, base: str) -> bool:
     return release is not None and (int(release[1]), int(release[2])) >= _HAS_KILL
 
 
-def _counts_memory(machine: Machine, base: str, is_free: bool) -> bool:
+def _counts_memory(machine: CgroupFiles, base: str, is_free: bool) -> bool:
     counted = machine.read(f"{base}/cgroup.subtree_control").split()
     return MEMORY in counted or (is_free and MEMORY in machine.read(f"{base}/cgroup.controllers").split())

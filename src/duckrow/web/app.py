@@ -14,17 +14,17 @@ from starlette.types import ASGIApp
 
 from duckrow import __version__
 from duckrow.core.errors import DuckrowError
-from duckrow.web.answers.answer_cache import SharedAnswers
-from duckrow.web.answers.change_feed import Hub
-from duckrow.web.answers.device_cache import SAMPLE_S, DeviceBoard
-from duckrow.web.answers.job_counts import Tallies
-from duckrow.web.answers.thread_pool import Desk
+from duckrow.web.answers.answer_cache import AnswerCache
+from duckrow.web.answers.change_feed import ChangeFeed
+from duckrow.web.answers.device_cache import SAMPLE_S, DeviceCache
+from duckrow.web.answers.job_counts import JobCounts
+from duckrow.web.answers.thread_pool import ThreadPool
 from duckrow.web.errors import tell_errors
-from duckrow.web.gate.authentication import Persons
+from duckrow.web.gate.authentication import Authentication
 from duckrow.web.gate.credentials import Credentials
 from duckrow.web.gate.gate import Gate
 from duckrow.web.gate.sessions import Sessions
-from duckrow.web.gate.unknown_connections import Connections
+from duckrow.web.gate.unknown_connections import UnknownConnections
 from duckrow.web.openapi import ERRORS, describe
 from duckrow.web.routes import (
     batches,
@@ -42,8 +42,8 @@ from duckrow.web.routes import (
     timeline,
 )
 from duckrow.web.routes.jobs import act_on_jobs, add_jobs, job_log, show_jobs, wait_for_jobs
-from duckrow.web.server_options import Serving
-from duckrow.web.services import Parts
+from duckrow.web.server_options import ServerOptions
+from duckrow.web.services import Services
 
 API = "/api/v1"
 _COPY_S = 1.0  # between two looks at the folders of batches
@@ -54,12 +54,12 @@ _OF_INTERFACE = (
 )
 
 
-def build(serving: Serving) -> tuple[ASGIApp, Parts]:
+def build(serving: ServerOptions) -> tuple[ASGIApp, Services]:
     """The application, and its parts for whoever runs it."""
-    desk, hub = Desk(serving.home), Hub(serving.home)
-    credentials, sessions, connections = Credentials(serving.home, serving.read_only), Sessions(), Connections()
-    shared = SharedAnswers(desk, hub)
-    parts = Parts(serving, credentials, sessions, connections, desk, hub, DeviceBoard(), Tallies(), shared)
+    desk, hub = ThreadPool(serving.home), ChangeFeed(serving.home)
+    credentials, sessions, connections = Credentials(serving.home, serving.read_only), Sessions(), UnknownConnections()
+    shared = AnswerCache(desk, hub)
+    parts = Services(serving, credentials, sessions, connections, desk, hub, DeviceCache(), JobCounts(), shared)
     app = FastAPI(
         title="duckrow",
         version=__version__,
@@ -83,7 +83,7 @@ def build(serving: Serving) -> tuple[ASGIApp, Parts]:
     app.include_router(login.router)
     app.include_router(pages.router)
     app.mount("/static", _Files(directory=f"{pages.HERE}/static"), "static")
-    return Gate(app, serving, Persons(serving, credentials, sessions), connections), parts
+    return Gate(app, serving, Authentication(serving, credentials, sessions), connections), parts
 
 
 class _Files(StaticFiles):
@@ -97,7 +97,7 @@ class _Files(StaticFiles):
 
 @asynccontextmanager
 async def _background(app: FastAPI) -> AsyncIterator[None]:
-    parts: Parts = app.state.parts
+    parts: Services = app.state.parts
     tasks = [asyncio.ensure_future(work) for work in (parts.hub.run(), _sample(parts), _copy_batches(parts))]
     try:
         yield
@@ -109,7 +109,7 @@ async def _background(app: FastAPI) -> AsyncIterator[None]:
         parts.desk.close()
 
 
-async def _copy_batches(parts: Parts) -> None:
+async def _copy_batches(parts: Services) -> None:
     """Copy what became of runs on clusters. Whoever asks for them (GET) changes nothing."""
     while True:
         try:
@@ -119,7 +119,7 @@ async def _copy_batches(parts: Parts) -> None:
         await asyncio.sleep(_COPY_S)
 
 
-async def _sample(parts: Parts) -> None:
+async def _sample(parts: Services) -> None:
     """Keep the history of the devices, while somebody listens."""
     while True:
         await asyncio.sleep(SAMPLE_S)

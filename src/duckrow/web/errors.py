@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from duckrow.core.errors import ConflictError, DuckrowError, NotFoundError, UsageError
-from duckrow.web.answers.json_response import Json
+from duckrow.web.answers.json_response import JsonResponse
 
 _STATUS_OF = ((NotFoundError, 404), (ConflictError, 409), (UsageError, 400))
 _SENTENCES = {
@@ -19,7 +19,7 @@ _SENTENCES = {
 _SHOWN = 200  # characters of what was wrong
 
 
-class Refused(DuckrowError):
+class RequestRefused(DuckrowError):
     """A request that is not answered, with its status."""
 
     def __init__(self, status: int, sentence: str, hint: str | None = None) -> None:
@@ -28,12 +28,14 @@ class Refused(DuckrowError):
         self.hint = hint
 
 
-def error_answer(status: int, sentence: str, hint: str | None = None, headers: dict[str, str] | None = None) -> Json:
-    return Json({"error": {"sentence": sentence, "hint": hint}}, status, headers)
+def error_answer(
+    status: int, sentence: str, hint: str | None = None, headers: dict[str, str] | None = None
+) -> JsonResponse:
+    return JsonResponse({"error": {"sentence": sentence, "hint": hint}}, status, headers)
 
 
-def answer_of(error: DuckrowError) -> Json:
-    if isinstance(error, Refused):
+def answer_of(error: DuckrowError) -> JsonResponse:
+    if isinstance(error, RequestRefused):
         return error_answer(error.status, str(error), error.hint)
     status = next((status for kind, status in _STATUS_OF if isinstance(error, kind)), 503)
     return error_answer(status, str(error))
@@ -42,20 +44,20 @@ def answer_of(error: DuckrowError) -> Json:
 def tell_errors(app: FastAPI) -> None:
     """All errors of this app in the one shape."""
 
-    async def ours(_request: Request, error: Exception) -> Json:
+    async def ours(_request: Request, error: Exception) -> JsonResponse:
         assert isinstance(error, DuckrowError)
         return answer_of(error)
 
-    async def of_schema(_request: Request, error: Exception) -> Json:
+    async def of_schema(_request: Request, error: Exception) -> JsonResponse:
         assert isinstance(error, RequestValidationError)
         return error_answer(422, _told(error))
 
-    async def of_http(_request: Request, error: Exception) -> Json:
+    async def of_http(_request: Request, error: Exception) -> JsonResponse:
         assert isinstance(error, HTTPException)
         sentence = _SENTENCES.get(error.status_code, str(error.detail))
         return error_answer(error.status_code, sentence, headers=dict(error.headers or {}))
 
-    async def unknown(_request: Request, _error: Exception) -> Json:
+    async def unknown(_request: Request, _error: Exception) -> JsonResponse:
         return error_answer(500, "duckrow has made a mistake. The terminal or web.log of the server tells more.")
 
     app.add_exception_handler(DuckrowError, ours)

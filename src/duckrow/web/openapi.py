@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from duckrow.web.gate.authentication import SESSION_HEADER
-from duckrow.web.server_options import Serving
+from duckrow.web.server_options import ServerOptions
 
 _ERROR = {"$ref": "#/components/schemas/Error"}
 _ERROR_SCHEMA = {
@@ -53,7 +53,7 @@ def text_of(kind: str, what: str) -> dict[int | str, dict[str, Any]]:
     return {200: {"description": what, "content": {kind: {"schema": {"type": "string"}}}}}
 
 
-def describe(app: FastAPI, serving: Serving) -> None:
+def describe(app: FastAPI, serving: ServerOptions) -> None:
     """Let this application describe itself."""
 
     def description() -> dict[str, Any]:

@@ -18,10 +18,10 @@ from typing import Any
 import uvicorn
 
 from duckrow.core.errors import DuckrowError
-from duckrow.web.answers.change_feed import Hub
+from duckrow.web.answers.change_feed import ChangeFeed
 from duckrow.web.app import build
-from duckrow.web.gate.request_timeout import PatientProtocol
-from duckrow.web.server_options import Serving
+from duckrow.web.gate.request_timeout import TimeLimitedProtocol
+from duckrow.web.server_options import ServerOptions
 
 _PORTS_TRIED = 50
 _MOST_CONNECTIONS = 1000
@@ -31,7 +31,7 @@ _TAKEN_AT_ONCE = 64  # of these: all have been heard, two rounds later, before t
 _NO_SUCH_ADDRESS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
-def listen(serving: Serving, exact: bool) -> tuple[list[socket.socket], Serving]:
+def listen(serving: ServerOptions, exact: bool) -> tuple[list[socket.socket], ServerOptions]:
     """Sockets at this port, or at the next that is free unless it has to be `exact`; and where that is."""
     for port in _ports(serving.port, exact):
         try:
@@ -83,10 +83,10 @@ def _listening(host: str, port: int) -> socket.socket:
     return found
 
 
-def serve(listening: list[socket.socket], serving: Serving) -> None:
+def serve(listening: list[socket.socket], serving: ServerOptions) -> None:
     """Until somebody ends it."""
     app, parts = build(serving)
-    protocol: Any = partial(PatientProtocol, connections=parts.connections)
+    protocol: Any = partial(TimeLimitedProtocol, connections=parts.connections)
     config = uvicorn.Config(
         app,
         log_level=logging.WARNING,
@@ -107,7 +107,7 @@ def serve(listening: list[socket.socket], serving: Serving) -> None:
 class _Server(uvicorn.Server):
     """Ends its streams at once: browsers never do."""
 
-    def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
+    def __init__(self, config: uvicorn.Config, hub: ChangeFeed) -> None:
         super().__init__(config)
         self._hub = hub
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -19,7 +19,7 @@ _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s\[\]:,/@]+)(:\d+)?")
 
 
 @dataclass(frozen=True)
-class Serving:
+class ServerOptions:
     home: str  # the state folder
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT

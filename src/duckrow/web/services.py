@@ -8,34 +8,34 @@ from typing import Annotated, cast
 from fastapi import Depends, Path, Request
 from pydantic import Field
 
-from duckrow.web.answers.answer_cache import SharedAnswers
-from duckrow.web.answers.change_feed import Hub
-from duckrow.web.answers.device_cache import DeviceBoard
-from duckrow.web.answers.job_counts import Tallies
-from duckrow.web.answers.thread_pool import Desk
+from duckrow.web.answers.answer_cache import AnswerCache
+from duckrow.web.answers.change_feed import ChangeFeed
+from duckrow.web.answers.device_cache import DeviceCache
+from duckrow.web.answers.job_counts import JobCounts
+from duckrow.web.answers.thread_pool import ThreadPool
 from duckrow.web.gate.credentials import Credentials
 from duckrow.web.gate.sessions import Sessions
-from duckrow.web.gate.unknown_connections import Connections
-from duckrow.web.server_options import Serving
+from duckrow.web.gate.unknown_connections import UnknownConnections
+from duckrow.web.server_options import ServerOptions
 
 
 @dataclass(frozen=True)
-class Parts:
-    serving: Serving
+class Services:
+    serving: ServerOptions
     credentials: Credentials
     sessions: Sessions
-    connections: Connections
-    desk: Desk
-    hub: Hub
-    board: DeviceBoard
-    tallies: Tallies
-    shared: SharedAnswers
+    connections: UnknownConnections
+    desk: ThreadPool
+    hub: ChangeFeed
+    board: DeviceCache
+    tallies: JobCounts
+    shared: AnswerCache
 
 
-def parts_of(request: Request) -> Parts:
-    return cast("Parts", request.app.state.parts)
+def parts_of(request: Request) -> Services:
+    return cast("Services", request.app.state.parts)
 
 
-Of = Annotated[Parts, Depends(parts_of)]
+Of = Annotated[Services, Depends(parts_of)]
 Folder = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]+$")]
 JobId = Annotated[int, Path(ge=1, le=2**62, description="The id of a job.")]

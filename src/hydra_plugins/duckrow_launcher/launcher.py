@@ -9,47 +9,47 @@ from duckrow.hydra.launching import DuckrowLauncher
 from duckrow.hydra.local import ask_own_run, place_locally
 from duckrow.hydra.resources import Resources
 from duckrow.hydra.slurm import KEYS, from_submitit, place_on_slurm
-from duckrow.hydra.wanted import Wanted, from_clusterduck, wanted_of
+from duckrow.hydra.wanted import LaunchOptions, from_clusterduck, wanted_of
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.api.sweeps.sweeps import SweepRow
-    from duckrow.hydra.places import Place
+    from duckrow.hydra.places import Destination
 
 
 class DuckrowLocal(DuckrowLauncher):
     """Runs on this machine."""
 
-    def wanted(self, values: Mapping[str, Any]) -> Wanted:
+    def wanted(self, values: Mapping[str, Any]) -> LaunchOptions:
         return wanted_of(values)
 
-    def place(self, wanted: Wanted, sweep: SweepRow, client: Client, runs: int) -> tuple[Place, Resources]:
+    def place(self, wanted: LaunchOptions, sweep: SweepRow, client: Client, runs: int) -> tuple[Destination, Resources]:
         return place_locally(wanted, sweep.folder, client)
 
 
 class DuckrowSlurm(DuckrowLauncher):
     """Runs on a cluster."""
 
-    def wanted(self, values: Mapping[str, Any]) -> Wanted:
+    def wanted(self, values: Mapping[str, Any]) -> LaunchOptions:
         return wanted_of(values, KEYS)
 
-    def place(self, wanted: Wanted, sweep: SweepRow, client: Client, runs: int) -> tuple[Place, Resources]:
+    def place(self, wanted: LaunchOptions, sweep: SweepRow, client: Client, runs: int) -> tuple[Destination, Resources]:
         return place_on_slurm(wanted, sweep.folder, sweep.name, runs)
 
 
 class ClusterduckLocal(DuckrowLauncher):
     """DuckrowLocal by clusterduck's keys: slots that divide what they are told to divide."""
 
-    def wanted(self, values: Mapping[str, Any]) -> Wanted:
+    def wanted(self, values: Mapping[str, Any]) -> LaunchOptions:
         ours = from_clusterduck(values) | {"timeout": values["timeout_min"] * 60}
         return wanted_of({**ours, "gpus_per_node": values["gpus_per_node"]}, ["gpus_per_node"])
 
-    def place(self, wanted: Wanted, sweep: SweepRow, client: Client, runs: int) -> tuple[Place, Resources]:
+    def place(self, wanted: LaunchOptions, sweep: SweepRow, client: Client, runs: int) -> tuple[Destination, Resources]:
         return ask_own_run(wanted, sweep.folder, client)
 
 
 class ClusterduckSlurm(DuckrowSlurm):
     """The same, by the keys of clusterduck and hydra-submitit-launcher."""
 
-    def wanted(self, values: Mapping[str, Any]) -> Wanted:
+    def wanted(self, values: Mapping[str, Any]) -> LaunchOptions:
         return wanted_of({**from_submitit(values), **from_clusterduck(values)}, KEYS)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from duckrow.api.queue.eta import History, Waiting, expected_ends, median
+from duckrow.api.queue.eta import ExpectedStart, History, expected_ends, median
 
 
 @pytest.mark.parametrize(("values", "middle"), [([], None), ([3.0], 3.0), ([9.0, 1.0, 2.0], 2.0), ([4.0, 2.0], 3.0)])
@@ -36,8 +36,8 @@ def test_of_a_run_that_has_not_run_yet_the_others_of_its_sweep_tell() -> None:
     assert history.expected_s("p", "rates-lr=0.3") is None
 
 
-def waiting(*seconds: float, seats: int = 1) -> list[Waiting]:
-    return [Waiting(number, expected_s, seats) for number, expected_s in enumerate(seconds, start=1)]
+def waiting(*seconds: float, seats: int = 1) -> list[ExpectedStart]:
+    return [ExpectedStart(number, expected_s, seats) for number, expected_s in enumerate(seconds, start=1)]
 
 
 def test_on_one_seat_jobs_end_one_after_the_other() -> None:
@@ -66,9 +66,9 @@ def test_behind_a_job_of_which_nothing_is_known_nothing_is_known() -> None:
 
 
 def test_no_more_of_the_queue_is_read_than_is_needed() -> None:
-    def endless() -> Iterator[Waiting]:
+    def endless() -> Iterator[ExpectedStart]:
         for number in range(1, 1000):
             assert number < 4
-            yield Waiting(number, 1.0, 1)
+            yield ExpectedStart(number, 1.0, 1)
 
     assert expected_ends(1, [], endless(), {3}) == {3: 3.0}

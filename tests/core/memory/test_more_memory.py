@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from duckrow.core.devices.needs import Needs
-from duckrow.core.memory.more_memory import Ending, next_host_needs, next_needs
+from duckrow.core.memory.more_memory import RanOut, next_host_needs, next_needs
 
-ALONE = Ending(held_mb=20_000, peak_mb=0, wanted_mb=0, alone=True, total_mb=20_000, largest_mb=20_000, all_mb=40_000)
+ALONE = RanOut(held_mb=20_000, peak_mb=0, wanted_mb=0, alone=True, total_mb=20_000, largest_mb=20_000, all_mb=40_000)
 
 
 def test_it_asks_for_more_then_for_a_gpu_to_itself() -> None:

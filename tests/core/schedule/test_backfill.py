@@ -11,7 +11,7 @@ from duckrow.core.devices.needs import Ask, is_packed
 from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.schedule.backfill import MOST_OVERTAKERS, TOGETHER_S, Front, Turn
 from duckrow.core.schedule.decide import CORES, choose_starts
-from duckrow.core.schedule.explain import Holder, Waiting, explain
+from duckrow.core.schedule.explain import Holder, WaitingJob, explain
 from tests.core.language import shares
 from tests.core.memory_language import Stage, gpus, job, machine_of
 
@@ -122,7 +122,7 @@ def why(turn: Turn, ask: Ask, *ahead: tuple[Turn, Ask]) -> list[str]:
     """On a GPU of 24G, of which job 9 holds 12G."""
     stage = gpus("24G")
     return explain(
-        Waiting(
+        WaitingJob(
             ask=ask,
             held=False,
             wait_s=None,

@@ -15,11 +15,11 @@ from duckrow.core.jobs.dependencies import ANY, FAILED, OK
 from duckrow.core.memory.observation import Observation
 from duckrow.core.schedule.backfill import Turn
 from duckrow.core.schedule.decide import CORES, MEMORY
-from duckrow.core.schedule.explain import SOON, Holder, Waiting, explain
+from duckrow.core.schedule.explain import SOON, Holder, WaitingJob, explain
 from tests.core.language import cpus, gpus, groups, side_cpus
 
 
-def waiting(gpu_count: int | None = None, **fields: Any) -> Waiting:
+def waiting(gpu_count: int | None = None, **fields: Any) -> WaitingJob:
     """A job that nothing keeps from starting, but for what is said; there are two GPUs."""
     free: dict[str, Any] = {
         "held": False,
@@ -37,7 +37,7 @@ def waiting(gpu_count: int | None = None, **fields: Any) -> Waiting:
         "ahead": (),
         "ahead_count": 0,
     }
-    return Waiting(**{"ask": Ask(gpu_count), **free, **fields})
+    return WaitingJob(**{"ask": Ask(gpu_count), **free, **fields})
 
 
 def test_a_job_that_nothing_holds_up_can_start_now() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from duckrow.api.queue.changes import Change
 from duckrow.web.answers import change_feed as hub_module
-from duckrow.web.answers.change_feed import Hub
+from duckrow.web.answers.change_feed import ChangeFeed
 from tests.conftest import DEADLINE_S
 
 READINGS, JOBS = Change(jobs=False, devices=True), Change(jobs=True, devices=True)
@@ -26,7 +26,7 @@ def test_jobs_are_told_once_more_when_they_have_settled_although_readings_go_on(
     heard: list[bool] = []
 
     async def listen() -> None:
-        hub = Hub(str(tmp_path))
+        hub = ChangeFeed(str(tmp_path))
         monkeypatch.setattr(hub, "_look", lambda: next(looks, READINGS))
         running = asyncio.create_task(hub.run())
         with hub.stream() as listener:
@@ -41,7 +41,7 @@ def test_jobs_are_told_once_more_when_they_have_settled_although_readings_go_on(
 
 
 def test_a_hub_may_be_closed_by_the_signal_and_by_the_end_of_its_server(tmp_path: Path) -> None:
-    hub = Hub(str(tmp_path))
+    hub = ChangeFeed(str(tmp_path))
     hub.close()
     hub.close()
     assert hub.closing.is_set()

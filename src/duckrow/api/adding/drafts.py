@@ -25,7 +25,7 @@ _AWAY = "it goes to the cluster, which places it"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DraftedJobs:
     """What somebody wants to add, in the words of `duckrow submit`."""
 
     text: str
@@ -43,7 +43,7 @@ class Draft:
     problems: list[str] = field(default_factory=list)
 
 
-def read_drafts(wanted: Wanted) -> tuple[Request, list[Draft]]:
+def read_drafts(wanted: DraftedJobs) -> tuple[Request, list[Draft]]:
     """Every job of the text with its problems; what is wrong with all of them is an error."""
     request = read_options(wanted.options)
     entries = read_batch(wanted.text, wanted.delimiter)
@@ -120,7 +120,7 @@ def _find_shared_outfiles(drafts: Sequence[Draft]) -> None:
             seen.add(path)
 
 
-def preview(client: Client, wanted: Wanted) -> dict[str, Any]:
+def preview(client: Client, wanted: DraftedJobs) -> dict[str, Any]:
     try:
         request, drafts = read_drafts(wanted)
     except UsageError as error:
@@ -154,7 +154,7 @@ def _words(command: str) -> tuple[list[str], str | None]:
         return command.split(), f"A shell may not understand this: {str(error).lower()}."
 
 
-def add_drafts(client: Client, wanted: Wanted) -> list[int]:
+def add_drafts(client: Client, wanted: DraftedJobs) -> list[int]:
     """All of them or none."""
     request, drafts = read_drafts(wanted)
     problems = [problem for draft in drafts for problem in draft.problems]

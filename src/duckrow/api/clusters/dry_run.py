@@ -43,4 +43,4 @@ def _array_size() -> int:
     try:
         return commands.limits().array_size
     except commands.NoAnswer:
-        return commands.Limits().array_size
+        return commands.SlurmLimits().array_size

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from duckrow.store.jobs.requests import EarlierJob
 
 
-class EarlierJobs:
+class JoiningJobs:
     def __init__(self, client: Client, ids: Sequence[int], variables: Mapping[str, str]) -> None:
         """`variables`: those that all runs of the batch have."""
         self._store = BatchStore(client.database)

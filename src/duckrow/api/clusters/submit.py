@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from duckrow.api.adding.environment import inherited_environment
 from duckrow.api.clusters.batches import standing_of
-from duckrow.api.clusters.earlier_jobs import EarlierJobs
+from duckrow.api.clusters.earlier_jobs import JoiningJobs
 from duckrow.api.clusters.memory import take_peaks_along
 from duckrow.api.jobs.submit import not_yet_met
 from duckrow.api.machine.settings import Settings
@@ -70,7 +70,7 @@ def submit_batch(
     if not specs and not again:
         return []
     variables = inherited_environment(environment)
-    earlier = EarlierJobs(client, again, variables)
+    earlier = JoiningJobs(client, again, variables)
     all_specs = [*specs, *earlier.specs]
     warning = too_long(group_runs(request, all_specs), all_specs)  # or refused, before there is anything
     folder = _new_folder(request, name)

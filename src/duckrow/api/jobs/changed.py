@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from duckrow.api.client import Client
 
 
-class Refused(NamedTuple):
+class RefusedChange(NamedTuple):
     id: int
     why: str  # a sentence without its full stop: job 7 is running, not done
 
@@ -26,7 +26,7 @@ J = TypeVar("J", JobView, Glance)  # all of a job, or only what those need who h
 class Changed(Generic[J]):
     before: dict[int, J]  # each job that there is, as it stood when we looked
     done: list[int] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedChange] = field(default_factory=list)
     undo: dict[str, Any] | None = None  # what the page sends to take it back, where that can be done
 
     @property
@@ -34,7 +34,7 @@ class Changed(Generic[J]):
         return list(self.before.values())
 
     def refuse(self, job_id: int, why: str) -> None:
-        self.refused.append(Refused(job_id, why))
+        self.refused.append(RefusedChange(job_id, why))
 
     def refuse_started(self) -> None:
         """All that were not done: only a job that waits can be changed."""

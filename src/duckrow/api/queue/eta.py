@@ -23,7 +23,7 @@ _OF_A_KIND = 20  # of these, the newest of the same project and name
 _AHEAD = 10_000  # jobs of a queue that are looked at; of those behind them nothing is said
 
 
-class Waiting(NamedTuple):
+class ExpectedStart(NamedTuple):
     id: int
     expected_s: float  # infinite: nobody knows
     seats: int  # how many it takes
@@ -142,11 +142,13 @@ def _ends_on_seats(
         held = devices.intersection(device for device, _ in row.holds)
         left_s = math.inf if row.job_id in suspended else max(expected_s(row) - (now - row.started_at), 0.0)
         busy += [left_s] * math.ceil(len(held) / devices_per_seat)
-    waiting = (Waiting(row.id, expected_s(row), math.ceil((row.gpus or 1) / devices_per_seat)) for row in queue)
+    waiting = (ExpectedStart(row.id, expected_s(row), math.ceil((row.gpus or 1) / devices_per_seat)) for row in queue)
     return expected_ends(len(seats), busy, waiting, wanted)
 
 
-def expected_ends(seats: int, busy: Sequence[float], queue: Iterable[Waiting], wanted: set[int]) -> dict[int, float]:
+def expected_ends(
+    seats: int, busy: Sequence[float], queue: Iterable[ExpectedStart], wanted: set[int]
+) -> dict[int, float]:
     """In how many seconds each wanted job will have ended, if jobs start in order as seats become free.
 
     `busy`: how long what runs still goes on, once for each seat; others too may use our GPUs, so it may be more than

@@ -18,7 +18,7 @@ from duckrow.core.life.states import State, state_in_words
 from duckrow.core.memory.prediction import gpus_of, predicted_ask
 from duckrow.core.schedule.backfill import Turn
 from duckrow.core.schedule.decide import CORES, MEMORY
-from duckrow.core.schedule.explain import Holder, Waiting, explain
+from duckrow.core.schedule.explain import Holder, WaitingJob, explain
 from duckrow.store.batches import BatchStore
 from duckrow.store.devices.peaks import PeakStore
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
@@ -80,7 +80,7 @@ def why(client: Client, job_id: int) -> list[str]:
     ]
     full = [(what, most, running) for what, most, running in scopes if most is not None and running >= most]
     return explain(
-        Waiting(
+        WaitingJob(
             ask=predicted_ask(facts.gpus, facts.needs, peaks, here),
             machine=machine,
             room=room,

@@ -36,7 +36,7 @@ from duckrow.core.ports import Observer
 from duckrow.core.schedule.decide import choose_starts
 from duckrow.core.schedule.placement import refusal
 from duckrow.core.units import format_duration, plural
-from duckrow.scheduler.hosts.foreground import Run
+from duckrow.scheduler.hosts.foreground import ForegroundRun
 from duckrow.scheduler.hosts.run_session import LAST, Offer, SweepJobs, offer_of, open_run, open_sweep
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) ->
     say(f"duckrow: each job: {'a CPU slot' if sizes == [0] else each}, out of {as_ranges(gpus)}{limit}.")
 
 
-def _again(run: Run, form: str) -> str:
+def _again(run: ForegroundRun, form: str) -> str:
     """The command that runs what has not succeeded."""
     row = run.loop.host.previous
     form = "" if form == "commands" else f" --format {form}"
@@ -249,7 +249,7 @@ def _again(run: Run, form: str) -> str:
     return f"duckrow run{form} --resume={row.name}"
 
 
-def _see_through(run: Run, view: RunView, wants_table: bool | None, again: str, once: bool = False) -> int:
+def _see_through(run: ForegroundRun, view: RunView, wants_table: bool | None, again: str, once: bool = False) -> int:
     """The run from its beginning to its summary; the exit code.
 
     `again`: what runs those that have not succeeded. `once`: nothing that has not been started is kept for that.
@@ -305,11 +305,11 @@ def run_sweep(
     return _see_through(run, view, watch.table, again)
 
 
-def _left(run: Run, view: RunView) -> int:
+def _left(run: ForegroundRun, view: RunView) -> int:
     return max(run.added - view.report.finished, 0)
 
 
-def _summarise(run: Run, view: RunView, wants_table: bool | None, again: str) -> None:
+def _summarise(run: ForegroundRun, view: RunView, wants_table: bool | None, again: str) -> None:
     report = view.report
     if wants_table or (wants_table is None and sys.stderr.isatty() and 0 < report.finished <= _TABLE_JOBS):
         from duckrow.api.client import Client
@@ -329,7 +329,7 @@ def _summarise(run: Run, view: RunView, wants_table: bool | None, again: str) ->
         say(f"duckrow: what has not succeeded runs again with: {again}")
 
 
-def _packing(run: Run, view: RunView) -> str:
+def _packing(run: ForegroundRun, view: RunView) -> str:
     """What sharing GPUs has brought, where jobs did."""
     gpus = {device for seat in run.loop.state.seats if not seat.is_cpu for device in seat.devices}
     elapsed_s = time.monotonic() - view.began_mono

@@ -175,7 +175,7 @@ def _todo(sweeps: Sweeps, sweep: SweepRow, points: Sequence[Point] | None, clust
 
 
 @dataclass(slots=True)
-class Wish:
+class WantedSweep:
     """The sweep that was asked for."""
 
     pattern: str
@@ -190,7 +190,7 @@ def _continues_last(given: SweepOptions) -> bool:
     return bool(given.resume) and not asked
 
 
-def _wish(given: SweepOptions) -> Wish:
+def _wish(given: SweepOptions) -> WantedSweep:
     file = SweepFile() if given.file is None else read_sweep_file(given.file)
     pattern = given.pattern or file.command
     if given.command_words:
@@ -205,7 +205,7 @@ def _wish(given: SweepOptions) -> Wish:
     unused = sorted({name for point in points for name in point} - set(placeholders(pattern)))
     if unused:
         say(f"duckrow: {', '.join(unused)} does not stand in the command; a run finds it in its params.json only.")
-    return Wish(pattern, points, [render(pattern, point) for point in points], file)
+    return WantedSweep(pattern, points, [render(pattern, point) for point in points], file)
 
 
 def _points(given: SweepOptions, file: SweepFile, pattern: str) -> list[Point]:
@@ -240,7 +240,7 @@ def _refuse_for_run_only(given: SweepOptions) -> None:
             raise UsageError(f"--{option} goes with --run, which waits for the runs; --submit queues them and is done.")
 
 
-def _print_commands(wish: Wish, as_json: bool) -> int:
+def _print_commands(wish: WantedSweep, as_json: bool) -> int:
     if as_json:
         pairs = zip(wish.commands, wish.points, strict=True)
         print_json([{"command": text, "parameters": parameters_of(point)} for text, point in pairs])

@@ -12,7 +12,7 @@ from duckrow.cli.console import say
 from duckrow.core.errors import EXIT_OK, DuckrowError, UsageError
 
 if TYPE_CHECKING:
-    from duckrow.web.server_options import Serving
+    from duckrow.web.server_options import ServerOptions
 
 
 @click.command(short_help="Show the queue in a browser.")
@@ -69,7 +69,7 @@ def _need_extra() -> None:
 def _link_to_running(home: str, port: int | None, read_only: bool) -> str:
     """To the newest server, one that may change things first; the others are told of."""
     from duckrow.api.machine.web_process import running_servers
-    from duckrow.web.server_options import Serving
+    from duckrow.web.server_options import ServerOptions
 
     running = [server for server in running_servers(home) if server.read_only or not read_only]
     found = [server for server in running if port in (None, server.port)]
@@ -81,7 +81,7 @@ def _link_to_running(home: str, port: int | None, read_only: bool) -> str:
             mode = "a read-only page" if server.read_only else "a page"
             say(f"duckrow: {mode} is at port {server.port}, too: duckrow web --url --port {server.port}")
     at = (chosen.host, chosen.port, chosen.base_path)
-    return _link(Serving(home, *at, chosen.read_only, id=chosen.id, name=chosen.name))
+    return _link(ServerOptions(home, *at, chosen.read_only, id=chosen.id, name=chosen.name))
 
 
 def _not_served(port: int | None, read_only: bool, elsewhere: list[int]) -> str:
@@ -92,7 +92,7 @@ def _not_served(port: int | None, read_only: bool, elsewhere: list[int]) -> str:
     return f"{page} is not being served{'' if port is None else f' at port {port}'}. Start it: duckrow web{option}"
 
 
-def _link(serving: Serving) -> str:
+def _link(serving: ServerOptions) -> str:
     """Behind the `#` stands what no browser sends: only the scripts of the page see it."""
     from duckrow.web.gate.credentials import Credentials
 
@@ -101,7 +101,7 @@ def _link(serving: Serving) -> str:
 
 def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str, Any]) -> int:
     from duckrow.web.server import listen, serve
-    from duckrow.web.server_options import DEFAULT_PORT, Serving, checked_base_path, is_local
+    from duckrow.web.server_options import DEFAULT_PORT, ServerOptions, checked_base_path, is_local
 
     host, port = values["host"], values["port"]
     if not is_local(host) and not values["allow_network"]:
@@ -109,7 +109,7 @@ def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str,
             f"{host} can be reached by others on the network: whoever has a link or the token runs commands as you, "
             "and without TLS both can be read on the way. If that is meant: --allow-network. Safer: ssh -L."
         )
-    wanted = Serving(
+    wanted = ServerOptions(
         home,
         host,
         DEFAULT_PORT if port is None else port,
@@ -131,7 +131,7 @@ def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str,
     return EXIT_OK
 
 
-def _announce(serving: Serving, beside_daemon: bool) -> None:
+def _announce(serving: ServerOptions, beside_daemon: bool) -> None:
     from duckrow.api.machine.web_process import WebServer, announce
 
     at = (serving.host, serving.port, serving.base_path)
@@ -139,7 +139,7 @@ def _announce(serving: Serving, beside_daemon: bool) -> None:
     announce(serving.home, mine)
 
 
-def _greet(serving: Serving, link: str, beside_daemon: bool) -> None:
+def _greet(serving: ServerOptions, link: str, beside_daemon: bool) -> None:
     import socket
 
     another = f"duckrow web{' --read-only' if serving.read_only else ''} --url"

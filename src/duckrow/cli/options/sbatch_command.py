@@ -46,7 +46,7 @@ _VARIABLE = Parsed("name=value", _variable)
 _SRUN = 'command -v srun >/dev/null || srun() { "$@"; }'
 
 
-class Lines(NamedTuple):
+class SbatchLines(NamedTuple):
     """The `#SBATCH` lines of the script that is submitted."""
 
     options: dict[str, str]
@@ -75,14 +75,14 @@ class SpeaksSbatch(GroupedCommand):
     def add_sbatch_lines(self, ctx: click.Context, script: str, words: list[str]) -> list[str] | None:
         """Parse all of it anew, with what the script's lines mean ahead of the words, which win."""
         options = sbatch_options(script)
-        ctx.meta[_META] = Lines(options, [])
+        ctx.meta[_META] = SbatchLines(options, [])
         if not options or ctx.params["on"] is not None:
             return None
         from duckrow.cli.options.sbatch_script import meaning_of
 
         given = _given(ctx)
         meaning = meaning_of(options, given)
-        ctx.meta[_META] = Lines(options, meaning.unused)
+        ctx.meta[_META] = SbatchLines(options, meaning.unused)
         ctx.params.clear()
         rest = super().parse_args(ctx, [*meaning.words, *words])
         for name in {"outfile", "error"} - given:

@@ -19,7 +19,7 @@ _FAILURES_KEPT = 20_000  # whose logs are read to group them; the others are cou
 _COMMANDS_LISTED = 5
 
 
-class Ending(NamedTuple):
+class EndedJob(NamedTuple):
     attempt: LiveAttempt
     outcome: Outcome
     at: float
@@ -41,11 +41,11 @@ class Ending(NamedTuple):
 class Report:
     def __init__(self) -> None:
         self.outcomes: Counter[Outcome] = Counter()
-        self.failures: list[Ending] = []
+        self.failures: list[EndedJob] = []
         self.total_s = 0.0
 
-    def add(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> Ending:
-        ending = Ending(attempt, verdict.outcome, at, verdict.detail)
+    def add(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> EndedJob:
+        ending = EndedJob(attempt, verdict.outcome, at, verdict.detail)
         if not verdict.again:
             self.outcomes[verdict.outcome] += 1
             self.total_s += ending.duration_s
@@ -85,7 +85,7 @@ class Report:
 
     def failure_lines(self) -> list[str]:
         """The first failures of each kind with the end of their log; the same error is shown once, with a count."""
-        groups: dict[tuple[str, str], list[Ending]] = {}
+        groups: dict[tuple[str, str], list[EndedJob]] = {}
         for ending in self.failures:
             if ending.outcome is Outcome.KILLED and ending.detail == "interrupted":
                 continue
@@ -103,7 +103,7 @@ class Report:
         return lines
 
 
-def _group_lines(reason: str, endings: list[Ending]) -> list[str]:
+def _group_lines(reason: str, endings: list[EndedJob]) -> list[str]:
     first = endings[0]
     if len(endings) == 1:
         lines = [f"  {first.attempt.job.words}, {reason}: {clean(shorten(first.attempt.job.title, 100))}"]

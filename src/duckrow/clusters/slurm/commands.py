@@ -35,17 +35,17 @@ class NoAnswer(DuckrowError):
     """SLURM did not answer, or not now."""
 
 
-class Refused(UsageError):
+class SlurmRefused(UsageError):
     """SLURM does not want this."""
 
     request: SlurmRequest | None = None  # what it was asked for
 
 
-class TooMany(Refused):
+class TooMany(SlurmRefused):
     """SLURM does not want so many jobs."""
 
 
-class Limits(NamedTuple):
+class SlurmLimits(NamedTuple):
     array_size: int = 1001
 
 
@@ -128,14 +128,14 @@ def _wall_time(text: str) -> float | None:
         return None  # N/A
 
 
-def limits() -> Limits:
+def limits() -> SlurmLimits:
     """As the cluster is configured; where it does not say, as most are. NoAnswer: nor would it take any job now."""
     try:
         told = _ask(["scontrol", "show", "config"], answer_s=SHORT_S)
     except UsageError:
-        return Limits()
+        return SlurmLimits()
     size = re.search(r"^MaxArraySize\s*=\s*(\d+)", told, re.MULTILINE)
-    return Limits(int(size[1])) if size else Limits()
+    return SlurmLimits(int(size[1])) if size else SlurmLimits()
 
 
 def sbatch(
@@ -202,7 +202,7 @@ def _ask(words: Sequence[str], environment: Mapping[str, str] | None = None, ans
     said = _sentence(done.stderr or done.stdout)
     if _PASSING.search(said):
         raise NoAnswer(f"SLURM did not answer: {said}")
-    kind = TooMany if _TOO_MANY.search(said) else Refused
+    kind = TooMany if _TOO_MANY.search(said) else SlurmRefused
     raise kind(f"{words[0]} said: {said or f'exit code {done.returncode}'}")
 
 

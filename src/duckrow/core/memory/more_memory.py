@@ -11,7 +11,7 @@ _TRIES_BESIDE_OTHERS = 3
 _NEARLY_EMPTY = 0.93  # so much of a GPU is there to be had when nobody else uses it
 
 
-class Ending(NamedTuple):
+class RanOut(NamedTuple):
     """How the attempt stood that ran out of memory on a GPU."""
 
     held_mb: int | None  # what it had reserved on each GPU; None: nobody knows
@@ -24,7 +24,7 @@ class Ending(NamedTuple):
     all_mb: int | None = None  # what all GPUs here have together, in even parts
 
 
-def next_needs(needs: Needs, ending: Ending) -> Needs | None:
+def next_needs(needs: Needs, ending: RanOut) -> Needs | None:
     """With more memory, then alone, then on a larger GPU; None: it was alone on the largest."""
     again = needs._replace(ooms=needs.ooms + 1)
     if ending.alone and ending.foreign_mb and ending.total_mb is not None:
@@ -46,7 +46,7 @@ def next_needs(needs: Needs, ending: Ending) -> Needs | None:
     return again._replace(gpu_mem_mb=more_mb)
 
 
-def _without_others(again: Needs, ending: Ending, total_mb: int) -> Needs:
+def _without_others(again: Needs, ending: RanOut, total_mb: int) -> Needs:
     """Alone among ours, but others had a part of the GPU: it waits for one that has more to give."""
     had_mb = total_mb - ending.foreign_mb
     more_mb = max(had_mb * 5 // 4, ending.peak_mb * 5 // 4, ending.wanted_mb * 11 // 10)

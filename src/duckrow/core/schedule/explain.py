@@ -28,7 +28,7 @@ class Holder(NamedTuple):
     is_suspended: bool = False
 
 
-class Waiting(NamedTuple):
+class WaitingJob(NamedTuple):
     """All that decides when a job that waits will start."""
 
     ask: Ask
@@ -52,7 +52,7 @@ class Waiting(NamedTuple):
     ownerless_mb: Mapping[str, int] = {}  # of each GPU, what the driver counts as used though no process has it
 
 
-def explain(job: Waiting) -> list[str]:
+def explain(job: WaitingJob) -> list[str]:
     """Every reason, the one that must go first first."""
     reasons = list(_wishes(job))
     if job.host is not None:
@@ -71,7 +71,7 @@ def explain(job: Waiting) -> list[str]:
     return reasons or [SOON]
 
 
-def _wishes(job: Waiting) -> list[str]:
+def _wishes(job: WaitingJob) -> list[str]:
     reasons = []
     if job.held:
         reasons.append("it is held: duckrow release")
@@ -86,7 +86,7 @@ def _wishes(job: Waiting) -> list[str]:
     return reasons
 
 
-def _places(job: Waiting, usable: Sequence[Seat]) -> list[str]:
+def _places(job: WaitingJob, usable: Sequence[Seat]) -> list[str]:
     reasons = []
     blocking = _first_that_waits(job, usable)
     if blocking is not None:
@@ -112,12 +112,12 @@ def _places(job: Waiting, usable: Sequence[Seat]) -> list[str]:
     return reasons
 
 
-def _is_left_alone(seat: Seat, job: Waiting) -> bool:
+def _is_left_alone(seat: Seat, job: WaitingJob) -> bool:
     whole = wants_whole_gpus(job.ask)
     return not seat.is_cpu and any(job.machine.is_left_alone(device, whole) for device in seat.devices)
 
 
-def _set_aside(job: Waiting) -> list[str]:
+def _set_aside(job: WaitingJob) -> list[str]:
     return [
         f"GPU {gpu} is set aside: {why}; to give it out again: duckrow gpus add {gpu}"
         for gpu, why in job.set_aside.items()
@@ -143,7 +143,7 @@ def wanted(ask: Ask) -> str:
     return "a device" if ask.gpus is None else plural(ask.gpus, "GPU")
 
 
-def _memory_reasons(job: Waiting, gpus: Sequence[str]) -> list[str]:
+def _memory_reasons(job: WaitingJob, gpus: Sequence[str]) -> list[str]:
     """What each GPU has free, and who else uses it."""
     told = []
     for gpu in gpus:
@@ -165,14 +165,14 @@ def _locked(gpu: str, user: str) -> str:
     return f"{user}'s duckrow has just started a job on GPU {gpu}: its memory is waited for, 2 minutes at most"
 
 
-def _ownerless(job: Waiting, gpu: str) -> str:
+def _ownerless(job: WaitingJob, gpu: str) -> str:
     return (
         f"{format_mb(job.ownerless_mb[gpu])} of GPU {gpu} belong to no process that can be seen: one outside this "
         "container has them, or a reset frees them (nvidia-smi --gpu-reset)"
     )
 
 
-def _neighbour_reasons(job: Waiting, usable: Sequence[Seat]) -> list[str]:
+def _neighbour_reasons(job: WaitingJob, usable: Sequence[Seat]) -> list[str]:
     """Whom it waits for, of those outside duckrow, and what to type to start beside them."""
     machine = job.machine
     gpus = dict.fromkeys(device for seat in usable if not seat.is_cpu for device in seat.devices)
@@ -198,7 +198,7 @@ def _is_unread(machine: Machine, gpu: str) -> bool:
     return machine.pressure.get(gpu, 0) >= WHOLE and (not foreign_mb or foreign_mb >= machine.total_mb.get(gpu, 0))
 
 
-def _polite_reasons(job: Waiting, usable: Sequence[Seat]) -> list[str]:
+def _polite_reasons(job: WaitingJob, usable: Sequence[Seat]) -> list[str]:
     """What would be free, but is left to others."""
     policy = job.machine.policy
     if place(job.ask, usable, job.booked, job.machine.without_politeness()) is None:
@@ -212,7 +212,7 @@ def _polite_reasons(job: Waiting, usable: Sequence[Seat]) -> list[str]:
     return [reason for is_set, reason in reasons if is_set]
 
 
-def _machine_reasons(job: Waiting) -> list[str]:
+def _machine_reasons(job: WaitingJob) -> list[str]:
     cores, memory = job.room.get(CORES), job.room.get(MEMORY)
     reasons = []
     if cores is not None and job.ask.cpus > cores:
@@ -227,7 +227,7 @@ def _machine_reasons(job: Waiting) -> list[str]:
     return reasons
 
 
-def _first_that_waits(job: Waiting, usable: Sequence[Seat]) -> int | None:
+def _first_that_waits(job: WaitingJob, usable: Sequence[Seat]) -> int | None:
     """The first of those ahead that wants the same, cannot have it now, and may not be overtaken by this one."""
     any_gpu = any(not seat.is_cpu for seat in usable)
     front = Front()

@@ -32,7 +32,7 @@ _CLOSED_BY = (("'", "'"), ('"', '"'), ("(", ")"), ("#", "\n"))
 
 def fill(text: str, values: Iterable[tuple[str, str]]) -> str:
     """The text with the next of the values, given as (name, value), at each HERE."""
-    place = Place()
+    place = ShellReader()
     waiting = iter(values)
     parts: list[str] = []
     at = 0
@@ -50,7 +50,7 @@ def fill(text: str, values: Iterable[tuple[str, str]]) -> str:
     return "".join(parts) + text[at:]
 
 
-class Place:
+class ShellReader:
     """Where the reader of a shell text is: within which quotes, brackets and backticks."""
 
     def __init__(self) -> None:

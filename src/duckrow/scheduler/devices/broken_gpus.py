@@ -19,7 +19,7 @@ from duckrow.core.units import plural
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.unexplained_failures import Unexplained
 from duckrow.scheduler.life.delays import Delays
-from duckrow.scheduler.life.lining_up import Lines
+from duckrow.scheduler.life.lining_up import LiningUp
 from duckrow.scheduler.state import HostState
 from duckrow.store.devices.set_aside import SetAside, SetAsideStore
 from duckrow.store.hosts import DAEMON
@@ -38,7 +38,7 @@ class BrokenGpus:
         observer: Observer,
         gpus: KnownGpus,
         ask_of: Callable[[QueuedJob], Ask],
-        lines: Lines,
+        lines: LiningUp,
         delays: Delays,
     ) -> None:
         self._state = state

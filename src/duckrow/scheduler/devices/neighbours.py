@@ -10,7 +10,7 @@ from duckrow.core.devices.neighbours import Neighbour
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import Observer
 from duckrow.core.schedule.backfill import Turn
-from duckrow.core.schedule.explain import SOON, Waiting, explain
+from duckrow.core.schedule.explain import SOON, WaitingJob, explain
 from duckrow.scheduler.memory.watch import Watch
 from duckrow.scheduler.state import HostState
 from duckrow.store.attempts.events import EventStore
@@ -22,7 +22,7 @@ def why_nothing_starts(state: HostState, watch: Watch) -> list[str]:
     if job is None:
         return []
     reasons = explain(
-        Waiting(
+        WaitingJob(
             ask=watch.ask_of(job),
             held=False,
             wait_s=None,

@@ -42,7 +42,7 @@ class EarlierJobs:
         return [job for jobs in self._by_text.values() for job in jobs]
 
 
-class Run:
+class ForegroundRun:
     """One `duckrow run`, from its first command to its last end."""
 
     def __init__(

@@ -14,7 +14,7 @@ from duckrow.core.jobs.job import JobSpec
 from duckrow.core.ports import Observer
 from duckrow.devices.discover import Offer, offer_of
 from duckrow.engines.local.keeper.keeper import fork_host
-from duckrow.scheduler.hosts.foreground import Run
+from duckrow.scheduler.hosts.foreground import ForegroundRun
 from duckrow.scheduler.hosts.host import AlreadyRunning, Host
 from duckrow.scheduler.hosts.local_host import LocalHost, local_host
 from duckrow.store.folder.state_folder import Folder, state_folder
@@ -45,7 +45,7 @@ def open_run(
     output: str = "log",
     max_failures: int | None = None,
     on_event: Callable[[str, Any], None] = lambda *_: None,
-) -> Run:
+) -> ForegroundRun:
     """A run that is ready to go. `output` is that of the engine; on a terminal, the one command is given later.
 
     Unless its seats were chosen anew, a resumed run has those that it had.
@@ -65,7 +65,7 @@ def open_run(
         offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
     loop, signals = _open_host(folder, earlier, (name, cwd, source), offer, observer, output)
     loop.state.environment = dict(environment)
-    run = Run(loop, signals, make_spec, max_failures, on_event, in_terminal=output == "terminal")
+    run = ForegroundRun(loop, signals, make_spec, max_failures, on_event, in_terminal=output == "terminal")
     if fd is not None:
         run.read(fd, CommandReader(delimiter, blocks))
     if earlier is not None:
@@ -93,7 +93,7 @@ def open_sweep(
     output: str = "log",
     max_failures: int | None = None,
     on_event: Callable[[str, Any], None] = lambda *_: None,
-) -> Run:
+) -> ForegroundRun:
     """The runs of a sweep, ready to go. It continues the run in which the sweep was begun, if that is dead."""
     folder = state_folder()
     source = f"sweep:{jobs.sweep_id}"
@@ -103,7 +103,7 @@ def open_sweep(
     if earlier is not None and not seats_chosen:
         offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
     loop, signals = _open_host(folder, earlier, (f"sweep-{jobs.name}", "", source), offer, observer, output)
-    run = Run(loop, signals, _no_more_commands, max_failures, on_event)
+    run = ForegroundRun(loop, signals, _no_more_commands, max_failures, on_event)
     try:
         run.take_jobs(jobs.specs, jobs.again, jobs.stranded, environment)
     except StateError:

@@ -13,7 +13,7 @@ from duckrow.core.ports import Ended, Engine, Gone, NeverBegan, NotStarted, Obse
 from duckrow.scheduler.devices.broken_gpus import BrokenGpus
 from duckrow.scheduler.devices.mps import Sharing
 from duckrow.scheduler.life.delays import Delays
-from duckrow.scheduler.life.lining_up import Lines
+from duckrow.scheduler.life.lining_up import LiningUp
 from duckrow.scheduler.life.suspending import Suspending
 from duckrow.scheduler.memory.watch import Watch
 from duckrow.scheduler.state import HostState
@@ -32,7 +32,7 @@ class Endings:
         watch: Watch,
         sharing: Sharing,
         broken_gpus: BrokenGpus,
-        lines: Lines,
+        lines: LiningUp,
         delays: Delays,
         suspending: Suspending,
     ) -> None:

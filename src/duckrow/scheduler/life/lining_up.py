@@ -18,7 +18,7 @@ from duckrow.store.attempts.attempts import AttemptStore
 SLOW_S = 3 * BRISK_S
 
 
-class Lines:
+class LiningUp:
     def __init__(self, state: HostState, store: AttemptStore, engine: Engine, new: NewAttempts) -> None:
         self._state = state
         self._store = store

@@ -7,7 +7,7 @@ from duckrow.core.devices.needs import Needs, needs_from
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
-from duckrow.core.memory.more_memory import Ending, next_host_needs, next_needs
+from duckrow.core.memory.more_memory import RanOut, next_host_needs, next_needs
 from duckrow.core.memory.mps_failures import mps_failure
 from duckrow.core.memory.out_of_memory import memory_wanted_mb, ran_out_of_memory, was_killed
 from duckrow.core.memory.use import Use
@@ -62,7 +62,7 @@ class Lessons:
             return None
         return Verdict(outcome, again=True, detail=f"{why}; tried again without MPS")
 
-    def _ending(self, attempt: LiveAttempt, use: Use | None, wanted_mb: int | None) -> Ending:
+    def _ending(self, attempt: LiveAttempt, use: Use | None, wanted_mb: int | None) -> RanOut:
         gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
         total = self._watch.gpus.smallest_mb(gpus)
         share = min((share for _, share in attempt.holds), default=WHOLE)
@@ -71,7 +71,7 @@ class Lessons:
         largest = self._watch.gpus.given_out.largest_mb(len(gpus))
         everything = self._watch.gpus.given_out.all_mb()
         foreign = max((self._watch.foreign_mb(gpu) for gpu in gpus), default=0)
-        return Ending(held_mb, use.peak_mb if use else 0, wanted_mb or 0, alone, total, largest, foreign, everything)
+        return RanOut(held_mb, use.peak_mb if use else 0, wanted_mb or 0, alone, total, largest, foreign, everything)
 
     def _why_final(self, which: str, attempt: LiveAttempt) -> str:
         if which == "host":

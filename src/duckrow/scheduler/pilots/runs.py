@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from duckrow.clusters.batch import Run
+from duckrow.clusters.batch import BatchRun
 from duckrow.clusters.claims import Claims, Taker
 from duckrow.clusters.slurm.environment import wrapped
 from duckrow.core.devices.inventory import Seat
@@ -31,7 +31,7 @@ _SHELLS_KILLED = tuple(128 + number for number in KILLING_SIGNALS)
 
 @dataclass
 class Taken:
-    run: Run
+    run: BatchRun
     claim: int
     retries_used: int
     wanted_dead: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from duckrow.clusters.batch import Batch, Run
+from duckrow.clusters.batch import Batch, BatchRun
 from duckrow.core.slurm.groups import satisfies
 
 
@@ -28,7 +28,7 @@ class PilotShare:
         return None if self.is_ours(run) else self.batch.request_of(run).time
 
     @cached_property
-    def _runs(self) -> list[Run]:
+    def _runs(self) -> list[BatchRun]:
         return [run for run in self.batch.runs if run.group in self._groups]
 
     @property

@@ -18,7 +18,7 @@ from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.life.clock_steps import ClockSteps
 from duckrow.scheduler.life.delays import Delays
 from duckrow.scheduler.life.endings import Endings
-from duckrow.scheduler.life.lining_up import Lines
+from duckrow.scheduler.life.lining_up import LiningUp
 from duckrow.scheduler.life.recovery import Recovery
 from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.life.suspending import Suspending
@@ -51,7 +51,7 @@ class HostPorts(NamedTuple):
 @dataclass(frozen=True)
 class HostParts:
     new_attempts: NewAttempts
-    lines: Lines
+    lines: LiningUp
     delays: Delays
     clock_steps: ClockSteps
     watch: Watch
@@ -68,7 +68,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> HostParts:
     """`machine`: as it is if nobody uses it."""
     database, host, store, engine, reactor, _, observer = ports
     new_attempts = NewAttempts(state, host.folder, engine.keeper)
-    lines = Lines(state, store.attempts, engine, new_attempts)
+    lines = LiningUp(state, store.attempts, engine, new_attempts)
     delays = Delays(state, DelayStore(database), reactor)
     gpus = KnownGpus(state, machine, lambda known: host.rows.note_machine(host.id, known))
     observation = Observation()

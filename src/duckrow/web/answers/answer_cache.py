@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from fastapi import Request
 
-from duckrow.web.answers.change_feed import Hub
-from duckrow.web.answers.json_response import Json
-from duckrow.web.answers.thread_pool import Desk
+from duckrow.web.answers.change_feed import ChangeFeed
+from duckrow.web.answers.json_response import JsonResponse
+from duckrow.web.answers.thread_pool import ThreadPool
 
 _FRESH_S = 1.0
 _MOST_KEPT = 200
@@ -23,16 +23,16 @@ _MOST_KEPT = 200
 
 class _Begun(NamedTuple):
     at: float
-    answer: asyncio.Future[Json]
+    answer: asyncio.Future[JsonResponse]
 
 
-class SharedAnswers:
-    def __init__(self, desk: Desk, hub: Hub) -> None:
+class AnswerCache:
+    def __init__(self, desk: ThreadPool, hub: ChangeFeed) -> None:
         self._desk = desk
         self._hub = hub
         self._begun: dict[str, _Begun] = {}
 
-    async def show(self, request: Request, question: Callable[..., Any], *arguments: Any) -> Json:
+    async def show(self, request: Request, question: Callable[..., Any], *arguments: Any) -> JsonResponse:
         """As `Desk.show`; the same for all requests with this address."""
         key = f"{request.url.path}?{request.url.query}"
         begun = self._begun.get(key)
@@ -53,7 +53,7 @@ class SharedAnswers:
             del self._begun[next(iter(self._begun))]
 
 
-def _look_at_error(answer: asyncio.Future[Json]) -> None:
+def _look_at_error(answer: asyncio.Future[JsonResponse]) -> None:
     """Those who wait are told of it; if all of them have gone, nobody has to be."""
     if not answer.cancelled():
         answer.exception()

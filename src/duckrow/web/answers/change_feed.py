@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from duckrow.api.queue.changes import Change, ChangeWatch
 from duckrow.core.errors import DuckrowError
-from duckrow.web.errors import Refused
+from duckrow.web.errors import RequestRefused
 
 MOST_STREAMS = 300
 _LOOK_S = 0.4
@@ -21,7 +21,7 @@ _PER_STREAM_S = 0.04  # and so much more for each: what is told makes every page
 _SETTLED_S = 2.5  # this long after the last change of jobs it is told once more: counts may be a little old until then
 
 
-class Listener:
+class ChangeListener:
     """What has changed since its owner last looked."""
 
     def __init__(self) -> None:
@@ -46,10 +46,10 @@ class Listener:
         return change if any(change) else None
 
 
-class Hub:
+class ChangeFeed:
     def __init__(self, home: str) -> None:
         self._home = home
-        self._listeners: set[Listener] = set()
+        self._listeners: set[ChangeListener] = set()
         self._somebody = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, "watching")  # a connection belongs to one thread
         self._watch: ChangeWatch | None = None
@@ -60,11 +60,13 @@ class Hub:
         self._settles_at: float | None = None
 
     @contextmanager
-    def stream(self) -> Iterator[Listener]:
+    def stream(self) -> Iterator[ChangeListener]:
         """A place for one stream; a clear refusal if there is none. Nothing comes between the look and the taking."""
         if self.streams >= MOST_STREAMS:
-            raise Refused(503, f"{MOST_STREAMS} streams are open already. Close some pages, or ask now and then.")
-        listener = Listener()
+            raise RequestRefused(
+                503, f"{MOST_STREAMS} streams are open already. Close some pages, or ask now and then."
+            )
+        listener = ChangeListener()
         self.streams += 1
         self._listeners.add(listener)
         self._somebody.set()

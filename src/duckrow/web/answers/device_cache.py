@@ -23,7 +23,7 @@ _ALL = 100_000
 SAMPLE_S = 2.0
 
 
-class DeviceBoard:
+class DeviceCache:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._seen = threading.Lock()

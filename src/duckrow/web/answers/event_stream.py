@@ -10,7 +10,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from duckrow.web.answers.change_feed import Hub, Listener
+from duckrow.web.answers.change_feed import ChangeFeed, ChangeListener
 
 PING = ": ping\n\n"
 _SEND_S = 20.0  # who has taken nothing for so long has gone
@@ -24,7 +24,7 @@ def event(data: Any, kind: str = "message") -> str:
 class EventStream(Response):
     media_type = "text/event-stream"
 
-    def __init__(self, events: Callable[[Listener], AsyncGenerator[str, None]], hub: Hub) -> None:
+    def __init__(self, events: Callable[[ChangeListener], AsyncGenerator[str, None]], hub: ChangeFeed) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._events = events

@@ -22,7 +22,7 @@ _OLDEST_S = 2.0
 _MOST_KEPT = 200
 
 
-class Tallies:
+class JobCounts:
     def __init__(self) -> None:
         self._kept: dict[Hashable, tuple[float, float, Any]] = {}  # (when, good until, the counts)
         self._counting: dict[Hashable, threading.Lock] = {}

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from duckrow.core.sweeps.results import json_ready
 
 
-class Json(Response):
+class JsonResponse(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:

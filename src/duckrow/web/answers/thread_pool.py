@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 
 from duckrow.api.client import Client
 from duckrow.api.python.handles import client_of
-from duckrow.web.answers.json_response import Json, as_json
+from duckrow.web.answers.json_response import JsonResponse, as_json
 
 T = TypeVar("T")
 
 _LOOKING, _ACTING = 6, 8  # threads
 
 
-class Desk:
+class ThreadPool:
     def __init__(self, home: str) -> None:
         self._home = home
         self._mine = threading.local()
@@ -33,11 +33,11 @@ class Desk:
         """The answer to `question(client, ...)`, which changes nothing. `slow`: it may take seconds."""
         return await self._in(self._acting if slow else self._looking, question, arguments)
 
-    async def show(self, question: Callable[..., Any], *arguments: Any, slow: bool = False) -> Json:
+    async def show(self, question: Callable[..., Any], *arguments: Any, slow: bool = False) -> JsonResponse:
         """The answer as JSON, which is written in the thread too: the loop has others to serve."""
         return _Ready(await self.look(_as_json, question, arguments, slow=slow))
 
-    async def do(self, deed: Callable[..., Any], *arguments: Any, status: int = 200) -> Json:
+    async def do(self, deed: Callable[..., Any], *arguments: Any, status: int = 200) -> JsonResponse:
         """Change something; what came of it as JSON. The scheduler may be waited for."""
         try:
             return _Ready(await self._in(self._acting, _as_json, (deed, arguments)), status)
@@ -74,6 +74,6 @@ def _as_json(client: Client, question: Callable[..., Any], arguments: tuple[Any,
     return as_json(question(client, *arguments))
 
 
-class _Ready(Json):
+class _Ready(JsonResponse):
     def render(self, content: bytes) -> bytes:
         return content

@@ -7,18 +7,18 @@ import base64
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from duckrow.web.errors import Refused
+from duckrow.web.errors import RequestRefused
 from duckrow.web.gate.credentials import Credentials
 from duckrow.web.gate.public_paths import LOOKING
 from duckrow.web.gate.sessions import Sessions
-from duckrow.web.server_options import Serving
+from duckrow.web.server_options import ServerOptions
 
 SESSION_HEADER = "X-Duckrow"  # and not Authorization, which belongs to a proxy that asks for a password
 _API = "/api/"
 
 
-class Persons:
-    def __init__(self, serving: Serving, credentials: Credentials, sessions: Sessions) -> None:
+class Authentication:
+    def __init__(self, serving: ServerOptions, credentials: Credentials, sessions: Sessions) -> None:
         self._serving = serving
         self._credentials = credentials
         self._sessions = sessions
@@ -30,7 +30,9 @@ class Persons:
             return scope
         without = self._by_ticket(scope)
         if without is None:
-            raise Refused(401, "You are not logged in, or not with a token that is known here.", self.how_to_log_in())
+            raise RequestRefused(
+                401, "You are not logged in, or not with a token that is known here.", self.how_to_log_in()
+            )
         return without
 
     def how_to_log_in(self) -> str:

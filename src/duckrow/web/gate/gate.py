@@ -13,12 +13,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from duckrow.web.errors import Refused, answer_of
-from duckrow.web.gate.authentication import Persons
+from duckrow.web.errors import RequestRefused, answer_of
+from duckrow.web.gate.authentication import Authentication
 from duckrow.web.gate.public_paths import LOOKING, is_open, is_view
 from duckrow.web.gate.request_body import read_body
-from duckrow.web.gate.unknown_connections import Connections
-from duckrow.web.server_options import Serving
+from duckrow.web.gate.unknown_connections import UnknownConnections
+from duckrow.web.server_options import ServerOptions
 
 _LONGEST_PATH = 2000
 _CHANGES_NOTHING = "/ticket"  # asked by POST, as it hands out a secret
@@ -38,7 +38,9 @@ _HEADERS = {
 
 
 class Gate:
-    def __init__(self, app: ASGIApp, serving: Serving, persons: Persons, connections: Connections) -> None:
+    def __init__(
+        self, app: ASGIApp, serving: ServerOptions, persons: Authentication, connections: UnknownConnections
+    ) -> None:
         self._app = app
         self._serving = serving
         self._persons = persons
@@ -78,7 +80,7 @@ class Gate:
                 self._check_mode(scope)
             if scope["method"] not in LOOKING:
                 receive = await read_body(headers, receive)
-        except Refused as refusal:
+        except RequestRefused as refusal:
             answer = answer_of(refusal)
             if refusal.status == 401:
                 answer.headers["WWW-Authenticate"] = "Bearer"
@@ -89,7 +91,9 @@ class Gate:
     def _by_its_name(self, scope: Scope, host: str) -> str:
         """Where a view is now that somebody asked for by the name of an earlier server; nothing else is there."""
         if not is_view(scope["method"], scope["path"]):
-            raise Refused(401, "This server was started again since you logged in.", self._persons.how_to_log_in())
+            raise RequestRefused(
+                401, "This server was started again since you logged in.", self._persons.how_to_log_in()
+            )
         query = scope["query_string"].decode("latin-1")
         path = self._serving.base_path + quote(scope["path"]) + (f"?{query}" if query else "")
         return f"http://{self._serving.own_host(host)}{path}"
@@ -97,29 +101,29 @@ class Gate:
     def _check_mode(self, scope: Scope) -> None:
         """Whatever was presented."""
         if self._serving.read_only and scope["method"] not in LOOKING and scope["path"] != _CHANGES_NOTHING:
-            raise Refused(403, "This server is read-only: it shows, and changes nothing.")
+            raise RequestRefused(403, "This server is read-only: it shows, and changes nothing.")
 
     def _check_address(self, scope: Scope) -> None:
         """Numbers of thousands of digits stand in no address that anybody means."""
         if len(scope["path"]) > _LONGEST_PATH:
-            raise Refused(414, f"This address is longer than {_LONGEST_PATH} characters.")
+            raise RequestRefused(414, f"This address is longer than {_LONGEST_PATH} characters.")
 
     # -- other websites -----------------------------------------------------------------------------------------
 
     def _check_origin(self, scope: Scope, headers: Headers) -> None:
         host = headers.get("host", "")
         if not self._serving.knows_host(host):
-            raise Refused(
+            raise RequestRefused(
                 403,
                 f"This server is not called '{host[:100]}'.",
                 "Behind a proxy, name it: duckrow web --proxy-name NAME.",
             )
         origin = headers.get("origin")
         if origin is not None and _place_of(origin) != host.lower():
-            raise Refused(403, "Requests from other websites are refused.")
+            raise RequestRefused(403, "Requests from other websites are refused.")
         from_elsewhere = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
         if from_elsewhere and not _is_navigation(scope, headers):
-            raise Refused(403, "Requests from other websites are refused.")
+            raise RequestRefused(403, "Requests from other websites are refused.")
 
 
 def _place_of(origin: str) -> str:

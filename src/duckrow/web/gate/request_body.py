@@ -8,7 +8,7 @@ import json
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive
 
-from duckrow.web.errors import Refused
+from duckrow.web.errors import RequestRefused
 
 LARGEST_BODY = 1 << 20
 _LONGEST_LENGTH = 20  # digits
@@ -23,11 +23,13 @@ async def read_body(headers: Headers, receive: Receive) -> Receive:
     try:
         body = await asyncio.wait_for(_whole_body(receive), _BODY_S)
     except asyncio.TimeoutError:
-        raise Refused(408, f"The body has not come within {_BODY_S:.0f} s.") from None
+        raise RequestRefused(408, f"The body has not come within {_BODY_S:.0f} s.") from None
     if body and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Refused(415, "The body must be JSON, with the header 'Content-Type: application/json'.")
+        raise RequestRefused(415, "The body must be JSON, with the header 'Content-Type: application/json'.")
     if _has_half_characters(body):
-        raise Refused(400, "A text has half a character in it, a lone surrogate: no command and no file can have that.")
+        raise RequestRefused(
+            400, "A text has half a character in it, a lone surrogate: no command and no file can have that."
+        )
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
@@ -55,7 +57,7 @@ async def _whole_body(receive: Receive) -> bytes:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise Refused(400, "The client has gone.")
+            raise RequestRefused(400, "The client has gone.")
         pieces.append(message.get("body", b""))
         size += len(pieces[-1])
         if size > LARGEST_BODY:
@@ -64,5 +66,5 @@ async def _whole_body(receive: Receive) -> bytes:
             return b"".join(pieces)
 
 
-def _too_large() -> Refused:
-    return Refused(413, "The body is larger than 1 MiB. Send the jobs in several requests.")
+def _too_large() -> RequestRefused:
+    return RequestRefused(413, "The body is larger than 1 MiB. Send the jobs in several requests.")

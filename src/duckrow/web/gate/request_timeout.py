@@ -7,12 +7,12 @@ from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from duckrow.web.gate.unknown_connections import Connections
+from duckrow.web.gate.unknown_connections import UnknownConnections
 
 HEAD_S = 20.0
 
 
-class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
+class TimeLimitedProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
     """uvicorn's, which limits how long a connection idles between requests, and not before the first nor within one.
 
     From the connection, or the first byte of a next request, to the end of the request's head.
@@ -20,7 +20,7 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
 
     _timer: asyncio.TimerHandle | None = None
 
-    def __init__(self, *arguments: Any, connections: Connections, **options: Any) -> None:
+    def __init__(self, *arguments: Any, connections: UnknownConnections, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._connections = connections
 

@@ -11,7 +11,7 @@ from typing import Any
 MOST_STRANGERS = 256
 
 
-class Connections:
+class UnknownConnections:
     def __init__(self, most: int = MOST_STRANGERS) -> None:
         self._most = most
         self._strangers: dict[Any, Callable[[], None]] = {}  # by their address, how to close them; the oldest first

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from duckrow.api.client import Client
 from duckrow.core.errors import NotFoundError
-from duckrow.web.answers.json_response import Json
+from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.schemas.installation import Batches, SlurmJobs
 from duckrow.web.services import Folder, Of
 
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/batches", tags=["batches"])
 BatchName = Annotated[str, Path(max_length=200, description="The name of a batch.")]
 
 
-class Elsewhere(BaseModel):
+class BatchFolder(BaseModel):
     """The folder of a batch that another login node has submitted."""
 
     folder: Folder
@@ -30,7 +30,7 @@ class Elsewhere(BaseModel):
     summary="What was submitted to clusters, how far it is, and its SLURM jobs.",
     response_model=Batches,
 )
-async def list_all(of: Of) -> Json:
+async def list_all(of: Of) -> JsonResponse:
     return await of.desk.show(_rows, slow=True)
 
 
@@ -41,7 +41,7 @@ def _rows(client: Client, name: str | None = None) -> dict[str, Any]:
 
 
 @router.post("", summary="Take up a batch that another login node has submitted.", response_model=Batches)
-async def adopt(of: Of, wanted: Elsewhere) -> Json:
+async def adopt(of: Of, wanted: BatchFolder) -> JsonResponse:
     return await of.desk.do(_adopt, wanted.folder)
 
 
@@ -58,7 +58,7 @@ def _adopt(client: Client, folder: str) -> dict[str, Any]:
     summary="Submit SLURM jobs for runs that wait, also after a scancel of all.",
     response_model=SlurmJobs,
 )
-async def start(of: Of, name: BatchName) -> Json:
+async def start(of: Of, name: BatchName) -> JsonResponse:
     return await of.desk.do(_start, name)
 
 

@@ -12,7 +12,7 @@ from duckrow.api.devices.wishes import wish_of_devices
 from duckrow.core.devices.inventory import names_one_gpu
 from duckrow.core.errors import UsageError
 from duckrow.core.life.wishes import DeviceWish
-from duckrow.web.answers.json_response import Json
+from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.schemas.devices import DeviceCards, DeviceHistory
 from duckrow.web.schemas.installation import Sentence
 from duckrow.web.services import Of
@@ -31,7 +31,7 @@ class NewDevices(BaseModel):
     summary="Each device, what runs there, and whose the rest is.",
     response_model=DeviceCards,
 )
-async def list_devices(of: Of) -> Json:
+async def list_devices(of: Of) -> JsonResponse:
     return await of.desk.show(of.board.cards, slow=True)
 
 
@@ -40,12 +40,12 @@ async def list_devices(of: Of) -> Json:
     summary="Memory, utilisation and temperature of the last minutes.",
     response_model=DeviceHistory,
 )
-async def history(of: Of, minutes: Annotated[float, Query(gt=0, le=10_080)] = 10) -> Json:
+async def history(of: Of, minutes: Annotated[float, Query(gt=0, le=10_080)] = 10) -> JsonResponse:
     return await of.desk.show(of.board.history, minutes)
 
 
 @router.post("/devices", summary="Give out these GPUs as well.", response_model=Sentence)
-async def add_devices(of: Of, new: NewDevices) -> Json:
+async def add_devices(of: Of, new: NewDevices) -> JsonResponse:
     return await of.desk.do(_wish, new.names, DeviceWish.ADD)
 
 
@@ -54,7 +54,7 @@ async def add_devices(of: Of, new: NewDevices) -> Json:
     summary="Give it no new job, jobs again, or up for good.",
     response_model=Sentence,
 )
-async def change_device(of: Of, name: DeviceName, wish: Literal["drain", "undrain", "remove"]) -> Json:
+async def change_device(of: Of, name: DeviceName, wish: Literal["drain", "undrain", "remove"]) -> JsonResponse:
     return await of.desk.do(_wish, [name], DeviceWish(wish))
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from duckrow.web.answers.change_feed import Hub, Listener
+from duckrow.web.answers.change_feed import ChangeFeed, ChangeListener
 from duckrow.web.answers.event_stream import PING, EventStream, event
 from duckrow.web.openapi import text_of
 from duckrow.web.services import Of
@@ -30,7 +30,7 @@ async def events(of: Of) -> Response:
     return EventStream(partial(_changes, of.hub), of.hub)
 
 
-async def _changes(hub: Hub, listener: Listener) -> AsyncGenerator[str, None]:
+async def _changes(hub: ChangeFeed, listener: ChangeListener) -> AsyncGenerator[str, None]:
     yield event({"seq": hub.changes}, "hello")
     while True:
         change = await listener.wait(_PING_S)

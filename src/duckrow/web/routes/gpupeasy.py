@@ -22,7 +22,7 @@ from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.jobs.job_lines import tidy_name
 from duckrow.core.life.states import LIVE, Outcome, State
-from duckrow.web.answers.json_response import Json
+from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.services import Of
 
 router = APIRouter(include_in_schema=False)
@@ -34,36 +34,36 @@ _KEYS = {"jobCommand": "command", "jobName": "name", "outFile": "output file"}
 
 
 @router.get("/availabledevices")
-async def available_devices(of: Of) -> Json:
+async def available_devices(of: Of) -> JsonResponse:
     return await of.desk.show(
         lambda client: _value([",".join(seat.devices) for seat in client.seats() if not seat.side])
     )
 
 
 @router.get("/deviceutilization")
-async def device_utilization(of: Of) -> Json:
+async def device_utilization(of: Of) -> JsonResponse:
     return await of.desk.show(
         lambda client: _value([{**_job(view), "gpu": ",".join(view.devices)} for view in _jobs(client, LIVE)])
     )
 
 
 @router.get("/scheduledjobs")
-async def scheduled_jobs(of: Of) -> Json:
+async def scheduled_jobs(of: Of) -> JsonResponse:
     return await of.desk.show(lambda client: _value([_job(view) for view in _jobs(client, (State.QUEUED,))]))
 
 
 @router.get("/successfuljobs")
-async def successful_jobs(of: Of) -> Json:
+async def successful_jobs(of: Of) -> JsonResponse:
     return await of.desk.show(lambda client: _value([_ended(view) for view in _jobs(client, (Outcome.SUCCEEDED,))]))
 
 
 @router.get("/failedjobs")
-async def failed_jobs(of: Of) -> Json:
+async def failed_jobs(of: Of) -> JsonResponse:
     return await of.desk.show(lambda client: _value([_ended(view) for view in _jobs(client, _FAILED)]))
 
 
 @router.get("/jobinfo/{word}")
-async def job_info(of: Of, word: str) -> Json:
+async def job_info(of: Of, word: str) -> JsonResponse:
     return await of.desk.show(_info, word)
 
 

@@ -13,19 +13,19 @@ from duckrow.api.machine.finding import PROBLEM
 from duckrow.api.machine.settings import Settings
 from duckrow.api.machine.settings_files import user_file
 from duckrow.core.jobs.job import check_name
-from duckrow.web.answers.json_response import Json
-from duckrow.web.schemas.installation import Ended, Findings, SettingsInForce, Started
+from duckrow.web.answers.json_response import JsonResponse
+from duckrow.web.schemas.installation import DaemonEnded, DaemonStarted, Findings, SettingsInForce
 from duckrow.web.services import Of
 
 router = APIRouter(tags=["installation"])
 
 
-class End(BaseModel):
+class EndDaemon(BaseModel):
     kill: bool = False  # the running jobs too
 
 
 @router.get("/config", summary="Each setting, its value, and where it comes from.", response_model=SettingsInForce)
-async def config(of: Of, project: Annotated[str | None, Query(max_length=100)] = None) -> Json:
+async def config(of: Of, project: Annotated[str | None, Query(max_length=100)] = None) -> JsonResponse:
     return await of.desk.show(_config, project)
 
 
@@ -45,7 +45,7 @@ def _config(_client: Client, project: str | None) -> dict[str, Any]:
     summary="Whether all is well with this installation, and what to do.",
     response_model=Findings,
 )
-async def doctor(of: Of) -> Json:
+async def doctor(of: Of) -> JsonResponse:
     return await of.desk.show(_doctor, slow=True)
 
 
@@ -58,9 +58,9 @@ def _doctor(_client: Client) -> dict[str, Any]:
 @router.post(
     "/daemon/up",
     summary="Start the daemon, over the devices that were chosen last time.",
-    response_model=Started,
+    response_model=DaemonStarted,
 )
-async def up(of: Of) -> Json:
+async def up(of: Of) -> JsonResponse:
     return await of.desk.do(_up)
 
 
@@ -73,9 +73,9 @@ def _up(client: Client) -> dict[str, Any]:
 @router.post(
     "/daemon/down",
     summary="End the daemon; running jobs go on, and so does this server.",
-    response_model=Ended,
+    response_model=DaemonEnded,
 )
-async def down(of: Of, wanted: End) -> Json:
+async def down(of: Of, wanted: EndDaemon) -> JsonResponse:
     return await of.desk.do(_down, wanted.kill)
 
 

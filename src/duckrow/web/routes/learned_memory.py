@@ -11,7 +11,7 @@ from duckrow.api.client import Client
 from duckrow.api.devices.memory import Memory
 from duckrow.core.errors import UsageError
 from duckrow.core.units import parse_size_mb
-from duckrow.web.answers.json_response import Json
+from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.schemas.devices import ChangedPeaks, Peaks
 from duckrow.web.services import Of
 
@@ -20,7 +20,7 @@ router = APIRouter(prefix="/memory", tags=["memory"])
 _RECIPE = Field(max_length=1000, description="Its number in the list, or a part of its text that no other has.")
 
 
-class Correction(BaseModel):
+class CorrectPeak(BaseModel):
     """What jobs of a recipe take at most, on all GPUs or on those of a model."""
 
     recipe: str = _RECIPE
@@ -28,7 +28,7 @@ class Correction(BaseModel):
     model: str | None = Field(None, max_length=200)
 
 
-class Oblivion(BaseModel):
+class ForgetPeaks(BaseModel):
     """One recipe, or (`all`) everything."""
 
     recipe: str | None = Field(None, max_length=1000)
@@ -36,7 +36,7 @@ class Oblivion(BaseModel):
 
 
 @router.get("", summary="What jobs have taken of GPUs at most, by recipe and GPU model.", response_model=Peaks)
-async def show(of: Of) -> Json:
+async def show(of: Of) -> JsonResponse:
     return await of.desk.show(_peaks)
 
 
@@ -50,11 +50,11 @@ def _peaks(client: Client) -> dict[str, Any]:
     summary="Say what jobs of a recipe take: it holds until it is forgotten.",
     response_model=ChangedPeaks,
 )
-async def correct(of: Of, wanted: Correction) -> Json:
+async def correct(of: Of, wanted: CorrectPeak) -> JsonResponse:
     return await of.desk.do(_correct, wanted)
 
 
-def _correct(client: Client, wanted: Correction) -> dict[str, Any]:
+def _correct(client: Client, wanted: CorrectPeak) -> dict[str, Any]:
     peak_mb = parse_size_mb(str(wanted.size))
     corrected = Memory(client).correct(wanted.recipe, peak_mb, wanted.model)
     return {"changed": [{"recipe": peak.recipe, "model": peak.model, "peak_mb": peak_mb} for peak in corrected]}
@@ -65,11 +65,11 @@ def _correct(client: Client, wanted: Correction) -> dict[str, Any]:
     summary="Forget what a recipe takes: its next job is learned from.",
     response_model=ChangedPeaks,
 )
-async def forget(of: Of, wanted: Oblivion) -> Json:
+async def forget(of: Of, wanted: ForgetPeaks) -> JsonResponse:
     return await of.desk.do(_forget, wanted)
 
 
-def _forget(client: Client, wanted: Oblivion) -> dict[str, Any]:
+def _forget(client: Client, wanted: ForgetPeaks) -> dict[str, Any]:
     if (wanted.recipe is None) != wanted.all:
         raise UsageError("Say which recipe to forget, by its number or a part of its text; or 'all': true.")
     forgotten = Memory(client).forget(wanted.recipe)

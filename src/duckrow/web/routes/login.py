@@ -7,28 +7,30 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from duckrow.web.errors import Refused
+from duckrow.web.errors import RequestRefused
 from duckrow.web.services import Of
 
 router = APIRouter(include_in_schema=False)
 
 
-class Link(BaseModel):
+class LoginLink(BaseModel):
     link: Annotated[str, Field(max_length=200)]
 
 
-class Download(BaseModel):
+class DownloadAddress(BaseModel):
     address: Annotated[str, Field(max_length=2000, pattern="^/api/")]  # without the base path, with the query
 
 
 @router.post("/login")
-async def login(of: Of, body: Link) -> dict[str, str]:
+async def login(of: Of, body: LoginLink) -> dict[str, str]:
     """By POST, so that no program that only looks at links uses one up."""
     if not of.credentials.use_link(of.serving.id, body.link):
-        raise Refused(401, "This link does not work any more: each works once, within an hour, and at its own server.")
+        raise RequestRefused(
+            401, "This link does not work any more: each works once, within an hour, and at its own server."
+        )
     return {"session": of.sessions.new()}
 
 
 @router.post("/ticket")
-async def ticket(of: Of, body: Download) -> dict[str, str]:
+async def ticket(of: Of, body: DownloadAddress) -> dict[str, str]:
     return {"ticket": of.sessions.new_ticket(body.address)}

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from duckrow.api.client import Client
 from duckrow.core.life.states import Outcome, State
-from duckrow.web.services import Of, Parts
+from duckrow.web.services import Of, Services
 
 router = APIRouter(tags=["metrics"], include_in_schema=False)
 
@@ -29,11 +29,11 @@ async def metrics(of: Of) -> Response:
     return Response(await of.desk.look(_text, of, slow=True), media_type=_TYPE)
 
 
-def _text(client: Client, of: Parts) -> str:
+def _text(client: Client, of: Services) -> str:
     return "".join(f"{line}\n" for line in _lines(client, of))
 
 
-def _lines(client: Client, of: Parts) -> Iterator[str]:
+def _lines(client: Client, of: Services) -> Iterator[str]:
     yield from _heading("scheduler_up", "Whether the daemon lives.")
     yield f"duckrow_scheduler_up {int(client.daemon() is not None)}"
     yield from _heading("jobs", "Jobs by state, and by outcome once they are done.")

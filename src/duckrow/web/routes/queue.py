@@ -11,8 +11,8 @@ from duckrow.api.client import Client
 from duckrow.api.jobs.limit import limit_project
 from duckrow.api.jobs.pause_queue import pause_queue, resume_queue
 from duckrow.core.jobs.job import check_name
-from duckrow.web.answers.json_response import Json
-from duckrow.web.schemas.installation import Limited, Paused, Sentence
+from duckrow.web.answers.json_response import JsonResponse
+from duckrow.web.schemas.installation import ProjectLimit, QueuePaused, Sentence
 from duckrow.web.services import Of
 
 router = APIRouter(prefix="/queue", tags=["queue"])
@@ -20,27 +20,27 @@ router = APIRouter(prefix="/queue", tags=["queue"])
 Project = Annotated[str | None, Field(max_length=100)]
 
 
-class Scope(BaseModel):
+class WholeQueueOrProject(BaseModel):
     """All, or one project."""
 
     project: Project = None
 
 
-class Pause(Scope):
+class PauseQueue(WholeQueueOrProject):
     stop_running: bool = False  # suspend what runs; its GPU memory stays taken
 
 
-class Limit(BaseModel):
+class LimitProject(BaseModel):
     project: str = Field(max_length=100)
     max_running: int | None = Field(None, ge=0, le=10**9)  # null: no limit
 
 
-@router.post("/pause", summary="Start nothing more, of all or of a project.", response_model=Paused)
-async def pause(of: Of, wanted: Pause) -> Json:
+@router.post("/pause", summary="Start nothing more, of all or of a project.", response_model=QueuePaused)
+async def pause(of: Of, wanted: PauseQueue) -> JsonResponse:
     return await of.desk.do(_pause, wanted)
 
 
-def _pause(client: Client, wanted: Pause) -> dict[str, Any]:
+def _pause(client: Client, wanted: PauseQueue) -> dict[str, Any]:
     if wanted.project is not None:
         check_name("project", wanted.project)
     suspended = pause_queue(client, wanted.project, wanted.stop_running)
@@ -48,23 +48,23 @@ def _pause(client: Client, wanted: Pause) -> dict[str, Any]:
 
 
 @router.post("/resume", summary="Go on after a pause.", response_model=Sentence)
-async def resume(of: Of, wanted: Scope) -> Json:
+async def resume(of: Of, wanted: WholeQueueOrProject) -> JsonResponse:
     return await of.desk.do(_resume, wanted)
 
 
-def _resume(client: Client, wanted: Scope) -> dict[str, Any]:
+def _resume(client: Client, wanted: WholeQueueOrProject) -> dict[str, Any]:
     if wanted.project is not None:
         check_name("project", wanted.project)
     resume_queue(client, wanted.project)
     return {"sentence": f"{wanted.project or 'Everything'} goes on."}
 
 
-@router.post("/limit", summary="Limit how many jobs of a project run at a time.", response_model=Limited)
-async def limit(of: Of, wanted: Limit) -> Json:
+@router.post("/limit", summary="Limit how many jobs of a project run at a time.", response_model=ProjectLimit)
+async def limit(of: Of, wanted: LimitProject) -> JsonResponse:
     return await of.desk.do(_limit, wanted)
 
 
-def _limit(client: Client, wanted: Limit) -> dict[str, Any]:
+def _limit(client: Client, wanted: LimitProject) -> dict[str, Any]:
     check_name("project", wanted.project)
     limit_project(client, wanted.project, wanted.max_running)
     return {"project": wanted.project, "max_running": wanted.max_running}

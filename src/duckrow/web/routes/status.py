@@ -14,9 +14,9 @@ from duckrow import __version__
 from duckrow.api.client import Client
 from duckrow.api.jobs.limit import project_limits
 from duckrow.core.jobs.job_filter import Filter
-from duckrow.web.answers.json_response import Json
+from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.schemas.installation import Status
-from duckrow.web.services import Of, Parts
+from duckrow.web.services import Of, Services
 
 router = APIRouter(tags=["status"])
 
@@ -26,11 +26,11 @@ router = APIRouter(tags=["status"])
     summary="The scheduler, the projects, and how many jobs there are of each kind.",
     response_model=Status,
 )
-async def status(request: Request, of: Of) -> Json:
+async def status(request: Request, of: Of) -> JsonResponse:
     return await of.shared.show(request, _status, of)
 
 
-def _status(client: Client, of: Parts) -> dict[str, Any]:
+def _status(client: Client, of: Services) -> dict[str, Any]:
     daemon = client.daemon()
     pauses = client.pauses()
     limits = project_limits(client)

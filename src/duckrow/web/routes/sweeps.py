@@ -15,11 +15,11 @@ from duckrow.api.results.csv import csv_text
 from duckrow.api.results.results import results
 from duckrow.api.sweeps.board import MOST_ROWS, metric_series, runs_to_repeat, sweep_board, sweep_list
 from duckrow.api.sweeps.drafts import begin_sweep, preview_sweep
-from duckrow.web.answers.json_response import Json
+from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.openapi import text_of
 from duckrow.web.routes.jobs.act_on_jobs import Id
-from duckrow.web.schemas.jobs import Deed
-from duckrow.web.schemas.sweeps import BegunSweep, MetricCurves, ResultRows, SweepBoard, SweepList, SweepPreview
+from duckrow.web.schemas.jobs import ActionResult
+from duckrow.web.schemas.sweeps import MetricCurves, ResultRows, StartedSweep, SweepDetails, SweepList, SweepPreview
 from duckrow.web.services import Folder, Of
 
 router = APIRouter(prefix="/sweeps", tags=["sweeps"])
@@ -61,7 +61,7 @@ def _choice(
 ChoiceOf = Annotated[Choice, Depends(_choice)]
 
 
-class Repeat(BaseModel):
+class RerunRuns(BaseModel):
     """These runs, those with this error, or (`failed`) all that did not succeed."""
 
     ids: list[Id] | None = Field(None, max_length=MOST_JOBS)
@@ -70,22 +70,22 @@ class Repeat(BaseModel):
 
 
 @router.get("", summary="All sweeps, the newest first.", response_model=SweepList)
-async def list_all(of: Of) -> Json:
+async def list_all(of: Of) -> JsonResponse:
     return await of.desk.show(sweep_list)
 
 
 @router.post("/preview", summary="The points of a sweep, before it is begun.", response_model=SweepPreview)
-async def preview(of: Of, new: NewSweep) -> Json:
+async def preview(of: Of, new: NewSweep) -> JsonResponse:
     return await of.desk.show(lambda _client: preview_sweep(new.model_dump()))
 
 
-@router.post("", status_code=201, summary="Begin a sweep, or go on with it.", response_model=BegunSweep)
-async def begin(of: Of, new: NewSweep) -> Json:
+@router.post("", status_code=201, summary="Begin a sweep, or go on with it.", response_model=StartedSweep)
+async def begin(of: Of, new: NewSweep) -> JsonResponse:
     return await of.desk.do(lambda _client: begin_sweep(new.model_dump()), status=201)
 
 
-@router.get("/{sweep_id:int}", summary="The runs of a sweep, and why some failed.", response_model=SweepBoard)
-async def show(of: Of, sweep_id: SweepId) -> Json:
+@router.get("/{sweep_id:int}", summary="The runs of a sweep, and why some failed.", response_model=SweepDetails)
+async def show(of: Of, sweep_id: SweepId) -> JsonResponse:
     return await of.desk.show(sweep_board, str(sweep_id), slow=True)
 
 
@@ -95,7 +95,7 @@ async def metrics(
     sweep_id: SweepId,
     metric: Annotated[str, Query(min_length=1, max_length=200)],
     max_points: Annotated[int, Query(ge=2, le=2000)] = 300,
-) -> Json:
+) -> JsonResponse:
     return await of.desk.show(metric_series, str(sweep_id), metric, max_points, slow=True)
 
 
@@ -104,7 +104,7 @@ async def metrics(
     summary="The runs as rows, as chosen and sorted.",
     response_model=ResultRows,
 )
-async def as_rows(of: Of, sweep_id: SweepId, choice: ChoiceOf) -> Json:
+async def as_rows(of: Of, sweep_id: SweepId, choice: ChoiceOf) -> JsonResponse:
     return await of.desk.show(_rows, sweep_id, choice, slow=True)
 
 
@@ -129,8 +129,8 @@ async def as_csv(of: Of, sweep_id: SweepId, choice: ChoiceOf) -> Response:
     return Response(await of.desk.look(written, slow=True), media_type="text/csv; charset=utf-8", headers=headers)
 
 
-@router.post("/{sweep_id:int}/rerun", summary="Run those again that did not succeed.", response_model=Deed)
-async def rerun(of: Of, sweep_id: SweepId, wanted: Repeat) -> Json:
+@router.post("/{sweep_id:int}/rerun", summary="Run those again that did not succeed.", response_model=ActionResult)
+async def rerun(of: Of, sweep_id: SweepId, wanted: RerunRuns) -> JsonResponse:
     def repeat(client: Client) -> dict[str, Any]:
         return act(client, "rerun", runs_to_repeat(client, str(sweep_id), wanted.ids, wanted.failure)).as_json()
 

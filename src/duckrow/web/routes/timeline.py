@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 
 from duckrow.api.queue.timeline import timeline
-from duckrow.web.answers.json_response import Json
+from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.schemas.devices import Timeline
 from duckrow.web.services import Of
 
@@ -26,5 +26,5 @@ async def show_timeline(
     of: Of,
     from_: Annotated[float | None, Query(alias="from", ge=0, le=1e11, allow_inf_nan=False)] = None,
     to: Time = None,
-) -> Json:
+) -> JsonResponse:
     return await of.shared.show(request, timeline, from_, to)

@@ -63,7 +63,7 @@ class DeviceHistory(BaseModel):
     items: list[DeviceCurve]
 
 
-class Bar(BaseModel):
+class TimelineBar(BaseModel):
     job: int
     attempt: int
     name: str
@@ -76,15 +76,15 @@ class Bar(BaseModel):
     reserved_mb: int | None
 
 
-class Lane(BaseModel):
+class TimelineLane(BaseModel):
     device: str
-    bars: list[Bar]
+    bars: list[TimelineBar]
 
 
 class Timeline(BaseModel):
     from_: float = Field(alias="from")
     to: float
-    lanes: list[Lane]
+    lanes: list[TimelineLane]
     truncated: bool
 
 

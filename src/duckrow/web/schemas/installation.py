@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from duckrow.web.schemas.jobs import Counts
 
 
-class Daemon(BaseModel):
+class DaemonStatus(BaseModel):
     """Of one that does not run there is nothing more to say."""
 
     running: bool
@@ -38,7 +38,7 @@ class Status(BaseModel):
     read_only: bool
     now: float
     cwd: str
-    daemon: Daemon
+    daemon: DaemonStatus
     paused: bool
     paused_projects: list[str]
     counts: Counts
@@ -50,11 +50,11 @@ class Sentence(BaseModel):
     sentence: str
 
 
-class Paused(Sentence):
+class QueuePaused(Sentence):
     suspended: int
 
 
-class Limited(BaseModel):
+class ProjectLimit(BaseModel):
     project: str
     max_running: int | None
 
@@ -103,11 +103,11 @@ class Findings(BaseModel):
     problems: int
 
 
-class Started(BaseModel):
+class DaemonStarted(BaseModel):
     started: bool
     pid: int | None
 
 
-class Ended(BaseModel):
+class DaemonEnded(BaseModel):
     ended: bool
     still_running: int

@@ -27,7 +27,7 @@ class Dependency(BaseModel):
     met: bool
 
 
-class Event(BaseModel):
+class JobEvent(BaseModel):
     at: float
     before: str
     after: str
@@ -57,7 +57,7 @@ class Attempt(BaseModel):
     detail: str
 
 
-class Code(BaseModel):
+class CodeVersion(BaseModel):
     commit: str
     branch: str | None
     dirty: bool
@@ -82,49 +82,49 @@ class Needs(BaseModel):
 class JobDetails(JobView):
     after: list[Dependency]
     attempts_list: list[Attempt]
-    events: list[Event]
+    events: list[JobEvent]
     needs: Needs
     environment_names: list[str]
-    code: Code | None
+    code: CodeVersion | None
     run_folder: str
     sweep_id: int | None
     error: list[str]  # what it said last, if it did not succeed
 
 
-class MetricOfJob(BaseModel):
+class JobMetric(BaseModel):
     metric: str
     last: Any  # a number, a text; NaN and infinities as text
     points: list[tuple[float, Any]]  # (step, value)
 
 
-class MetricsOfJob(BaseModel):
-    items: list[MetricOfJob]
+class JobMetrics(BaseModel):
+    items: list[JobMetric]
     truncated: bool
 
 
-class Reasons(BaseModel):
+class WaitingReasons(BaseModel):
     reasons: list[str]
 
 
-class Variable(BaseModel):
+class EnvironmentVariable(BaseModel):
     name: str
     value: str
     masked: bool
 
 
-class Variables(BaseModel):
-    variables: list[Variable]
+class JobEnvironment(BaseModel):
+    variables: list[EnvironmentVariable]
 
 
-class CurvePoint(BaseModel):
+class MemoryCurvePoint(BaseModel):
     at: float
     memory_mb: int | None
     utilization: float | None
 
 
-class Curve(BaseModel):
+class MemoryCurve(BaseModel):
     attempt: int | None
-    points: list[CurvePoint]
+    points: list[MemoryCurvePoint]
     reserved_mb: int | None
 
 
@@ -143,7 +143,7 @@ class ErrorGroups(BaseModel):
     left_out: int
 
 
-class Waited(BaseModel):
+class WaitResult(BaseModel):
     done: bool
     succeeded: bool
     waiting: list[int]
@@ -161,32 +161,32 @@ class PreviewedJob(BaseModel):
     problems: list[str]
 
 
-class Preview(BaseModel):
+class JobsPreview(BaseModel):
     jobs: list[PreviewedJob]
     problems: list[str]
 
 
-class Added(BaseModel):
+class AddedJobs(BaseModel):
     ids: list[int]
 
 
-class Refusal(BaseModel):
+class RefusedJob(BaseModel):
     id: int
     why: str
 
 
-class Deed(BaseModel):
+class ActionResult(BaseModel):
     done: list[int]
-    refused: list[Refusal]
+    refused: list[RefusedJob]
     undo: dict[str, Any] | None  # sent to POST /jobs/actions as it is, it takes the deed back
 
 
-class Cleaned(BaseModel):
+class CleanedJobs(BaseModel):
     ids: list[int]
     removed: bool
 
 
-class Noted(BaseModel):
+class MetricsNoted(BaseModel):
     noted: int
 
 
@@ -199,12 +199,12 @@ class LogPiece(BaseModel):
     attempt: int | None
 
 
-class Hit(BaseModel):
+class LogMatch(BaseModel):
     at: int
     line: str
 
 
-class Hits(BaseModel):
-    hits: list[Hit]
+class LogMatches(BaseModel):
+    hits: list[LogMatch]
     next: int | None
     complete: bool

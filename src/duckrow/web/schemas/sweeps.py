@@ -49,7 +49,7 @@ class SweepFailure(BaseModel):
     ids: list[int]
 
 
-class SweepBoard(ListedSweep):
+class SweepDetails(ListedSweep):
     columns: list[str]
     parameters: list[str]
     varying: list[str]
@@ -72,7 +72,7 @@ class SweepPreview(BaseModel):
     problems: list[str]
 
 
-class BegunSweep(BaseModel):
+class StartedSweep(BaseModel):
     sweep: int
     name: str
     summary: str

@@ -12,7 +12,7 @@ from duckrow.kernel.cgroup_place import (
     HOST_LEAF,
     MEMORY,
     VARIABLE,
-    Place,
+    CgroupPlace,
     ThisMachine,
     find_place,
     mount_points,
@@ -25,7 +25,7 @@ _NAME = re.compile(r"duckrow-[0-9a-f]{8}-(?P<journal>[^/]+)\.\d+")
 class Cgroups:
     """Those of one state folder. The name of a group has its attempt's tag, so it can be told whose it is."""
 
-    def __init__(self, place: Place, keepers_folder: str) -> None:
+    def __init__(self, place: CgroupPlace, keepers_folder: str) -> None:
         self._place = place
         self._keepers = keepers_folder
         self._prefix = f"duckrow-{zlib.crc32(os.fsencode(os.path.realpath(keepers_folder))):08x}-"

@@ -145,7 +145,7 @@ def _say(orders: _socket.socket, why_cold: str) -> None:
 # -- forking ----------------------------------------------------------------------------------------------------------
 
 
-def _serve(host: _socket.socket, tag_place: tuple[int, int]) -> Run | None:
+def _serve(host: _socket.socket, tag_place: tuple[int, int]) -> PythonProgram | None:
     """Fork whenever asked to, until the host is gone; in the process of a run: what it is to do."""
     while True:
         message, files = _receive(host)
@@ -175,7 +175,7 @@ def _channel(fd: int) -> _socket.socket:
     return _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, fd)
 
 
-def _wait_for_order(host: _socket.socket, go_between: int, tag_place: tuple[int, int]) -> Run:
+def _wait_for_order(host: _socket.socket, go_between: int, tag_place: tuple[int, int]) -> PythonProgram:
     message, files = _receive(host)
     if not message:
         os._exit(EXIT_REQUEUE)  # whoever might take us for a run: we were none
@@ -193,7 +193,7 @@ def _wait_for_order(host: _socket.socket, go_between: int, tag_place: tuple[int,
     for source, target in zip(files, (1, 2), strict=True):  # standard input has always been /dev/null
         os.dup2(source, target)
         os.close(source)
-    return Run(order["argv"])
+    return PythonProgram(order["argv"])
 
 
 _message = bytearray(1 << 20)  # its pages are touched by what comes, and no others
@@ -232,7 +232,7 @@ def _write_tag(tag: str, place: tuple[int, int]) -> None:
 # -- running ----------------------------------------------------------------------------------------------------------
 
 
-class Run:
+class PythonProgram:
     """What `python ARGV...` would do."""
 
     def __init__(self, argv: list[str]) -> None:

@@ -18,8 +18,8 @@ from duckrow.api.results.run_metrics import report_for
 from duckrow.core.errors import ConflictError, UsageError
 from duckrow.core.units import parse_duration_s
 from duckrow.web.answers.job_selection import selected_ids
-from duckrow.web.answers.json_response import Json
-from duckrow.web.schemas.jobs import Cleaned, Deed, JobDetails, Noted
+from duckrow.web.answers.json_response import JsonResponse
+from duckrow.web.schemas.jobs import ActionResult, CleanedJobs, JobDetails, MetricsNoted
 from duckrow.web.services import JobId, Of
 
 router = APIRouter(tags=["jobs"])
@@ -29,7 +29,7 @@ Position = Annotated[float, Field(allow_inf_nan=False)]
 Priority = Annotated[int, Field(ge=-(2**31), le=2**31)]
 
 
-class Action(BaseModel):
+class JobAction(BaseModel):
     """What to do to which jobs: `ids`, or all that match `select`, the query of GET /jobs; `all=true` means all."""
 
     action: Literal[
@@ -44,21 +44,21 @@ class Action(BaseModel):
     now: bool = False  # kill: without a time to end by itself
 
 
-class Cleaning(BaseModel):
+class CleanJobs(BaseModel):
     older_than: str | float = Field(examples=["7d"], description="Done for longer than this; a number is seconds.")
     dry_run: bool = False  # only say which
 
 
-class Changes(BaseModel):
+class JobChanges(BaseModel):
     changes: dict[str, Any] = {}
 
 
-@router.post("/jobs/actions", summary="Do something to one job or to many.", response_model=Deed)
-async def do(of: Of, action: Action) -> Json:
+@router.post("/jobs/actions", summary="Do something to one job or to many.", response_model=ActionResult)
+async def do(of: Of, action: JobAction) -> JsonResponse:
     return await of.desk.do(_do, action)
 
 
-def _do(client: Client, wanted: Action) -> dict[str, Any]:
+def _do(client: Client, wanted: JobAction) -> dict[str, Any]:
     if (wanted.ids is None) == (wanted.select is None):
         raise UsageError("Say which jobs: either 'ids' or 'select'.")
     ids = wanted.ids if wanted.ids is not None else selected_ids(client, wanted.select or "")
@@ -78,19 +78,19 @@ def _do(client: Client, wanted: Action) -> dict[str, Any]:
 @router.post(
     "/jobs/clean",
     summary="Forget jobs that have been done for long, with their logs and folders.",
-    response_model=Cleaned,
+    response_model=CleanedJobs,
 )
-async def clean(of: Of, wanted: Cleaning) -> Json:
+async def clean(of: Of, wanted: CleanJobs) -> JsonResponse:
     return await of.desk.do(_clean, wanted)
 
 
-def _clean(client: Client, wanted: Cleaning) -> dict[str, Any]:
+def _clean(client: Client, wanted: CleanJobs) -> dict[str, Any]:
     old = old_jobs(client, parse_duration_s(str(wanted.older_than)))
     return {"ids": old if wanted.dry_run else clean_jobs(client, old), "removed": not wanted.dry_run}
 
 
 @router.patch("/jobs/{job_id:int}", summary="Change a job that waits.", response_model=JobDetails)
-async def edit_job(of: Of, job_id: JobId, changes: dict[str, Any]) -> Json:
+async def edit_job(of: Of, job_id: JobId, changes: dict[str, Any]) -> JsonResponse:
     return await of.desk.do(_edit, job_id, changes)
 
 
@@ -105,7 +105,7 @@ def _edit(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, Any
     summary="Run a job that is done again, as it is or with changes.",
     response_model=JobDetails,
 )
-async def rerun_job(of: Of, job_id: JobId, changes: Changes) -> Json:
+async def rerun_job(of: Of, job_id: JobId, changes: JobChanges) -> JsonResponse:
     return await of.desk.do(_rerun, job_id, changes.changes)
 
 
@@ -120,9 +120,9 @@ def _rerun(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, An
 @router.post(
     "/jobs/{job_id:int}/metrics",
     summary="Note metrics of a run, as it would itself.",
-    response_model=Noted,
+    response_model=MetricsNoted,
 )
-async def report(of: Of, job_id: JobId, metrics: dict[str, str | int | float | bool]) -> Json:
+async def report(of: Of, job_id: JobId, metrics: dict[str, str | int | float | bool]) -> JsonResponse:
     return await of.desk.do(_report, job_id, metrics)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from duckrow.api.adding.drafts import Wanted, add_drafts, preview
-from duckrow.web.answers.json_response import Json
-from duckrow.web.schemas.jobs import Added, Preview
+from duckrow.api.adding.drafts import DraftedJobs, add_drafts, preview
+from duckrow.web.answers.json_response import JsonResponse
+from duckrow.web.schemas.jobs import AddedJobs, JobsPreview
 from duckrow.web.services import Folder, Of
 
 router = APIRouter(tags=["jobs"])
@@ -27,15 +27,15 @@ class NewJobs(BaseModel):
     root: Folder | None = Field(None, description="Make the folders of the runs there.")
     snapshot: bool = Field(False, description="Copy the code first: later edits do not change what waits.")
 
-    def wanted(self) -> Wanted:
-        return Wanted(**{name: getattr(self, name) for name in type(self).model_fields})
+    def wanted(self) -> DraftedJobs:
+        return DraftedJobs(**{name: getattr(self, name) for name in type(self).model_fields})
 
 
-@router.post("/jobs/preview", summary="What would be added, and where it would be placed.", response_model=Preview)
-async def preview_jobs(of: Of, new: NewJobs) -> Json:
+@router.post("/jobs/preview", summary="What would be added, and where it would be placed.", response_model=JobsPreview)
+async def preview_jobs(of: Of, new: NewJobs) -> JsonResponse:
     return await of.desk.show(preview, new.wanted())
 
 
-@router.post("/jobs", status_code=201, summary="Add jobs: all of them, or none.", response_model=Added)
-async def add_jobs(of: Of, new: NewJobs) -> Json:
+@router.post("/jobs", status_code=201, summary="Add jobs: all of them, or none.", response_model=AddedJobs)
+async def add_jobs(of: Of, new: NewJobs) -> JsonResponse:
     return await of.desk.do(lambda client: {"ids": add_drafts(client, new.wanted())}, status=201)

@@ -15,13 +15,13 @@ from duckrow.api.client import Client
 from duckrow.api.logs.reading import MOST_BYTES, AttemptLog, log_of, opened, read_piece
 from duckrow.api.logs.search import search_backwards, search_forwards
 from duckrow.core.errors import NotFoundError
-from duckrow.web.answers.change_feed import Listener
+from duckrow.web.answers.change_feed import ChangeListener
 from duckrow.web.answers.event_stream import PING, EventStream, event
-from duckrow.web.answers.json_response import Json
+from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.openapi import text_of
 from duckrow.web.routes.jobs.show_jobs import Attempt
-from duckrow.web.schemas.jobs import Hits, LogPiece
-from duckrow.web.services import JobId, Of, Parts
+from duckrow.web.schemas.jobs import LogMatches, LogPiece
+from duckrow.web.services import JobId, Of, Services
 
 router = APIRouter(tags=["log"])
 
@@ -41,7 +41,7 @@ async def log(
     from_: From = 0,
     bytes_: Annotated[int, Query(alias="bytes", ge=1, le=MOST_BYTES)] = _PIECE,
     lines: Annotated[bool, Query(description="Only whole lines: less than was asked for, not half a line.")] = False,
-) -> Json:
+) -> JsonResponse:
     def piece(client: Client) -> dict[str, Any]:
         found = log_of(client, job_id, attempt)
         read = read_piece(found.path, from_, bytes_, lines)
@@ -50,7 +50,7 @@ async def log(
     return await of.desk.show(piece)
 
 
-@router.get("/jobs/{job_id:int}/log/search", summary="The lines that have a text in them.", response_model=Hits)
+@router.get("/jobs/{job_id:int}/log/search", summary="The lines that have a text in them.", response_model=LogMatches)
 async def search(
     of: Of,
     job_id: JobId,
@@ -59,7 +59,7 @@ async def search(
     from_: Annotated[int, Query(alias="from", ge=0, le=_LARGEST)] = 0,
     before: Annotated[int | None, Query(ge=0, le=_LARGEST, description="Backwards from here.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-) -> Json:
+) -> JsonResponse:
     def found(client: Client) -> dict[str, Any]:
         path = log_of(client, job_id, attempt).path
         if before is not None:
@@ -107,7 +107,7 @@ async def stream(of: Of, job_id: JobId, attempt: Attempt = None, from_: From = 0
 
 
 async def _follow(
-    of: Parts, job_id: int, found: AttemptLog, begin: int, listener: Listener
+    of: Services, job_id: int, found: AttemptLog, begin: int, listener: ChangeListener
 ) -> AsyncGenerator[str, None]:
     quiet = 0
     while True:
@@ -131,7 +131,7 @@ def _piece_at(_client: Client, path: str, begin: int) -> dict[str, Any]:
     return read_piece(path, begin, _PIECE)
 
 
-async def _next_look(of: Parts, job_id: int, found: AttemptLog, listener: Listener) -> AttemptLog:
+async def _next_look(of: Services, job_id: int, found: AttemptLog, listener: ChangeListener) -> AttemptLog:
     """Wait a little; whether the attempt has ended is asked only if jobs have changed."""
     await asyncio.sleep(_LOOK_S)
     if found.path and not (listener.jobs or found.ended):

@@ -17,9 +17,17 @@ from duckrow.api.results.metric_curves import curves_of_job
 from duckrow.api.sweeps.listing import find_sweep
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.units import parse_duration_s
-from duckrow.web.answers.json_response import Json
-from duckrow.web.schemas.jobs import Curve, ErrorGroups, JobDetails, JobPage, MetricsOfJob, Reasons, Variables
-from duckrow.web.services import JobId, Of, Parts
+from duckrow.web.answers.json_response import JsonResponse
+from duckrow.web.schemas.jobs import (
+    ErrorGroups,
+    JobDetails,
+    JobEnvironment,
+    JobMetrics,
+    JobPage,
+    MemoryCurve,
+    WaitingReasons,
+)
+from duckrow.web.services import JobId, Of, Services
 
 router = APIRouter(tags=["jobs"])
 
@@ -46,7 +54,7 @@ async def list_jobs(
     sort: Annotated[str | None, Query(max_length=20, description="id, -id, name, ...")] = None,
     page: Annotated[int, Query(ge=1, le=10**9)] = 1,
     per_page: Annotated[int, Query(ge=1, le=MOST_PER_PAGE)] = PER_PAGE,
-) -> Json:
+) -> JsonResponse:
     words = {
         "project": project,
         "sweep": sweep,
@@ -60,7 +68,7 @@ async def list_jobs(
 
 
 def _page(
-    client: Client, of: Parts, statuses: list[str], words: dict[str, Any], sort: str | None, page: int, size: int
+    client: Client, of: Services, statuses: list[str], words: dict[str, Any], sort: str | None, page: int, size: int
 ) -> dict[str, Any]:
     wanted = filter_of(client, statuses, **words)
     views = jobs_of_page(client, wanted, sort or None, page, size)
@@ -104,7 +112,7 @@ def filter_of(
 )
 async def errors(
     of: Of, project: Text = None, sweep: Text = None, lines: Annotated[int, Query(ge=1, le=100)] = _ERROR_LINES
-) -> Json:
+) -> JsonResponse:
     return await of.desk.show(_errors, project, sweep, lines, slow=True)
 
 
@@ -115,12 +123,12 @@ def _errors(client: Client, project: str | None, sweep: str | None, lines: int) 
 
 
 @router.get("/jobs/{job_id:int}", summary="All that is known of a job.", response_model=JobDetails)
-async def show_job(of: Of, job_id: JobId) -> Json:
+async def show_job(of: Of, job_id: JobId) -> JsonResponse:
     return await of.desk.show(job_details, job_id)
 
 
-@router.get("/jobs/{job_id:int}/why", summary="Why it is not running, in sentences.", response_model=Reasons)
-async def why_job(of: Of, job_id: JobId) -> Json:
+@router.get("/jobs/{job_id:int}/why", summary="Why it is not running, in sentences.", response_model=WaitingReasons)
+async def why_job(of: Of, job_id: JobId) -> JsonResponse:
     return await of.desk.show(_why, job_id)
 
 
@@ -132,25 +140,25 @@ def _why(client: Client, job_id: int) -> dict[str, Any]:
 @router.get(
     "/jobs/{job_id:int}/environment",
     summary="Its variables; what may be a secret is masked.",
-    response_model=Variables,
+    response_model=JobEnvironment,
 )
-async def environment_of_job(of: Of, job_id: JobId) -> Json:
+async def environment_of_job(of: Of, job_id: JobId) -> JsonResponse:
     return await of.desk.show(lambda client: {"variables": masked_environment(client, job_id)})
 
 
 @router.get(
     "/jobs/{job_id:int}/metrics",
     summary="What it has reported: each metric, its last value and its curve.",
-    response_model=MetricsOfJob,
+    response_model=JobMetrics,
 )
-async def metrics_of_job(of: Of, job_id: JobId, max_points: Annotated[int, Query(ge=2, le=2000)] = 300) -> Json:
+async def metrics_of_job(of: Of, job_id: JobId, max_points: Annotated[int, Query(ge=2, le=2000)] = 300) -> JsonResponse:
     return await of.desk.show(curves_of_job, job_id, max_points)
 
 
 @router.get(
     "/jobs/{job_id:int}/curve",
     summary="The GPU memory and utilisation of an attempt over its time.",
-    response_model=Curve,
+    response_model=MemoryCurve,
 )
-async def curve_of_job(of: Of, job_id: JobId, attempt: Attempt = None) -> Json:
+async def curve_of_job(of: Of, job_id: JobId, attempt: Attempt = None) -> JsonResponse:
     return await of.desk.show(of.board.curve, job_id, attempt)

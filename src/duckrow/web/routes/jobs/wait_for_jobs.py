@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query
 
 from duckrow.api.client import Client
 from duckrow.core.life.states import Outcome, State
-from duckrow.web.answers.json_response import Json
+from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.routes.jobs.act_on_jobs import Id
-from duckrow.web.schemas.jobs import Waited
+from duckrow.web.schemas.jobs import WaitResult
 from duckrow.web.services import Of
 
 router = APIRouter(tags=["jobs"])
@@ -23,20 +23,20 @@ _LOOK_S = 5.0  # a run on a cluster may end without a change here
 @router.get(
     "/jobs/wait",
     summary="Answers when these jobs are done, or when the time is up.",
-    response_model=Waited,
+    response_model=WaitResult,
 )
 async def wait(
     of: Of,
     ids: Annotated[list[Id], Query(max_length=_MOST_JOBS)],
     timeout: Annotated[float, Query(ge=0, le=600, description="Seconds.")] = 60,
-) -> Json:
+) -> JsonResponse:
     until = time.monotonic() + timeout
     with of.hub.stream() as listener:
         while True:
             told = await of.desk.look(_told, ids)
             left_s = until - time.monotonic()
             if told["done"] or left_s <= 0 or of.hub.closing.is_set():
-                return Json(told)
+                return JsonResponse(told)
             await listener.wait(min(left_s, _LOOK_S))
 
 

@@ -13,7 +13,7 @@ import { Progress, failed, toast } from "./toast.js";
  * @typedef {import("./states.js").ActionName} ActionName
  * @typedef {import("./states.js").ServerAction} ServerAction
  *
- * @typedef {Api.Action & {action: ServerAction}} SentAction
+ * @typedef {Api.JobAction & {action: ServerAction}} SentAction
  *
  * @typedef {object} ActionWords
  * @property {string} title
@@ -174,13 +174,13 @@ export async function run(body, count = 0) {
   current.refresh();
 }
 
-/** @param {Api.Refusal} first @param {number} others */
+/** @param {Api.RefusedJob} first @param {number} others */
 function refusal(first, others) {
   const rest = others ? ` So were ${counted(others, "other")}.` : "";
   return `Job ${first.id} was left as it is: ${first.why}${rest}`;
 }
 
-/** @param {Api.Action[]} undo */
+/** @param {Api.JobAction[]} undo */
 async function takeBack(undo) {
   try {
     for (const body of undo) await post("/jobs/actions", body);

@@ -9,10 +9,10 @@ const PER_PAGE = 500;
 /**
  * @typedef {object} Done
  * @property {number[]} done
- * @property {Api.Refusal[]} refused
- * @property {Api.Action[]} undo what takes it back, one after the other
+ * @property {Api.RefusedJob[]} refused
+ * @property {Api.JobAction[]} undo what takes it back, one after the other
  *
- * @param {Api.Action} body
+ * @param {Api.JobAction} body
  * @param {number} count how many jobs its `select` finds
  * @param {(done: number) => void} tell how many are done so far
  * @returns {Promise<Done>}
@@ -29,7 +29,7 @@ export async function act(body, count, tell) {
   return all;
 }
 
-/** @param {Api.Action} body @param {number} count */
+/** @param {Api.JobAction} body @param {number} count */
 async function* deeds(body, count) {
   const { select, ...action } = body;
   if (typeof select !== "string" || count <= MOST_AT_ONCE) {

@@ -73,7 +73,7 @@ const isRunning = (/** @type {Api.JobView} */ job) => isLive(job) && job.state !
 const isDone = (/** @type {Api.JobView} */ job) => job.state === State.DONE;
 
 /**
- * @typedef {Exclude<Api.Action["action"], "last" | "place">} ServerAction those that the page offers
+ * @typedef {Exclude<Api.JobAction["action"], "last" | "place">} ServerAction those that the page offers
  * @typedef {ServerAction | "edit"} ActionName
  */
 

@@ -30,7 +30,7 @@ export function jobsForm(onAdded) {
   return form;
 }
 
-/** @param {Api.Preview} preview @returns {import("./form.js").Draft} */
+/** @param {Api.JobsPreview} preview @returns {import("./form.js").Draft} */
 function draftOf({ jobs, problems }) {
   return {
     count: jobs.length ? counted(jobs.length, "job") : "",

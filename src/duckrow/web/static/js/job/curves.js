@@ -34,7 +34,7 @@ export class Curves {
     this.draw(points, reserved_mb);
   }
 
-  /** @param {Api.CurvePoint[]} points @param {number | null} reserved */
+  /** @param {Api.MemoryCurvePoint[]} points @param {number | null} reserved */
   draw(points, reserved) {
     const [first, last] = [points[0], points.at(-1)];
     if (!first || !last) return;

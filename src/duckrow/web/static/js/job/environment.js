@@ -28,7 +28,7 @@ export class Environment {
     }
   }
 
-  /** @param {Api.Variable[]} variables */
+  /** @param {Api.EnvironmentVariable[]} variables */
   table(variables) {
     return h(
       "table",

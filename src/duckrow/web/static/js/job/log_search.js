@@ -52,7 +52,7 @@ export class LogSearch {
     }
   }
 
-  /** @param {Api.Hits} found */
+  /** @param {Api.LogMatches} found */
   show(found) {
     this.list.append(...found.hits.map((hit) => this.entry(hit)));
     const count = counted(this.list.children.length, "line");
@@ -69,7 +69,7 @@ export class LogSearch {
     );
   }
 
-  /** @param {Api.Hit} hit */
+  /** @param {Api.LogMatch} hit */
   entry(hit) {
     const choose = () => this.onChoose(hit);
     const line = h("button", { type: "button", class: "log-hit", on: { click: choose } }, shownLine(hit.line));

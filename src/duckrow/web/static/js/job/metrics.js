@@ -15,7 +15,7 @@ export class Metrics {
   constructor(id) {
     this.id = id;
     this.shown = "";
-    /** @type {Api.MetricOfJob[]} */
+    /** @type {Api.JobMetric[]} */
     this.items = [];
     this.chart = new Chart({ label: "", xText: (step) => `step ${value(step)}`, yText: value });
     this.list = h("div", { class: "metric-values", role: "group", "aria-label": "Which metric" });
@@ -57,13 +57,13 @@ export class Metrics {
     if (item) this.drawCurve(item);
   }
 
-  /** @param {Api.MetricOfJob} item @param {boolean} isChosen */
+  /** @param {Api.JobMetric} item @param {boolean} isChosen */
   button({ metric, last }, isChosen) {
     const props = { type: "button", class: "metric-value", "aria-pressed": String(isChosen) };
     return h("button", { ...props, on: { click: () => this.choose(metric) } }, metric, h("b", {}, value(last)));
   }
 
-  /** A value that is not finite is a gap. @param {Api.MetricOfJob} item */
+  /** A value that is not finite is a gap. @param {Api.JobMetric} item */
   drawCurve({ metric, points }) {
     /** @type {[number, number | null][]} */
     const drawable = points.map(([x, y]) => [x, finite(y)]);

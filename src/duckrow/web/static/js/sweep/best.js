@@ -45,7 +45,7 @@ export class Best {
     return this.metrics.value;
   }
 
-  /** @param {Api.SweepBoard} sweep */
+  /** @param {Api.SweepDetails} sweep */
   show(sweep) {
     show(this.element, sweep.metrics.length);
     this.showMetrics(sweep.metrics);

@@ -45,7 +45,7 @@ export class Failures {
     return h("li", {}, h("b", {}, `${failure.count} ×`), h("code", {}, failure.text), example, again);
   }
 
-  /** @param {Api.Repeat} which */
+  /** @param {Api.RerunRuns} which */
   async rerun(which) {
     try {
       const { done } = await post(`/sweeps/${this.id}/rerun`, which);

@@ -43,7 +43,7 @@ export class Grid {
     this.element = h("section", { class: "panel", "aria-label": "Grid of runs" }, tools, this.table, this.legend);
   }
 
-  /** @param {Api.SweepBoard} sweep @param {Best} best */
+  /** @param {Api.SweepDetails} sweep @param {Best} best */
   show(sweep, best) {
     this.again = () => this.show(sweep, best);
     this.showAxes(sweep.varying);
@@ -70,7 +70,7 @@ export class Grid {
     show(this.down, varying.length > 1);
   }
 
-  /** @param {Api.SweepBoard} sweep @param {Best} best @param {Scale | null} scale */
+  /** @param {Api.SweepDetails} sweep @param {Best} best @param {Scale | null} scale */
   drawn(sweep, best, scale) {
     const columns = valuesOf(sweep.rows, this.across.value);
     const lines = valuesOf(sweep.rows, this.down.value);

@@ -36,7 +36,7 @@ export class Runs {
     this.element = h("section", { class: "runs", "aria-label": "Runs" }, this.frame, this.pager.element);
   }
 
-  /** @param {Api.SweepBoard} sweep @param {Api.SweepRun | null} best */
+  /** @param {Api.SweepDetails} sweep @param {Api.SweepRun | null} best */
   show(sweep, best) {
     this.best = best;
     this.again = () => this.show(sweep, best);
@@ -53,7 +53,7 @@ export class Runs {
     this.again();
   }
 
-  /** A new metric is a new column, so a new table. @param {Api.SweepBoard} sweep */
+  /** A new metric is a new column, so a new table. @param {Api.SweepDetails} sweep */
   keep({ varying, metrics }) {
     const signature = JSON.stringify([varying, metrics]);
     if (signature === this.shown) return;

@@ -16,9 +16,9 @@ const STEPS_S = [60, 120, 300, 600, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600, D
 const LEGEND = [State.RUNNING, ...OUTCOMES];
 
 /**
- * @typedef {Api.Bar & {others: number}} Shown with how many others it stands for
+ * @typedef {Api.TimelineBar & {others: number}} Shown with how many others it stands for
  * @typedef {Shown & {left: number, width: number, row: number}} Drawn
- * @typedef {(bar: Api.Bar) => {left: number, width: number}} Placed
+ * @typedef {(bar: Api.TimelineBar) => {left: number, width: number}} Placed
  */
 
 export class Gantt {
@@ -69,14 +69,14 @@ export class Gantt {
     this.showLegend(lanes);
   }
 
-  /** Of the colours that are there. @param {Api.Lane[]} lanes */
+  /** Of the colours that are there. @param {Api.TimelineLane[]} lanes */
   showLegend(lanes) {
     const there = new Set(lanes.flatMap(({ bars }) => bars.map(attemptStatus)));
     const words = LEGEND.filter((word) => there.has(word));
     refill(this.legend, words, () => words.map((word) => h("li", { class: `is-state ${colour(word)}` }, word)));
   }
 
-  /** @param {Element} element @param {Api.Lane} lane @param {Placed} placed */
+  /** @param {Element} element @param {Api.TimelineLane} lane @param {Placed} placed */
   showLane(element, { device, bars }, placed) {
     const rows = stacked(visible(bars, placed));
     const drawn = rows.flatMap((row, index) => row.map((bar) => ({ ...bar, ...placed(bar), row: index })));
@@ -133,7 +133,7 @@ function barElement(bar) {
 
 /**
  * Of bars that are too thin to be seen apart only one is drawn, with the number of the others.
- * @param {Api.Bar[]} bars
+ * @param {Api.TimelineBar[]} bars
  * @param {Placed} placed
  * @returns {Shown[]}
  */
