@@ -205,7 +205,7 @@ def play_by_duckrow(tasks: Sequence[Task]) -> Played:
 
 
 def come(host: DryHost, spec: JobSpec) -> None:
-    host.loop.state.inbox.append(spec)
+    host.loop.state.take_in(spec)
 
 
 def task_of(attempt: LiveAttempt, tasks: Sequence[Task]) -> Task:

@@ -13,9 +13,17 @@ from pathlib import Path
 from coverage import Coverage
 
 PACKAGES = Path(__file__).parent.parent / "src" / "duckrow"
-FLOORS = {
-    "api": 0,
-}  # percent of its statements
+FLOORS = {  # percent of its statements
+    "api": 64,
+    "cli": 57,
+    "core": 97,
+    "devices": 67,
+    "engines": 63,
+    "kernel": 81,
+    "scheduler": 29,
+    "store": 89,
+    "web": 78,
+}
 
 
 def covered(measured: Coverage) -> dict[str, float]:

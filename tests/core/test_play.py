@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ from duckrow.core.schedule.backfill import MOST_OVERTAKERS, TOGETHER_S
 from duckrow.core.schedule.decide import Start, decide, plain_ask
 from duckrow.core.schedule.placement import place, refusal
 from tests.core.memory_language import gpus, job, machine_of
+
+pytestmark = pytest.mark.no_cover  # if measured, days of play take three times as long
 
 STEP_S = 120.0
 LONGEST = 6  # steps of a job

@@ -33,7 +33,8 @@ def test_a_loop_that_is_given_another_engine_runs_jobs_by_it(tmp_path: Path) -> 
         lambda reactor: DryGpus(without_gpus, reactor),
     )
     loop.begin()
-    loop.state.inbox += [JobSpec("echo hello", str(tmp_path)), JobSpec("exit 3", str(tmp_path))]
+    for command in ("echo hello", "exit 3"):
+        loop.state.take_in(JobSpec(command, str(tmp_path)))
     while not loop.idle():
         loop.turn(DEADLINE_S)
     loop.close()

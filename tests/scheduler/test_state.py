@@ -143,10 +143,11 @@ def test_the_seat_that_was_freed_last_comes_first_where_that_is_wanted() -> None
 def test_a_tick_begins_with_what_has_come_and_settles_it() -> None:
     state = state_of()
     state.note_end(of_job(1), Verdict(Outcome.FAILED, again=False), 1.0)
-    state.came_back.append(4)
+    state.note_back(4)
     state.note([Gone(1_000_001), Started(2_000_001, 42, "42:1")])
-    state.inbox.append(JobSpec("true", "/"))
-    state.stop_all = 2
+    state.take_in(JobSpec("true", "/"))
+    state.end_all(at_once=True)
+    assert state.stop_all == 2
     assert state.begin_tick(NOW, changed_by_others=False), "a new host looks at everything"
     assert not state.begin_tick(NOW, changed_by_others=False)
     assert state.begin_tick(NOW, changed_by_others=True)
@@ -170,11 +171,11 @@ def test_a_tick_is_due_when_it_has_something_to_do() -> None:
     assert not is_due(state)
     state.look_again()
     assert is_due(state)
-    state.dispatching = False
+    state.dispatch(False)
     assert not is_due(state), "who starts nothing need not look who could start"
     state.line_up(of_job(2), behind=1_000_001)
     assert is_due(state), "they must stand back"
-    state.dispatching = True
+    state.dispatch(True)
     state.queue.was_read([], frozenset())
     assert not is_due(state)
     state.wake()

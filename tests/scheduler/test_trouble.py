@@ -56,7 +56,7 @@ def test_ctrl_c_is_not_forgotten_when_it_could_not_be_written(queue: Queue, monk
     job = queue.add(runs())
     queue.passes()
     fail_once_when_stopping(queue, monkeypatch)
-    queue.host().loop.state.stop_all = 1
+    queue.host().loop.state.end_all()
     queue.passes()
     assert queue.state(job) == "running"
     queue.passes(3)

@@ -265,14 +265,14 @@ class PilotHost(Observer):
 
     def _leave(self, why: str) -> None:
         self.runs.interrupted = self.runs.interrupted or why
-        self.loop.state.dispatching = False
+        self.loop.state.dispatch(False)
         self.loop.state.wake()
 
     def _kill_if_due(self) -> None:
         if self._kill_at is None or time.monotonic() < self._kill_at or not self.loop.state.live:
             return
         self._kill_step += 1
-        self.loop.state.stop_all = min(self._kill_step, 2)
+        self.loop.state.end_all(at_once=self._kill_step > 1)
         self._kill_at = time.monotonic() + (_HURRY_S if self._hurry else 3600.0)
 
     def _lost_lease(self) -> None:

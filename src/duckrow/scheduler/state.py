@@ -11,8 +11,8 @@ from duckrow.core.life.retry import Verdict
 from duckrow.core.ports import Report
 from duckrow.core.schedule.placement import Holds
 from duckrow.scheduler.life.limits import Limits
+from duckrow.scheduler.life.wish_cursor import WishCursor
 from duckrow.scheduler.tick.queue_head import QueueHead
-from duckrow.scheduler.wish_cursor import WishCursor
 
 
 class HostState:
@@ -199,6 +199,26 @@ class HostState:
         self.last_freed_first = True
         self.seats.reverse()
 
+    # -- what the host wants ----------------------------------------------------------------------------------
+
+    def dispatch(self, wanted: bool) -> None:
+        """Whether anything is to be started."""
+        self.dispatching = wanted
+
+    def look_ahead(self, wanted: bool) -> None:
+        self.looks_ahead = wanted
+
+    def end_all(self, at_once: bool = False) -> None:
+        """All that we started is to end; `at_once`: without a grace."""
+        self.stop_all = 2 if at_once else 1
+
+    def take_in(self, job: JobSpec) -> None:
+        self.inbox.append(job)
+
+    def begin_with(self, environment: Mapping[str, str]) -> None:
+        """The jobs that are taken in have this environment."""
+        self.environment = environment
+
     # -- a tick -----------------------------------------------------------------------------------------------
 
     def begin_tick(self, now: Now, changed_by_others: bool) -> bool:
@@ -221,6 +241,12 @@ class HostState:
     def settle(self) -> None:
         """All that had come is on disk."""
         self.reports, self.inbox, self.stop_all = [], [], 0
+
+    def wake_at(self, mono: float | None) -> None:
+        self.wake_mono = mono
+
+    def note_back(self, job_id: int) -> None:
+        self.came_back.append(job_id)
 
     def note_end(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None:
         self.ends.append((attempt, verdict, at))

@@ -243,7 +243,7 @@ class BrokenGpus:
                 continue
             sent[job_id] = None
             if was is State.DONE:
-                self._state.came_back.append(job_id)
+                self._state.note_back(job_id)
                 self.on_back(job_id)
         if sent:
             self._delays.requeued(0.0, now)

@@ -58,7 +58,7 @@ def serve(
     database = Database(folder, durable=False)
     host = Host(folder, database, DAEMON)
     loop, signals = local_host(database, host, offer, link, _LogTrouble())
-    loop.state.dispatching = dispatch
+    loop.state.dispatch(dispatch)
     ends_with_its_jobs = False
     asked_to_end: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -68,8 +68,8 @@ def serve(
     def end_all() -> None:
         nonlocal ends_with_its_jobs
         ends_with_its_jobs = True
-        loop.state.dispatching = False
-        loop.state.stop_all = 1
+        loop.state.dispatch(False)
+        loop.state.end_all()
 
     signals.on(signal.SIGQUIT, end_all)
     loop.begin()

@@ -78,7 +78,7 @@ class ForegroundRun:
         loop.tell_ends(self._note_end, self._note_back)
         if in_terminal:
             loop.never_set_gpus_aside()  # whoever typed the command sees how it ends
-        loop.state.looks_ahead = max_failures is None  # a run that may have to stop short must not look ahead
+        loop.state.look_ahead(max_failures is None)  # a run that may have to stop short must not look ahead
 
     # -- what a view may ask ----------------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class ForegroundRun:
 
     def start_one_by_one(self) -> None:
         """Look no further ahead than is written down: whoever hears of a start can be sure that it happens now."""
-        self.loop.state.looks_ahead = False
+        self.loop.state.look_ahead(False)
 
     def read(self, fd: int, reader: CommandReader) -> None:
         self.source = CommandSource(fd, reader, self.take)
@@ -127,7 +127,7 @@ class ForegroundRun:
             if known is not None:
                 self._continue(*known)
             else:
-                self.loop.state.inbox.append(spec)
+                self.loop.state.take_in(spec)
                 self.added += 1
 
     def take_jobs(
@@ -155,7 +155,7 @@ class ForegroundRun:
                 self._continue(*known)
             self.earlier = None
         elif self.source is not None and self.source.is_file:
-            self.loop.state.dispatching = False  # until the list has been read: what is no longer in it must not start
+            self.loop.state.dispatch(False)  # until the list has been read: what is no longer in it must not start
 
     def _continue(self, job_id: int, state: str, outcome: str | None) -> None:
         if outcome == Outcome.SUCCEEDED:
@@ -170,7 +170,7 @@ class ForegroundRun:
         if self.earlier is not None and self.source is not None and self.source.ended:
             self._skip = [job_id for job_id, state, _ in self.earlier.rest() if state == State.QUEUED]
             self.earlier = None
-            self.loop.state.dispatching = not (self.interrupts or self.gave_up)
+            self.loop.state.dispatch(not (self.interrupts or self.gave_up))
         if not (self._rerun or self._skip):
             return
         store, now = self.loop.store, time.time()
@@ -261,16 +261,16 @@ class ForegroundRun:
         self.interrupts += 1
         self._start_nothing_more()
         if self.interrupts > 1:
-            self.loop.state.stop_all = self.interrupts - 1
+            self.loop.state.end_all(at_once=self.interrupts > 2)
         self._on_event("interrupted", self.interrupts)
 
     def _leave_to_job(self, number: int) -> None:
         """The terminal has sent Ctrl-C to the job as well, which answers it as it likes; SIGTERM came to us alone."""
         if number == signal.SIGTERM:
-            self.loop.state.stop_all = 1
+            self.loop.state.end_all()
 
     def _start_nothing_more(self) -> None:
-        self.loop.state.dispatching = False
+        self.loop.state.dispatch(False)
         if self.source is not None:
             self.source.stop()
 

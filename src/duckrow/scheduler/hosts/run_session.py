@@ -64,7 +64,7 @@ def open_run(
     if earlier is not None and not seats_chosen:
         offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
     loop, signals = _open_host(folder, earlier, (name, cwd, source), offer, observer, output)
-    loop.state.environment = dict(environment)
+    loop.state.begin_with(dict(environment))
     run = ForegroundRun(loop, signals, make_spec, max_failures, on_event, in_terminal=output == "terminal")
     if fd is not None:
         run.read(fd, CommandReader(delimiter, blocks))

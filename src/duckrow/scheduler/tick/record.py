@@ -39,7 +39,7 @@ class RecordPhase:
         self._neighbours = OwnNeighbours(parts.watch, store.events, observer)
 
     def __call__(self, decision: Decision, now: Now) -> Recorded:
-        self._state.wake_mono = decision.wake_mono
+        self._state.wake_at(decision.wake_mono)
         starts = [self._new.start(start.job, start.holds, now) for start in decision.starts]
         self._state.queue.drop([start.job for start in decision.starts])
         self._watch.started(starts, now.mono)
