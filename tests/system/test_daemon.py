@@ -6,8 +6,10 @@ import fcntl
 import json
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -106,8 +108,10 @@ def test_many_who_start_the_daemon_at_once_all_get_it(duckrow: Duckrow) -> None:
 
 def test_a_daemon_that_is_just_ending_is_followed_by_a_new_one(duckrow: Duckrow) -> None:
     duckrow.up("--slots", "1")
+    database = sqlite3.connect(duckrow.home / "duckrow.db")  # one that is just ending has not closed it yet
+    database.execute("SELECT count(*) FROM jobs").fetchall()
     duckrow("down")
-    with open(duckrow.home / "hosts" / "1.lock", "w") as lock:
+    with open(duckrow.home / "hosts" / "1.lock", "w") as lock, closing(database):
         fcntl.flock(lock, fcntl.LOCK_EX)
         submit = duckrow.spawn("submit", "--", "true", stdout=subprocess.DEVNULL)
         until(lambda: any(has_database(duckrow, pid) for pid in duckrow.processes() if pid != submit.pid), "its `up`")

@@ -22,7 +22,7 @@ from duckrow.cli.options.verb_options import (
 
 def rest_of(command: Any, *words: str, without: tuple[str, ...] = ()) -> tuple[dict[str, Any], int | None]:
     """A verb's arguments without those that all jobs and clusters have; and the number of GPUs."""
-    values = dict(command.make_context("verb", list(words)).params)
+    values = dict(command.make_context("verb", list(words), help_option_names=["-h", "--help"]).params)
     for name in without:
         del values[name]
     gpus = gpu_count(values)
