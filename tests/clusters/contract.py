@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from duckrow.clusters.batch import Batch, create_batch
 from duckrow.clusters.claims import Claims
+from duckrow.clusters.pilots import read_pilots
 from duckrow.clusters.port import (
     GONE,
     Cluster,
@@ -52,6 +54,22 @@ class Site:
         array = self.cluster.submit(pilots_of(batch), PilotArray(indices, at_a_time=at_a_time, after=after))
         return [f"{array}_{index}" for index in indices]
 
+    def has_pilot(self, batch: Batch, name: str) -> bool:
+        answer_within(self.cluster.ask())
+        return os.path.exists(f"{batch.pilots}/{name}/card")
+
+    def process_of_run(self, batch: Batch) -> int:
+        """Of its first run, once that has begun."""
+        found: list[int] = []
+
+        def has_begun() -> bool:
+            answer_within(self.cluster.ask())
+            found.extend(pilot.running[0]["pid"] or 0 for pilot in read_pilots(batch) if 0 in pilot.running)
+            return any(found)
+
+        until(has_begun, "a run to begin")
+        return next(filter(None, found))
+
     def open_the_gate(self) -> None:
         self.gate.touch()
 
@@ -61,6 +79,10 @@ class Site:
 
     def wait(self, is_so: Callable[[ClusterJob], bool], *names: str) -> None:
         until(lambda: all(is_so(self.job(name)) for name in names), f"{', '.join(names)}: another phase")
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def pilots_of(batch: Batch) -> PilotJobs:
@@ -106,6 +128,13 @@ class ClusterContract:
         site.wait(is_over, first, second)
         assert batch.count == 1
 
+    def test_a_pilot_that_was_killed_has_its_job_started_again(self, site: Site) -> None:
+        batch = site.batch(1)
+        (job,) = site.submit(batch, 0)
+        os.kill(parent_of(site.process_of_run(batch)), signal.SIGKILL)  # its keeper is left, and asks for it
+        until(lambda: site.has_pilot(batch, f"{job}.1"), "the second life of a job")
+        site.wait(runs, job)
+
     def test_no_more_of_an_array_run_than_may_run_at_a_time(self, site: Site) -> None:
         first, second = site.submit(site.batch(2), 0, 1, at_a_time=1)
         site.wait(runs, first)
@@ -116,7 +145,7 @@ class ClusterContract:
     def test_a_job_that_is_cancelled_is_told_and_ends_cancelled(self, site: Site) -> None:
         batch = site.batch(1)
         (job,) = site.submit(batch, 0)
-        until(lambda: bool(answer_within(site.cluster.ask())) and bool(os.listdir(batch.claims)), "a run to be taken")
+        site.process_of_run(batch)
         site.cluster.cancel([job])
         site.wait(lambda state: state.phase is JobPhase.CANCELLED, job)
         claims = Claims(batch)
