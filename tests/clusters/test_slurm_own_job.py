@@ -49,5 +49,5 @@ def test_a_batch_that_names_no_cluster_is_for_slurm_as_those_of_earlier_versions
 def test_a_batch_for_a_cluster_that_this_duckrow_does_not_know_is_told(make_batch: MakeBatch) -> None:
     batch = make_batch(1, SlurmRequest(on="elsewhere"))
     assert batch.request.on == "elsewhere"  # it says so in its folder
-    with pytest.raises(UsageError, match="knows no cluster 'elsewhere'. It knows slurm"):
+    with pytest.raises(UsageError, match=r"knows no cluster 'elsewhere'\. It knows slurm"):
         cluster_of(batch.request)
