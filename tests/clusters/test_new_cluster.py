@@ -10,9 +10,11 @@ import pytest
 from duckrow.api.client import Client
 from duckrow.api.clusters.dry_run import dry_groups
 from duckrow.api.clusters.submit import read_request, submit_batch
+from duckrow.clusters.batch import Batch
 from duckrow.clusters.known import CLUSTERS
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import JobSpec
+from duckrow.store.batches import BatchStore
 from duckrow.store.folder.state_folder import Folder
 from tests.clusters.pretend_cluster import PRETEND, PretendCluster
 from tests.conftest import until
@@ -70,6 +72,22 @@ def test_what_another_cluster_cannot_answer_now_is_submitted_when_it_does(
     assert client.batches.notes == ["the pretend cluster is silent."]
     cluster.is_silent = False
     until(lambda: outcomes(client, [run]) == ["succeeded"], "the run to be done")
+
+
+def test_what_has_failed_there_runs_again_in_another_batch_with_what_it_asked_for_by_itself(
+    client: Client, cluster: PretendCluster, tmp_path: Path
+) -> None:
+    request = read_request(PRETEND, {"folder": str(tmp_path / "batches")})
+    commands = [f"test -e {tmp_path}/forgiven", "true"]
+    own = [{"cpus_per_task": number + 1} for number in range(2)]
+    specs = [JobSpec(command, "/", slurm=asks) for command, asks in zip(commands, own, strict=True)]
+    ids = submit_batch(client, specs, request)
+    until(lambda: outcomes(client, ids) == ["failed", "succeeded"], "one to fail")
+    (tmp_path / "forgiven").touch()
+    assert submit_batch(client, [], request, again=ids[:1]) == ids[:1]
+    again = Batch(BatchStore(client.database).all()[-1].folder)
+    assert again.request.cpus_per_task == 1
+    until(lambda: outcomes(client, ids) == ["succeeded", "succeeded"], "it to succeed")
 
 
 @pytest.mark.usefixtures("cluster")

@@ -22,16 +22,16 @@ class JoiningJobs:
         self._jobs = client.jobs.asked_for(ids) if ids else []
         self._runs = self._store.of_jobs(ids) if ids else {}
         self.specs = [_with_own_variables(job, variables) for job in self._jobs]
-        self._take_requests_along(client)
+        self._take_requests_along()
 
-    def _take_requests_along(self, client: Client) -> None:
+    def _take_requests_along(self) -> None:
         """What each asked for by itself stands in the batch that it comes from."""
-        folders = {host_id: client.hosts.get(host_id).source for host_id, _ in self._runs.values()}
-        batches = {host_id: Batch(folder) for host_id, folder in folders.items() if os.path.exists(folder)}
+        folders = {batch_id: self._store.get(batch_id).folder for batch_id, _ in self._runs.values()}
+        batches = {batch_id: Batch(folder) for batch_id, folder in folders.items() if os.path.exists(folder)}
         for job in self._jobs:
-            host_id, number = self._runs.get(job.id, (0, 0))
-            if host_id in batches and len(batches[host_id].requests) > 1:
-                job.spec.slurm = batches[host_id].runs[number].spec.slurm
+            batch_id, number = self._runs.get(job.id, (0, 0))
+            if batch_id in batches and len(batches[batch_id].requests) > 1:
+                job.spec.slurm = batches[batch_id].runs[number].spec.slurm
 
     @property
     def ids(self) -> list[int]:
