@@ -45,6 +45,7 @@ HOSTS_OF_THE_LOOP = ("duckrow.cli.commands.run", "duckrow.cli.commands.up")
 HOST_OF_THE_PAGE = "duckrow.cli.commands.web"
 KEEPER = "duckrow.engines.local.keeper.keeper"
 DRY, LOCAL = "duckrow.engines.dry", "duckrow.engines.local"
+SLURM, PORT, MAKES_CLUSTERS = "duckrow.clusters.slurm", "duckrow.clusters.port", "duckrow.clusters.known"
 READS_GPUS_ITSELF = ("duckrow.api.devices.gpus", "duckrow.devices.nvml")  # while no host lives: docs/decisions/0012
 MEANINGLESS_NAMES = frozenset({"utils", "common", "base", "misc"})
 FRONT_ENDS = frozenset({"cli", "web", "dropin", "hydra", "hydra_plugins"})
@@ -175,6 +176,8 @@ def _broken_rule(found: Import) -> str | None:
         return "the dry engine stands for any engine, so it knows nothing of the local one"
     if found.importer == "duckrow.scheduler.loop" and f"{found.module}.{found.name}".startswith("duckrow.engines."):
         return "the loop is given its engine"
+    if rule := _broken_rule_of_clusters(found):
+        return rule
     target = target_package(found)
     if target is None:
         return _broken_outside_rule(package, found.module)
@@ -197,6 +200,17 @@ def _broken_rule(found: Import) -> str | None:
         return f"in cli only {' and '.join(HOSTS_OF_THE_LOOP)} host the loop"
     allowed = ", ".join(sorted(MAY_IMPORT[package])) or "nothing but core"
     return f"{package} may import {allowed}, not {target}"
+
+
+def _broken_rule_of_clusters(found: Import) -> str | None:
+    """Another batch system is one more folder: nobody knows SLURM's, and it knows nobody."""
+    full = f"{found.module}.{found.name}"
+    if f"{found.importer}.".startswith(f"{SLURM}."):
+        knows = not full.startswith("duckrow.clusters.") or full.startswith((f"{SLURM}.", f"{PORT}."))
+        return None if knows else "a batch system knows its port and nothing else of clusters"
+    if f"{full}.".startswith(f"{SLURM}.") and found.importer != MAKES_CLUSTERS:
+        return f"whoever needs a cluster is given one: only {MAKES_CLUSTERS} knows which there are"
+    return None
 
 
 def _is_light(module: str) -> bool:
@@ -463,6 +477,14 @@ def test_the_command_line_loads_nothing_heavy_before_it_knows_the_verb() -> None
         ("duckrow.devices.nvml", "from duckrow import store", "devices may import core, not store"),
         ("duckrow.clusters.slurm", "import duckrow.store.sqlite.database", "clusters may import core, not store"),
         ("duckrow.clusters.slurm", "from duckrow import submit", "clusters may import core, not api"),
+        ("duckrow.clusters.tending", "from duckrow.clusters.slurm import commands", "is given one"),
+        ("duckrow.api.clusters.submit", "from duckrow.clusters import slurm", "is given one"),
+        ("duckrow.scheduler.pilot", "import duckrow.clusters.slurm.cluster", "is given one"),
+        (
+            "duckrow.clusters.slurm.cluster",
+            "from duckrow.clusters.batch import Batch",
+            "knows its port and nothing else",
+        ),
         ("duckrow.scheduler.loop", "import sqlite3", "only store speaks to SQLite"),
         ("duckrow.scheduler.loop", "from duckrow.api.client import Client", "not api"),
         ("duckrow.api.client", "async def f():\n    from duckrow.scheduler.loop import Loop", "not scheduler"),
@@ -517,6 +539,8 @@ def test_an_import_against_the_rules_is_told_in_a_sentence(module: str, source: 
         ("duckrow.cli.commands.up", "from duckrow.scheduler.hosts.background import launch"),
         ("duckrow.cli.commands.web", "def f():\n    from duckrow.web.server import serve"),
         ("duckrow.api.clusters.copy", "from duckrow.clusters.batch import Batch"),
+        ("duckrow.clusters.known", "from duckrow.clusters.slurm.cluster import SlurmCluster"),
+        ("duckrow.clusters.slurm.cluster", "from duckrow.clusters.port import Cluster\nimport subprocess"),
         ("duckrow.cli.main", "def f():\n    from duckrow import __version__"),
         ("duckrow", "def __getattr__(name):\n    from duckrow.api.client import Client"),
         ("duckrow.__main__", "from duckrow.cli.main import main"),

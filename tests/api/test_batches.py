@@ -18,7 +18,6 @@ from duckrow.api.jobs.remove import remove
 from duckrow.clusters.batch import Batch, create_batch
 from duckrow.clusters.claims import Claims
 from duckrow.clusters.pilots import PilotFolder
-from duckrow.clusters.slurm import commands
 from duckrow.clusters.tending import Tending
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import JobSpec
@@ -28,6 +27,7 @@ from duckrow.store.batches import BatchStore, Standing
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON
 from duckrow.web.server_options import ServerOptions
+from tests.clusters.pretend_cluster import PretendCluster
 from tests.web.inside import Inside
 
 RUNNING = {"number": 1, "started_at": 5.0, "devices": ["cpu"], "pid": 1, "log": "x", "stopping": False}
@@ -102,19 +102,12 @@ def test_no_get_copies_or_submits(folder: Folder, batch: Batch, monkeypatch: pyt
             assert inside.ask("GET", path).status_code in (200, 404), path
 
 
-def test_to_copy_or_look_submits_nothing(folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
-    def forbidden(*_: object, **__: object) -> int:
-        raise AssertionError("this only looks")
-
-    monkeypatch.setattr(commands, "sbatch", forbidden)
-    monkeypatch.setattr(commands, "StatesQuestion", SilentSlurm)
-    client = Client(folder)
+def test_to_copy_or_look_submits_nothing(folder: Folder, batch: Batch) -> None:
+    client = tended(folder)
     client.tender.copy()
-    assert client.tender.look()[2].still == ""
-    monkeypatch.setattr(commands, "sbatch", lambda *_, **__: 7)
-    monkeypatch.setattr(commands, "limits", commands.SlurmLimits)
+    assert client.tender.look()[2] == Standing("", [], {})
     client.tender.submit()
-    assert list(client.tender.standings()[2].waiting) == ["7_0", "7_1"]
+    assert list(client.tender.standings()[2].waiting) == ["1_0", "1_1"]
 
 
 def test_a_rerun_from_another_login_node_is_seen_where_the_batch_was_done(folder: Folder, batch: Batch) -> None:
@@ -135,21 +128,17 @@ def test_a_full_disk_is_told_and_ends_nothing(folder: Folder, batch: Batch, monk
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", batch.folder)
 
-    monkeypatch.setattr(commands, "StatesQuestion", SilentSlurm)
-    monkeypatch.setattr(Tending, "lapse", full)
-    client = Client(folder)
+    monkeypatch.setattr(Tending, "submit_missing", full)
+    client = tended(folder)
     client.tender.submit()
     assert client.batches.notes == [f"{batch.folder}: No space left on device. Nothing is lost."]
 
 
-class SilentSlurm:
-    """It has no job of ours."""
-
-    def __init__(self, clusters: str = "") -> None:
-        self.clusters = clusters
-
-    def answer(self, wait_s: float) -> dict[str, commands.JobState]:
-        return {}
+def tended(folder: Folder) -> Client:
+    """A client whose runs go to a cluster that is full: what is submitted waits."""
+    client, cluster = Client(folder), PretendCluster(f"{folder.root}/cluster", places=0)
+    client.tender = Tender(client, lambda _request: cluster)
+    return client
 
 
 def test_a_kill_of_runs_and_jobs_ends_each_where_it_is(
@@ -170,10 +159,7 @@ def test_a_kill_of_runs_and_jobs_ends_each_where_it_is(
 def test_runs_are_held_released_and_given_a_priority(
     folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "StatesQuestion", SilentSlurm)
-    monkeypatch.setattr(commands, "sbatch", lambda *_, **__: 7)
-    monkeypatch.setattr(commands, "limits", commands.SlurmLimits)
-    client = Client(folder)
+    client = tended(folder)
     client.tender.copy()
     assert hold(client, [1]).done == [1]
     assert prioritise(client, [2], 60).done == [2]
@@ -184,10 +170,7 @@ def test_runs_are_held_released_and_given_a_priority(
 
 
 def test_one_who_watches_hears_each_change_once(folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "StatesQuestion", SilentSlurm)
-    monkeypatch.setattr(commands, "sbatch", lambda *_, **__: 7)
-    monkeypatch.setattr(commands, "limits", commands.SlurmLimits)
-    client = Client(folder)
+    client = tended(folder)
     watched = RunsOfBatch(client, [1, 2])
     assert (watched.name, batches_of(client, [1, 2])) == ("batch", {watched.batch_id})
     assert [view.id for view in watched.changed()] == [1, 2]  # what was there when it began
@@ -196,7 +179,7 @@ def test_one_who_watches_hears_each_change_once(folder: Folder, batch: Batch, mo
     claims.finish(0, 1, {"outcome": "succeeded"})
     assert [(view.id, view.outcome) for view in watched.changed()] == [(1, "succeeded")]
     assert watched.changed() == []
-    assert watched.notes() == ["SLURM jobs submitted: 7_0, 7_1."]
+    assert watched.notes() == ["SLURM jobs submitted: 1_0, 1_1."]
     assert watched.notes() == []
     assert (watched.why_still(), still_batches(client)) == (None, {})
 

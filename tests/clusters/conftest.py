@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from duckrow.clusters.batch import Batch, create_batch
+from duckrow.clusters.port import States
+from duckrow.clusters.slurm.cluster import SlurmCluster
+from duckrow.clusters.slurm.states_question import job_told
+from duckrow.clusters.tending import Tending
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.slurm.request import SlurmRequest
 
 MakeBatch = Callable[..., Batch]
+
+
+def on_slurm(batch: Batch) -> Tending:
+    return Tending(batch, SlurmCluster())
+
+
+def told(states: Mapping[str, str]) -> States:
+    """Jobs in the states that SLURM has these words for."""
+    return {job: job_told(state) for job, state in states.items()}
 
 
 @pytest.fixture

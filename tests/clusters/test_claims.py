@@ -15,11 +15,11 @@ import pytest
 from duckrow.clusters import shared_files as files
 from duckrow.clusters.batch import Batch
 from duckrow.clusters.claims import LOGIN, Claims, Taker
+from duckrow.clusters.lapsing import lapse
 from duckrow.clusters.pilots import PilotFolder, read_pilots, started_at
-from duckrow.clusters.tending import Tending
 from duckrow.core.devices.needs import Needs
 from duckrow.core.slurm.request import SlurmRequest
-from tests.clusters.conftest import MakeBatch
+from tests.clusters.conftest import MakeBatch, on_slurm, told
 from tests.conftest import DEADLINE_S
 
 
@@ -189,10 +189,10 @@ def test_of_many_pilots_that_race_and_some_that_die_each_run_succeeds_once(make_
         for pilot in pilots:
             pilot.join(DEADLINE_S)
         deaths_seen += sum(pilot.exitcode == -signal.SIGKILL for pilot in pilots)
-        tending = Tending(batch)
+        tending = on_slurm(batch)
         while True:  # until the leases of the dead have run out
             tending.look({})
-            tending.lapse()
+            lapse(tending)
             tending.claims.look()
             if not tending.claims.claimed():
                 break
@@ -210,9 +210,9 @@ def test_a_claim_lapses_only_when_slurm_and_the_pilot_are_both_silent(make_batch
     looked(batch).take(us.card, 0)
 
     def lapsed(state: str | None) -> list[int]:
-        tending = Tending(batch)
-        tending.look({} if state is None else {"1_0": state})
-        return tending.lapse()
+        tending = on_slurm(batch)
+        tending.look({} if state is None else told({"1_0": state}))
+        return lapse(tending)
 
     assert [lapsed(state) for state in ("RUNNING", "COMPLETING", "PENDING", "NODE_FAIL", "FAILED", None)] == [[]] * 6
     silence = os.stat(f"{us.path}/status.json").st_mtime - 2000
@@ -229,18 +229,18 @@ def test_a_pilot_that_has_said_that_it_ended_is_believed_at_once(make_batch: Mak
     us = PilotFolder(batch, "1_0")
     looked(batch).take(us.card, 0)
     us.end("told to")
-    tending = Tending(batch)
-    tending.look({"1_0": "RUNNING"})
-    assert tending.lapse() == [0]
+    tending = on_slurm(batch)
+    tending.look(told({"1_0": "RUNNING"}))
+    assert lapse(tending) == [0]
 
 
 def test_an_earlier_life_of_a_job_that_runs_again_is_over(make_batch: MakeBatch) -> None:
     batch = make_batch(1, SlurmRequest(lease=0.0))
     looked(batch).take(PilotFolder(batch, "1_0").card, 0)
     PilotFolder(batch, "1_0")
-    tending = Tending(batch)
-    tending.look({"1_0": "RUNNING"})
-    assert tending.lapse() == [0]
+    tending = on_slurm(batch)
+    tending.look(told({"1_0": "RUNNING"}))
+    assert lapse(tending) == [0]
 
 
 def test_what_a_pilot_gives_back_while_somebody_looks_is_not_taken_for_an_interruption(
@@ -250,7 +250,7 @@ def test_what_a_pilot_gives_back_while_somebody_looks_is_not_taken_for_an_interr
     us = PilotFolder(batch, "1_0")
     claims = looked(batch)
     claims.take(us.card, 0)
-    tending = Tending(batch)
+    tending = on_slurm(batch)
     look = tending.claims.look
 
     def look_and_be_late() -> None:
@@ -260,8 +260,8 @@ def test_what_a_pilot_gives_back_while_somebody_looks_is_not_taken_for_an_interr
             us.end("told to end")
 
     monkeypatch.setattr(tending.claims, "look", look_and_be_late)
-    tending.look({"1_0": "CANCELLED"})
-    assert tending.lapse() == []
+    tending.look(told({"1_0": "CANCELLED"}))
+    assert lapse(tending) == []
     assert looked(batch).interruptions(0) == 0
 
 
@@ -272,9 +272,9 @@ def test_a_run_that_was_being_killed_by_a_command_that_died_is_killed(make_batch
     looked(batch).take(card, 0)
 
     def tend() -> Claims:
-        tending = Tending(batch)
+        tending = on_slurm(batch)
         tending.look({})
-        tending.lapse()
+        lapse(tending)
         return looked(batch)
 
     assert tend().claimed() == {0: 1}
@@ -290,9 +290,9 @@ def test_a_claim_that_does_not_say_whose_it_is_lapses(make_batch: MakeBatch) -> 
     claim.touch()  # where there are no links, a node can die between making and writing it
     long_ago = claim.stat().st_mtime - 2000
     os.utime(claim, (long_ago, long_ago))
-    tending = Tending(batch)
+    tending = on_slurm(batch)
     tending.look({})
-    tending.lapse()
+    lapse(tending)
     assert looked(batch).free() == [0]
 
 
@@ -339,9 +339,9 @@ def test_a_run_that_is_interrupted_too_often_is_given_up(make_batch: MakeBatch) 
         us = PilotFolder(batch, "1_0")
         assert looked(batch).take(us.card, 0) == life + 1
         us.end("died")
-        tending = Tending(batch)
+        tending = on_slurm(batch)
         tending.look({})
-        tending.lapse()
+        lapse(tending)
     result = json.loads(Path(f"{batch.results}/0.json").read_text())
     assert result["outcome"] == "lost"
     assert "too often" in result["detail"]

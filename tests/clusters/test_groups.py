@@ -12,12 +12,14 @@ import pytest
 from duckrow.clusters.batch import Batch, create_batch
 from duckrow.clusters.claims import Claims, Taker
 from duckrow.clusters.pilots import PilotFolder
+from duckrow.clusters.port import ClusterLimits, ClusterRefused
+from duckrow.clusters.room_in_jobs import left_over
 from duckrow.clusters.slurm import commands
 from duckrow.clusters.tending import Tending
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.slurm.request import SlurmRequest
 from duckrow.scheduler.pilots.share import PilotShare
-from tests.clusters.conftest import MakeBatch
+from tests.clusters.conftest import MakeBatch, on_slurm, told
 
 BIG: dict[str, Any] = {"gres": "gpu:h100:1"}
 
@@ -29,12 +31,12 @@ class Sbatch:
         self.scripts: list[str] = []
         self._refuses = refuses
         monkeypatch.setattr(commands, "sbatch", self._sbatch)
-        monkeypatch.setattr(commands, "limits", commands.SlurmLimits)
+        monkeypatch.setattr(commands, "limits", ClusterLimits)
 
     def _sbatch(self, script: str, array: str, *_: str, environment: object, options: Sequence[str] = ()) -> int:
         text = Path(script).read_text()
         if self._refuses in text:
-            raise commands.SlurmRefused(f"sbatch said: no {self._refuses}")
+            raise ClusterRefused(f"sbatch said: no {self._refuses}")
         self.scripts.append(text)
         return len(self.scripts)
 
@@ -48,8 +50,8 @@ def batch(tmp_path: Path) -> Batch:
 
 
 def looked(batch: Batch, states: dict[str, str]) -> Tending:
-    tending = Tending(batch)
-    tending.look(states)
+    tending = on_slurm(batch)
+    tending.look(told(states))
     return tending
 
 
@@ -77,7 +79,7 @@ def test_each_request_has_an_array_of_its_own(batch: Batch, monkeypatch: pytest.
     assert [tending.group_of(job) for job in ("1_2", "2_0")] == [0, 1]
     again = looked(batch, {"1_0": "PENDING", "1_1": "RUNNING", "1_2": "RUNNING", "2_0": "FAILED", "2_1": "PENDING"})
     PilotFolder(batch, "2_0").end("nothing left to take")  # it lived, and another takes its place
-    again.look({"1_0": "PENDING", "1_1": "RUNNING", "1_2": "RUNNING", "2_0": "FAILED", "2_1": "PENDING"})
+    again.look(told({"1_0": "PENDING", "1_1": "RUNNING", "1_2": "RUNNING", "2_0": "FAILED", "2_1": "PENDING"}))
     assert again.submit_missing() == ["3_0"]
     assert "--gres=gpu:h100:1\n" in slurm.scripts[2]
 
@@ -86,7 +88,7 @@ def test_what_slurm_refuses_for_some_does_not_keep_the_others_waiting(
     batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slurm = Sbatch(monkeypatch, refuses="--gres=gpu:1\n")
-    with pytest.raises(commands.SlurmRefused) as error:
+    with pytest.raises(ClusterRefused) as error:
         looked(batch, {}).submit_missing()
     assert error.value.request == batch.requests[0]
     assert len(slurm.scripts) == 1
@@ -105,9 +107,9 @@ def test_the_last_pilot_sees_to_what_it_can_take_and_leaves_the_rest(batch: Batc
     for job, group in (("1_0", 0), ("2_0", 1)):
         PilotFolder(batch, job).renew({"running": {}, "taken": 1, "group": group})
     tending = looked(batch, {"1_0": "RUNNING"})
-    assert tending.left_over("1_0") == [0, 2, 4]  # no H100 here
+    assert left_over(tending, "1_0") == [0, 2, 4]  # no H100 here
     tending = looked(batch, {"2_0": "RUNNING"})
-    assert tending.left_over("2_0") == [0, 2, 4, 1, 3]
+    assert left_over(tending, "2_0") == [0, 2, 4, 1, 3]
 
 
 def test_those_who_cancel_all_of_one_request_mean_that_one(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from duckrow.clusters.batch import Batch
 from duckrow.clusters.claims import Claims, Taker
 from duckrow.clusters.holds import Holds
+from duckrow.clusters.lapsing import lapse
 from duckrow.clusters.pilots import PilotFolder
 from duckrow.clusters.priorities import Priorities
-from duckrow.clusters.tending import Tending
-from tests.clusters.conftest import MakeBatch
+from tests.clusters.conftest import MakeBatch, on_slurm
 
 
 def looked(batch: Batch) -> Claims:
@@ -74,9 +74,9 @@ def test_a_hold_never_lapses_and_gives_no_retries_back(make_batch: MakeBatch) ->
     run, claim = taker_of(batch).next() or (0, 0)
     looked(batch).release(run, claim, "the time limit came", {"retries_used": 2})
     Holds(looked(batch)).hold([0])
-    tending = Tending(batch)
+    tending = on_slurm(batch)
     tending.look({})
-    assert tending.lapse() == []
+    assert lapse(tending) == []
     Holds(looked(batch)).release([0])
     assert [release["retries_used"] for release in looked(batch).history(0)] == [2, 2]
 

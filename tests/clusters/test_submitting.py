@@ -14,14 +14,16 @@ import pytest
 
 from duckrow.clusters.claims import Claims, Taker
 from duckrow.clusters.lease import Lease
-from duckrow.clusters.pilots import GONE, TOLD_TO_END, PilotFolder
+from duckrow.clusters.pilots import TOLD_TO_END, PilotFolder
+from duckrow.clusters.port import ClusterLimits, ClusterRefused, JobPhase, NoAnswer, TooMany, answer_within
+from duckrow.clusters.room_in_jobs import left_over
 from duckrow.clusters.slurm import commands
 from duckrow.clusters.slurm.script import array_of, script_of
+from duckrow.clusters.slurm.states_question import StatesQuestion, job_told
 from duckrow.clusters.standing_still import JobEnd, why_still
-from duckrow.clusters.tending import Tending
 from duckrow.core.errors import UsageError
 from duckrow.core.slurm.request import SlurmRequest, gpus_in, request_from
-from tests.clusters.conftest import MakeBatch
+from tests.clusters.conftest import MakeBatch, on_slurm, told
 from tests.conftest import DEADLINE_S
 
 
@@ -95,7 +97,7 @@ def test_the_cluster_that_was_named_is_the_one_that_is_asked(
     fake_program(
         tmp_path / "bin", "squeue", 'case "$*" in *--clusters=other*) echo "7|0|RUNNING|N/A|None"; esac', monkeypatch
     )
-    assert commands.states_of_jobs(clusters=request.clusters) == ({"7_0": "RUNNING"} if clusters else {})
+    assert answer_within(StatesQuestion(request.clusters)) == told({"7_0": "RUNNING"} if clusters else {})
     script = script_of("/shared/batch", request, "python")
     assert ("#SBATCH -M other\n" in script) == (words == ("-M", "other"))
 
@@ -164,7 +166,7 @@ class FakeSlurm:
         self.arrays: list[str] = []
         self.room = room
         monkeypatch.setattr(commands, "sbatch", self._sbatch)
-        monkeypatch.setattr(commands, "limits", lambda: commands.SlurmLimits(largest_array))
+        monkeypatch.setattr(commands, "limits", lambda: ClusterLimits(largest_array))
 
     def _sbatch(
         self, script: str, array: str, *arguments: str, environment: Mapping[str, str], options: Sequence[str]
@@ -172,7 +174,7 @@ class FakeSlurm:
         parts = array.partition("%")[0].split(",")
         size = sum(int(part.partition("-")[2] or part) - int(part.split("-")[0]) + 1 for part in parts)
         if size > self.room:
-            raise commands.TooMany("QOSMaxSubmitJobPerUserLimit")
+            raise TooMany("QOSMaxSubmitJobPerUserLimit")
         self.room -= size
         self.arrays.append(" ".join([f"{array}+{arguments[0]}", *options]))
         return len(self.arrays)
@@ -180,7 +182,7 @@ class FakeSlurm:
 
 def test_arrays_are_no_larger_than_slurm_allows(make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> None:
     slurm = FakeSlurm(monkeypatch, largest_array=5)
-    tending = Tending(make_batch(12, SlurmRequest(runs_per_job=1)))
+    tending = on_slurm(make_batch(12, SlurmRequest(runs_per_job=1)))
     tending.look({})
     assert len(tending.submit_missing()) == 12
     assert slurm.arrays == ["0-4+0", "0-4+5", "0-1+10"]
@@ -190,11 +192,11 @@ def test_all_that_will_be_needed_is_submitted_and_slurm_sees_to_how_many_run_at_
     make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slurm = FakeSlurm(monkeypatch, largest_array=5)
-    tending = Tending(make_batch(14, SlurmRequest(runs_per_job=2, max_jobs=2, sbatch=("--dependency=afterok:9",))))
+    tending = on_slurm(make_batch(14, SlurmRequest(runs_per_job=2, max_jobs=2, sbatch=("--dependency=afterok:9",))))
     tending.look({})
     jobs = tending.submit_missing()
     assert slurm.arrays == ["0-4%2+0", "0-1+5 --dependency=afterok:9,afterany:1"]
-    tending.look({**dict.fromkeys(jobs, "COMPLETED"), "2_1": "RUNNING"})
+    tending.look(told({**dict.fromkeys(jobs, "COMPLETED"), "2_1": "RUNNING"}))
     assert len(tending.submit_missing()) == 6
     assert slurm.arrays[2:] == ["0-4%1+0", "0+5 --dependency=afterok:9,afterany:3"]
 
@@ -204,27 +206,27 @@ RUNS = {"running": {}, "taken": 2, "places": 2}
 
 def test_a_run_that_no_other_slurm_job_would_take_is_left_to_the_last(make_batch: MakeBatch) -> None:
     """Two pilots with two runs each have done their share; a third has died, or was given up."""
-    tending = Tending(make_batch(6, SlurmRequest(runs_per_job=2, lease=1000.0)))
+    tending = on_slurm(make_batch(6, SlurmRequest(runs_per_job=2, lease=1000.0)))
     for number, job in enumerate(("1_0", "1_1", "1_2")):
         pilot = PilotFolder(tending.batch, job)
         pilot.renew(RUNS)
         for run in (2 * number, 2 * number + 1):
             tending.claims.take(pilot.card, run)
     alive = {"1_0": "RUNNING", "1_1": "RUNNING", "1_2": "RUNNING"}
-    tending.look(alive)
-    assert tending.left_over("1_0") == []  # all are at work
-    tending.look({**alive, "1_2": "FAILED"})
-    assert tending.left_over("1_0") == [4, 5]  # and in a moment they lapse
-    tending.look({**alive, "1_2": "PENDING"})
-    assert tending.left_over("1_0") == []  # it comes again
+    tending.look(told(alive))
+    assert left_over(tending, "1_0") == []  # all are at work
+    tending.look(told({**alive, "1_2": "FAILED"}))
+    assert left_over(tending, "1_0") == [4, 5]  # and in a moment they lapse
+    tending.look(told({**alive, "1_2": "PENDING"}))
+    assert left_over(tending, "1_0") == []  # it comes again
     for run in (0, 1, 4, 5):
         tending.claims.release(run, 1, "given back")
-    tending.look({**alive, "1_2": "CANCELLED"})
-    assert tending.left_over("1_0") == [0, 1, 4, 5]
-    assert tending.left_over("1_1") == [0, 1, 4, 5]  # the first has nothing to do and may be about to end
+    tending.look(told({**alive, "1_2": "CANCELLED"}))
+    assert left_over(tending, "1_0") == [0, 1, 4, 5]
+    assert left_over(tending, "1_1") == [0, 1, 4, 5]  # the first has nothing to do and may be about to end
     PilotFolder(tending.batch, "1_3").renew({"running": {}, "taken": 0, "idle": False})
-    tending.look({**alive, "1_2": "CANCELLED", "1_3": "RUNNING"})
-    assert tending.left_over("1_0") == [4, 5]  # one that has just started takes its share
+    tending.look(told({**alive, "1_2": "CANCELLED", "1_3": "RUNNING"}))
+    assert left_over(tending, "1_0") == [4, 5]  # one that has just started takes its share
 
 
 def test_a_pilot_takes_what_is_left_beyond_its_share_and_beyond_its_chunk(make_batch: MakeBatch) -> None:
@@ -239,14 +241,14 @@ def test_what_exceeds_the_limit_of_the_user_comes_when_there_is_room(
 ) -> None:
     slurm = FakeSlurm(monkeypatch, largest_array=1000, room=3)
     batch = make_batch(8, SlurmRequest(runs_per_job=1))
-    tending = Tending(batch)
+    tending = on_slurm(batch)
     tending.look({})
     first = tending.submit_missing()
     assert len(first) == 3
     slurm.room = 10
-    tending.look(dict.fromkeys(first, "PENDING"))
+    tending.look(told(dict.fromkeys(first, "PENDING")))
     assert len(tending.submit_missing()) == 5
-    tending.look({**dict.fromkeys(tending.states, "PENDING")})
+    tending.look(told({**dict.fromkeys(tending.states, "PENDING")}))
     assert tending.submit_missing() == []
 
 
@@ -254,17 +256,17 @@ def test_a_slurm_job_that_has_just_begun_and_said_nothing_yet_is_counted_in_full
     make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     FakeSlurm(monkeypatch, largest_array=5)
-    tending = Tending(make_batch(2, SlurmRequest(parallel_runs=2)))
+    tending = on_slurm(make_batch(2, SlurmRequest(parallel_runs=2)))
     PilotFolder(tending.batch, "1_0")
-    tending.look({"1_0": "RUNNING"})
+    tending.look(told({"1_0": "RUNNING"}))
     assert tending.submit_missing() == []
 
 
 def test_where_not_one_job_is_allowed_it_is_told(make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> None:
     FakeSlurm(monkeypatch, largest_array=1000, room=0)
-    tending = Tending(make_batch(8))
+    tending = on_slurm(make_batch(8))
     tending.look({})
-    with pytest.raises(commands.TooMany):
+    with pytest.raises(TooMany):
         tending.submit_missing()
 
 
@@ -274,11 +276,11 @@ def test_a_job_that_slurm_holds_after_a_failed_launch_is_cancelled_and_replaced(
     slurm = FakeSlurm(monkeypatch, largest_array=5)
     cancelled: list[str] = []
     monkeypatch.setattr(commands, "scancel", lambda jobs, *_, **__: cancelled.extend(jobs))
-    tending = Tending(make_batch(2, SlurmRequest(runs_per_job=1)))
+    tending = on_slurm(make_batch(2, SlurmRequest(runs_per_job=1)))
     tending.look({})
     first, second = tending.submit_missing()
-    held = commands.JobState.told("PENDING", "launch failed requeued held", None)
-    by_its_owner = commands.JobState.told("PENDING", "JobHeldUser", None)
+    held = job_told("PENDING", "launch failed requeued held", None)
+    by_its_owner = job_told("PENDING", "JobHeldUser", None)
     tending.look({first: held, second: by_its_owner})
     assert tending.held() == {first: "launch failed requeued held"}
     assert (tending.submit_missing(), cancelled) == (["2_0"], [first])
@@ -287,34 +289,34 @@ def test_a_job_that_slurm_holds_after_a_failed_launch_is_cancelled_and_replaced(
 
 def test_a_chunk_whose_job_died_gets_a_job_of_its_own(make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> None:
     slurm = FakeSlurm(monkeypatch, largest_array=2)
-    tending = Tending(make_batch(8, SlurmRequest(runs_per_job=2, fixed_chunks=True)))
+    tending = on_slurm(make_batch(8, SlurmRequest(runs_per_job=2, fixed_chunks=True)))
     tending.look({})
     jobs = tending.submit_missing()
     assert (jobs, slurm.arrays) == (["1_0", "1_1", "2_0", "2_1"], ["0-1+0", "0-1+2"])
     for job in jobs:
         PilotFolder(tending.batch, job)
-    tending.look({**dict.fromkeys(jobs, "RUNNING"), "2_1": "FAILED"})
+    tending.look(told({**dict.fromkeys(jobs, "RUNNING"), "2_1": "FAILED"}))
     assert tending.submit_missing() == ["3_0"]
     assert slurm.arrays[-1] == "0+3"
 
 
 def test_those_who_cancel_everything_are_believed(make_batch: MakeBatch) -> None:
-    tending = Tending(make_batch(4))
+    tending = on_slurm(make_batch(4))
     for job in ("1_0", "1_1"):
         PilotFolder(tending.batch, job)
-    tending.look({"1_0": "CANCELLED", "1_1": "RUNNING"})
+    tending.look(told({"1_0": "CANCELLED", "1_1": "RUNNING"}))
     assert not tending.stands_still()
-    tending.look({"1_0": "CANCELLED", "1_1": "CANCELLED"})
+    tending.look(told({"1_0": "CANCELLED", "1_1": "CANCELLED"}))
     assert tending.stands_still()
 
 
 def test_one_cancelled_job_of_many_does_not_stop_a_batch(make_batch: MakeBatch) -> None:
-    tending = Tending(make_batch(4))
+    tending = on_slurm(make_batch(4))
     cancelled, other = (PilotFolder(tending.batch, job) for job in ("1_0", "1_1"))
     cancelled.end(TOLD_TO_END)
     other.end("nothing left to take")
-    for state in ("CANCELLED", GONE):  # soon after, and when SLURM has forgotten it
-        tending.look({"1_0": state, "1_1": "COMPLETED"})
+    for states in ({"1_0": "CANCELLED"}, {}):  # soon after, and when SLURM has forgotten it
+        tending.look(told({**states, "1_1": "COMPLETED"}))
         assert not tending.stands_still()
     other.end(TOLD_TO_END)
     tending.look({})
@@ -341,25 +343,25 @@ def test_whoever_wants_a_batch_to_go_on_is_believed_until_the_next_array(
     make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     FakeSlurm(monkeypatch, largest_array=5)
-    tending = Tending(make_batch(1))
+    tending = on_slurm(make_batch(1))
     tending.look({})
     jobs = tending.submit_missing()
-    tending.look(dict.fromkeys(jobs, "CANCELLED"))
+    tending.look(told(dict.fromkeys(jobs, "CANCELLED")))
     assert tending.stands_still()
     tending.go_on()
     assert not tending.stands_still()
     jobs += tending.submit_missing()
-    tending.look(dict.fromkeys(jobs, "CANCELLED"))
+    tending.look(told(dict.fromkeys(jobs, "CANCELLED")))
     assert tending.stands_still()
 
 
 def test_what_ends_before_it_begins_is_not_submitted_again_and_again(make_batch: MakeBatch) -> None:
-    tending = Tending(make_batch(4))
+    tending = on_slurm(make_batch(4))
     pilots = [PilotFolder(tending.batch, job) for job in ("1_0", "1_1")]
-    tending.look({"1_0": "FAILED", "1_1": "FAILED"})
+    tending.look(told({"1_0": "FAILED", "1_1": "FAILED"}))
     assert "1_*.log" in tending.stands_still()
     tending.claims.take(pilots[1].card, 0)
-    tending.look({"1_0": "FAILED", "1_1": "FAILED"})
+    tending.look(told({"1_0": "FAILED", "1_1": "FAILED"}))
     assert not tending.stands_still()
 
 
@@ -373,10 +375,10 @@ def fake_program(folder: Path, name: str, script: str, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("said", "kind"),
     [
-        ("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation", commands.NoAnswer),
-        ("sbatch: error: Unable to contact slurm controller (connect failure)", commands.NoAnswer),
-        ("sbatch: error: QOSMaxSubmitJobPerUserLimit", commands.TooMany),
-        ("sbatch: error: invalid partition specified: x", commands.SlurmRefused),
+        ("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation", NoAnswer),
+        ("sbatch: error: Unable to contact slurm controller (connect failure)", NoAnswer),
+        ("sbatch: error: QOSMaxSubmitJobPerUserLimit", TooMany),
+        ("sbatch: error: invalid partition specified: x", ClusterRefused),
     ],
 )
 def test_what_sbatch_says_is_understood(
@@ -391,18 +393,18 @@ def test_what_sbatch_says_is_understood(
 
 def test_a_slow_controller_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_program(tmp_path / "bin", "squeue", "exec sleep 600", monkeypatch)
-    question = commands.StatesQuestion()
+    question = StatesQuestion()
     assert question.answer(0.0) is None
     question.withdraw()
-    with pytest.raises(commands.NoAnswer):
-        commands.states_of_jobs(patience_s=0.05)
+    with pytest.raises(NoAnswer):
+        answer_within(StatesQuestion(), 0.05)
 
 
 def test_the_states_of_jobs_are_read_with_those_of_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ["7|0|RUNNING|2026-11-16T08:30:00|None", "7|1|PENDING|N/A|Resources", "9|N/A|FAILED|N/A|NonZeroExitCode"]
     fake_program(tmp_path / "bin", "squeue", "\n".join(f"echo '{line}'" for line in lines), monkeypatch)
-    states = commands.states_of_jobs()
-    assert states == {"7_0": "RUNNING", "7_1": "PENDING", "9": "FAILED"}
+    states = answer_within(StatesQuestion())
+    assert [states[job].phase for job in ("7_0", "7_1", "9")] == [JobPhase.RUNNING, JobPhase.WAITING, JobPhase.ENDED]
     assert [(states[job].reason, states[job].ended_at is None) for job in ("7_0", "7_1")] == [
         ("", False),
         ("Resources", True),
@@ -424,7 +426,7 @@ def test_the_time_that_is_left_is_reckoned_from_the_end_that_slurm_names(
 def test_a_machine_without_slurm_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="There is no squeue here"):
-        commands.states_of_jobs()
+        answer_within(StatesQuestion())
 
 
 def test_a_lease_that_cannot_be_renewed_is_lost() -> None:

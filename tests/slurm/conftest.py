@@ -86,6 +86,11 @@ def cluster() -> Iterator[Cluster]:
         cluster.down()
 
 
+def no_jobs_left(cluster: Cluster) -> None:
+    cluster("scancel", f"--user={os.getuid()}", ok=False)
+    until(lambda: not cluster("squeue", "--noheader", ok=False), "the end of all SLURM jobs")
+
+
 class SlurmDuckrow(Duckrow):
     """duckrow on the login node of that cluster."""
 
@@ -120,8 +125,7 @@ def duckrow(tmp_path: Path, cluster: Cluster) -> Iterator[SlurmDuckrow]:
     program.env |= {"SLURM_CONF": cluster.conf, "DUCKROW_CONFIG": str(work / "duckrow.toml")}
     program.settings(SETTINGS)
     yield program
-    cluster("scancel", f"--user={os.getuid()}", ok=False)
-    until(lambda: not cluster("squeue", "--noheader", ok=False), "the end of all SLURM jobs")
+    no_jobs_left(cluster)
     program.kill_everything()
 
 

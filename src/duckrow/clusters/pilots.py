@@ -10,18 +10,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from duckrow.clusters.batch import Batch
+from duckrow.clusters.port import GONE, States
 from duckrow.clusters.shared_files import get, is_full, names, put, server_time, touch
-
-# What squeue says of a job that may have processes.
-ALIVE = frozenset("RUNNING COMPLETING CONFIGURING SUSPENDED STOPPED SIGNALING STAGE_OUT RESIZING".split())
-WAITING = frozenset("PENDING REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT RESV_DEL_HOLD".split())
-# A job that SLURM keeps from starting because a launch failed, or somebody has requeued it so. One that its owner holds
-# (JobHeldUser) is meant to wait.
-HELD_STATES = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT"})
-HELD = frozenset({"launch failed requeued held", "job requeued in held state", "JobHeldAdmin", "BadConstraints"})
-GONE = "GONE"
-"""Stands for the state of a job that SLURM does not know any more."""
-
 
 # Why a pilot says that it ends.
 TIME_LIMIT, TOLD_TO_END = "the time limit of its SLURM job came", "its SLURM job was told to end"
@@ -30,8 +20,8 @@ TIME_LIMIT, TOLD_TO_END = "the time limit of its SLURM job came", "its SLURM job
 class PilotFolder:
     """What a pilot writes about itself."""
 
-    def __init__(self, batch: Batch, slurm_job: str) -> None:
-        """`slurm_job`: as squeue names it (12_3). One that SLURM starts again is another pilot."""
+    def __init__(self, batch: Batch, slurm_job: str, node: str = "") -> None:
+        """`slurm_job`: as the cluster names it (12_3). One that it starts again is another pilot."""
         life = 0
         while True:
             self.name = f"{slurm_job}.{life}"
@@ -42,7 +32,8 @@ class PilotFolder:
             except FileExistsError:
                 life += 1
         self.card = f"{self.path}/card"
-        self.facts = {"pilot": self.name, "slurm_job": slurm_job, "node": node_name(), "started_at": time.time()}
+        node = node or socket.gethostname()
+        self.facts = {"pilot": self.name, "slurm_job": slurm_job, "node": node, "started_at": time.time()}
         try:
             put(self.card, self.facts)
         except OSError:
@@ -93,16 +84,15 @@ def read_pilot(batch: Batch, name: str) -> Pilot:
     return Pilot(name, slurm_job, int(life), get(f"{path}/status.json") or {}, get(f"{path}/end.json"))
 
 
-def is_over(batch: Batch, pilot: Pilot, states: Mapping[str, str], is_last_life: bool) -> bool:
-    """Whether what it had claimed may be given to others. `states`: of all SLURM jobs, as squeue has them.
+def is_over(batch: Batch, pilot: Pilot, states: States, is_last_life: bool) -> bool:
+    """Whether what it had claimed may be given to others. `states`: of all jobs, as the cluster has them.
 
-    SLURM must say that it has ended, and it itself too; or it must have been silent for longer than it would live
+    The cluster must say that it has ended, and it itself too; or it must have been silent for longer than it would live
     without being able to say anything.
     """
     if pilot.end is not None:
         return True
-    state = states.get(pilot.slurm_job, GONE)
-    if state in ALIVE and is_last_life:
+    if states.get(pilot.slurm_job, GONE).runs and is_last_life:
         return False
     return silent_s(batch, pilot) > batch.request.lease
 
@@ -124,7 +114,3 @@ def started_at(batch: Batch, pilot: Pilot) -> float:
         return os.stat(f"{path}/card").st_mtime
     except FileNotFoundError:  # it is about to write it
         return os.stat(path).st_mtime
-
-
-def node_name() -> str:
-    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()

@@ -223,6 +223,14 @@ class Device(NamedTuple):
     part_of: tuple[str, ...] = ()  # an instance of a divided GPU: the number and the UUID of that GPU
 
 
+class Allocation(NamedTuple):
+    """What a job of a cluster was given of its node, as the batch system says it. None: it does not say."""
+
+    gpus: str = ""  # where CUDA_VISIBLE_DEVICES does not say it, in the same form
+    cores: int | None = None
+    memory_mb: int | None = None
+
+
 class ProcessUse(NamedTuple):
     """A process on a GPU."""
 

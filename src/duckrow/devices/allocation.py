@@ -1,4 +1,4 @@
-"""What a SLURM job was really given of its node: GPUs and cores."""
+"""What a job of a cluster was really given of its node: GPUs and cores."""
 
 from __future__ import annotations
 
@@ -11,29 +11,31 @@ from duckrow.core.devices.device_names import plain_name
 from duckrow.core.devices.inventory import WHOLE, Seat, cpu_seats, looks_like_devices
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.policy import Policy
+from duckrow.core.ports import Allocation
 from duckrow.devices.discover import Offer, cores, find_gpus, memory_mb
 
 
 def allocated_offer(
     parallel_runs: int | None,
     by_memory: bool,
-    asked: Collection[int | None] = (None,),
+    asked: Collection[int | None],
+    allocation: Allocation,
     environment: Mapping[str, str] = os.environ,
 ) -> Offer:
     """The seats of a pilot. Without GPUs they are CPU slots: as many as runs are wanted at a time, or as cores.
 
     `by_memory`: runs share GPUs by memory. `asked`: how many GPUs the runs ask for; those that ask for none run beside
-    the others.
+    the others. `allocation`: as the batch system tells it.
     """
     gpus_per_run = next(iter(asked)) if len(asked) == 1 else None
-    gpus = given_gpus(environment)
+    gpus = given_gpus(allocation, environment)
     by_bus = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}  # as SLURM numbers them
     found = find_gpus(environment={"CUDA_VISIBLE_DEVICES": ",".join(gpus), **by_bus}) if gpus else []
     sizes = {device.name: device.memory_mb for device in found}
     gpus = list(sizes) or gpus
     # Its GPUs were allocated: whoever else is there, the cluster has let them in.
     policy = Policy(share=True)
-    machine = Machine(policy=policy, cpus=given_cores(environment), mem_mb=given_memory_mb(environment))
+    machine = Machine(policy=policy, cpus=given_cores(allocation), mem_mb=allocation.memory_mb or memory_mb())
     if not gpus or gpus_per_run == 0:
         return Offer(cpu_seats(parallel_runs or machine.cpus or 1), machine)
     beside = cpu_seats(parallel_runs or machine.cpus or 1, side=True) if 0 in asked else []
@@ -59,22 +61,13 @@ def gpu_seats(gpus: list[str], parallel_runs: int | None, gpus_per_run: int | No
     return [Seat(((gpu, WHOLE // of_place.count(gpu)),)) for gpu in of_place]
 
 
-def given_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
+def given_gpus(allocation: Allocation, environment: Mapping[str, str] = os.environ) -> list[str]:
     """As CUDA names them; none where the job did not ask for any, whatever the node has."""
-    visible = environment.get("CUDA_VISIBLE_DEVICES")
-    if visible is None:
-        visible = environment.get("SLURM_STEP_GPUS") or environment.get("SLURM_JOB_GPUS") or ""
+    visible = environment.get("CUDA_VISIBLE_DEVICES", allocation.gpus)
     names = [name.strip() for name in visible.split(",") if name.strip()]
     return [plain_name(name) for name in names] if all(looks_like_devices(name) for name in names) else []  # NoDevFiles
 
 
-def given_cores(environment: Mapping[str, str] = os.environ) -> int:
-    """What SLURM says, or the cores that we are bound to, whichever is less."""
-    said = environment.get("SLURM_CPUS_ON_NODE", "")
-    return min(int(said), cores()) if said.isdigit() and int(said) else cores()
-
-
-def given_memory_mb(environment: Mapping[str, str] = os.environ) -> int | None:
-    said = environment.get("SLURM_MEM_PER_NODE", "")
-    total = memory_mb()
-    return int(said) if said.isdigit() and int(said) else total
+def given_cores(allocation: Allocation) -> int:
+    """What the batch system says, or the cores that we are bound to, whichever is less."""
+    return min(allocation.cores, cores()) if allocation.cores else cores()

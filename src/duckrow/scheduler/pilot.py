@@ -1,6 +1,6 @@
-"""A pilot: the loop as a SLURM job, over what that was given, for runs that it takes from a batch's folder.
+"""A pilot: the loop as a job of a cluster, over what that was given, for runs that it takes from a batch's folder.
 
-Scripts that wait in SLURM's queue name this module, so it stays where it is.
+Scripts that wait in a cluster's queue name this module, so it stays where it is.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import time
 
 from duckrow.clusters.batch import Batch
 from duckrow.clusters.claims import Claims, Taker
+from duckrow.clusters.known import cluster_of
 from duckrow.clusters.lease import Lease
 from duckrow.clusters.peaks import SharedPeaks
 from duckrow.clusters.pilots import TIME_LIMIT, TOLD_TO_END, PilotFolder, read_pilots, started_at
+from duckrow.clusters.port import Cluster, JobFacts, OwnJob
 from duckrow.clusters.shared_files import is_full, names
-from duckrow.clusters.slurm import commands
 from duckrow.core.errors import DuckrowError
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.life.retry import Verdict
@@ -49,7 +50,17 @@ _MARGIN_S = 5.0  # of the time between the notice and the limit, for SLURM and f
 
 
 class PilotHost(Observer):
-    def __init__(self, share: PilotShare, us: PilotFolder, folder: Folder, offer: Offer, link: KeeperLink) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        own_job: OwnJob,
+        share: PilotShare,
+        us: PilotFolder,
+        folder: Folder,
+        offer: Offer,
+        link: KeeperLink,
+    ) -> None:
+        self._own_job = own_job
         self.batch = batch = share.batch
         self.share = share
         self.us = us
@@ -59,14 +70,14 @@ class PilotHost(Observer):
         self.loop, self._signals = local_host(database, host, offer, link, self)
         self.loop.never_set_gpus_aside()  # how a run ended is told to others, who may have taken it up by then
         claims = Claims(batch)
-        chunk = chunk_of(batch, int(os.environ.get("SLURM_ARRAY_TASK_ID", 0)) + first_chunk())
+        chunk = chunk_of(batch, own_job.facts.array_index + first_chunk())
         environment = {**batch.environment(), **os.environ}
-        self._time = PilotTime(str(us.facts["slurm_job"]), _MARGIN_S)
+        self._time = PilotTime(own_job, _MARGIN_S)
         self._idle = False  # nothing runs here, and there is nothing to take
         self.starts_again = False  # what is left needs more time than we have left
         taker = Taker(claims, us.card, chunk, self._fits, share.is_ours)
-        self.runs = PilotRuns(claims, taker, self.loop, environment, us.facts, batch.request.runs_per_job)
-        self._successors = Successors(batch, str(us.facts["slurm_job"]))
+        self.runs = PilotRuns(cluster, claims, taker, self.loop, environment, us.facts, batch.request.runs_per_job)
+        self._successors = Successors(batch, cluster, own_job)
         self.lease = Lease(us.renew, batch.request.lease, self._lost_lease)
         self._by_memory = share.is_by_memory
         # Runs that differ are taken one by one: what waits here could run elsewhere.
@@ -167,7 +178,7 @@ class PilotHost(Observer):
         stagger = self.batch.request.stagger
         if not stagger:
             return 0.0
-        index = int(os.environ.get("SLURM_ARRAY_TASK_ID", 0)) + first_chunk()
+        index = self._own_job.facts.array_index + first_chunk()
         starts = [started_at(self.batch, pilot) for pilot in read_pilots(self.batch)]
         # The wall clock is all that the machines share.
         began_s_ago = time.time() - min(starts, default=time.time())
@@ -245,7 +256,7 @@ class PilotHost(Observer):
         if self.runs.interrupted:
             return
         notice_s = self.share.request.notice_s
-        left_s = commands.time_left_s(str(self.us.facts["slurm_job"])) or notice_s
+        left_s = self._own_job.time_left_s() or notice_s
         if left_s > notice_s + _MARGIN_S:  # SLURM may be a minute early
             self.loop.reactor.later(left_s - notice_s, self._time_is_short)
             return
@@ -298,18 +309,12 @@ def first_chunk() -> int:
     return int(sys.argv[2]) if len(sys.argv) > 2 else 0
 
 
-def slurm_job() -> str:
-    """As squeue names it."""
-    array = os.environ.get("SLURM_ARRAY_JOB_ID")
-    return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ["SLURM_JOB_ID"]
-
-
-def own_folder(batch: Batch) -> PilotFolder:
+def own_folder(batch: Batch, facts: JobFacts) -> PilotFolder:
     """Our folder in the batch. On a full disk, when there is room: to end would mean that somebody has to come by."""
     told = False
     while True:
         try:
-            return PilotFolder(batch, slurm_job())
+            return PilotFolder(batch, facts.name, facts.node)
         except OSError as error:
             if not is_full(error):
                 sys.exit(f"This pilot cannot write to {batch.folder}: {error.strerror}.")
@@ -319,41 +324,44 @@ def own_folder(batch: Batch) -> PilotFolder:
             time.sleep(_FULL_S)
 
 
-def local_folder(name: str) -> Folder:
+def local_folder(name: str, scratch: str) -> Folder:
     """A new one, on the node's own disk: a database does not live on a network."""
-    places = [os.environ.get("SLURM_TMPDIR"), os.environ.get("TMPDIR"), "/tmp"]
+    places = [scratch, os.environ.get("TMPDIR"), "/tmp"]
     usable = [p for p in places if p and os.access(p, os.W_OK) and file_system_of(p) not in NETWORK_FILE_SYSTEMS]
     return Folder(tempfile.mkdtemp(prefix=f"duckrow-pilot-{name}-", dir=(usable or ["/tmp"])[0])).make()
 
 
 def main() -> None:
     batch = Batch(sys.argv[1])
-    us = own_folder(batch)
-    folder = local_folder(us.name)
+    cluster = cluster_of(batch.request)
+    own_job = cluster.own_job()
+    us = own_folder(batch, own_job.facts)
+    folder = local_folder(us.name, own_job.facts.scratch)
     share = PilotShare(batch, int(sys.argv[3]) if len(sys.argv) > 3 else 0)
     at_a_time = 1 if share.request.nodes > 1 else share.request.parallel_runs
-    offer = allocated_offer(at_a_time, share.is_by_memory, share.gpus)
+    offer = allocated_offer(at_a_time, share.is_by_memory, share.gpus, own_job.facts.allocation)
     Database(folder).close()  # made before there is a journal, which would tell of an earlier one
-    link = fork_host(folder.keepers, speaks=False, heirless=True, afterwards=lambda code: _if_killed(code, batch, us))
-    host = PilotHost(share, us, folder, offer, link)
+    link = fork_host(
+        folder.keepers, speaks=False, heirless=True, afterwards=lambda code: _if_killed(code, batch, own_job)
+    )
+    host = PilotHost(cluster, own_job, share, us, folder, offer, link)
     try:
         host.go()
     finally:
         shutil.rmtree(folder.root, ignore_errors=True)
     if host.starts_again or (host.runs.interrupted == TIME_LIMIT and host.has_more()):
-        _start_again(us)
+        _start_again(own_job)
 
 
-def _if_killed(code: int, batch: Batch, us: PilotFolder) -> None:
+def _if_killed(code: int, batch: Batch, own_job: OwnJob) -> None:
     """In the keeper: our host was killed, or cut off. If it was the last, nobody would come for its runs."""
-    lives = int(os.environ.get("SLURM_RESTART_COUNT", 0))
-    if (code > 128 or code == LEASE_LOST) and lives < batch.request.max_interruptions:
-        _start_again(us)
+    if (code > 128 or code == LEASE_LOST) and own_job.facts.restarts < batch.request.max_interruptions:
+        _start_again(own_job)
 
 
-def _start_again(us: PilotFolder) -> None:
+def _start_again(own_job: OwnJob) -> None:
     try:
-        commands.requeue(str(us.facts["slurm_job"]))
+        own_job.start_again()
     except DuckrowError as error:
         print(f"{error} The next duckrow command replaces this job.", file=sys.stderr)
 

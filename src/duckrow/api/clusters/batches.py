@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.api.clusters.copy import BatchCopy
 from duckrow.clusters.batch import Batch
 from duckrow.clusters.claims import Claims
-from duckrow.clusters.slurm import commands
+from duckrow.clusters.lapsing import lapse
+from duckrow.clusters.port import Cluster, ClusterOf, NoAnswer, Question, States, answer_within, late
 from duckrow.clusters.tending import Tending
 from duckrow.clusters.waits import Waits
 from duckrow.core.errors import UsageError
+from duckrow.core.slurm.request import SlurmRequest
 from duckrow.store.batches import BatchStore, GroupStanding, RunOfBatch, Standing
 
 if TYPE_CHECKING:
@@ -24,17 +26,16 @@ _ANSWER_S = 10.0  # for so long SLURM may think about what it still has, where t
 _LONGEST_PAUSE_S = 300.0  # between two questions to a SLURM that does not answer
 _NAMED = 5
 
-States = Mapping[str, commands.JobState]
-
 
 class Batches:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, cluster_of: ClusterOf) -> None:
         self.session = session
+        self.cluster_of = cluster_of
         self.store = BatchStore(session.database)
         self.copies: dict[int, BatchCopy] = {}
         self.news: dict[int, None] = {}  # jobs that have changed, until somebody has taken note of it
         self.notes: list[str] = []  # what happened that a person who waits should hear
-        self._questions: dict[str, commands.StatesQuestion] = {}  # by cluster: asked, and not yet answered
+        self._questions: dict[Cluster, Question] = {}  # asked, and not yet answered
         self._done: list[Batch] = []  # whose last end we saw: SLURM may have jobs left for them
 
     def close(self) -> None:
@@ -90,7 +91,7 @@ class Batches:
     def look(self, every_s: float, patience_s: float) -> None:
         """Note how the batches stand, by what SLURM says."""
         if self._is_due("looked", every_s):
-            self._ask("looked", patience_s, lambda copy, states: self._note(copy, _looked(copy.batch, states)))
+            self._ask("looked", patience_s, lambda copy, states: self._note(copy, self._looked(copy.batch, states)))
 
     def submit(self, every_s: float, patience_s: float) -> None:
         """Lapse what dead pilots have, submit what is missing, cancel what is useless."""
@@ -107,14 +108,17 @@ class Batches:
         """SLURM once for all batches; when it does not answer, nothing is concluded and it is left alone longer."""
         _, pause_s = self.store.last_asked(what)
         try:
-            for clusters in {_clusters_of(copy.batch) for copy in self.copies.values()}:
-                states = self._answer_of(clusters, patience_s)
+            copies: dict[Cluster, list[BatchCopy]] = {}
+            for copy in self.copies.values():
+                copies.setdefault(self._cluster_of(copy.batch), []).append(copy)
+            for cluster, of_cluster in copies.items():
+                states = self._answer_of(cluster, patience_s)
                 if states is None:
                     return  # whoever waits comes again
-                for copy in [copy for copy in self.copies.values() if _clusters_of(copy.batch) == clusters]:
+                for copy in of_cluster:
                     see_to(copy, states)
             pause_s = 0.0
-        except commands.NoAnswer as error:
+        except NoAnswer as error:
             self._give_up(str(error))
             pause_s = min(max(pause_s * 2, 2.0), _LONGEST_PAUSE_S)
         except UsageError as error:  # SLURM is not here, or refuses: to say so again and again helps nobody
@@ -126,16 +130,16 @@ class Batches:
         with self.session.database.transaction():
             self.store.note_asked(what, pause_s)
 
-    def _answer_of(self, clusters: str, patience_s: float) -> States | None:
+    def _answer_of(self, cluster: Cluster, patience_s: float) -> States | None:
         """None: it has not answered yet, and whoever asks does not wait."""
-        if clusters not in self._questions:
-            self._questions[clusters] = commands.StatesQuestion(clusters)
-        question = self._questions[clusters]
+        if cluster not in self._questions:
+            self._questions[cluster] = cluster.ask()
+        question = self._questions[cluster]
         states = question.answer(patience_s)
         if states is not None:
-            del self._questions[clusters]
+            del self._questions[cluster]
         elif patience_s:
-            raise commands.NoAnswer(f"squeue has not answered within {patience_s:g} s.")
+            raise late(question, patience_s)
         return states
 
     def _give_up(self, why: str) -> None:
@@ -147,8 +151,8 @@ class Batches:
     def _tend(self, copy: BatchCopy, states: States) -> None:
         if not os.path.exists(copy.batch.folder):
             return  # the copy says so
-        tending = _looked(copy.batch, states)
-        lapsed = tending.lapse()
+        tending = self._looked(copy.batch, states)
+        lapsed = lapse(tending)
         if lapsed:
             self.notes.append(f"{len(lapsed)} interrupted runs wait again: their SLURM job has ended.")
             tending.claims.look()
@@ -156,6 +160,18 @@ class Batches:
         if tending.claims.free() and not tending.stands_still():
             self._say_submitted(tending.submit_missing())
             self._note(copy, tending)
+
+    def tending(self, batch: Batch) -> Tending:
+        return Tending(batch, self._cluster_of(batch))
+
+    def _looked(self, batch: Batch, states: States) -> Tending:
+        tending = self.tending(batch)
+        tending.look(states)
+        return tending
+
+    def _cluster_of(self, batch: Batch) -> Cluster:
+        # Of one whose folder is gone or away nobody can tell; nothing is done with it but to say so.
+        return self.cluster_of(batch.request if os.path.exists(batch.folder) else SlurmRequest())
 
     def _note(self, copy: BatchCopy, tending: Tending) -> None:
         """How it stands, for all who want to know it before SLURM is asked again."""
@@ -178,16 +194,16 @@ class Batches:
         if not os.path.exists(batch.folder):
             return
         try:
-            Tending(batch).cancel_useless()
-        except (commands.NoAnswer, UsageError):
+            self.tending(batch).cancel_useless()
+        except (NoAnswer, UsageError):
             pass  # they find nothing to take, and end
 
     def start(self, batch_id: int) -> list[str]:
         """Submit what is missing, also where somebody has cancelled everything."""
         self.go_on([batch_id])
-        tending = Tending(self.batch(batch_id))
-        tending.look(commands.states_of_jobs(clusters=tending.batch.request.clusters))
-        tending.lapse()
+        batch = self.batch(batch_id)
+        tending = self._looked(batch, answer_within(self.cluster_of(batch.request).ask()))
+        lapse(tending)
         tending.claims.look()
         return tending.submit_missing()
 
@@ -196,7 +212,7 @@ class Batches:
         for batch_id in batch_ids:
             batch = self.batch(batch_id)
             if os.path.exists(batch.folder):
-                Tending(batch).go_on()
+                self.tending(batch).go_on()
 
     def abandoned(self, ids: Sequence[int]) -> list[int]:
         """Those that wait in a batch for which nothing more is submitted, by what SLURM says now."""
@@ -234,13 +250,3 @@ class Batches:
 def standing_of(tending: Tending, why_still: str = "") -> Standing:
     groups = [GroupStanding(*group) for group in tending.groups()]
     return Standing(why_still, tending.running(), tending.waiting(), tending.held(), groups)
-
-
-def _clusters_of(batch: Batch) -> str:
-    return batch.request.clusters if os.path.exists(batch.folder) else ""
-
-
-def _looked(batch: Batch, states: States) -> Tending:
-    tending = Tending(batch)
-    tending.look(states)
-    return tending

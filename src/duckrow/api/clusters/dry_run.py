@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from duckrow.api.clusters.submit import batch_folder
-from duckrow.clusters.slurm import commands
-from duckrow.clusters.slurm.script import array_of, script_of
+from duckrow.clusters.known import cluster_of
+from duckrow.clusters.port import Cluster, ClusterLimits, NoAnswer, PilotArray, PilotJobs
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.slurm.groups import group_runs, told_apart
 from duckrow.core.slurm.request import SlurmRequest
@@ -27,20 +27,21 @@ class DryGroup(NamedTuple):
 
 def dry_groups(request: SlurmRequest, specs: Sequence[JobSpec], name: str = "") -> list[DryGroup]:
     groups = group_runs(request, specs)
-    asks, size = told_apart(groups.requests), _array_size()
+    cluster = cluster_of(request)
+    asks, size = told_apart(groups.requests), _array_size(cluster)
     folder = batch_folder(request, name or "BATCH")
     found: list[DryGroup] = []
     for group, each in enumerate(groups.requests):
         runs = groups.of_runs.count(group)
         jobs = each.jobs_for(runs)
-        array = array_of(range(min(jobs, size)), each.max_jobs)
-        script = script_of(folder, each, sys.executable, array, group)
+        array = PilotArray(range(min(jobs, size)), at_a_time=each.max_jobs)
+        script = cluster.preview(PilotJobs(folder, each, sys.executable, group), array)
         found.append(DryGroup(asks[group], runs, jobs, math.ceil(jobs / size), script))
     return found
 
 
-def _array_size() -> int:
+def _array_size(cluster: Cluster) -> int:
     try:
-        return commands.limits().array_size
-    except commands.NoAnswer:
-        return commands.SlurmLimits().array_size
+        return cluster.limits().array_size
+    except NoAnswer:
+        return ClusterLimits().array_size

@@ -26,13 +26,12 @@ class JoiningJobs:
 
     def _take_requests_along(self) -> None:
         """What each asked for by itself stands in the batch that it comes from."""
-        folders = {run.batch_id: self._store.get(run.batch_id).folder for run in self._runs.values()}
+        folders = {batch_id: self._store.get(batch_id).folder for batch_id, _ in self._runs.values()}
         batches = {batch_id: Batch(folder) for batch_id, folder in folders.items() if os.path.exists(folder)}
         for job in self._jobs:
-            run = self._runs.get(job.id)
-            batch = batches.get(run.batch_id) if run is not None else None
-            if run is not None and batch is not None and len(batch.requests) > 1:
-                job.spec.slurm = batch.runs[run.number].spec.slurm
+            batch_id, number = self._runs.get(job.id, (0, 0))
+            if batch_id in batches and len(batches[batch_id].requests) > 1:
+                job.spec.slurm = batches[batch_id].runs[number].spec.slurm
 
     @property
     def ids(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""Runs for a SLURM cluster: what is asked of it, and submitting a batch."""
+"""Runs for a cluster: what is asked of it, and submitting a batch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from duckrow.api.machine.settings import Settings
 from duckrow.api.queue.attendance import warn
 from duckrow.clusters.batch import Batch, create_batch
 from duckrow.clusters.holds import Holds
-from duckrow.clusters.slurm import commands
+from duckrow.clusters.known import CLUSTERS
+from duckrow.clusters.port import NoAnswer
 from duckrow.clusters.tending import Tending
 from duckrow.clusters.waits import Waits
 from duckrow.core.errors import DuckrowError, UsageError
@@ -40,13 +41,15 @@ DEFAULT_ROOT = ".duckrow-slurm"
 
 
 def read_request(on: str, values: Mapping[str, Any]) -> SlurmRequest:
-    """What is asked of SLURM: as the settings say, as the profile says that `on` names, and as was given here."""
+    """What is asked of a cluster: as the settings say, as the profile says that `on` names, and as was given here."""
     settings = Settings()
     profiles = settings.slurm_profiles()
-    if on != "slurm" and on not in profiles:
-        known = ", ".join(dict.fromkeys(["slurm", *profiles]))
+    if on not in CLUSTERS and on not in profiles:
+        known = ", ".join(dict.fromkeys([*CLUSTERS, *profiles]))
         raise UsageError(f"--on {on}: there is no such cluster. There are {known}; [engines.slurm.{on}] makes one.")
     given = {key: value for key, value in values.items() if value not in (None, (), [])}
+    if on in CLUSTERS and on != "slurm":
+        return replace(request_from(given), on=on)
     return request_from({**profiles.get("slurm", {}), **profiles.get(on, {}), **given})
 
 
@@ -88,7 +91,8 @@ def submit_batch(
         earlier.join(batch_id, first=len(specs))
         ids = [*new_ids, *earlier.ids]
         _create(folder, all_specs, ids, request, variables, earlier.attempts, file)
-    tending = Tending(Batch(folder))
+    cluster = client.batches.cluster_of(request)
+    tending = Tending(Batch(folder), cluster)
     try:
         tending.look({})
         take_peaks_along(client.database, tending.batch, all_specs)
@@ -99,7 +103,7 @@ def submit_batch(
             Waits(tending.claims).begin(range(len(specs)))
         tending.check()
         tending.submit_missing()
-    except commands.NoAnswer as error:
+    except NoAnswer as error:
         tell(_later(client, error, ids))
     except DuckrowError as error:
         _cancel_all(tending)
@@ -108,9 +112,9 @@ def submit_batch(
             store.forget(batch_id)
         ControlStore(client.database).remove(new_ids)
         shutil.rmtree(folder, ignore_errors=True)
-        asked = " ".join((getattr(error, "request", None) or tending.batch.request).options())
+        asked = cluster.in_words(getattr(error, "request", None) or tending.batch.request)
         said = str(error).rstrip(".")
-        raise type(error)(f"{said}. The request was: sbatch {asked}. Nothing was submitted.") from None
+        raise type(error)(f"{said}. The request was: {asked}. Nothing was submitted.") from None
     with client.database.transaction():
         store.note_asked("asked", 0.0)
         store.note_standing(batch_id, standing_of(tending))
@@ -129,7 +133,7 @@ def _cancel_all(tending: Tending) -> None:
         pass  # they find no folder, and end
 
 
-def _later(client: Client, error: commands.NoAnswer, ids: Sequence[int]) -> str:
+def _later(client: Client, error: NoAnswer, ids: Sequence[int]) -> str:
     """SLURM does not answer: who submits the runs when it does."""
     try:
         client.ensure_daemon()

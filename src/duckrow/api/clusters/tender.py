@@ -15,6 +15,7 @@ from duckrow.store.batches import BatchStore
 if TYPE_CHECKING:
     from duckrow.api.clusters.batches import Batches
     from duckrow.api.session import Session
+    from duckrow.clusters.port import ClusterOf
     from duckrow.store.batches import Standing
 
 COPY_S = 0.2  # between two looks at the folders of batches
@@ -24,8 +25,10 @@ PATIENCE_S = 5.0  # how long they then wait for its answer; who comes again need
 
 
 class Tender:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, cluster_of: ClusterOf | None = None) -> None:
+        """`cluster_of`: the cluster that a request is for; None: one of those that duckrow knows."""
         self._session = session
+        self._cluster_of = cluster_of
         self._store = BatchStore(session.database)
         self._batches: Batches | None = None
         self._copied_at = -math.inf
@@ -35,8 +38,9 @@ class Tender:
         """Loaded when there is something on a cluster."""
         if self._batches is None:
             from duckrow.api.clusters.batches import Batches
+            from duckrow.clusters.known import cluster_of
 
-            self._batches = Batches(self._session)
+            self._batches = Batches(self._session, self._cluster_of or cluster_of)
         return self._batches
 
     def close(self) -> None:

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import shutil
 import subprocess
-import tempfile
 import time
-import weakref
 from collections.abc import Mapping, Sequence
-from typing import IO, NamedTuple
 
+from duckrow.clusters.port import ANSWER_S, SHORT_S, ClusterLimits, ClusterRefused, NoAnswer, TooMany
 from duckrow.core.errors import DuckrowError, UsageError
-from duckrow.core.slurm.request import SlurmRequest
 
-_ANSWER_S = 60.0
-_FORMAT = "--format=%F|%K|%T|%e|%r"  # array, index, state, end, reason
-SHORT_S = 10.0  # for a question to which the answer is quick, if there is one
 # The controller is slow, restarts or cannot be reached: the same may work in a while.
 _PASSING = re.compile(
     r"Socket timed out|Unable to contact|Connection (refused|timed out|reset)|Zero Bytes"
@@ -31,111 +24,21 @@ _TOO_MANY = re.compile(
 )
 
 
-class NoAnswer(DuckrowError):
-    """SLURM did not answer, or not now."""
-
-
-class SlurmRefused(UsageError):
-    """SLURM does not want this."""
-
-    request: SlurmRequest | None = None  # what it was asked for
-
-
-class TooMany(SlurmRefused):
-    """SLURM does not want so many jobs."""
-
-
-class SlurmLimits(NamedTuple):
-    array_size: int = 1001
-
-
-class JobState(str):
-    """The state of a SLURM job, with what else squeue says of it."""
-
-    reason: str = ""  # why it waits
-    ended_at: float | None = None  # by the wall clock; of one that runs, when it will
-
-    @classmethod
-    def told(cls, state: str, reason: str, ended_at: float | None) -> JobState:
-        told = cls(state)
-        told.reason, told.ended_at = reason, ended_at
-        return told
-
-
-class StatesQuestion:
-    """Which of our jobs are in which state, asked without waiting for the answer: a controller may take its time."""
-
-    def __init__(self, clusters: str = "") -> None:
-        """`clusters`: another cluster of this site than the one of this node."""
-        user = pwd.getpwuid(os.getuid()).pw_name
-        words = [_program("squeue"), "--noheader", "--array", "--states=all", f"--user={user}", _FORMAT]
-        words += _of(clusters)
-        self._asked_at = time.monotonic()
-        self._told = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed by `withdraw`
-        self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self._told, stderr=subprocess.STDOUT)
-        self.withdraw = weakref.finalize(self, _end_question, self._process, self._told)
-        """Also when nobody wants to know it any more."""
-
-    def answer(self, wait_s: float) -> dict[str, JobState] | None:
-        """Job (`12_3`) -> state, of all our jobs that SLURM has in mind: those that ended a few minutes ago too.
-
-        None: it has not answered yet. An answer is given once.
-        """
-        try:
-            code = self._process.wait(wait_s)
-        except subprocess.TimeoutExpired:
-            if time.monotonic() - self._asked_at < _ANSWER_S:
-                return None
-            self.withdraw()
-            raise NoAnswer(f"squeue has not answered within {_ANSWER_S:.0f} s.") from None
-        self._told.seek(0)
-        told = self._told.read()
-        self.withdraw()
-        if code != 0:
-            raise NoAnswer(f"SLURM did not answer: {_sentence(told)}.")
-        return _states_in(told)
-
-
-def _end_question(process: subprocess.Popen[bytes], told: IO[str]) -> None:
-    process.kill()
-    process.wait()
-    told.close()
-
-
-def states_of_jobs(patience_s: float = _ANSWER_S, clusters: str = "") -> dict[str, JobState]:
-    """The same, for those who wait for the answer."""
-    question = StatesQuestion(clusters)
-    states = question.answer(patience_s)
-    if states is None:
-        question.withdraw()
-        raise NoAnswer(f"squeue has not answered within {patience_s:.0f} s.")
-    return states
-
-
-def _states_in(told: str) -> dict[str, JobState]:
-    states: dict[str, JobState] = {}
-    for line in told.splitlines():
-        base, index, state, end, reason = [*line.strip().split("|", 4), "", "", "", ""][:5]
-        told_of = JobState.told(state, "" if reason == "None" else reason, _wall_time(end))
-        states[f"{base}_{index}" if index.isdigit() else base] = told_of
-    return states
-
-
-def _wall_time(text: str) -> float | None:
+def wall_time(text: str) -> float | None:
     try:
         return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
     except ValueError:
         return None  # N/A
 
 
-def limits() -> SlurmLimits:
+def limits() -> ClusterLimits:
     """As the cluster is configured; where it does not say, as most are. NoAnswer: nor would it take any job now."""
     try:
         told = _ask(["scontrol", "show", "config"], answer_s=SHORT_S)
     except UsageError:
-        return SlurmLimits()
+        return ClusterLimits()
     size = re.search(r"^MaxArraySize\s*=\s*(\d+)", told, re.MULTILINE)
-    return SlurmLimits(int(size[1])) if size else SlurmLimits()
+    return ClusterLimits(int(size[1])) if size else ClusterLimits()
 
 
 def sbatch(
@@ -157,10 +60,10 @@ def test_only(script: str, environment: Mapping[str, str]) -> None:
 
 def scancel(jobs: Sequence[str], *options: str, clusters: str = "") -> None:
     if jobs:
-        _ask(["scancel", *_of(clusters), *options, *jobs])
+        _ask(["scancel", *of_clusters(clusters), *options, *jobs])
 
 
-def _of(clusters: str) -> list[str]:
+def of_clusters(clusters: str) -> list[str]:
     return [f"--clusters={clusters}"] if clusters else []
 
 
@@ -172,7 +75,7 @@ def time_left_s(job: str) -> float | None:
     for _ in range(3):
         try:
             said = _ask(["squeue", "--noheader", f"--jobs={job}", "--format=%e"], answer_s=SHORT_S).strip()
-            end = _wall_time(said)
+            end = wall_time(said)
             return None if end is None else max(end - time.time(), 0.0)
         except DuckrowError:
             continue
@@ -184,10 +87,10 @@ def requeue(job: str) -> None:
     _ask(["scontrol", "requeue", job])
 
 
-def _ask(words: Sequence[str], environment: Mapping[str, str] | None = None, answer_s: float = _ANSWER_S) -> str:
+def _ask(words: Sequence[str], environment: Mapping[str, str] | None = None, answer_s: float = ANSWER_S) -> str:
     try:
         done = subprocess.run(
-            [_program(words[0]), *words[1:]],
+            [program(words[0]), *words[1:]],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -199,21 +102,21 @@ def _ask(words: Sequence[str], environment: Mapping[str, str] | None = None, ans
         raise NoAnswer(f"{words[0]} has not answered within {answer_s:.0f} s.") from None
     if done.returncode == 0:
         return done.stdout
-    said = _sentence(done.stderr or done.stdout)
+    said = sentence(done.stderr or done.stdout)
     if _PASSING.search(said):
         raise NoAnswer(f"SLURM did not answer: {said}")
-    kind = TooMany if _TOO_MANY.search(said) else SlurmRefused
+    kind = TooMany if _TOO_MANY.search(said) else ClusterRefused
     raise kind(f"{words[0]} said: {said or f'exit code {done.returncode}'}")
 
 
-def _program(name: str) -> str:
+def program(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise UsageError(f"There is no {name} here: this is no node of a SLURM cluster, or it is not on the PATH.")
     return found
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
     lines = [re.sub(r"^\w+: (error: )?", "", line.strip()) for line in text.splitlines() if line.strip()]
     return "; ".join(dict.fromkeys(lines))
 

@@ -50,6 +50,7 @@ class SlurmRequest:
     stagger: float = 0.0  # place i waits i times so many seconds before its first run
     lease: float = 30.0  # how long a pilot that says nothing is taken to live
     folder: str | None = None  # where batches are kept
+    on: str = "slurm"  # which batch system it is for, of those in clusters/known.py
 
     def __post_init__(self) -> None:
         if self.fixed_chunks and self.runs_per_job is None:
@@ -225,7 +226,7 @@ def _lines(value: Any) -> tuple[str, ...]:
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys([field.name for field in fields(SlurmRequest)], _text),
+    **dict.fromkeys([field.name for field in fields(SlurmRequest) if field.name != "on"], _text),
     **dict.fromkeys(
         ("nodes", "cpus_per_task", "runs_per_job", "parallel_runs", "max_jobs", "max_interruptions"), _number
     ),

@@ -1,1 +1,1 @@
-"""The loop as a SLURM job, over runs that it takes from a batch's folder."""
+"""The loop as a job of a cluster, over runs that it takes from a batch's folder."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from duckrow.clusters.batch import BatchRun
 from duckrow.clusters.claims import Claims, Taker
-from duckrow.clusters.slurm.environment import wrapped
+from duckrow.clusters.port import Cluster
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import ask_of
@@ -43,6 +43,7 @@ class Taken:
 class PilotRuns:
     def __init__(
         self,
+        cluster: Cluster,
         claims: Claims,
         taker: Taker,
         loop: Loop,
@@ -50,6 +51,7 @@ class PilotRuns:
         about_us: Mapping[str, Any],
         quota: int | None,
     ) -> None:
+        self._cluster = cluster
         self.claims = claims
         self.batch = claims.batch
         self.taken: dict[int, Taken] = {}  # by the ids of their jobs
@@ -112,7 +114,7 @@ class PilotRuns:
                     self._loop.store.reruns.rerun(run.job_id, time.time(), self._loop.host.id)
                 else:
                     spec = replace(run.spec, folder=self.batch.run_folder(run), held=False, not_before=None)
-                    spec = replace(spec, command=wrapped(self.batch.request_of(number), spec.command))
+                    spec = replace(spec, command=self._cluster.command_of(self.batch.request_of(number), spec.command))
                     self._jobs.add(self._loop.host.id, [replace(spec, point=None)], self._environment, run.job_id)
                 self._known.add(number)
                 self._jobs.continue_from(run.job_id, max(made, default=run.attempts), retries_used)

@@ -1,23 +1,26 @@
-"""Whether a pilot that has nothing to take is still needed: by runs that no other SLURM job would take."""
+"""Whether a pilot that has nothing to take is still needed: by runs that no other job of the cluster would take."""
 
 from __future__ import annotations
 
 import time
 
 from duckrow.clusters.batch import Batch
-from duckrow.clusters.slurm import commands
+from duckrow.clusters.lapsing import lapse
+from duckrow.clusters.port import SHORT_S, Cluster, OwnJob, answer_within
+from duckrow.clusters.room_in_jobs import left_over
 from duckrow.clusters.tending import Tending
 from duckrow.core.errors import DuckrowError
 
-_ASK_S = 5.0  # how often SLURM is asked by a pilot that waits
+_ASK_S = 5.0  # how often the cluster is asked by a pilot that waits
 
 
 class Successors:
     """Nobody may be on the login node, and nobody can submit from here: so the last pilot sees to what is left."""
 
-    def __init__(self, batch: Batch, slurm_job: str) -> None:
+    def __init__(self, batch: Batch, cluster: Cluster, own_job: OwnJob) -> None:
         self._batch = batch
-        self._us = slurm_job
+        self._cluster = cluster
+        self._us = own_job
         self._ask_at = 0.0
         self._left: list[int] = []
 
@@ -29,25 +32,25 @@ class Successors:
         return self._left
 
     def _look(self) -> list[int]:
-        tending = Tending(self._batch)
+        tending = Tending(self._batch, self._cluster)
         tending.claims.look()
         if len(tending.claims.done) == self._batch.count:
             return []
         try:
-            tending.look(commands.states_of_jobs(commands.SHORT_S))
+            tending.look(answer_within(self._us.ask(), SHORT_S))
         except DuckrowError:
-            return []  # SLURM does not answer here: whoever comes by on a login node sees to it
-        if tending.lapse():
+            return []  # the cluster does not answer here: whoever comes by on a login node sees to it
+        if lapse(tending):
             tending.claims.look()
-        return tending.left_over(self._us)
+        return left_over(tending, self._us.facts.name)
 
     def ask_again(self) -> None:
-        """Something has changed since SLURM was asked."""
+        """Something has changed since the cluster was asked."""
         self._ask_at = 0.0
 
     def cancel_useless(self) -> None:
-        """When all is done: SLURM jobs that have not begun would find nothing."""
-        tending = Tending(self._batch)
+        """When all is done: jobs that have not begun would find nothing."""
+        tending = Tending(self._batch, self._cluster)
         tending.claims.look()
         if len(tending.claims.done) == self._batch.count and not tending.all_began():
             try:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 
-from duckrow.clusters.slurm import commands
+from duckrow.clusters.port import OwnJob
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.slurm.time_left import Lengths, fits
 
 
 class PilotTime:
-    def __init__(self, slurm_job: str, margin_s: float) -> None:
-        """`margin_s`: before the limit, for SLURM and for us."""
-        left_s = commands.time_left_s(slurm_job)
+    def __init__(self, own_job: OwnJob, margin_s: float) -> None:
+        """`margin_s`: before the limit, for the cluster and for us."""
+        left_s = own_job.time_left_s()
         self._whole_s = None if left_s is None else max(left_s - margin_s, 0.0)
         self._began_mono = time.monotonic()
         self._lengths = Lengths()

@@ -1,0 +1,150 @@
+"""A batch and its jobs on the cluster, as they were when somebody last looked."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+from duckrow.clusters.batch import Batch
+from duckrow.clusters.claims import Claims
+from duckrow.clusters.pilots import TOLD_TO_END, Pilot, read_pilots
+from duckrow.clusters.port import GONE, SUBMITTED, JobPhase, States
+from duckrow.clusters.shared_files import get, names, put
+from duckrow.clusters.standing_still import JobEnd, why_still
+from duckrow.core.slurm.groups import told_apart
+
+_GO_ON = "go_on.json"
+_LATE_S = 60.0  # so long a job that was just submitted may be unknown to the cluster
+
+
+class BatchJobs:
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self.claims = Claims(batch)
+        self.pilots: list[Pilot] = []
+        self.states: States = {}  # of our jobs
+        self._arrays: dict[str, dict[str, Any]] = {}  # what was noted of each when it was submitted
+
+    def look(self, states: States) -> None:
+        """`states`: of all jobs of the user.
+
+        Pilots before claims: of one that is seen to have ended, everything that it gave back or finished is seen too.
+        """
+        self.pilots = read_pilots(self.batch)
+        self.claims.look()
+        # Of an array that was cancelled before it began there may be one state for all.
+        self.states = {job: states.get(job) or states.get(job.partition("_")[0], GONE) for job in self._jobs()}
+
+    def _jobs(self) -> list[str]:
+        """Every job of this batch, as the cluster names it."""
+        jobs = {pilot.slurm_job: None for pilot in self.pilots}
+        self._arrays = {name: get(f"{self.batch.submitted}/{name}") or {} for name in names(self.batch.submitted)}
+        for name, facts in self._arrays.items():
+            jobs |= {f"{name}_{index}": None for index in facts.get("indices", [])}
+        return list(jobs)
+
+    def group_of(self, job: str) -> int:
+        """For which of the batch's requests it was submitted; one that is just being noted may have said so itself."""
+        noted = self._arrays.get(job.partition("_")[0])
+        said = noted or next((pilot.status for pilot in self.pilots if pilot.slurm_job == job), {})
+        return int(said.get("group", 0))
+
+    def living(self, group: int | None = None) -> list[str]:
+        """The jobs that run, or will; or those of one group. One that the cluster holds by itself will not."""
+        held = set(self.held())
+        return [
+            job
+            for job, state in self.states.items()
+            if job not in held
+            and (state.runs or state.waits or self._is_new(job))
+            and (group is None or self.group_of(job) == group)
+        ]
+
+    def running(self) -> list[str]:
+        return [job for job, state in self.states.items() if state.runs]
+
+    def waiting(self) -> dict[str, str]:
+        """The jobs that wait, with the cluster's reason."""
+        return {job: state.reason for job, state in self.states.items() if state.waits}
+
+    def held(self) -> dict[str, str]:
+        """The jobs that the cluster keeps from starting because something went wrong, with its reason."""
+        return {job: state.reason for job, state in self.states.items() if state.phase is JobPhase.HELD}
+
+    def _is_new(self, job: str) -> bool:
+        """Whether the cluster may not know it yet; one that has left its folder is known."""
+        if self.states[job].phase is not JobPhase.GONE or any(pilot.slurm_job == job for pilot in self.pilots):
+            return False
+        facts = self._arrays.get(job.partition("_")[0], {})
+        return time.time() - float(facts.get("at", 0.0)) < _LATE_S
+
+    def stands_still(self) -> str:
+        """Why nothing more should be submitted before somebody says so; empty: it should, or somebody lives."""
+        if self.living():
+            return ""
+        reasons = [self.why_group_still(group) for group in self.groups_with_work() or range(len(self.batch.requests))]
+        return reasons[0] if all(reasons) else ""
+
+    def why_group_still(self, group: int) -> str:
+        """The same of the runs that ask for one thing, whatever goes on beside them."""
+        if self.living(group):
+            return ""
+        wanted = get(f"{self.batch.folder}/{_GO_ON}") or {}
+        return why_still(self._ends(group), int(wanted.get("after", 0)), self.batch.pilots)
+
+    def groups(self) -> list[tuple[str, list[str], str]]:
+        """Where runs ask for different things: each in words, the jobs for it, why there are no more of these."""
+        if len(self.batch.requests) == 1:
+            return []
+        with_work = self.groups_with_work()
+        return [
+            (asks, [job for job in self.states if self.group_of(job) == group], still)
+            for group, asks in enumerate(told_apart(self.batch.requests))
+            for still in [self.why_group_still(group) if group in with_work else ""]
+        ]
+
+    def groups_with_work(self) -> list[int]:
+        """Those that have runs which nobody has taken."""
+        return sorted({self.batch.group_of(run) for run in self.claims.free()})
+
+    def go_on(self) -> None:
+        """Somebody wants more to be submitted, whatever became of the jobs so far."""
+        last = max((int(job.partition("_")[0]) for job in self._jobs()), default=0)
+        put(f"{self.batch.folder}/{_GO_ON}", {"after": last, "at": time.time()})
+
+    def _ends(self, group: int) -> list[JobEnd]:
+        holders = {self.claims.holder(*claim) for claim in self.claims.latest.items()}
+        lives: dict[str, list[Pilot]] = {}
+        for pilot in self.pilots:
+            lives.setdefault(pilot.slurm_job, []).append(pilot)
+        jobs = [job for job in self.states if self.group_of(job) == group]
+        return [self._end_of(job, lives.get(job, []), holders) for job in jobs]
+
+    def _end_of(self, job: str, lives: list[Pilot], holders: set[str | None]) -> JobEnd:
+        state, last = self.states[job], max(lives, key=lambda pilot: pilot.life, default=None)
+        said = (last.end or {}) if last is not None else {}
+        told_to_end = said.get("why") == TOLD_TO_END and state.phase is JobPhase.GONE
+        cancelled = state.phase is JobPhase.CANCELLED or told_to_end
+        worked = any(pilot.end is not None or pilot.name in holders for pilot in lives)
+        known = state.ended_at or said.get("at") or (last.status.get("at") if last else None)
+        return JobEnd(job, cancelled, worked, -math.inf if known is None else float(known))
+
+    def all_began(self) -> bool:
+        """Whether none of its jobs waits for the first time."""
+        self.pilots = read_pilots(self.batch)
+        begun = {pilot.slurm_job for pilot in self.pilots}
+        return all(job in begun for job in self._jobs())
+
+    def chunk_of(self, job: str) -> int:
+        """Of one that was submitted for a fixed chunk: which."""
+        base, _, index = job.partition("_")
+        return int(self._arrays.get(base, {}).get("first", 0)) + int(index)
+
+    def note_submitted(self, array: int, facts: dict[str, Any]) -> list[str]:
+        """An array was submitted; its jobs."""
+        self._arrays[str(array)] = facts
+        put(f"{self.batch.submitted}/{array}", facts)
+        jobs = [f"{array}_{index}" for index in facts["indices"]]
+        self.states = {**self.states, **dict.fromkeys(jobs, SUBMITTED)}
+        return jobs

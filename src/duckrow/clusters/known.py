@@ -1,0 +1,17 @@
+"""The batch systems that duckrow can speak to, by the names that `--on` takes. Nobody else knows which there are."""
+
+from __future__ import annotations
+
+from duckrow.clusters.port import Cluster, ClusterOf
+from duckrow.clusters.slurm.cluster import SlurmCluster
+from duckrow.core.errors import UsageError
+from duckrow.core.slurm.request import SlurmRequest
+
+CLUSTERS: dict[str, ClusterOf] = {"slurm": lambda request: SlurmCluster(request.clusters)}
+
+
+def cluster_of(request: SlurmRequest) -> Cluster:
+    """The one that a request is for."""
+    if request.on not in CLUSTERS:
+        raise UsageError(f"This duckrow knows no cluster '{request.on}'. It knows {', '.join(CLUSTERS)}.")
+    return CLUSTERS[request.on](request)

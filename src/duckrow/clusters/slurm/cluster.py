@@ -1,0 +1,66 @@
+"""SLURM as a cluster: each call of the port by SLURM's own commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from duckrow.clusters.port import ClusterLimits, PilotArray, PilotJobs
+from duckrow.clusters.slurm import commands
+from duckrow.clusters.slurm.environment import wrapped
+from duckrow.clusters.slurm.own_job import SlurmOwnJob
+from duckrow.clusters.slurm.script import array_of, script_of
+from duckrow.clusters.slurm.states_question import StatesQuestion
+from duckrow.core.slurm.request import SlurmRequest
+
+
+@dataclass(frozen=True)
+class SlurmCluster:
+    clusters: str = ""  # another cluster of this site than the one of this node
+
+    def limits(self) -> ClusterLimits:
+        return commands.limits()
+
+    def submit(self, pilots: PilotJobs, array: PilotArray) -> int:
+        return commands.sbatch(
+            _written(pilots),
+            array_of(array.indices, array.at_a_time),
+            str(array.first),
+            environment=pilots.environment,
+            options=_dependency(pilots.request, array.after),
+        )
+
+    def check(self, pilots: PilotJobs) -> None:
+        commands.test_only(_written(pilots), environment=pilots.environment)
+
+    def preview(self, pilots: PilotJobs, array: PilotArray) -> str:
+        indices = array_of(array.indices, array.at_a_time)
+        return script_of(pilots.folder, pilots.request, pilots.python, indices, pilots.group)
+
+    def in_words(self, request: SlurmRequest) -> str:
+        return " ".join(["sbatch", *request.options()])
+
+    def ask(self) -> StatesQuestion:
+        return StatesQuestion(self.clusters)
+
+    def cancel(self, jobs: Sequence[str], only_waiting: bool = False) -> None:
+        commands.scancel(jobs, *(["--state=PENDING"] if only_waiting else []), clusters=self.clusters)
+
+    def command_of(self, request: SlurmRequest, command: str) -> str:
+        return wrapped(request, command)
+
+    def own_job(self) -> SlurmOwnJob:
+        return SlurmOwnJob()
+
+
+def _written(pilots: PilotJobs) -> str:
+    with open(pilots.script, "w") as file:
+        file.write(script_of(pilots.folder, pilots.request, pilots.python, group=pilots.group))
+    return pilots.script
+
+
+def _dependency(request: SlurmRequest, after: int | None) -> list[str]:
+    """On the command line, where it replaces what the script says: so that is said again."""
+    if after is None:
+        return []
+    return [f"--dependency={','.join([*request.dependencies, f'afterany:{after}'])}"]
