@@ -355,6 +355,20 @@ def test_whoever_wants_a_batch_to_go_on_is_believed_until_the_next_array(
     assert tending.stands_still()
 
 
+def test_whoever_wants_a_batch_to_go_on_need_not_wait_until_slurm_has_seen_a_job_end(
+    make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FakeSlurm(monkeypatch, largest_array=5)
+    tending = on_slurm(make_batch(1))
+    tending.look({})
+    jobs = tending.submit_missing()
+    PilotFolder(tending.batch, jobs[0]).end("it was told to end")
+    tending.look(told(dict.fromkeys(jobs, "COMPLETING")))
+    assert not tending.submit_missing(), "perhaps somebody has cancelled it"
+    tending.go_on()
+    assert len(tending.submit_missing()) == 1
+
+
 def test_what_ends_before_it_begins_is_not_submitted_again_and_again(make_batch: MakeBatch) -> None:
     tending = on_slurm(make_batch(4))
     pilots = [PilotFolder(tending.batch, job) for job in ("1_0", "1_1")]

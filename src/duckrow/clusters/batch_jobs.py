@@ -90,8 +90,7 @@ class BatchJobs:
         """The same of the runs that ask for one thing, whatever goes on beside them."""
         if self.living(group):
             return ""
-        wanted = get(f"{self.batch.folder}/{_GO_ON}") or {}
-        return why_still(self._ends(group), int(wanted.get("after", 0)), self.batch.pilots)
+        return why_still(self._ends(group), self._last_given_up(), self.batch.pilots)
 
     def groups(self) -> list[tuple[str, list[str], str]]:
         """Where runs ask for different things: each in words, the jobs for it, why there are no more of these."""
@@ -112,6 +111,14 @@ class BatchJobs:
         """Somebody wants more to be submitted, whatever became of the jobs so far."""
         last = max((int(job.partition("_")[0]) for job in self._jobs()), default=0)
         put(f"{self.batch.folder}/{_GO_ON}", {"after": last, "at": time.time()})
+
+    def is_to_go_on_without(self, job: str) -> bool:
+        """Whether somebody has said so since it was submitted."""
+        return int(job.partition("_")[0]) <= self._last_given_up()
+
+    def _last_given_up(self) -> int:
+        """The last array that there was when somebody said so; 0: nobody has."""
+        return int((get(f"{self.batch.folder}/{_GO_ON}") or {}).get("after", 0))
 
     def _ends(self, group: int) -> list[JobEnd]:
         holders = {self.claims.holder(*claim) for claim in self.claims.latest.items()}
