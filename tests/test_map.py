@@ -101,7 +101,9 @@ def test_every_module_of_a_room_has_a_line_in_the_map(room: str) -> None:
 
 @pytest.mark.parametrize(("question", "file", "name"), questions(), ids=lambda text: text[:30])
 def test_where_is_it(question: str, file: str, name: str) -> None:
-    assert name in names_in((SRC / "duckrow" / file).read_text()), f"Where is {question} The map says `{name}` in {file}."
+    assert name in names_in((SRC / "duckrow" / file).read_text()), (
+        f"Where is {question} The map says `{name}` in {file}."
+    )
 
 
 def test_the_map_answers_all_questions() -> None:

@@ -23,7 +23,7 @@ from duckrow.scheduler.life.lining_up import LiningUp
 from duckrow.scheduler.state import HostState
 from duckrow.store.devices.set_aside import SetAside, SetAsideStore
 from duckrow.store.hosts import DAEMON
-from duckrow.store.jobs.reruns import RerunStore
+from duckrow.store.life.reruns import RerunStore
 
 _MOST_RETURNS = 3  # a GPU that comes and goes is given out again by a person
 

@@ -31,7 +31,7 @@ from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.new_attempts import NewAttempts
 from duckrow.store.devices.history import HistoryWriter
 from duckrow.store.devices.set_aside import SetAsideStore
-from duckrow.store.jobs.delays import DelayStore
+from duckrow.store.life.delays import DelayStore
 from duckrow.store.sqlite.database import Database
 from duckrow.store.tick import TickStores
 
