@@ -38,7 +38,7 @@ _OWN_VARIABLES = frozenset(
 
 def main() -> None:
     del sys.path[0]  # the folder of this script is nobody's business, nor is what was found there
-    for name in ("fresh_randomness", "preloaded_libraries"):
+    for name in ("fresh_randomness", "libraries"):
         del sys.modules[name]
     orders = _channel(int(sys.argv[1]))
     modules = [name for name in sys.argv[2].split(",") if name]
@@ -222,7 +222,7 @@ def _place_of_tag() -> tuple[int, int]:
 
 
 def _write_tag(tag: str, place: tuple[int, int]) -> None:
-    """Nobody could tell the processes of a forked run from its nest if they still had the nest's tag."""
+    """Nobody could tell the processes of a forked run from its preloaded parent if they still had the parent's tag."""
     address, length = place
     memory = os.open("/proc/self/mem", os.O_RDWR)
     os.pwrite(memory, f"{_TAG}={tag}".encode().ljust(length, b"\0"), address)
