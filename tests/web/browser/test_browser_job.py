@@ -145,9 +145,9 @@ SCREENS = {
     "\x1b[1;3": [],
 }
 SHOWN = """async ([screens, size]) => {
-  const { Screen } = await import("/static/js/job/screen.js");
+  const { Terminal } = await import("/static/js/job/terminal.js");
   return screens.map((text) => {
-    const screen = new Screen();
+    const screen = new Terminal();
     for (let at = 0; at < text.length; at += size) screen.write(text.slice(at, at + size));
     return screen.rows.map((row) => row.text.trimEnd()).filter(Boolean);
   });
