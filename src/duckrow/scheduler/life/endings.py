@@ -118,9 +118,11 @@ class Endings:
         if outcome is Outcome.SUCCEEDED:
             self._sharing.succeeded(attempt)
         else:
-            from duckrow.scheduler.memory.more_memory import Lessons  # most runs need none
+            from duckrow.scheduler.memory.more_memory import MemoryRetries  # most runs need none
 
-            learned = Lessons(self._store.queue, self._engine, self._watch, self._sharing).after(attempt, outcome, use)
+            learned = MemoryRetries(self._store.queue, self._engine, self._watch, self._sharing).after(
+                attempt, outcome, use
+            )
             if learned is not None:
                 return learned
         wanted_dead = attempt.stopped_for is Outcome.KILLED
