@@ -21,7 +21,7 @@ from duckrow.scheduler.devices.people import ignored_among, people_behind
 from duckrow.scheduler.devices.shown_readings import ToldReadings
 from duckrow.scheduler.memory.learning import Learning
 from duckrow.scheduler.memory.misplaced import Strays
-from duckrow.scheduler.memory.unseen_memory import Promises
+from duckrow.scheduler.memory.unseen_memory import UnseenMemory
 from duckrow.scheduler.state import HostState
 from duckrow.store.attempts.use import AttemptUseStore
 from duckrow.store.hosts import DAEMON
@@ -46,7 +46,7 @@ class Watch:
         observation: Observation,
         gpus: KnownGpus,
         learning: Learning,
-        promises: Promises,
+        unseen_memory: UnseenMemory,
         strays: Strays,
         told: ToldReadings,
         broken_gpus: BrokenGpus,
@@ -59,7 +59,7 @@ class Watch:
         self.observation = observation
         self.gpus = gpus
         self.learning = learning
-        self._promises = promises
+        self._unseen_memory = unseen_memory
         self._strays = strays
         self._told = told
         self._broken_gpus = broken_gpus
@@ -86,16 +86,16 @@ class Watch:
         mattered, self._matters = self._matters, self._memory_wanted or (self._is_polite and bool(queue))
         self._company_matters = self._could_start_but_for_others(queue)
         if not self._memory_wanted and not self._company_matters:
-            self._promises.locked_by = {}
+            self._unseen_memory.locked_by = {}
         if not self._matters and not self._company_matters:
             return self.gpus.machine
         watched = self.gpus.watched
         if self._matters and not mattered:
             self.observation.mistrust(watched, mono)  # somebody may have come while nobody looked
         if self._memory_wanted or self._company_matters:
-            self._promises.agree(watched)
+            self._unseen_memory.agree(watched)
         machine = self.observation.machine(self.gpus.machine, self._tenants(), watched, mono)
-        return machine.with_locks({gpu: user_name(uid) for gpu, uid in self._promises.locked_by.items()})
+        return machine.with_locks({gpu: user_name(uid) for gpu, uid in self._unseen_memory.locked_by.items()})
 
     def _could_start_but_for_others(self, queue: Sequence[QueuedJob]) -> bool:
         """Whether a job that waits for a whole GPU could have one, as far as our own bookings are concerned."""
@@ -111,7 +111,7 @@ class Watch:
         return bool(policy.only_idle or policy.min_free_gpus)
 
     def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
-        self._promises.started(starts, mono)
+        self._unseen_memory.started(starts, mono)
 
     # -- when to read -----------------------------------------------------------------------------------------
 
@@ -136,9 +136,9 @@ class Watch:
 
     def _is_urgent(self, mono: float) -> bool:
         """Whether somebody waits for what there is to be read."""
-        if self._matters or self._promises or self._told.is_looked_at(mono):
+        if self._matters or self._unseen_memory or self._told.is_looked_at(mono):
             return True
-        learners = self._state.live.values() if self._promises.any_met else ()
+        learners = self._state.live.values() if self._unseen_memory.any_met else ()
         return any(attempt.follows is None and self.learning.still_learns(attempt) for attempt in learners)
 
     def is_looked_for_faults(self, mono: float) -> bool:
@@ -184,10 +184,10 @@ class Watch:
         self.observation.note(readings, self._tenants(), owners, self._booked_elsewhere())
         self._broken_gpus.read(readings, now)
         self.learning.shrink(now.mono)
-        self._promises.take_up(now.mono)
-        self._promises.release(now.mono)
+        self._unseen_memory.take_up(now.mono)
+        self._unseen_memory.release(now.mono)
         self._strays.look(readings, owners, now.wall)
-        self._told.tell(readings, owners, now.mono, self._promises.locked_by)
+        self._told.tell(readings, owners, now.mono, self._unseen_memory.locked_by)
         if self.observation.uses and now.mono - self._kept_mono > _KEEP_S:
             self._kept_mono = now.mono
             self._keep_uses()
@@ -229,7 +229,7 @@ class Watch:
     def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float) -> Use | None:
         """What was seen of an attempt that is over."""
         use = self.observation.forget(attempt.id)
-        self._promises.forget(attempt.id)
+        self._unseen_memory.forget(attempt.id)
         self.observation.mistrust([device for device, _ in attempt.holds if not device.startswith(CPU)], mono)
         if use is not None and succeeded:
             self.learning.from_success(attempt, use)

@@ -25,7 +25,7 @@ from duckrow.scheduler.life.suspending import Suspending
 from duckrow.scheduler.life.wishes import Wishes
 from duckrow.scheduler.memory.learning import Learning
 from duckrow.scheduler.memory.misplaced import Strays
-from duckrow.scheduler.memory.unseen_memory import Promises
+from duckrow.scheduler.memory.unseen_memory import UnseenMemory
 from duckrow.scheduler.memory.watch import Watch
 from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.new_attempts import NewAttempts
@@ -106,7 +106,7 @@ def _watch(
 ) -> Watch:
     database, host, store, engine, reactor, open_reader, observer = ports
     root = host.folder.root
-    promises = Promises(state, root, reactor, observer, gpus, observation, learning.keeps_others_away)
+    unseen_memory = UnseenMemory(state, root, reactor, observer, gpus, observation, learning.keeps_others_away)
     strays = Strays(state, store.events, observer, gpus)
     told = ToldReadings(store.readings, HistoryWriter(database), gpus, observation)
     return Watch(
@@ -118,7 +118,7 @@ def _watch(
         observation,
         gpus,
         learning,
-        promises,
+        unseen_memory,
         strays,
         told,
         broken_gpus,
