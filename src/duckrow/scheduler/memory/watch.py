@@ -20,7 +20,7 @@ from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.people import ignored_among, people_behind
 from duckrow.scheduler.devices.shown_readings import ToldReadings
 from duckrow.scheduler.memory.learning import Learning
-from duckrow.scheduler.memory.misplaced import Strays
+from duckrow.scheduler.memory.misplaced import MisplacedAttempts
 from duckrow.scheduler.memory.unseen_memory import UnseenMemory
 from duckrow.scheduler.state import HostState
 from duckrow.store.attempts.use import AttemptUseStore
@@ -47,7 +47,7 @@ class Watch:
         gpus: KnownGpus,
         learning: Learning,
         unseen_memory: UnseenMemory,
-        strays: Strays,
+        misplaced_attempts: MisplacedAttempts,
         told: ToldReadings,
         broken_gpus: BrokenGpus,
     ) -> None:
@@ -60,7 +60,7 @@ class Watch:
         self.gpus = gpus
         self.learning = learning
         self._unseen_memory = unseen_memory
-        self._strays = strays
+        self._misplaced_attempts = misplaced_attempts
         self._told = told
         self._broken_gpus = broken_gpus
         self.seen_machine = gpus.machine  # as the last tick saw it
@@ -186,7 +186,7 @@ class Watch:
         self.learning.shrink(now.mono)
         self._unseen_memory.take_up(now.mono)
         self._unseen_memory.release(now.mono)
-        self._strays.look(readings, owners, now.wall)
+        self._misplaced_attempts.look(readings, owners, now.wall)
         self._told.tell(readings, owners, now.mono, self._unseen_memory.locked_by)
         if self.observation.uses and now.mono - self._kept_mono > _KEEP_S:
             self._kept_mono = now.mono

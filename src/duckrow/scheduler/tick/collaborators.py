@@ -24,7 +24,7 @@ from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.life.suspending import Suspending
 from duckrow.scheduler.life.wishes import Wishes
 from duckrow.scheduler.memory.learning import Learning
-from duckrow.scheduler.memory.misplaced import Strays
+from duckrow.scheduler.memory.misplaced import MisplacedAttempts
 from duckrow.scheduler.memory.unseen_memory import UnseenMemory
 from duckrow.scheduler.memory.watch import Watch
 from duckrow.scheduler.state import HostState
@@ -107,7 +107,7 @@ def _watch(
     database, host, store, engine, reactor, open_reader, observer = ports
     root = host.folder.root
     unseen_memory = UnseenMemory(state, root, reactor, observer, gpus, observation, learning.keeps_others_away)
-    strays = Strays(state, store.events, observer, gpus)
+    misplaced_attempts = MisplacedAttempts(state, store.events, observer, gpus)
     told = ToldReadings(store.readings, HistoryWriter(database), gpus, observation)
     return Watch(
         state,
@@ -119,7 +119,7 @@ def _watch(
         gpus,
         learning,
         unseen_memory,
-        strays,
+        misplaced_attempts,
         told,
         broken_gpus,
     )
