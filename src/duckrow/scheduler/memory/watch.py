@@ -18,7 +18,7 @@ from duckrow.kernel.process import user_name
 from duckrow.scheduler.devices.broken_gpus import BrokenGpus
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.people import ignored_among, people_behind
-from duckrow.scheduler.devices.shown_readings import ToldReadings
+from duckrow.scheduler.devices.shown_readings import ShownReadings
 from duckrow.scheduler.memory.learning import Learning
 from duckrow.scheduler.memory.misplaced import MisplacedAttempts
 from duckrow.scheduler.memory.unseen_memory import UnseenMemory
@@ -48,7 +48,7 @@ class Watch:
         learning: Learning,
         unseen_memory: UnseenMemory,
         misplaced_attempts: MisplacedAttempts,
-        told: ToldReadings,
+        shown_readings: ShownReadings,
         broken_gpus: BrokenGpus,
     ) -> None:
         self._state = state
@@ -61,7 +61,7 @@ class Watch:
         self.learning = learning
         self._unseen_memory = unseen_memory
         self._misplaced_attempts = misplaced_attempts
-        self._told = told
+        self._shown_readings = shown_readings
         self._broken_gpus = broken_gpus
         self.seen_machine = gpus.machine  # as the last tick saw it
         self._reader: GpuReader | None = None
@@ -69,7 +69,7 @@ class Watch:
         self._kept_mono = 0.0
         self._memory_wanted = False  # by a job that waits
         self._matters = False  # to a job that waits, how much others use
-        self._company_matters = False  # to a job that waits for a whole GPU, who uses it
+        self._neighbours_matter = False  # to a job that waits for a whole GPU, who uses it
 
     # -- what placement asks ----------------------------------------------------------------------------------
 
@@ -84,15 +84,15 @@ class Watch:
     def _machine(self, queue: Sequence[QueuedJob], mono: float) -> Machine:
         self._memory_wanted = any(job.needs is not None and self.learning.wants_memory(job) for job in queue)
         mattered, self._matters = self._matters, self._memory_wanted or (self._is_polite and bool(queue))
-        self._company_matters = self._could_start_but_for_others(queue)
-        if not self._memory_wanted and not self._company_matters:
+        self._neighbours_matter = self._could_start_but_for_others(queue)
+        if not self._memory_wanted and not self._neighbours_matter:
             self._unseen_memory.locked_by = {}
-        if not self._matters and not self._company_matters:
+        if not self._matters and not self._neighbours_matter:
             return self.gpus.machine
         watched = self.gpus.watched
         if self._matters and not mattered:
             self.observation.mistrust(watched, mono)  # somebody may have come while nobody looked
-        if self._memory_wanted or self._company_matters:
+        if self._memory_wanted or self._neighbours_matter:
             self._unseen_memory.agree(watched)
         machine = self.observation.machine(self.gpus.machine, self._tenants(), watched, mono)
         return machine.with_locks({gpu: user_name(uid) for gpu, uid in self._unseen_memory.locked_by.items()})
@@ -124,7 +124,7 @@ class Watch:
             return self._read_mono + (_QUICK_S if self._state.live else _HASTY_S)  # else a run waits to end
         if self._is_urgent(mono):
             return self._read_mono + (_HASTY_S if self.observation.is_outdated(watched, mono) else _QUICK_S)
-        if self._company_matters:
+        if self._neighbours_matter:
             return self._read_mono + (_HASTY_S if self.observation.is_old(watched, mono) else _CALM_S)
         running = (attempt for attempt in self._state.live.values() if attempt.follows is None and _on_gpu(attempt))
         oldest = next(running, None)
@@ -136,7 +136,7 @@ class Watch:
 
     def _is_urgent(self, mono: float) -> bool:
         """Whether somebody waits for what there is to be read."""
-        if self._matters or self._unseen_memory or self._told.is_looked_at(mono):
+        if self._matters or self._unseen_memory or self._shown_readings.is_looked_at(mono):
             return True
         learners = self._state.live.values() if self._unseen_memory.any_met else ()
         return any(attempt.follows is None and self.learning.still_learns(attempt) for attempt in learners)
@@ -154,7 +154,7 @@ class Watch:
 
     def look(self, looked_at_until_mono: float) -> None:
         """Others have written: perhaps a person looks at the GPUs, or something was learned elsewhere."""
-        self._told.looked_at_until_mono = looked_at_until_mono
+        self._shown_readings.looked_at_until_mono = looked_at_until_mono
         self.learning.load()
 
     def read_if_due(self, mono: float) -> None:
@@ -187,7 +187,7 @@ class Watch:
         self._unseen_memory.take_up(now.mono)
         self._unseen_memory.release(now.mono)
         self._misplaced_attempts.look(readings, owners, now.wall)
-        self._told.tell(readings, owners, now.mono, self._unseen_memory.locked_by)
+        self._shown_readings.tell(readings, owners, now.mono, self._unseen_memory.locked_by)
         if self.observation.uses and now.mono - self._kept_mono > _KEEP_S:
             self._kept_mono = now.mono
             self._keep_uses()
