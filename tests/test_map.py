@@ -43,16 +43,14 @@ NOT_OURS = frozenset({"train.py"})
 def files_named(text: str) -> Iterator[tuple[str, Path | None]]:
     """Each file that a line names, and where it is; None: nowhere.
 
-    A path starts at src/duckrow or at the root. A bare name stands in the folder of the path before it in its line.
+    A path starts at src/duckrow, at the root, or in the folder of the path before it in its line; a bare name only there.
     """
     for line in text.split("\n"):
-        folder: Path | None = None
+        folder: list[Path] = []
         for name in _FILE.findall(line):
-            if "/" in name:
-                found = next((base / name for base in (SRC / "duckrow", ROOT) if (base / name).is_file()), None)
-                folder = found.parent if found else folder
-            else:
-                found = folder / name if folder and (folder / name).is_file() else None
+            bases = [SRC / "duckrow", ROOT, *folder] if "/" in name else folder
+            found = next((base / name for base in bases if (base / name).is_file()), None)
+            folder = [found.parent] if found else folder
             if name not in NOT_OURS:
                 yield name, found
 

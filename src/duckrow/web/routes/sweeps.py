@@ -13,7 +13,7 @@ from duckrow.api.jobs.actions import MOST_JOBS, act
 from duckrow.api.results.choice import Choice, choose
 from duckrow.api.results.csv import csv_text
 from duckrow.api.results.results import results
-from duckrow.api.sweeps.board import MOST_ROWS, metric_series, runs_to_repeat, sweep_board, sweep_list
+from duckrow.api.sweeps.details import MOST_ROWS, metric_series, runs_to_repeat, sweep_details, sweep_list
 from duckrow.api.sweeps.drafts import begin_sweep, preview_sweep
 from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.openapi import text_of
@@ -86,7 +86,7 @@ async def begin(services: ServicesOf, new: NewSweep) -> JsonResponse:
 
 @router.get("/{sweep_id:int}", summary="The runs of a sweep, and why some failed.", response_model=SweepDetails)
 async def show(services: ServicesOf, sweep_id: SweepId) -> JsonResponse:
-    return await services.threads.answer(sweep_board, str(sweep_id), slow=True)
+    return await services.threads.answer(sweep_details, str(sweep_id), slow=True)
 
 
 @router.get("/{sweep_id:int}/metrics", summary="How a metric went in each run.", response_model=MetricCurves)
