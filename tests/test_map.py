@@ -43,7 +43,7 @@ NOT_OURS = frozenset({"train.py"})
 def files_named(text: str) -> Iterator[tuple[str, Path | None]]:
     """Each file that a line names, and where it is; None: nowhere.
 
-    A path starts at src/duckrow, at the root, or in the folder of the path before it in its line; a bare name only there.
+    A path starts at src/duckrow, at the root, or in the folder of the path before it in its line; a bare name there.
     """
     for line in text.split("\n"):
         folder: list[Path] = []
