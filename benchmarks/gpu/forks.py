@@ -41,7 +41,8 @@ def leave():
     torch.manual_seed(1)
     seeded = [torch.rand(1).item(), torch.rand(1, device="cuda").item()]
     command = open("/proc/self/cmdline").read()
-    found = {"forked": "nest.py" in command, "GPUs": GPUS, "devices": torch.cuda.device_count(), "seeded": seeded}
+    forked = "preloaded_parent.py" in command
+    found = {"forked": forked, "GPUs": GPUS, "devices": torch.cuda.device_count(), "seeded": seeded}
     found["numbers"] = {**IMPORTED, "torch.rand(1, device='cuda')": on_gpu}
     with open(f"{HERE}/{uuid.uuid4()}.found", "w") as file:
         file.write(json.dumps(found))

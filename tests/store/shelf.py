@@ -10,9 +10,9 @@ from duckrow.core.jobs.job import Exit, JobSpec, LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome, State
 from duckrow.store.hosts import DAEMON, HostStore
-from duckrow.store.jobs.delays import DelayStore
 from duckrow.store.jobs.history import JobStoryStore
 from duckrow.store.jobs.jobs import JobStore
+from duckrow.store.life.delays import DelayStore
 from duckrow.store.sqlite.database import Database
 from duckrow.store.tick import TickStores
 

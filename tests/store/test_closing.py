@@ -61,10 +61,10 @@ def test_who_asks_once_leaves_nothing_open(
 
 
 def test_the_threads_of_the_page_close_what_they_opened(folder: Folder) -> None:
-    desk = ThreadPool(folder.root)
-    assert asyncio.run(desk.look(lambda client: client.daemon())) is None
+    threads = ThreadPool(folder.root)
+    assert asyncio.run(threads.read(lambda client: client.daemon())) is None
     assert open_files(folder)
-    desk.close()
+    threads.close()
     until(lambda: not open_files(folder), "all is closed")
 
 

@@ -72,9 +72,9 @@ def test_what_a_strayed_job_takes_is_not_given_to_others(duckrow: Duckrow, gpus:
     """GPU 0 has 5 GB left beside the job that should be on GPU 1: one of 9 GB waits for GPU 1."""
     add(gpus, 2)
     bring_up(duckrow)
-    stray = gpus.job("--ramp", "0:15000", "--hold", "600", "--override-gpu", "0")
+    misplaced = gpus.job("--ramp", "0:15000", "--hold", "600", "--override-gpu", "0")
     duckrow("gpus", "drain", "0")
-    first = duckrow.submit("--gpu-mem", "9G", "--", stray)
+    first = duckrow.submit("--gpu-mem", "9G", "--", misplaced)
     duckrow.wait_for(first, "running")
     until(lambda: "uses GPU 0" in duckrow.sql("SELECT detail FROM jobs")[0][0], "the stray to be seen")
     duckrow("gpus", "undrain", "0")

@@ -11,7 +11,7 @@ import pytest
 
 from duckrow.core.jobs.job import Exit
 from duckrow.core.life.states import Outcome
-from duckrow.scheduler.memory.more_memory import Lessons
+from duckrow.scheduler.memory.more_memory import MemoryRetries
 from tests.conftest import Duckrow
 
 _LIMIT_FILES = {  # where cgroups may be mounted -> what limits their memory
@@ -74,7 +74,7 @@ def test_that_the_kernel_killed_a_stranger_does_not_mislead_where_it_counts_by_j
     watch.gpus.machine.mem_mb = 64_000
     attempt = Mock(stopped_for=None, log="", exit_code=None, signal=9, exit=Exit(None, 9, oom_killed=of_job))
     attempt.job.needs = None
-    verdict = Lessons(Mock(), engine, watch, Mock()).after(attempt, Outcome.FAILED, None)
+    verdict = MemoryRetries(Mock(), engine, watch, Mock()).after(attempt, Outcome.FAILED, None)
     assert (verdict and verdict.outcome) == outcome
 
 

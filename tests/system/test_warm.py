@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.engines.local.preload import preloaded_parent as nest
-from duckrow.engines.local.preload.preloading import NEST_TAG, python_command
+from duckrow.engines.local.preload import preloaded_parent
+from duckrow.engines.local.preload.preloading import PARENT_TAG, python_command
 from duckrow.kernel.process import environment_of
 from tests.conftest import Duckrow, kill_if_there, until
 
@@ -27,17 +27,17 @@ sys.exit(int(sys.argv[1]))
 """
 
 
-def nest_processes(duckrow: Duckrow) -> list[int]:
-    tag = b"DUCKROW_TAG=" + NEST_TAG
+def parent_processes(duckrow: Duckrow) -> list[int]:
+    tag = b"DUCKROW_TAG=" + PARENT_TAG
     return [pid for pid in duckrow.processes() if any(v.startswith(tag) for v in environment_of(pid))]
 
 
 def warm_up(duckrow: Duckrow, *words: str) -> None:
-    """A daemon whose nest for these options has children that wait."""
+    """A daemon whose preloaded parent for these options has children that wait."""
     (duckrow.work / "first.py").write_text("pass")
-    for _ in range(2):  # for a single run no nest is hatched
+    for _ in range(2):  # for a single run no preloaded parent is begun
         duckrow("wait", str(duckrow.submit(*words, "--", PYTHON, "first.py")))
-    until(lambda: len(nest_processes(duckrow)) >= 3, "the nest to be warm")
+    until(lambda: len(parent_processes(duckrow)) >= 3, "the preloaded parent to be warm")
 
 
 @pytest.fixture
@@ -113,17 +113,17 @@ def test_a_killed_run_is_gone_with_a_child_that_has_left_its_session(warm: Duckr
     until(lambda: child not in warm.processes(), "the child's end")
 
 
-def test_the_death_of_the_nest_is_no_run_s_loss(warm: Duckrow) -> None:
-    for pid in nest_processes(warm):
+def test_the_death_of_the_preloaded_parent_is_no_run_s_loss(warm: Duckrow) -> None:
+    for pid in parent_processes(warm):
         kill_if_there(pid)
     warm("submit", "--preload", "colorsys", "--array", "0-5", "--", PYTHON, "look.py", "0")
     warm("wait", "3-8")
     assert {view["outcome"] for view in json.loads(warm("ls", "--all", "--json").stdout)} == {"succeeded"}
 
 
-def test_the_nest_ends_with_the_daemon(warm: Duckrow) -> None:
+def test_the_preloaded_parent_ends_with_the_daemon(warm: Duckrow) -> None:
     warm.kill_daemon()
-    until(lambda: not nest_processes(warm), "the end of the nest")
+    until(lambda: not parent_processes(warm), "the end of the preloaded parent")
 
 
 SLOW = """
@@ -145,7 +145,7 @@ def write_library(duckrow: Duckrow, name: str, source: str) -> None:
 
 
 def begin_slow_runs(duckrow: Duckrow, runs: int) -> None:
-    """Their library is imported by the first run, which starts cold, and by the nest: both wait for a file `go`."""
+    """Their library is imported by the first run, which starts cold, and by the parent: both wait for a file `go`."""
     write_library(duckrow, "slow", SLOW)
     (duckrow.work / "run.py").write_text("import slow")
     duckrow.up("--slots", "4")
@@ -154,14 +154,16 @@ def begin_slow_runs(duckrow: Duckrow, runs: int) -> None:
     until(lambda: (duckrow.work / "imports").exists() and (duckrow.work / "imports").read_text() == "xx", "two imports")
 
 
-def test_runs_wait_for_their_nest_instead_of_importing_the_same_beside_it(duckrow: Duckrow) -> None:
+def test_runs_wait_for_their_preloaded_parent_instead_of_importing_the_same_beside_it(duckrow: Duckrow) -> None:
     begin_slow_runs(duckrow, 6)
     (duckrow.work / "go").touch()
     duckrow("wait", "1-6")
     assert (duckrow.work / "imports").read_text() == "xx"
 
 
-def test_a_run_that_waits_for_its_nest_can_be_killed_and_loses_nothing_with_the_daemon(duckrow: Duckrow) -> None:
+def test_a_run_that_waits_for_its_preloaded_parent_can_be_killed_and_loses_nothing_with_the_daemon(
+    duckrow: Duckrow,
+) -> None:
     begin_slow_runs(duckrow, 3)
     until(lambda: duckrow.job(2)["state"] == "starting", "the second run to be begun")
     duckrow("kill", "2")
@@ -174,7 +176,7 @@ def test_a_run_that_waits_for_its_nest_can_be_killed_and_loses_nothing_with_the_
     assert [row[0] for row in duckrow.sql("SELECT count(*) FROM attempts GROUP BY job_id")] == [1, 1, 1]
 
 
-def test_a_job_behind_one_that_waits_for_its_nest_runs_in_its_own_folder(duckrow: Duckrow) -> None:
+def test_a_job_behind_one_that_waits_for_its_preloaded_parent_runs_in_its_own_folder(duckrow: Duckrow) -> None:
     (duckrow.work / "elsewhere").mkdir()
     begin_slow_runs(duckrow, 2)
     first = duckrow.submit("pwd")
@@ -232,10 +234,10 @@ def test_a_name_that_is_no_module_is_refused(duckrow: Duckrow) -> None:
     assert "'torch;rm' cannot be a module" in refused.stderr
 
 
-def test_an_open_gpu_keeps_a_nest_from_forking(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_open_gpu_keeps_a_preloaded_parent_from_forking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "listdir", lambda path: ["1"] if path.endswith("task") else ["7"])
     monkeypatch.setattr(os, "readlink", lambda path: "/dev/nvidia0")
-    assert nest._why_unsafe() == "the imports hold /dev/nvidia0 open"
+    assert preloaded_parent._why_unsafe() == "the imports hold /dev/nvidia0 open"
 
 
 @pytest.mark.parametrize(

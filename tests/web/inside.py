@@ -16,14 +16,14 @@ class Inside:
     """Somebody with the token, who asks the application itself."""
 
     def __init__(self, serving: ServerOptions) -> None:
-        self.app, self.parts = build(serving)
-        self.token = self.parts.credentials.token()
+        self.app, self.services = build(serving)
+        self.token = self.services.credentials.token()
 
     def __enter__(self) -> Inside:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.parts.desk.close()
+        self.services.threads.close()
 
     def ask(self, method: str, path: str, host: str = "localhost", **options: Any) -> httpx.Response:
         async def asked() -> httpx.Response:

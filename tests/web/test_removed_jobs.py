@@ -33,7 +33,7 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
 @pytest.fixture
 def inside(application: Inside, monkeypatch: pytest.MonkeyPatch) -> Inside:
     """With the jobs 1 and 2, which wait, and without a daemon: nothing may start one."""
-    home = application.parts.serving.home
+    home = application.services.serving.home
     monkeypatch.setenv("DUCKROW_HOME", home)
     monkeypatch.setattr(Client, "ensure_daemon", lambda self, dispatch=True: False)
     client = client_of(home)
@@ -58,7 +58,7 @@ def removed_after(inside: Inside, monkeypatch: pytest.MonkeyPatch, kind: type | 
 
     def and_then_gone(self: Any, *args: Any, **options: Any) -> Any:
         result = done(self, *args, **options)
-        remove_first(inside.parts.serving.home)
+        remove_first(inside.services.serving.home)
         return result
 
     monkeypatch.setattr(kind, step, and_then_gone)
@@ -112,7 +112,7 @@ def test_a_wish_for_one_that_is_gone_does_not_stay_for_ever(inside: Inside, monk
     """Who waits for it to be fulfilled would wait in vain."""
     removed_after(inside, monkeypatch, Client, "views")
     assert inside.ask("POST", f"{API}/jobs/actions", json={"action": "kill", "ids": [1]}).status_code == 200
-    assert client_of(inside.parts.serving.home).jobs.wished() == set()
+    assert client_of(inside.services.serving.home).jobs.wished() == set()
 
 
 def test_a_move_before_one_that_is_gone_is_refused(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,13 +47,13 @@ class Loop:
         self.store = TickStores(database, host.id)
         self.state = state = HostState(host.id, seats)
         ports = HostPorts(database, host, self.store, engine, reactor, open_reader, self.observer)
-        self._parts = parts = assemble(state, ports, machine)
-        self.watch = parts.watch
-        self._observe = ObservePhase(state, ports, parts)
-        self._record = RecordPhase(state, self.store, self.observer, parts)
-        self._act = ActPhase(state, host, engine, self.observer, parts)
-        self._waking = Waking(state, engine, parts.watch, parts.delays)
-        self._failed_ticks = FailedTicks(state, reactor, self.observer, parts.recovery, parts.wishes)
+        self._collaborators = collaborators = assemble(state, ports, machine)
+        self.watch = collaborators.watch
+        self._observe = ObservePhase(state, ports, collaborators)
+        self._record = RecordPhase(state, self.store, self.observer, collaborators)
+        self._act = ActPhase(state, host, engine, self.observer, collaborators)
+        self._waking = Waking(state, engine, collaborators.watch, collaborators.delays)
+        self._failed_ticks = FailedTicks(state, reactor, self.observer, collaborators.recovery, collaborators.wishes)
         self._checkpointer = Checkpointer(database)
         self._closed = False
         self._hear_bell()
@@ -65,11 +65,11 @@ class Loop:
 
     def tell_ends(self, on_end: Callable[[LiveAttempt, Verdict], None], on_back: Callable[[int], None]) -> None:
         """`on_end` is called before anything else is started, `on_back` when a job that had failed waits again."""
-        self._parts.endings.on_end = on_end
-        self._parts.broken_gpus.on_back = on_back
+        self._collaborators.endings.on_end = on_end
+        self._collaborators.broken_gpus.on_back = on_back
 
     def never_set_gpus_aside(self) -> None:
-        self._parts.broken_gpus.allowed = False
+        self._collaborators.broken_gpus.allowed = False
 
     def write_devices_as(self, written: Mapping[str, str] | None) -> None:
         """How jobs are to see their devices, where not by their names."""
@@ -81,11 +81,11 @@ class Loop:
         """Take up what an earlier process of this host, or a host that died, has left."""
         self.host.announce(self.state.seats, self.watch.gpus.machine)
         with self.database.transaction():
-            self._parts.delays.begin()
+            self._collaborators.delays.begin()
             if self.host.previous.boot_id not in ("", self.host.boot_id):
                 self.store.readings.forget_all()
-            self._parts.recovery.adopt_own()
-            self._parts.broken_gpus.begin()
+            self._collaborators.recovery.adopt_own()
+            self._collaborators.broken_gpus.begin()
         self.engine.begin(self.store.attempts.keepers_in_use(), self._let_go)
         self._own_files.watch()
 
@@ -138,8 +138,8 @@ class Loop:
             return
         self._closed = True
         self.engine.close(self.store.attempts.keepers_in_use())
-        self._parts.sharing.close()
-        self._parts.delays.close()
+        self._collaborators.sharing.close()
+        self._collaborators.delays.close()
         self._checkpointer.finish()
         self.host.close()
         self.host.ring_others()
@@ -153,7 +153,7 @@ class Loop:
         self._closed = True
         self._checkpointer.wait()
         self.engine.close({self.engine.keeper})
-        self._parts.sharing.close()
+        self._collaborators.sharing.close()
         try:
             self.host.rows.close(self.host.id)  # into the file that we have open, whatever its name
         except StateError:

@@ -11,9 +11,9 @@ from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.life.states import Outcome, State
 from duckrow.store.batches import RunRow
 from duckrow.store.hosts import DAEMON
-from duckrow.store.jobs.dependencies import DependencyStore
-from duckrow.store.jobs.moves import MoveStore
-from duckrow.store.jobs.reruns import RerunStore
+from duckrow.store.life.dependencies import DependencyStore
+from duckrow.store.life.moves import MoveStore
+from duckrow.store.life.reruns import RerunStore
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, to_sql
 

@@ -9,12 +9,12 @@ from duckrow.store.attempts.use import AttemptUseStore
 from duckrow.store.devices.peaks import PeakStore
 from duckrow.store.devices.readings import ReadingStore
 from duckrow.store.devices.wishes import DeviceWishStore
-from duckrow.store.jobs.dependencies import DependencyStore
-from duckrow.store.jobs.moves import MoveStore
 from duckrow.store.jobs.queue import QueueStore
-from duckrow.store.jobs.reruns import RerunStore
-from duckrow.store.jobs.suspension import SuspensionStore
-from duckrow.store.jobs.wishes import WishStore
+from duckrow.store.life.dependencies import DependencyStore
+from duckrow.store.life.moves import MoveStore
+from duckrow.store.life.reruns import RerunStore
+from duckrow.store.life.suspension import SuspensionStore
+from duckrow.store.life.wishes import WishStore
 from duckrow.store.limits import LimitStore
 from duckrow.store.sqlite.database import Database
 

@@ -55,11 +55,13 @@ _OF_INTERFACE = (
 
 
 def build(serving: ServerOptions) -> tuple[ASGIApp, Services]:
-    """The application, and its parts for whoever runs it."""
-    desk, hub = ThreadPool(serving.home), ChangeFeed(serving.home)
+    """The application, and its services for whoever runs it."""
+    threads, change_feed = ThreadPool(serving.home), ChangeFeed(serving.home)
     credentials, sessions, connections = Credentials(serving.home, serving.read_only), Sessions(), UnknownConnections()
-    shared = AnswerCache(desk, hub)
-    parts = Services(serving, credentials, sessions, connections, desk, hub, DeviceCache(), JobCounts(), shared)
+    answer_cache = AnswerCache(threads, change_feed)
+    services = Services(
+        serving, credentials, sessions, connections, threads, change_feed, DeviceCache(), JobCounts(), answer_cache
+    )
     app = FastAPI(
         title="duckrow",
         version=__version__,
@@ -70,7 +72,7 @@ def build(serving: ServerOptions) -> tuple[ASGIApp, Services]:
         redirect_slashes=False,  # it would lead out of the base path
         lifespan=_background,
     )
-    app.state.parts = parts
+    app.state.services = services
     tell_errors(app)
     describe(app, serving)
     api = APIRouter(prefix=API, responses=ERRORS)
@@ -83,7 +85,7 @@ def build(serving: ServerOptions) -> tuple[ASGIApp, Services]:
     app.include_router(login.router)
     app.include_router(pages.router)
     app.mount("/static", _Files(directory=f"{pages.HERE}/static"), "static")
-    return Gate(app, serving, Authentication(serving, credentials, sessions), connections), parts
+    return Gate(app, serving, Authentication(serving, credentials, sessions), connections), services
 
 
 class _Files(StaticFiles):
@@ -97,34 +99,36 @@ class _Files(StaticFiles):
 
 @asynccontextmanager
 async def _background(app: FastAPI) -> AsyncIterator[None]:
-    parts: Services = app.state.parts
-    tasks = [asyncio.ensure_future(work) for work in (parts.hub.run(), _sample(parts), _copy_batches(parts))]
+    services: Services = app.state.services
+    tasks = [
+        asyncio.ensure_future(work) for work in (services.change_feed.run(), _sample(services), _copy_batches(services))
+    ]
     try:
         yield
     finally:
-        parts.hub.close()
+        services.change_feed.close()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        parts.desk.close()
+        services.threads.close()
 
 
-async def _copy_batches(parts: Services) -> None:
+async def _copy_batches(services: Services) -> None:
     """Copy what became of runs on clusters. Whoever asks for them (GET) changes nothing."""
     while True:
         try:
-            await parts.desk.look(lambda client: client.tender.copy(), slow=True)
+            await services.threads.read(lambda client: client.tender.copy(), slow=True)
         except (DuckrowError, OSError):  # a disk that is full for a while: those who look themselves are told
             pass
         await asyncio.sleep(_COPY_S)
 
 
-async def _sample(parts: Services) -> None:
+async def _sample(services: Services) -> None:
     """Keep the history of the devices, while somebody listens."""
     while True:
         await asyncio.sleep(SAMPLE_S)
-        if parts.hub.streams:
+        if services.change_feed.streams:
             try:
-                await parts.desk.look(parts.board.sample)
+                await services.threads.read(services.device_cache.sample)
             except DuckrowError:  # a disk that is full for a while: those who look themselves are told
                 pass

@@ -85,8 +85,8 @@ def _listening(host: str, port: int) -> socket.socket:
 
 def serve(listening: list[socket.socket], serving: ServerOptions) -> None:
     """Until somebody ends it."""
-    app, parts = build(serving)
-    protocol: Any = partial(TimeLimitedProtocol, connections=parts.connections)
+    app, services = build(serving)
+    protocol: Any = partial(TimeLimitedProtocol, connections=services.connections)
     config = uvicorn.Config(
         app,
         log_level=logging.WARNING,
@@ -101,15 +101,15 @@ def serve(listening: list[socket.socket], serving: ServerOptions) -> None:
         timeout_keep_alive=30,
         limit_concurrency=_MOST_CONNECTIONS,
     )
-    _Server(config, parts.hub).run(listening)
+    _Server(config, services.change_feed).run(listening)
 
 
 class _Server(uvicorn.Server):
     """Ends its streams at once: browsers never do."""
 
-    def __init__(self, config: uvicorn.Config, hub: ChangeFeed) -> None:
+    def __init__(self, config: uvicorn.Config, change_feed: ChangeFeed) -> None:
         super().__init__(config)
-        self._hub = hub
+        self._change_feed = change_feed
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -131,4 +131,4 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.should_exit = True
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._hub.close)
+            self._loop.call_soon_threadsafe(self._change_feed.close)

@@ -1,4 +1,4 @@
-"""The parts of a server that its routes work with."""
+"""What the routes of a server work with: threads, changes, caches, and who is allowed in."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Services:
     credentials: Credentials
     sessions: Sessions
     connections: UnknownConnections
-    desk: ThreadPool
-    hub: ChangeFeed
-    board: DeviceCache
-    tallies: JobCounts
-    shared: AnswerCache
+    threads: ThreadPool
+    change_feed: ChangeFeed
+    device_cache: DeviceCache
+    job_counts: JobCounts
+    answer_cache: AnswerCache
 
 
-def parts_of(request: Request) -> Services:
-    return cast("Services", request.app.state.parts)
+def services_of(request: Request) -> Services:
+    return cast("Services", request.app.state.services)
 
 
-Of = Annotated[Services, Depends(parts_of)]
+ServicesOf = Annotated[Services, Depends(services_of)]
 Folder = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]+$")]
 JobId = Annotated[int, Path(ge=1, le=2**62, description="The id of a job.")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.policy import Policy
-from duckrow.core.memory.attribution import Owners, Stray, Tenant, strays
+from duckrow.core.memory.attribution import MisplacedProcess, Owners, Tenant, misplaced_processes
 from duckrow.core.memory.observation import FOREIGN_WINDOW_S, FRESH_S, Observation
 from duckrow.core.memory.use import FLAT_S, Use
 from duckrow.core.ports import ProcessUse, Reading
@@ -104,9 +104,9 @@ def on(gpu: str, used_mb: int, *processes: tuple[int, int]) -> Reading:
 
 def test_a_process_on_a_gpu_that_its_attempt_was_not_given_is_a_stray() -> None:
     tenant, owners = Tenant(7, HALF, 0.0), Owners({1: 7, 2: 7, 3: 0})
-    assert strays([on("0", 500, (1, 500)), on("1", 9, (3, 9))], [tenant], owners) == []
+    assert misplaced_processes([on("0", 500, (1, 500)), on("1", 9, (3, 9))], [tenant], owners) == []
     readings = [on("0", 500, (1, 500)), on("1", 4000, (2, 3000), (1, 1000), (3, 9))]
-    assert strays(readings, [tenant], owners) == [Stray(7, 2, "1")]
+    assert misplaced_processes(readings, [tenant], owners) == [MisplacedProcess(7, 2, "1")]
 
 
 def test_what_an_attempt_takes_of_a_gpu_that_it_was_not_given_is_its_own_and_not_free() -> None:

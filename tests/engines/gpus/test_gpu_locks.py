@@ -182,7 +182,7 @@ def test_a_folder_that_goes_away_keeps_nobody_from_anything(folder: Path) -> Non
     locks = GpuLocks("a", lambda: SharedFolder(str(folder / "gone"), ""))
     assert locks.take(["0"], NOW) == {}
     assert "(No such file or directory)" in locks.fault
-    locks.promise(["0"], NOW + 1)
+    locks.reserve(["0"], NOW + 1)
     locks.release(["0"])
     assert locks.held == set()
 
@@ -207,7 +207,7 @@ def test_who_cannot_leave_a_lock_heeds_those_of_others(
 def test_a_lock_that_was_removed_while_held_is_made_again(folder: Path, locks_of: Locks) -> None:
     ours, theirs = locks_of("a"), locks_of("b")
     ours.take(["0"], NOW)
-    ours.promise(["0"], NOW)
+    ours.reserve(["0"], NOW)
     clear(folder)
     assert ours.take(["0"], NOW + 1) == {}
     assert theirs.take(["0"], NOW + 1) == {"0": os.geteuid()}
@@ -360,9 +360,9 @@ def test_the_lock_of_a_killed_host_holds_two_minutes_and_is_cleared_away_by_its_
 def test_the_time_of_a_lock_begins_anew_with_each_start(folder: Path, locks_of: Locks) -> None:
     ours = locks_of("a")
     ours.take(["0"], NOW)
-    ours.promise(["0"], NOW)
+    ours.reserve(["0"], NOW)
     assert left(folder) == ["0"]
-    ours.promise(["0"], NOW + 100)
+    ours.reserve(["0"], NOW + 100)
     assert not look(locks_of("b"), NOW + 200)
     ours.release(["0"])
     assert left(folder) == []

@@ -12,7 +12,7 @@ from duckrow.core.ports import Observer
 from duckrow.scheduler.life.wishes import WrongWish
 from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.failed_ticks import FailedTicks
-from duckrow.store.jobs.wishes import UnfulfilledWish
+from duckrow.store.life.wishes import UnfulfilledWish
 
 
 class Around(Observer):

@@ -26,22 +26,22 @@ def test_jobs_are_told_once_more_when_they_have_settled_although_readings_go_on(
     heard: list[bool] = []
 
     async def listen() -> None:
-        hub = ChangeFeed(str(tmp_path))
-        monkeypatch.setattr(hub, "_look", lambda: next(looks, READINGS))
-        running = asyncio.create_task(hub.run())
-        with hub.stream() as listener:
+        change_feed = ChangeFeed(str(tmp_path))
+        monkeypatch.setattr(change_feed, "_look", lambda: next(looks, READINGS))
+        running = asyncio.create_task(change_feed.run())
+        with change_feed.stream() as listener:
             while sum(heard) < 2:
                 change = await listener.wait(DEADLINE_S)
                 assert change is not None
                 heard.append(change.jobs)
         running.cancel()
-        hub.close()
+        change_feed.close()
 
     asyncio.run(asyncio.wait_for(listen(), DEADLINE_S))
 
 
 def test_a_hub_may_be_closed_by_the_signal_and_by_the_end_of_its_server(tmp_path: Path) -> None:
-    hub = ChangeFeed(str(tmp_path))
-    hub.close()
-    hub.close()
-    assert hub.closing.is_set()
+    change_feed = ChangeFeed(str(tmp_path))
+    change_feed.close()
+    change_feed.close()
+    assert change_feed.closing.is_set()

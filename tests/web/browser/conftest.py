@@ -1,4 +1,4 @@
-"""A browser that has signed in, and a desk with a queue; both are shared, what a test has left is cleared."""
+"""A browser that has signed in, and a live server with a queue; both are shared, what a test has left is cleared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import DEADLINE_S
 from tests.fake_nvml import NoCompiler
-from tests.web.browser.desk import Desk
+from tests.web.browser.live_server import LiveServer
 from tests.web.browser.needs import CHROMIUM, Browser, Page, expect, missing, sync_playwright
 
 PATIENCE_MS = DEADLINE_S * 1000
@@ -31,22 +31,22 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="package")
-def shared_desk(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def shared_server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     try:
-        desk = Desk(tmp_path_factory.mktemp("desk"))
+        live_server = LiveServer(tmp_path_factory.mktemp("live-server"))
     except NoCompiler as error:
         missing("fake GPUs", str(error))
-    with desk.open():
-        yield desk
-    desk.duckrow.kill_everything()
+    with live_server.open():
+        yield live_server
+    live_server.duckrow.kill_everything()
 
 
 @pytest.fixture(scope="package")
-def session(browser: Browser, shared_desk: Desk) -> str:
+def session(browser: Browser, shared_server: LiveServer) -> str:
     """What a tab that has used the link keeps."""
     with browser.new_context() as context:
         page = context.new_page()
-        page.goto(shared_desk.link)
+        page.goto(shared_server.link)
         expect(page).to_have_title("Queue · duckrow")
         return str(page.evaluate("sessionStorage.getItem('duckrow.session')"))
 
@@ -55,9 +55,9 @@ LOG_IN = "if (location.origin === '{url}') sessionStorage.setItem('duckrow.sessi
 
 
 @pytest.fixture
-def desk(shared_desk: Desk) -> Desk:
-    shared_desk.clear()
-    return shared_desk
+def live_server(shared_server: LiveServer) -> LiveServer:
+    shared_server.clear()
+    return shared_server
 
 
 class Complaints(list[str]):
@@ -81,7 +81,7 @@ def complaints() -> Iterator[Complaints]:
 
 
 @pytest.fixture
-def open_page(browser: Browser, shared_desk: Desk, session: str, complaints: Complaints) -> Iterator[Open]:
+def open_page(browser: Browser, shared_server: LiveServer, session: str, complaints: Complaints) -> Iterator[Open]:
     """Opens a view: `open_page("/machine", width=400, dark=True)`."""
     contexts = []
 
@@ -89,11 +89,11 @@ def open_page(browser: Browser, shared_desk: Desk, session: str, complaints: Com
         size: Any = {"width": width, "height": height}
         context = browser.new_context(viewport=size, color_scheme="dark" if dark else "light")
         context.set_default_timeout(PATIENCE_MS)
-        context.add_init_script(LOG_IN.format(url=shared_desk.url, session=session))
+        context.add_init_script(LOG_IN.format(url=shared_server.url, session=session))
         contexts.append(context)
         page = context.new_page()
         complaints.listen(page)
-        page.goto(shared_desk.url + path)
+        page.goto(shared_server.url + path)
         return page
 
     yield opened

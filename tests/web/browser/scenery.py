@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from tests.conftest import until
-from tests.web.browser.desk import Desk
+from tests.web.browser.live_server import LiveServer
 
 
 class Scenery(NamedTuple):
@@ -18,35 +18,36 @@ class Scenery(NamedTuple):
     sweep: int
 
 
-def spread_out(desk: Desk) -> None:
+def spread_out(live_server: LiveServer) -> None:
     """Lets what has just run have run over the last minutes, so that there is something to see of it."""
-    rows = desk.duckrow.sql("SELECT job_id, ended_at FROM attempts WHERE ended_at IS NOT NULL ORDER BY job_id")
+    rows = live_server.duckrow.sql("SELECT job_id, ended_at FROM attempts WHERE ended_at IS NOT NULL ORDER BY job_id")
     for place, (job, ended) in enumerate(rows):
         begin = ended - 540 + place * 24
         times = (begin, begin + 20 + place % 5 * 9)
-        desk.duckrow.sql("UPDATE attempts SET started_at = ?, ended_at = ? WHERE job_id = ?", *times, job)
+        live_server.duckrow.sql("UPDATE attempts SET started_at = ?, ended_at = ? WHERE job_id = ?", *times, job)
 
 
 @contextmanager
-def busy_day(desk: Desk) -> Iterator[Scenery]:
-    desk.duckrow.sql("DELETE FROM sweeps")
-    sweep = desk.sweep("rates", lr="0.05 0.1 0.2 0.5 10", seed="0..3")
-    spread_out(desk)
-    desk.pretraining(30_000, 83, "40G", name="resnet-large", project="vision")
-    desk.pretraining(46_000, 64, "60G", name="bert-base", project="nlp")
-    desk.pretraining(11_000, 35, "30G", name="vit-small", project="vision")
-    live = desk.running(desk.training(rate=0.02, steps=5000, pause_s=0.2), name="finetune", project="nlp")
-    desk.done("python train.py 9 1 0", name="too-fast", project="nlp")
-    desk.done("echo all data is there", name="check-data", project="vision")
-    waiting = desk.add(
+def busy_day(live_server: LiveServer) -> Iterator[Scenery]:
+    live_server.duckrow.sql("DELETE FROM sweeps")
+    sweep = live_server.sweep("rates", lr="0.05 0.1 0.2 0.5 10", seed="0..3")
+    spread_out(live_server)
+    live_server.pretraining(30_000, 83, "40G", name="resnet-large", project="vision")
+    live_server.pretraining(46_000, 64, "60G", name="bert-base", project="nlp")
+    live_server.pretraining(11_000, 35, "30G", name="vit-small", project="vision")
+    live = live_server.running(live_server.training(rate=0.02, steps=5000, pause_s=0.2), name="finetune", project="nlp")
+    live_server.done("python train.py 9 1 0", name="too-fast", project="nlp")
+    live_server.done("echo all data is there", name="check-data", project="vision")
+    waiting = live_server.add(
         *(f"python pretrain.py 60000 90 # fold {n}" for n in range(6)), gpus=2, gpu_mem="60G", name="folds"
     )
-    desk.api("/jobs/actions", {"action": "hold", "ids": waiting[-1:]})
+    live_server.api("/jobs/actions", {"action": "hold", "ids": waiting[-1:]})
     with subprocess.Popen(["sleep", "600"], env={"PATH": os.environ["PATH"]}) as colleague:
         try:
-            desk.gpus.allocate(colleague.pid, 1, 8_000)
+            live_server.gpus.allocate(colleague.pid, 1, 8_000)
             until(
-                lambda: any(device["foreign"] for device in desk.api("/devices")["items"]), "the colleague to be seen"
+                lambda: any(device["foreign"] for device in live_server.api("/devices")["items"]),
+                "the colleague to be seen",
             )
             yield Scenery(live, waiting[0], sweep)
         finally:

@@ -6,19 +6,19 @@ from urllib.parse import urlsplit
 
 from tests.conftest import until
 from tests.web.browser.conftest import PATIENCE_MS, Complaints, Open
-from tests.web.browser.desk import Desk, address_of
+from tests.web.browser.live_server import LiveServer, address_of
 from tests.web.browser.needs import Browser, Page, Route, expect
 
 
-def test_a_browser_that_is_not_known_is_told_how_to_get_in(browser: Browser, desk: Desk) -> None:
+def test_a_browser_that_is_not_known_is_told_how_to_get_in(browser: Browser, live_server: LiveServer) -> None:
     with browser.new_context() as context:
         page = context.new_page()
-        page.goto(f"{desk.url}/")
+        page.goto(f"{live_server.url}/")
         expect(page.get_by_text("duckrow web --url", exact=True)).to_be_visible()
-        link = desk.duckrow("web", "--url").stdout.strip()
+        link = live_server.duckrow("web", "--url").stdout.strip()
         page.goto(link)  # into the open tab: the page is not loaded again
         expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
-        assert page.url == f"{desk.url}/"
+        assert page.url == f"{live_server.url}/"
         page.reload()
         expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
         assert context.cookies() == []
@@ -29,9 +29,9 @@ def test_a_browser_that_is_not_known_is_told_how_to_get_in(browser: Browser, des
         expect(page.get_by_role("alert")).to_contain_text("This link does not work any more")
 
 
-def test_a_new_tab_gets_in_by_another_one_of_the_same_browser(desk: Desk, browser: Browser) -> None:
-    (job,) = desk.waiting()
-    link = desk.duckrow("web", "--url").stdout.strip()
+def test_a_new_tab_gets_in_by_another_one_of_the_same_browser(live_server: LiveServer, browser: Browser) -> None:
+    (job,) = live_server.waiting()
+    link = live_server.duckrow("web", "--url").stdout.strip()
     with browser.new_context() as context, browser.new_context() as elsewhere:
         page = context.new_page()
         page.goto(link)
@@ -39,21 +39,23 @@ def test_a_new_tab_gets_in_by_another_one_of_the_same_browser(desk: Desk, browse
             page.get_by_role("link", name="patient").click(modifiers=["ControlOrMeta"])
         expect(opened.value.get_by_role("heading", name="patient")).to_be_visible()
         typed = context.new_page()
-        typed.goto(f"{desk.url}/jobs/{job}")
+        typed.goto(f"{live_server.url}/jobs/{job}")
         expect(typed.get_by_role("heading", name="patient")).to_be_visible()
         other_browser = elsewhere.new_page()
-        other_browser.goto(f"{desk.url}/jobs/{job}")
+        other_browser.goto(f"{live_server.url}/jobs/{job}")
         expect(other_browser.get_by_role("heading", name="Log in")).to_be_visible()
 
 
-def test_a_lost_connection_is_shown_and_heals_by_itself(desk: Desk, open_page: Open, complaints: list[str]) -> None:
-    desk.waiting()
+def test_a_lost_connection_is_shown_and_heals_by_itself(
+    live_server: LiveServer, open_page: Open, complaints: list[str]
+) -> None:
+    live_server.waiting()
     page = open_page()
     expect(page.locator("tbody tr")).to_have_count(1)
     page.context.set_offline(True)
     page.evaluate("dispatchEvent(new Event('online'))")  # makes it try at once
     expect(page.get_by_role("status").filter(has_text="connection is lost")).to_be_visible()
-    desk.waiting()
+    live_server.waiting()
     page.context.set_offline(False)
     expect(page.locator("tbody tr")).to_have_count(2)
     expect(page.get_by_text("connection is lost")).to_be_hidden()
@@ -61,7 +63,7 @@ def test_a_lost_connection_is_shown_and_heals_by_itself(desk: Desk, open_page: O
 
 
 def test_a_late_no_to_the_old_secret_does_not_log_out_the_new_one(
-    desk: Desk, open_page: Open, complaints: list[str]
+    live_server: LiveServer, open_page: Open, complaints: list[str]
 ) -> None:
     page = open_page("/machine")
     expect(page.get_by_role("article")).to_have_count(2)
@@ -70,7 +72,9 @@ def test_a_late_no_to_the_old_secret_does_not_log_out_the_new_one(
     page.route("**/api/v1/devices", lambda route: route.continue_() if held else held.append(route))
     with page.expect_request("**/api/v1/devices"):
         pass  # the view asks each two seconds
-    page.evaluate("(hash) => { location.hash = hash }", urlsplit(desk.duckrow("web", "--url").stdout.strip()).fragment)
+    page.evaluate(
+        "(hash) => { location.hash = hash }", urlsplit(live_server.duckrow("web", "--url").stdout.strip()).fragment
+    )
     page.wait_for_function(f"(before) => {SECRET} !== before", arg=before)
     held[0].fulfill(status=401, json={"error": {"sentence": "You are not logged in.", "hint": None}})
     with page.expect_response(lambda answer: answer.url.endswith("/devices") and answer.ok):
@@ -82,7 +86,7 @@ def test_a_late_no_to_the_old_secret_does_not_log_out_the_new_one(
 SECRET = "sessionStorage.getItem('duckrow.session')"
 
 
-def test_a_view_that_cannot_be_loaded_says_so(desk: Desk, open_page: Open, complaints: list[str]) -> None:
+def test_a_view_that_cannot_be_loaded_says_so(live_server: LiveServer, open_page: Open, complaints: list[str]) -> None:
     page = open_page()
     expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
     page.route("**/timeline/view.js", lambda route: route.abort())
@@ -108,8 +112,8 @@ COUNT_STREAMS = """
 """
 
 
-def test_a_tab_that_nobody_sees_asks_nothing_and_holds_no_stream(desk: Desk, open_page: Open) -> None:
-    job = desk.running(desk.training(steps=3000, pause_s=0.05))
+def test_a_tab_that_nobody_sees_asks_nothing_and_holds_no_stream(live_server: LiveServer, open_page: Open) -> None:
+    job = live_server.running(live_server.training(steps=3000, pause_s=0.05))
     page = open_page(f"/jobs/{job}")
     page.add_init_script(COUNT_STREAMS)
     page.reload()
@@ -120,7 +124,7 @@ def test_a_tab_that_nobody_sees_asks_nothing_and_holds_no_stream(desk: Desk, ope
     page.on("request", lambda request: asked.append(request.url))
     until(lambda: nothing_is_asked(page, asked, 300), "the answers to what was under way")
     before = page.locator(".log-text .line").count()
-    desk.waiting()
+    live_server.waiting()
     assert nothing_is_asked(page, asked, 2500), asked  # longer than any view waits between two looks
     page.evaluate(HIDDEN, False)
     expect(page.locator(".log-text .line").nth(before + 5)).to_be_attached()
@@ -135,9 +139,11 @@ def nothing_is_asked(page: Page, asked: list[str], ms: float) -> bool:
     return not asked
 
 
-def test_a_page_that_is_read_only_has_no_buttons(browser: Browser, desk: Desk, complaints: Complaints) -> None:
-    (job,) = desk.waiting()
-    with desk.page("--read-only", "--base-path", "/ducks") as link, browser.new_context() as context:
+def test_a_page_that_is_read_only_has_no_buttons(
+    browser: Browser, live_server: LiveServer, complaints: Complaints
+) -> None:
+    (job,) = live_server.waiting()
+    with live_server.page("--read-only", "--base-path", "/ducks") as link, browser.new_context() as context:
         context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
         complaints.listen(page)
@@ -158,7 +164,7 @@ def test_a_page_that_is_read_only_has_no_buttons(browser: Browser, desk: Desk, c
         expect(page.get_by_role("article")).to_have_count(2)
 
 
-def test_the_theme_follows_the_system_until_it_is_chosen(desk: Desk, open_page: Open) -> None:
+def test_the_theme_follows_the_system_until_it_is_chosen(live_server: LiveServer, open_page: Open) -> None:
     page = open_page(dark=True)
     html = page.locator("html")
     expect(html).to_have_attribute("data-theme", "dark")
@@ -170,9 +176,9 @@ def test_the_theme_follows_the_system_until_it_is_chosen(desk: Desk, open_page: 
     expect(html).to_have_attribute("data-theme", "dark")
 
 
-def test_nothing_is_wider_than_a_phone(desk: Desk, open_page: Open) -> None:
-    job = desk.done(f"echo {'wide' * 100}", name="a" * 90, project="p" * 90)
-    sweep = desk.sweep("wide", lr="0.1 0.2 0.3 10", seed="0..9")
+def test_nothing_is_wider_than_a_phone(live_server: LiveServer, open_page: Open) -> None:
+    job = live_server.done(f"echo {'wide' * 100}", name="a" * 90, project="p" * 90)
+    sweep = live_server.sweep("wide", lr="0.1 0.2 0.3 10", seed="0..9")
     page = open_page("/", width=360)
     last = {
         "/": "tbody tr",
@@ -184,6 +190,6 @@ def test_nothing_is_wider_than_a_phone(desk: Desk, open_page: Open) -> None:
         f"/sweeps/{sweep}": ".sweep-curves .chart-line",
     }
     for path, drawn in last.items():
-        page.goto(desk.url + path)
+        page.goto(live_server.url + path)
         expect(page.locator(drawn).first).to_be_attached()
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.conftest import until
 from tests.web.browser.conftest import Complaints, Open
 from tests.web.browser.contrast import THEMES, too_faint, turn
-from tests.web.browser.desk import Desk
+from tests.web.browser.live_server import LiveServer
 from tests.web.browser.needs import expect
 from tests.web.browser.scenery import spread_out
 
@@ -14,17 +14,17 @@ COLOURS = [*range(30, 38), *range(90, 98), 2, 7, "37;41", "30;42", "30;43", "37;
 
 
 def test_all_outcomes_colours_menus_and_messages_can_be_read(
-    desk: Desk, open_page: Open, complaints: Complaints
+    live_server: LiveServer, open_page: Open, complaints: Complaints
 ) -> None:
-    jobs = desk.add(*["true"] * len(OUTCOMES), name="ended")
+    jobs = live_server.add(*["true"] * len(OUTCOMES), name="ended")
     words = "".join(rf"\033[{colour}m ink {colour} \033[0m\n" for colour in COLOURS)
-    coloured = desk.done(f"printf '{words}'", name="coloured")
-    until(lambda: all(desk.status(job) == "succeeded" for job in jobs), "the end of all jobs")
+    coloured = live_server.done(f"printf '{words}'", name="coloured")
+    until(lambda: all(live_server.status(job) == "succeeded" for job in jobs), "the end of all jobs")
     for job, outcome in zip(jobs, OUTCOMES, strict=True):
-        desk.duckrow.sql("UPDATE jobs SET outcome = ? WHERE id = ?", outcome, job)
-        desk.duckrow.sql("UPDATE attempts SET outcome = ? WHERE job_id = ?", outcome, job)
-    spread_out(desk)
-    live = desk.running(name="live")
+        live_server.duckrow.sql("UPDATE jobs SET outcome = ? WHERE id = ?", outcome, job)
+        live_server.duckrow.sql("UPDATE attempts SET outcome = ? WHERE job_id = ?", outcome, job)
+    spread_out(live_server)
+    live = live_server.running(name="live")
     page = open_page()
     faint: list[str] = []
 
@@ -45,10 +45,10 @@ def test_all_outcomes_colours_menus_and_messages_can_be_read(
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     look("keys")
-    page.goto(f"{desk.url}/timeline?span=10m")
+    page.goto(f"{live_server.url}/timeline?span=10m")
     expect(page.locator(".bar")).to_have_count(len(OUTCOMES) + 2)
     look("timeline")
-    page.goto(f"{desk.url}/jobs/{coloured}")
+    page.goto(f"{live_server.url}/jobs/{coloured}")
     expect(page.locator(".line")).to_have_count(len(COLOURS))
     page.get_by_label("Search the log").fill("ink")
     expect(page.locator(".log-hit")).to_have_count(len(COLOURS))

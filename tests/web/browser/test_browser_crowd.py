@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import until
 from tests.fake_nvml import NoCompiler
 from tests.web.browser.conftest import PATIENCE_MS, Complaints
-from tests.web.browser.desk import Desk
+from tests.web.browser.live_server import LiveServer
 from tests.web.browser.needs import Browser, Page, expect, missing
 
 MANY = 100_000
@@ -20,22 +20,22 @@ MOST_ELEMENTS = 2500
 
 
 @pytest.fixture(scope="module")
-def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """A desk of its own: to take so many jobs away again would take longer."""
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """A server of its own: to take so many jobs away again would take longer."""
     try:
-        desk = Desk(tmp_path_factory.mktemp("crowd"))
+        live_server = LiveServer(tmp_path_factory.mktemp("crowd"))
     except NoCompiler as error:
         missing("fake GPUs", str(error))
     lines = [f"echo {'early' if n < SOME else 'late'}-{n:06d}" for n in range(MANY)]
-    (desk.duckrow.work / "commands.txt").write_text("\n".join(lines))
-    with desk.open():
-        desk.duckrow("submit", "--begin", "tomorrow", "--cpu", "--file", "commands.txt")
-        yield desk
-    desk.duckrow.kill_everything()
+    (live_server.duckrow.work / "commands.txt").write_text("\n".join(lines))
+    with live_server.open():
+        live_server.duckrow("submit", "--begin", "tomorrow", "--cpu", "--file", "commands.txt")
+        yield live_server
+    live_server.duckrow.kill_everything()
 
 
 @pytest.fixture
-def page(browser: Browser, crowd: Desk, complaints: Complaints) -> Iterator[Page]:
+def page(browser: Browser, crowd: LiveServer, complaints: Complaints) -> Iterator[Page]:
     with browser.new_context() as context:
         context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
@@ -44,11 +44,11 @@ def page(browser: Browser, crowd: Desk, complaints: Complaints) -> Iterator[Page
         yield page
 
 
-def held(desk: Desk) -> int:
-    return int(desk.duckrow.sql("SELECT count(*) FROM jobs WHERE held")[0][0])
+def held(live_server: LiveServer) -> int:
+    return int(live_server.duckrow.sql("SELECT count(*) FROM jobs WHERE held")[0][0])
 
 
-def test_a_hundred_thousand_jobs_are_paged_sorted_found_and_steered(crowd: Desk, page: Page) -> None:
+def test_a_hundred_thousand_jobs_are_paged_sorted_found_and_steered(crowd: LiveServer, page: Page) -> None:
     rows, pager, ids = page.locator("tbody tr"), page.locator(".pager"), page.locator("tbody .col-id")
     expect(pager).to_contain_text("1\u201350 of 100,000")
     page.get_by_role("button", name="Next →").click()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import until
 from tests.web.browser.conftest import Open
-from tests.web.browser.desk import Desk
+from tests.web.browser.live_server import LiveServer
 from tests.web.browser.needs import Page, expect
 
 PAYLOADS = (
@@ -34,9 +34,9 @@ def check(page: Page) -> None:
 
 
 @pytest.fixture
-def hostile_job(desk: Desk) -> int:
+def hostile_job(live_server: LiveServer) -> int:
     """A job whose every text is a payload; names that the API would refuse come straight from the database."""
-    program = desk.duckrow.work / "hostile.py"
+    program = live_server.duckrow.work / "hostile.py"
     metrics = [{"step": step, PAYLOADS[0]: step, PAYLOADS[1]: PAYLOADS[2], "loss": step} for step in range(3)]
     program.write_text(
         f"import os, time\nprint({HOSTILE!r}, flush=True)\nprint('\\033]8;;javascript:alert(1)\\007link', flush=True)\n"
@@ -44,16 +44,16 @@ def hostile_job(desk: Desk) -> int:
         "raise ValueError(" + repr(HOSTILE) + ")\n"
     )
     command = f"{sys.executable} hostile.py {shlex.quote(HOSTILE)}"
-    job = desk.done(command, env={"PAYLOAD": HOSTILE})
-    held = desk.done("true", outfile=f"{PAYLOADS[0].replace('/', '')}.txt")
+    job = live_server.done(command, env={"PAYLOAD": HOSTILE})
+    held = live_server.done("true", outfile=f"{PAYLOADS[0].replace('/', '')}.txt")
     for each in (job, held):
-        desk.duckrow.sql(
+        live_server.duckrow.sql(
             "UPDATE jobs SET name = ?, project = ?, detail = ? WHERE id = ?", HOSTILE, PAYLOADS[0], HOSTILE, each
         )
     return job
 
 
-def test_no_script_runs_from_a_job_in_the_queue(desk: Desk, open_page: Open, hostile_job: int) -> None:
+def test_no_script_runs_from_a_job_in_the_queue(live_server: LiveServer, open_page: Open, hostile_job: int) -> None:
     page = open_page()
     expect(page.locator("tbody tr").first).to_contain_text(PAYLOADS[0])
     page.get_by_role("button", name=f"Actions for job {hostile_job}").click()
@@ -65,7 +65,7 @@ def test_no_script_runs_from_a_job_in_the_queue(desk: Desk, open_page: Open, hos
     check(page)
 
 
-def test_no_script_runs_from_a_job_on_its_page(desk: Desk, open_page: Open, hostile_job: int) -> None:
+def test_no_script_runs_from_a_job_on_its_page(live_server: LiveServer, open_page: Open, hostile_job: int) -> None:
     page = open_page(f"/jobs/{hostile_job}")
     expect(page.get_by_role("log")).to_contain_text(PAYLOADS[1])
     page.get_by_text("Environment").click()
@@ -76,33 +76,33 @@ def test_no_script_runs_from_a_job_on_its_page(desk: Desk, open_page: Open, host
     check(page)
 
 
-def test_no_script_runs_from_a_job_elsewhere(desk: Desk, open_page: Open, hostile_job: int) -> None:
-    running = desk.running()
-    desk.duckrow.sql("UPDATE jobs SET name = ? WHERE id = ?", HOSTILE, running)
+def test_no_script_runs_from_a_job_elsewhere(live_server: LiveServer, open_page: Open, hostile_job: int) -> None:
+    running = live_server.running()
+    live_server.duckrow.sql("UPDATE jobs SET name = ? WHERE id = ?", HOSTILE, running)
     page = open_page("/machine")
     expect(page.locator(".slot a")).to_contain_text(PAYLOADS[0])
     check(page)
-    page.goto(f"{desk.url}/timeline?span=10m")
+    page.goto(f"{live_server.url}/timeline?span=10m")
     page.locator(".bar").first.hover(force=True)
     expect(page.locator(".gantt-tip")).to_contain_text("window.pwned")
     check(page)
-    page.goto(f"{desk.url}/add")
+    page.goto(f"{live_server.url}/add")
     page.get_by_role("textbox", name="Commands").fill(HOSTILE.replace("'", ""))
     expect(page.get_by_role("region", name="Preview")).to_contain_text("window.pwned")
     check(page)
 
 
-def test_no_script_runs_from_a_sweep(desk: Desk, open_page: Open, hostile_job: int) -> None:
+def test_no_script_runs_from_a_sweep(live_server: LiveServer, open_page: Open, hostile_job: int) -> None:
     pattern = f"{sys.executable} hostile.py {{x}}"
-    sweep = desk.api("/sweeps", {"pattern": pattern, "parameters": {"x": list(PAYLOADS)}, "options": {"name": "bad"}})[
-        "sweep"
-    ]
-    until(lambda: desk.sweep_counts(sweep) == {"failed"}, "the end of the sweep")
-    desk.duckrow.sql("UPDATE sweeps SET name = ?, project = ? WHERE id = ?", HOSTILE, HOSTILE, sweep)
+    sweep = live_server.api(
+        "/sweeps", {"pattern": pattern, "parameters": {"x": list(PAYLOADS)}, "options": {"name": "bad"}}
+    )["sweep"]
+    until(lambda: live_server.sweep_counts(sweep) == {"failed"}, "the end of the sweep")
+    live_server.duckrow.sql("UPDATE sweeps SET name = ?, project = ? WHERE id = ?", HOSTILE, HOSTILE, sweep)
     page = open_page("/sweeps")
     expect(page.locator("tbody tr").first).to_contain_text(PAYLOADS[0])
     check(page)
-    page.goto(f"{desk.url}/sweeps/{sweep}")
+    page.goto(f"{live_server.url}/sweeps/{sweep}")
     expect(page.get_by_role("region", name="Runs", exact=True).locator("tbody")).to_contain_text(PAYLOADS[1])
     expect(page.get_by_role("region", name="Failures")).to_contain_text("window.pwned")
     page.get_by_label("Metric", exact=True).select_option(PAYLOADS[0])
@@ -111,7 +111,7 @@ def test_no_script_runs_from_a_sweep(desk: Desk, open_page: Open, hostile_job: i
     check(page)
 
 
-def test_a_hostile_address_is_only_text(desk: Desk, open_page: Open) -> None:
+def test_a_hostile_address_is_only_text(live_server: LiveServer, open_page: Open) -> None:
     page = open_page("/?q=%3Cimg%20src%3Dx%20onerror%3Dwindow.pwned%3D1%3E&project=%22%3E%3Cscript%3E")
     page.get_by_label("Search jobs").wait_for()
     check(page)

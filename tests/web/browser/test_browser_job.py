@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.conftest import until
 from tests.web.browser.conftest import Open
-from tests.web.browser.desk import Desk
+from tests.web.browser.live_server import LiveServer
 from tests.web.browser.needs import Locator, Page, expect
 
 
@@ -27,8 +27,8 @@ def fact(page: Page, word: str) -> Locator:
 # -- what it is ------------------------------------------------------------------------------------------------------
 
 
-def test_everything_known_of_a_job_is_told(desk: Desk, open_page: Open) -> None:
-    job = desk.done("echo hello; exit 3", name="greeter", project="manners", retries=0, timeout="2h")
+def test_everything_known_of_a_job_is_told(live_server: LiveServer, open_page: Open) -> None:
+    job = live_server.done("echo hello; exit 3", name="greeter", project="manners", retries=0, timeout="2h")
     page = open_page(f"/jobs/{job}")
     expect(page.get_by_role("heading", name="greeter")).to_be_visible()
     expect(page.locator(".job-title .is-state")).to_have_text("failed")
@@ -38,20 +38,20 @@ def test_everything_known_of_a_job_is_told(desk: Desk, open_page: Open) -> None:
     expect(page.locator(".story")).to_contain_text("queued → starting")
     expect(log(page)).to_contain_text("hello")
     page.get_by_role("link", name="manners").click()
-    expect(page).to_have_url(f"{desk.url}/?project=manners")
+    expect(page).to_have_url(f"{live_server.url}/?project=manners")
 
 
-def test_why_a_job_waits_is_said_in_sentences(desk: Desk, open_page: Open) -> None:
-    (job,) = desk.waiting()
-    desk.api("/jobs/actions", {"action": "hold", "ids": [job]})
+def test_why_a_job_waits_is_said_in_sentences(live_server: LiveServer, open_page: Open) -> None:
+    (job,) = live_server.waiting()
+    live_server.api("/jobs/actions", {"action": "hold", "ids": [job]})
     page = open_page(f"/jobs/{job}")
     expect(page.get_by_label("Why it waits")).to_contain_text("held")
     act(page, "release")
     expect(page.get_by_label("Why it waits")).not_to_contain_text("held")
 
 
-def test_secrets_of_the_environment_are_masked(desk: Desk, open_page: Open) -> None:
-    job = desk.done(env={"API_TOKEN": "hunter2", "COLOUR": "yellow"})
+def test_secrets_of_the_environment_are_masked(live_server: LiveServer, open_page: Open) -> None:
+    job = live_server.done(env={"API_TOKEN": "hunter2", "COLOUR": "yellow"})
     page = open_page(f"/jobs/{job}")
     page.get_by_text("Environment").click()
     expect(page.locator(".environment")).to_contain_text("yellow")
@@ -62,8 +62,8 @@ def test_secrets_of_the_environment_are_masked(desk: Desk, open_page: Open) -> N
 # -- what can be done to it ------------------------------------------------------------------------------------------
 
 
-def test_a_job_is_killed_run_again_and_shows_both_attempts(desk: Desk, open_page: Open) -> None:
-    job = desk.running("echo begun; sleep 600")
+def test_a_job_is_killed_run_again_and_shows_both_attempts(live_server: LiveServer, open_page: Open) -> None:
+    job = live_server.running("echo begun; sleep 600")
     page = open_page(f"/jobs/{job}")
     act(page, "kill")
     page.get_by_role("dialog").get_by_role("button", name="Kill").click()
@@ -76,8 +76,8 @@ def test_a_job_is_killed_run_again_and_shows_both_attempts(desk: Desk, open_page
     expect(log(page)).to_contain_text("begun")
 
 
-def test_a_job_is_run_again_with_changes(desk: Desk, open_page: Open) -> None:
-    job = desk.done("exit 1")
+def test_a_job_is_run_again_with_changes(live_server: LiveServer, open_page: Open) -> None:
+    job = live_server.done("exit 1")
     page = open_page(f"/jobs/{job}")
     act(page, "rerun-changed")
     page.get_by_label("Command").fill("echo better")
@@ -86,8 +86,10 @@ def test_a_job_is_run_again_with_changes(desk: Desk, open_page: Open) -> None:
     expect(log(page)).to_contain_text("better")
 
 
-def test_a_job_that_is_removed_leaves_a_sentence(desk: Desk, open_page: Open, complaints: list[str]) -> None:
-    job = desk.done()
+def test_a_job_that_is_removed_leaves_a_sentence(
+    live_server: LiveServer, open_page: Open, complaints: list[str]
+) -> None:
+    job = live_server.done()
     page = open_page(f"/jobs/{job}")
     act(page, "remove")
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
@@ -97,11 +99,11 @@ def test_a_job_that_is_removed_leaves_a_sentence(desk: Desk, open_page: Open, co
 
 
 def test_the_curves_of_a_job_show_its_memory_and_how_busy_its_gpu_was(
-    desk: Desk, open_page: Open, pictures: Path
+    live_server: LiveServer, open_page: Open, pictures: Path
 ) -> None:
     page = open_page("/machine")  # while somebody looks, the GPUs are read often
-    job = desk.done("python pretrain.py 30000 70 4", gpus=1, gpu_mem="40G", name="curved")
-    page.goto(f"{desk.url}/jobs/{job}")
+    job = live_server.done("python pretrain.py 30000 70 4", gpus=1, gpu_mem="40G", name="curved")
+    page.goto(f"{live_server.url}/jobs/{job}")
     curves = page.get_by_role("region", name="Curves")
     for line in (0, 1):  # memory, busy
         expect(curves.locator(".chart-line").nth(line)).to_have_attribute("d", re.compile("^M[^L]+(L[^L]+){3}"))
@@ -115,8 +117,8 @@ def test_the_curves_of_a_job_show_its_memory_and_how_busy_its_gpu_was(
 # -- its log ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_log_is_followed_with_colours_and_folded_progress_bars(desk: Desk, open_page: Open) -> None:
-    job = desk.running(desk.training(rate=0.1, steps=600, pause_s=0.1))
+def test_a_log_is_followed_with_colours_and_folded_progress_bars(live_server: LiveServer, open_page: Open) -> None:
+    job = live_server.running(live_server.training(rate=0.1, steps=600, pause_s=0.1))
     page = open_page(f"/jobs/{job}")
     lines = log(page).locator(".line")
     expect(lines.first).to_have_text("training with lr=0.1")
@@ -145,26 +147,26 @@ SCREENS = {
     "\x1b[1;3": [],
 }
 SHOWN = """async ([screens, size]) => {
-  const { Screen } = await import("/static/js/job/screen.js");
+  const { Terminal } = await import("/static/js/job/terminal.js");
   return screens.map((text) => {
-    const screen = new Screen();
+    const screen = new Terminal();
     for (let at = 0; at < text.length; at += size) screen.write(text.slice(at, at + size));
     return screen.rows.map((row) => row.text.trimEnd()).filter(Boolean);
   });
 }"""
 
 
-def test_a_log_looks_as_on_a_terminal_however_it_is_cut(desk: Desk, open_page: Open) -> None:
+def test_a_log_looks_as_on_a_terminal_however_it_is_cut(live_server: LiveServer, open_page: Open) -> None:
     page = open_page()
     for size in (1, 2, 5, 100):
         assert page.evaluate(SHOWN, [list(SCREENS), size]) == list(SCREENS.values())
 
 
-def test_nested_progress_bars_are_folded_to_the_last_state_of_each(desk: Desk, open_page: Open) -> None:
-    job = desk.running("until [ -e go ]; do sleep 0.05; done; python nested.py 2 3000")
+def test_nested_progress_bars_are_folded_to_the_last_state_of_each(live_server: LiveServer, open_page: Open) -> None:
+    job = live_server.running("until [ -e go ]; do sleep 0.05; done; python nested.py 2 3000")
     page = open_page(f"/jobs/{job}")
     expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "true")
-    (desk.duckrow.work / "go").touch()
+    (live_server.duckrow.work / "go").touch()
     lines = log(page).locator(".line")
     last = ["epochs 100%", f"  steps 100% |{'#' * 20}|", "the end"]
     expect(lines).to_have_text(["begin", *last])
@@ -177,9 +179,9 @@ def test_nested_progress_bars_are_folded_to_the_last_state_of_each(desk: Desk, o
     assert len(shown) < 12, "each block is folded"
 
 
-def test_a_long_log_is_a_window_that_moves(desk: Desk, open_page: Open) -> None:
+def test_a_long_log_is_a_window_that_moves(live_server: LiveServer, open_page: Open) -> None:
     """20 MB, of which the browser holds some hundred kilobytes."""
-    job = desk.done("seq -f 'line %09.0f of a log that has many lines' 1 400000")
+    job = live_server.done("seq -f 'line %09.0f of a log that has many lines' 1 400000")
     page = open_page(f"/jobs/{job}")
     expect(log(page)).to_contain_text("line 000400000")
     assert log(page).locator(".line").count() < 20_000
@@ -200,8 +202,8 @@ def test_a_long_log_is_a_window_that_moves(desk: Desk, open_page: Open) -> None:
     assert log(page).locator(".line").count() < 20_000
 
 
-def test_a_text_is_found_in_a_long_log_and_jumped_to(desk: Desk, open_page: Open) -> None:
-    job = desk.done("seq -f 'line %09.0f' 1 200000; echo 'ValueError: <b>bad</b> rate'; seq 1 100000")
+def test_a_text_is_found_in_a_long_log_and_jumped_to(live_server: LiveServer, open_page: Open) -> None:
+    job = live_server.done("seq -f 'line %09.0f' 1 200000; echo 'ValueError: <b>bad</b> rate'; seq 1 100000")
     page = open_page(f"/jobs/{job}")
     page.get_by_label("Search the log").fill("valueerror")
     page.locator(".log-hit").click()
@@ -212,8 +214,8 @@ def test_a_text_is_found_in_a_long_log_and_jumped_to(desk: Desk, open_page: Open
     expect(page.locator(".log-hits")).to_contain_text("0 lines found")
 
 
-def test_a_log_is_downloaded_as_it_is(desk: Desk, open_page: Open) -> None:
-    job = desk.done(r"printf 'a\rb\n\033[31mred\033[0m\n'")
+def test_a_log_is_downloaded_as_it_is(live_server: LiveServer, open_page: Open) -> None:
+    job = live_server.done(r"printf 'a\rb\n\033[31mred\033[0m\n'")
     page = open_page(f"/jobs/{job}")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download").click()
@@ -221,8 +223,8 @@ def test_a_log_is_downloaded_as_it_is(desk: Desk, open_page: Open) -> None:
     assert download.value.suggested_filename.endswith(".log")
 
 
-def test_keys_move_the_log(desk: Desk, open_page: Open) -> None:
-    job = desk.done("seq -f 'line %09.0f' 1 100000")
+def test_keys_move_the_log(live_server: LiveServer, open_page: Open) -> None:
+    job = live_server.done("seq -f 'line %09.0f' 1 100000")
     page = open_page(f"/jobs/{job}")
     expect(log(page)).to_contain_text("line 000100000")
     page.keyboard.press("0")
@@ -235,9 +237,11 @@ def is_at_end(page: Page) -> bool:
     return bool(log(page).evaluate("el => el.scrollHeight - el.clientHeight - el.scrollTop < 5 && el.scrollTop > 0"))
 
 
-def test_a_failed_job_begins_with_its_error_and_its_log_opens_at_the_end(desk: Desk, open_page: Open) -> None:
+def test_a_failed_job_begins_with_its_error_and_its_log_opens_at_the_end(
+    live_server: LiveServer, open_page: Open
+) -> None:
     crash = r"import sys; print('\\x1b[32mgreen\\x1b[0m 10%\\rgreen 20%'); sys.exit('RuntimeError: it broke')"
-    job = desk.done(f'seq -f "line %g" 1 400; python -c "{crash}"', name="broken")
+    job = live_server.done(f'seq -f "line %g" 1 400; python -c "{crash}"', name="broken")
     for page in (open_page(f"/jobs/{job}", width=width) for width in (1400, 400)):
         expect(page.locator(".job-main > :visible").first.get_by_role("heading")).to_have_text("RuntimeError: it broke")
         expect(log(page).locator(".line").last).to_have_text("RuntimeError: it broke")
@@ -255,10 +259,12 @@ def test_a_failed_job_begins_with_its_error_and_its_log_opens_at_the_end(desk: D
     expect(log(page).locator(".is-hit")).to_be_in_viewport()
 
 
-def test_the_metrics_of_a_job_are_shown_and_what_is_not_finite_is_a_gap(desk: Desk, open_page: Open) -> None:
+def test_the_metrics_of_a_job_are_shown_and_what_is_not_finite_is_a_gap(
+    live_server: LiveServer, open_page: Open
+) -> None:
     values = ["1", "0.8", '"NaN"', '"Infinity"', "0.4", "0.3"]
     lines = "".join(f'{{"step": {step}, "loss": {value}, "rate": 7}}\\n' for step, value in enumerate(values))
-    job = desk.done(f"printf '{lines}' > $DUCKROW_METRICS", gpus=0, mem="1G", cpus=1)
+    job = live_server.done(f"printf '{lines}' > $DUCKROW_METRICS", gpus=0, mem="1G", cpus=1)
     page = open_page(f"/jobs/{job}")
     metrics = page.get_by_role("region", name="Metrics")
     expect(metrics.get_by_role("button", name="loss 0.3")).to_have_attribute("aria-pressed", "true")
@@ -268,15 +274,17 @@ def test_the_metrics_of_a_job_are_shown_and_what_is_not_finite_is_a_gap(desk: De
     expect(fact(page, "Needs")).to_have_text("1 CPU, 1 GB of memory")
 
 
-def test_what_is_not_there_has_a_page_of_its_own(desk: Desk, open_page: Open, complaints: list[str]) -> None:
+def test_what_is_not_there_has_a_page_of_its_own(
+    live_server: LiveServer, open_page: Open, complaints: list[str]
+) -> None:
     page = open_page("/jobs/987654")
     expect(page.get_by_role("heading")).to_have_text(["There is no job 987654"])
     page.get_by_role("link", name="To the queue").click()
     expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
     for word in ("0", "987654", "nobody"):
-        page.goto(f"{desk.url}/sweeps/{word}")
+        page.goto(f"{live_server.url}/sweeps/{word}")
         expect(page.get_by_role("heading")).to_have_text([f"There is no sweep {word}"])
     page.get_by_role("link", name="All sweeps").click()
-    expect(page).to_have_url(f"{desk.url}/sweeps")
+    expect(page).to_have_url(f"{live_server.url}/sweeps")
     assert all("404" in complaint for complaint in complaints)
     complaints.clear()

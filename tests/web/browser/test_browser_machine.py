@@ -14,7 +14,7 @@ import pytest
 
 from tests.conftest import until
 from tests.web.browser.conftest import Open
-from tests.web.browser.desk import Desk
+from tests.web.browser.live_server import LiveServer
 from tests.web.browser.needs import Locator, Page, Route, expect
 
 
@@ -23,15 +23,15 @@ def card(page: Page, gpu: int) -> Locator:
 
 
 @pytest.fixture
-def colleague(desk: Desk) -> Iterator[int]:
+def colleague(live_server: LiveServer) -> Iterator[int]:
     with subprocess.Popen(["sleep", "600"], env={"PATH": os.environ["PATH"]}) as sleeper:
-        desk.gpus.allocate(sleeper.pid, 1, 20_480)
+        live_server.gpus.allocate(sleeper.pid, 1, 20_480)
         yield sleeper.pid
         sleeper.kill()
 
 
-def test_a_card_shows_whose_the_memory_is(desk: Desk, open_page: Open, colleague: int) -> None:
-    job = desk.pretraining(30_720, 83, "40G", name="resnet")
+def test_a_card_shows_whose_the_memory_is(live_server: LiveServer, open_page: Open, colleague: int) -> None:
+    job = live_server.pretraining(30_720, 83, "40G", name="resnet")
     page = open_page("/machine")
     first = page.get_by_role("article").filter(has=page.get_by_role("link", name=f"{job} resnet"))
     expect(first).to_contain_text("NVIDIA H200")
@@ -44,7 +44,7 @@ def test_a_card_shows_whose_the_memory_is(desk: Desk, open_page: Open, colleague
     expect(page.locator(".slot")).to_have_count(4)
 
 
-def test_a_gpu_is_drained_and_used_again(desk: Desk, open_page: Open) -> None:
+def test_a_gpu_is_drained_and_used_again(live_server: LiveServer, open_page: Open) -> None:
     page = open_page("/machine")
     state = card(page, 1).locator(".gpu-state")
     card(page, 1).get_by_role("button", name="Drain").click()
@@ -58,7 +58,7 @@ def test_a_gpu_is_drained_and_used_again(desk: Desk, open_page: Open) -> None:
     expect(state).not_to_have_text("drained")
 
 
-def test_a_gpu_is_removed_after_a_question_and_added_again(desk: Desk, open_page: Open) -> None:
+def test_a_gpu_is_removed_after_a_question_and_added_again(live_server: LiveServer, open_page: Open) -> None:
     page = open_page("/machine")
     card(page, 1).get_by_role("button", name="Remove…").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
@@ -73,7 +73,7 @@ def add_gpu_1(page: Page) -> None:
     expect(card(page, 1)).to_be_visible()
 
 
-def test_the_curves_can_show_hours(desk: Desk, open_page: Open) -> None:
+def test_the_curves_can_show_hours(live_server: LiveServer, open_page: Open) -> None:
     page = open_page("/machine")
     page.get_by_role("button", name="6 h").click()
     expect(page.get_by_role("button", name="6 h")).to_have_attribute("aria-pressed", "true")
@@ -81,10 +81,10 @@ def test_the_curves_can_show_hours(desk: Desk, open_page: Open) -> None:
     assert left != right
 
 
-def test_the_timeline_shows_what_ran_where(desk: Desk, open_page: Open) -> None:
-    done = desk.done(name="quick")
-    job = desk.pretraining(1024, 50, "40G", name="long")
-    other = desk.pretraining(2048, 20, "50G", name="beside")
+def test_the_timeline_shows_what_ran_where(live_server: LiveServer, open_page: Open) -> None:
+    done = live_server.done(name="quick")
+    job = live_server.pretraining(1024, 50, "40G", name="long")
+    other = live_server.pretraining(2048, 20, "50G", name="beside")
     page = open_page("/timeline?span=10m")
     bar = page.get_by_role("link", name=re.compile(f"^Job {job} long: running"))
     expect(bar).to_be_visible()
@@ -94,14 +94,14 @@ def test_the_timeline_shows_what_ran_where(desk: Desk, open_page: Open) -> None:
     bar.hover()
     expect(page.locator(".gantt-tip")).to_contain_text(f"{job} long running")
     page.get_by_role("button", name="24 h").click()
-    expect(page).to_have_url(f"{desk.url}/timeline?span=24h")
+    expect(page).to_have_url(f"{live_server.url}/timeline?span=24h")
     bar.click()
-    expect(page).to_have_url(f"{desk.url}/jobs/{job}")
+    expect(page).to_have_url(f"{live_server.url}/jobs/{job}")
     page.go_back()
     expect(page.get_by_role("button", name="24 h")).to_have_attribute("aria-pressed", "true")
 
 
-def test_an_empty_time_says_so(desk: Desk, open_page: Open) -> None:
+def test_an_empty_time_says_so(live_server: LiveServer, open_page: Open) -> None:
     page = open_page("/timeline")
     for _ in range(3):
         page.get_by_role("button", name="← Earlier").click()
@@ -120,7 +120,7 @@ ROWS = """() => {
 }"""
 
 
-def test_jobs_on_one_gpu_have_colours_of_their_own(desk: Desk, open_page: Open) -> None:
+def test_jobs_on_one_gpu_have_colours_of_their_own(live_server: LiveServer, open_page: Open) -> None:
     page = open_page("/machine")
     devices = [{"jobs": [{"id": job} for job in ids]} for ids in ([5, 13, 21], [13, 2], [9, 17, 1, 25])]
     first, second, third = page.evaluate(COLOURS, devices)
@@ -128,8 +128,8 @@ def test_jobs_on_one_gpu_have_colours_of_their_own(desk: Desk, open_page: Open) 
     assert first[1] == second[0]  # a job on two GPUs has one colour
 
 
-def test_four_gpus_are_laid_out_in_even_rows(desk: Desk, open_page: Open) -> None:
-    told = desk.api("/devices")
+def test_four_gpus_are_laid_out_in_even_rows(live_server: LiveServer, open_page: Open) -> None:
+    told = live_server.api("/devices")
     told["items"] = [{**told["items"][0], "name": str(n), "kind": "gpu"} for n in range(4)]
     page = open_page("/")
     page.route("**/api/v1/devices", lambda route: route.fulfill(json=told))
@@ -145,27 +145,27 @@ def has_rows(page: Page, rows: list[int]) -> bool:
     return bool(page.evaluate(ROWS) == rows)
 
 
-def test_a_job_that_takes_more_than_it_reserved_is_marked(desk: Desk, open_page: Open) -> None:
-    desk.pretraining(4300, 10, "2G", name="greedy")
+def test_a_job_that_takes_more_than_it_reserved_is_marked(live_server: LiveServer, open_page: Open) -> None:
+    live_server.pretraining(4300, 10, "2G", name="greedy")
     page = open_page("/machine")
     over = page.locator(".resident-memory.is-over")
     expect(over).to_have_text("4.2 GB of 2 GB")
     expect(over).to_have_attribute("title", "It takes more memory than it has reserved")
 
 
-def test_the_timeline_opens_with_a_span_that_fits_and_a_legend(desk: Desk, open_page: Open) -> None:
-    job = desk.done("exit 1", name="early")
-    desk.done("true")
+def test_the_timeline_opens_with_a_span_that_fits_and_a_legend(live_server: LiveServer, open_page: Open) -> None:
+    job = live_server.done("exit 1", name="early")
+    live_server.done("true")
     page = open_page("/timeline")
     expect(page.get_by_role("button", name="10 min")).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_role("list", name="Colours").get_by_role("listitem")).to_have_text(["succeeded", "failed"])
-    desk.duckrow.sql("UPDATE attempts SET started_at = started_at - 4000 WHERE job_id = ?", job)
-    page.goto(f"{desk.url}/timeline")
+    live_server.duckrow.sql("UPDATE attempts SET started_at = started_at - 4000 WHERE job_id = ?", job)
+    page.goto(f"{live_server.url}/timeline")
     expect(page.get_by_role("button", name="3 h")).to_have_attribute("aria-pressed", "true")
 
 
-def test_a_span_that_is_chosen_while_the_timeline_is_fetched_stays(desk: Desk, open_page: Open) -> None:
-    desk.done("true")
+def test_a_span_that_is_chosen_while_the_timeline_is_fetched_stays(live_server: LiveServer, open_page: Open) -> None:
+    live_server.done("true")
     page = open_page()
     held: list[Route] = []
     page.route("**/api/v1/timeline*", lambda route: route.continue_() if held else held.append(route))
@@ -178,7 +178,7 @@ def test_a_span_that_is_chosen_while_the_timeline_is_fetched_stays(desk: Desk, o
     expect(page.get_by_role("button", name="6 h")).to_have_attribute("aria-pressed", "true")
 
 
-def test_an_undo_that_fails_is_told(desk: Desk, open_page: Open, complaints: list[str]) -> None:
+def test_an_undo_that_fails_is_told(live_server: LiveServer, open_page: Open, complaints: list[str]) -> None:
     page = open_page("/machine")
     card(page, 1).get_by_role("button", name="Remove…").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()

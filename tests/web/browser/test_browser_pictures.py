@@ -12,7 +12,7 @@ import pytest
 from tests.web.browser.album import HEIGHT, WIDTH, Album
 from tests.web.browser.conftest import Open
 from tests.web.browser.contrast import THEMES, too_faint, turn
-from tests.web.browser.desk import Desk
+from tests.web.browser.live_server import LiveServer
 from tests.web.browser.needs import Page, expect
 from tests.web.browser.scenery import Scenery, busy_day
 
@@ -21,20 +21,20 @@ SIZES = {"wide": 1400, "narrow": 400}
 
 
 @pytest.fixture(scope="module")
-def scenery(shared_desk: Desk) -> Iterator[Scenery]:
-    shared_desk.clear()
-    with busy_day(shared_desk) as scenery:
+def scenery(shared_server: LiveServer) -> Iterator[Scenery]:
+    shared_server.clear()
+    with busy_day(shared_server) as scenery:
         yield scenery
 
 
 def test_every_view_is_drawn_light_and_dark_wide_and_narrow(
-    scenery: Scenery, open_page: Open, shared_desk: Desk, pictures: Path
+    scenery: Scenery, open_page: Open, shared_server: LiveServer, pictures: Path
 ) -> None:
     """And no text of any of them has too little contrast with what is behind it."""
     faint: list[str] = []
     page = open_page("/machine")
     for name, path in views(scenery).items():
-        page.goto(shared_desk.url + path)
+        page.goto(shared_server.url + path)
         wait_until_drawn(page, name)
         for size, width in SIZES.items():
             page.set_viewport_size({"width": width, "height": 860})
@@ -47,7 +47,9 @@ def test_every_view_is_drawn_light_and_dark_wide_and_narrow(
     assert not faint, "\n".join(faint)
 
 
-def test_the_best_run_is_seen_at_a_glance(scenery: Scenery, open_page: Open, shared_desk: Desk, pictures: Path) -> None:
+def test_the_best_run_is_seen_at_a_glance(
+    scenery: Scenery, open_page: Open, shared_server: LiveServer, pictures: Path
+) -> None:
     page = open_page("/machine", width=WIDTH, height=HEIGHT)
     album = Album(page, pictures)
     expect(page.locator(".residents li")).to_have_count(4)
@@ -60,7 +62,7 @@ def test_the_best_run_is_seen_at_a_glance(scenery: Scenery, open_page: Open, sha
     expect(page.get_by_role("button", name="10 min")).to_have_attribute("aria-pressed", "true")
     expect(page.locator(".bar").first).to_be_visible()
     album("timeline", height=430)
-    page.goto(f"{shared_desk.url}/sweeps/{scenery.sweep}?metric=loss")
+    page.goto(f"{shared_server.url}/sweeps/{scenery.sweep}?metric=loss")
     page.get_by_label("Coloured by").select_option("metric")
     expect(page.get_by_role("region", name="Best run")).to_contain_text("lr=0.5")
     expect(page.locator(".sweep-curves .chart-line")).to_have_count(16)

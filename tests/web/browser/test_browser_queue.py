@@ -6,7 +6,7 @@ import re
 
 from tests.conftest import until
 from tests.web.browser.conftest import Open
-from tests.web.browser.desk import Desk
+from tests.web.browser.live_server import LiveServer
 from tests.web.browser.needs import Locator, Page, expect
 
 
@@ -35,15 +35,15 @@ def state_of(page: Page, job: int) -> Locator:
 # -- looking ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_newcomer_is_told_what_to_do_first(desk: Desk, open_page: Open) -> None:
+def test_a_newcomer_is_told_what_to_do_first(live_server: LiveServer, open_page: Open) -> None:
     page = open_page()
     expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
     page.get_by_role("link", name="Add the first jobs").click()
-    expect(page).to_have_url(f"{desk.url}/add")
+    expect(page).to_have_url(f"{live_server.url}/add")
 
 
-def test_a_row_tells_everything_of_its_job(desk: Desk, open_page: Open) -> None:
-    job = desk.running(name="resnet", project="vision")
+def test_a_row_tells_everything_of_its_job(live_server: LiveServer, open_page: Open) -> None:
+    job = live_server.running(name="resnet", project="vision")
     page = open_page()
     cells = row(page, job)
     expect(cells.locator(".col-name a")).to_have_text("resnet")
@@ -52,22 +52,24 @@ def test_a_row_tells_everything_of_its_job(desk: Desk, open_page: Open) -> None:
     expect(cells.locator(".col-devices")).to_have_text(re.compile(r"cpu\d"))
     expect(cells.locator(".col-pid")).to_have_text(re.compile(r"\d+"))
     expect(cells.locator(".col-time")).to_have_text(re.compile(r"\d+s"))
-    failed = desk.done("exit 3")
+    failed = live_server.done("exit 3")
     expect(row(page, failed).locator(".col-exit")).to_have_text("3")
 
 
-def test_what_happens_elsewhere_is_seen_without_a_reload(desk: Desk, open_page: Open) -> None:
+def test_what_happens_elsewhere_is_seen_without_a_reload(live_server: LiveServer, open_page: Open) -> None:
     page = open_page()
-    job = desk.running()
+    job = live_server.running()
     expect(state_of(page, job)).to_have_text("running")
-    desk.duckrow("kill", "--now", str(job))
+    live_server.duckrow("kill", "--now", str(job))
     expect(state_of(page, job)).to_have_text("killed")
 
 
-def test_groups_search_and_project_narrow_the_list_and_stay_in_the_address(desk: Desk, open_page: Open) -> None:
-    (first,) = desk.waiting(name="alpha", project="vision")
-    (second,) = desk.waiting(name="beta", project="nlp")
-    third = desk.done(name="gamma", project="nlp")
+def test_groups_search_and_project_narrow_the_list_and_stay_in_the_address(
+    live_server: LiveServer, open_page: Open
+) -> None:
+    (first,) = live_server.waiting(name="alpha", project="vision")
+    (second,) = live_server.waiting(name="beta", project="nlp")
+    third = live_server.done(name="gamma", project="nlp")
     page = open_page()
     expect(page.locator("tbody tr")).to_have_count(3)
     page.get_by_role("button", name=re.compile("^Waiting")).click()
@@ -92,9 +94,9 @@ def test_groups_search_and_project_narrow_the_list_and_stay_in_the_address(desk:
     expect(page.get_by_role("heading", name="No job fits")).to_be_visible()
 
 
-def test_a_click_on_a_heading_sorts_and_another_turns_it_round(desk: Desk, open_page: Open) -> None:
+def test_a_click_on_a_heading_sorts_and_another_turns_it_round(live_server: LiveServer, open_page: Open) -> None:
     for name in ("beta", "alpha", "gamma"):
-        desk.waiting(name=name)
+        live_server.waiting(name=name)
     page = open_page()
     names = page.locator("tbody .job-link")
     page.get_by_role("button", name="Job", exact=True).click()
@@ -103,8 +105,8 @@ def test_a_click_on_a_heading_sorts_and_another_turns_it_round(desk: Desk, open_
     expect(names).to_have_text(["gamma", "beta", "alpha"])
 
 
-def test_many_jobs_come_in_pages(desk: Desk, open_page: Open) -> None:
-    ids = desk.waiting(120)
+def test_many_jobs_come_in_pages(live_server: LiveServer, open_page: Open) -> None:
+    ids = live_server.waiting(120)
     page = open_page()
     expect(page.locator("tbody tr")).to_have_count(50)
     page.get_by_role("button", name="Next →").click()
@@ -117,24 +119,24 @@ def test_many_jobs_come_in_pages(desk: Desk, open_page: Open) -> None:
 # -- acting ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_running_job_is_killed_after_a_question_and_run_again(desk: Desk, open_page: Open) -> None:
-    job = desk.running()
+def test_a_running_job_is_killed_after_a_question_and_run_again(live_server: LiveServer, open_page: Open) -> None:
+    job = live_server.running()
     page = open_page()
     choose(page, job)
     bar(page, "Kill")
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
-    assert desk.status(job) == "running"
+    assert live_server.status(job) == "running"
     bar(page, "Kill")
     confirm(page, "Kill")
     expect(state_of(page, job)).to_have_text("killed")
     bar(page, "Rerun")
     expect(state_of(page, job)).to_have_text("running")
-    assert desk.api(f"/jobs/{job}")["attempts"] == 2
+    assert live_server.api(f"/jobs/{job}")["attempts"] == 2
 
 
-def test_a_waiting_job_is_killed_at_once_and_brought_back_by_undo(desk: Desk, open_page: Open) -> None:
-    desk.api("/queue/pause", {})  # what is brought back waits no longer for its time
-    (job,) = desk.waiting()
+def test_a_waiting_job_is_killed_at_once_and_brought_back_by_undo(live_server: LiveServer, open_page: Open) -> None:
+    live_server.api("/queue/pause", {})  # what is brought back waits no longer for its time
+    (job,) = live_server.waiting()
     page = open_page()
     row(page, job).get_by_role("button", name=f"Actions for job {job}").click()
     page.get_by_role("menuitem", name="Kill").click()
@@ -143,8 +145,8 @@ def test_a_waiting_job_is_killed_at_once_and_brought_back_by_undo(desk: Desk, op
     expect(state_of(page, job)).to_have_text("queued")
 
 
-def test_jobs_are_held_and_released_together_and_undo_takes_it_back(desk: Desk, open_page: Open) -> None:
-    first, second = desk.waiting(2)
+def test_jobs_are_held_and_released_together_and_undo_takes_it_back(live_server: LiveServer, open_page: Open) -> None:
+    first, second = live_server.waiting(2)
     page = open_page()
     choose(page, first, second)
     bar(page, "Hold")
@@ -158,8 +160,8 @@ def test_jobs_are_held_and_released_together_and_undo_takes_it_back(desk: Desk, 
     expect(state_of(page, second)).to_have_text("queued")
 
 
-def test_a_priority_is_changed_and_undo_takes_it_back(desk: Desk, open_page: Open) -> None:
-    (job,) = desk.waiting()
+def test_a_priority_is_changed_and_undo_takes_it_back(live_server: LiveServer, open_page: Open) -> None:
+    (job,) = live_server.waiting()
     page = open_page()
     before = row(page, job).locator(".col-priority").inner_text()
     choose(page, job)
@@ -171,8 +173,8 @@ def test_a_priority_is_changed_and_undo_takes_it_back(desk: Desk, open_page: Ope
     expect(row(page, job).locator(".col-priority")).to_have_text(before)
 
 
-def test_waiting_jobs_are_moved_by_button_by_number_and_by_dragging(desk: Desk, open_page: Open) -> None:
-    first, second, third = desk.waiting(3)
+def test_waiting_jobs_are_moved_by_button_by_number_and_by_dragging(live_server: LiveServer, open_page: Open) -> None:
+    first, second, third = live_server.waiting(3)
     page = open_page()
     ids = page.locator("tbody .col-id")
     expect(ids).to_have_text([str(first), str(second), str(third)])
@@ -187,8 +189,8 @@ def test_waiting_jobs_are_moved_by_button_by_number_and_by_dragging(desk: Desk, 
     expect(ids).to_have_text([str(second), str(first), str(third)])
 
 
-def test_a_waiting_job_is_edited(desk: Desk, open_page: Open) -> None:
-    (job,) = desk.waiting()
+def test_a_waiting_job_is_edited(live_server: LiveServer, open_page: Open) -> None:
+    (job,) = live_server.waiting()
     page = open_page()
     choose(page, job)
     bar(page, "Edit…")
@@ -196,13 +198,13 @@ def test_a_waiting_job_is_edited(desk: Desk, open_page: Open) -> None:
     page.get_by_label("Time limit").fill("2h")
     confirm(page, "Save")
     expect(row(page, job).locator(".job-command")).to_have_text("echo 'another one'")
-    assert desk.api(f"/jobs/{job}")["timeout_s"] == 7200
+    assert live_server.api(f"/jobs/{job}")["timeout_s"] == 7200
 
 
 def test_an_edit_that_makes_no_sense_is_refused_in_the_dialog(
-    desk: Desk, open_page: Open, complaints: list[str]
+    live_server: LiveServer, open_page: Open, complaints: list[str]
 ) -> None:
-    (job,) = desk.waiting()
+    (job,) = live_server.waiting()
     page = open_page()
     choose(page, job)
     bar(page, "Edit…")
@@ -215,9 +217,9 @@ def test_an_edit_that_makes_no_sense_is_refused_in_the_dialog(
     complaints.clear()
 
 
-def test_jobs_are_removed_after_a_question(desk: Desk, open_page: Open) -> None:
-    done = desk.done()
-    (kept,) = desk.waiting()
+def test_jobs_are_removed_after_a_question(live_server: LiveServer, open_page: Open) -> None:
+    done = live_server.done()
+    (kept,) = live_server.waiting()
     page = open_page()
     choose(page, done)
     bar(page, "Remove")
@@ -226,30 +228,30 @@ def test_jobs_are_removed_after_a_question(desk: Desk, open_page: Open) -> None:
     expect(row(page, kept)).to_be_visible()
 
 
-def test_all_that_are_found_can_be_acted_on_beyond_the_page(desk: Desk, open_page: Open) -> None:
-    desk.waiting(60, project="many")
-    (other,) = desk.waiting(project="few")
+def test_all_that_are_found_can_be_acted_on_beyond_the_page(live_server: LiveServer, open_page: Open) -> None:
+    live_server.waiting(60, project="many")
+    (other,) = live_server.waiting(project="few")
     page = open_page("/?project=many")
     expect(page.locator("tbody tr")).to_have_count(50)
     page.keyboard.press("Shift+X")
     page.get_by_role("button", name="Select all 60").click()
     bar(page, "Hold")
-    until(lambda: desk.duckrow.sql("SELECT count(*) FROM jobs WHERE held")[0][0] == 60, "60 jobs to be held")
-    assert not desk.api(f"/jobs/{other}")["held"]
+    until(lambda: live_server.duckrow.sql("SELECT count(*) FROM jobs WHERE held")[0][0] == 60, "60 jobs to be held")
+    assert not live_server.api(f"/jobs/{other}")["held"]
 
 
-def test_the_queue_and_a_project_are_paused_and_resumed(desk: Desk, open_page: Open) -> None:
-    desk.waiting(project="vision")
+def test_the_queue_and_a_project_are_paused_and_resumed(live_server: LiveServer, open_page: Open) -> None:
+    live_server.waiting(project="vision")
     page = open_page("/?project=vision")
     page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.locator(".is-paused")).to_be_visible()
-    (job,) = desk.add("true")
-    assert desk.api("/status")["paused"]
+    (job,) = live_server.add("true")
+    assert live_server.api("/status")["paused"]
     page.get_by_role("button", name="Resume", exact=True).click()
-    desk.duckrow.wait_for(job, "succeeded")
+    live_server.duckrow.wait_for(job, "succeeded")
     page.get_by_role("button", name="Pause vision").click()
     expect(page.get_by_role("button", name="Resume vision")).to_be_visible()
-    assert desk.api("/status")["paused_projects"] == ["vision"]
+    assert live_server.api("/status")["paused_projects"] == ["vision"]
     page.get_by_role("button", name="Resume vision").click()
     expect(page.get_by_role("button", name="Pause vision")).to_be_visible()
 
@@ -257,8 +259,8 @@ def test_the_queue_and_a_project_are_paused_and_resumed(desk: Desk, open_page: O
 # -- keys ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_queue_is_worked_by_keys_alone(desk: Desk, open_page: Open) -> None:
-    first, second = desk.waiting(2)
+def test_the_queue_is_worked_by_keys_alone(live_server: LiveServer, open_page: Open) -> None:
+    first, second = live_server.waiting(2)
     page = open_page()
     expect(row(page, first)).to_be_visible()
     page.keyboard.press("j")
@@ -276,16 +278,16 @@ def test_the_queue_is_worked_by_keys_alone(desk: Desk, open_page: Open) -> None:
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.keyboard.press("Enter")
-    expect(page).to_have_url(f"{desk.url}/jobs/{first}")
+    expect(page).to_have_url(f"{live_server.url}/jobs/{first}")
     for keys, path in (("gm", "/machine"), ("gt", "/timeline"), ("gs", "/sweeps"), ("ga", "/add"), ("gq", "/")):
         page.keyboard.type(keys)
-        expect(page).to_have_url(f"{desk.url}{path}")
+        expect(page).to_have_url(f"{live_server.url}{path}")
         expect(page.locator("#view[inert]")).to_have_count(0)
         page.keyboard.press("Escape")  # leaves the field of those that begin with one
 
 
-def test_keys_in_an_open_menu_belong_to_its_job(desk: Desk, open_page: Open) -> None:
-    chosen, other = desk.waiting(2)
+def test_keys_in_an_open_menu_belong_to_its_job(live_server: LiveServer, open_page: Open) -> None:
+    chosen, other = live_server.waiting(2)
     page = open_page()
     choose(page, chosen)
     menu = row(page, other).get_by_role("button", name=f"Actions for job {other}")
@@ -297,29 +299,29 @@ def test_keys_in_an_open_menu_belong_to_its_job(desk: Desk, open_page: Open) -> 
     menu.click()
     page.keyboard.press("h")
     expect(state_of(page, other)).to_have_text("queued, held")
-    assert not desk.api(f"/jobs/{chosen}")["held"]
+    assert not live_server.api(f"/jobs/{chosen}")["held"]
 
 
-def test_the_focus_stays_where_it_is_while_the_list_changes(desk: Desk, open_page: Open) -> None:
-    first, second, third = desk.waiting(3)
+def test_the_focus_stays_where_it_is_while_the_list_changes(live_server: LiveServer, open_page: Open) -> None:
+    first, second, third = live_server.waiting(3)
     page = open_page()
     menu = row(page, third).get_by_role("button", name=f"Actions for job {third}")
     menu.focus()
-    desk.api("/jobs/actions", {"action": "remove", "ids": [first]})
+    live_server.api("/jobs/actions", {"action": "remove", "ids": [first]})
     expect(row(page, first)).to_have_count(0)
     expect(menu).to_be_focused()
-    desk.api("/jobs/actions", {"action": "first", "ids": [third]})
+    live_server.api("/jobs/actions", {"action": "first", "ids": [third]})
     expect(page.locator("tbody .col-id")).to_have_text([str(third), str(second)])
     expect(menu).to_be_focused()
     choose(page, third)
     buttons = page.get_by_role("toolbar")
     buttons.get_by_role("button", name="Priority").focus()
-    desk.api("/jobs/actions", {"action": "hold", "ids": [third]})
+    live_server.api("/jobs/actions", {"action": "hold", "ids": [third]})
     expect(buttons.get_by_role("button", name="Release")).to_be_visible()
     expect(buttons.get_by_role("button", name="Priority")).to_be_focused()
 
 
-def test_what_was_being_typed_does_not_follow_to_another_view(desk: Desk, open_page: Open) -> None:
+def test_what_was_being_typed_does_not_follow_to_another_view(live_server: LiveServer, open_page: Open) -> None:
     page = open_page()
     expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
     page.clock.install()
@@ -327,11 +329,11 @@ def test_what_was_being_typed_does_not_follow_to_another_view(desk: Desk, open_p
     page.get_by_role("link", name="Timeline").click()
     expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
     page.clock.run_for(2000)
-    expect(page).to_have_url(f"{desk.url}/timeline")
+    expect(page).to_have_url(f"{live_server.url}/timeline")
 
 
-def test_a_click_on_a_row_opens_its_job_and_back_keeps_the_place(desk: Desk, open_page: Open) -> None:
-    jobs = desk.waiting(45, project="many")
+def test_a_click_on_a_row_opens_its_job_and_back_keeps_the_place(live_server: LiveServer, open_page: Open) -> None:
+    jobs = live_server.waiting(45, project="many")
     page = open_page(height=600)
     expect(page.locator("tbody tr")).to_have_count(45)
     far = row(page, jobs[40])
@@ -339,17 +341,17 @@ def test_a_click_on_a_row_opens_its_job_and_back_keeps_the_place(desk: Desk, ope
     place = page.evaluate("scrollY")
     assert place > 200
     far.locator(".col-project").click()
-    expect(page).to_have_url(f"{desk.url}/jobs/{jobs[40]}")
+    expect(page).to_have_url(f"{live_server.url}/jobs/{jobs[40]}")
     expect(page.get_by_role("heading", name="patient")).to_be_visible()
     assert page.evaluate("scrollY") == 0
     page.go_back()
     until(lambda: abs(page.evaluate("scrollY") - place) < 50, "the place that was left")
     far.get_by_role("checkbox").check()  # which opens nothing
-    expect(page).to_have_url(f"{desk.url}/")
+    expect(page).to_have_url(f"{live_server.url}/")
 
 
-def test_jobs_that_vanish_from_the_list_leave_the_selection(desk: Desk, open_page: Open) -> None:
-    first, second, third = desk.waiting(3)
+def test_jobs_that_vanish_from_the_list_leave_the_selection(live_server: LiveServer, open_page: Open) -> None:
+    first, second, third = live_server.waiting(3)
     page = open_page("/?status=queued")
     choose(page, first, second)
     bar(page, "Kill")
@@ -359,31 +361,33 @@ def test_jobs_that_vanish_from_the_list_leave_the_selection(desk: Desk, open_pag
     expect(page.get_by_role("toolbar")).to_contain_text("1 job selected")
 
 
-def test_arrays_and_paused_projects_are_told_apart_and_everything_must_be_meant(desk: Desk, open_page: Open) -> None:
-    desk.api("/queue/pause", {"project": "night"})
+def test_arrays_and_paused_projects_are_told_apart_and_everything_must_be_meant(
+    live_server: LiveServer, open_page: Open
+) -> None:
+    live_server.api("/queue/pause", {"project": "night"})
     wanted = {"name": "seeds", "project": "night", "gpus": 0}
-    ids = desk.api("/jobs", {"text": "true", "array": "3-5", "options": wanted})["ids"]
+    ids = live_server.api("/jobs", {"text": "true", "array": "3-5", "options": wanted})["ids"]
     page = open_page()
     expect(page.locator("tbody .job-link")).to_have_text([f"seeds[{n}]" for n in (3, 4, 5)])
     expect(state_of(page, ids[0])).to_have_text("queued, paused")
     expect(page.locator(".top .is-paused")).to_have_text("paused: night")
     expect(page.get_by_label("Project").locator("option")).to_have_text(["all projects", "night (paused)"])
-    desk.waiting(60)
+    live_server.waiting(60)
     expect(page.locator("tbody tr")).to_have_count(50)
     page.get_by_label("Select all on this page").check()
     page.get_by_role("button", name="Select all 63").click()
     bar(page, "Hold")
     expect(page.get_by_text("Held 63 jobs.")).to_be_visible()
-    desk.api("/queue/resume", {"project": "night"})
+    live_server.api("/queue/resume", {"project": "night"})
     expect(state_of(page, ids[0])).to_have_text("queued, held")
 
 
-def test_without_a_daemon_the_page_starts_one(desk: Desk, open_page: Open) -> None:
+def test_without_a_daemon_the_page_starts_one(live_server: LiveServer, open_page: Open) -> None:
     page = open_page()
     expect(page.get_by_role("button", name="Start it")).to_be_hidden()
-    status = desk.api("/status")
+    status = live_server.api("/status")
     page.route("**/api/v1/status", lambda route: route.fulfill(json={**status, "daemon": {"running": False}}))
-    desk.waiting()
+    live_server.waiting()
     expect(page.get_by_role("status").filter(has_text="No daemon runs")).to_be_visible()
     page.unroute("**/api/v1/status")
     with page.expect_request("**/api/v1/daemon/up") as asked:
@@ -392,7 +396,7 @@ def test_without_a_daemon_the_page_starts_one(desk: Desk, open_page: Open) -> No
     expect(page.get_by_role("button", name="Start it")).to_be_hidden()
 
 
-def test_of_many_sweeps_the_newest_can_be_filtered_by(desk: Desk, open_page: Open) -> None:
+def test_of_many_sweeps_the_newest_can_be_filtered_by(live_server: LiveServer, open_page: Open) -> None:
     page = open_page()
     sweeps = [{"id": number, "name": f"sweep-{number}"} for number in range(150, 0, -1)]  # as the server sends them
     page.route("**/api/v1/sweeps", lambda route: route.fulfill(json={"items": sweeps}))

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from tests.web.browser.album import HEIGHT, WIDTH, Album
 from tests.web.browser.conftest import Open
-from tests.web.browser.desk import Desk
+from tests.web.browser.live_server import LiveServer
 from tests.web.browser.needs import expect
 
 
-def test_a_newcomer_does_it_all_from_the_page(desk: Desk, open_page: Open, pictures: Path) -> None:
+def test_a_newcomer_does_it_all_from_the_page(live_server: LiveServer, open_page: Open, pictures: Path) -> None:
     page = open_page("/", width=WIDTH, height=HEIGHT)
     album = Album(page, pictures)
 
@@ -43,7 +43,7 @@ def test_a_newcomer_does_it_all_from_the_page(desk: Desk, open_page: Open, pictu
     expect(page.locator(".job-title .is-state")).to_have_text("killed")
     page.get_by_role("button", name="Rerun", exact=True).click()
     expect(page.locator(".job-title .is-state")).to_have_text("running")
-    assert desk.api(f"/jobs/{job}")["attempts"] == 2
+    assert live_server.api(f"/jobs/{job}")["attempts"] == 2
 
     # Find the best run of a sweep.
     page.get_by_role("link", name="Add jobs").click()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.web.browser.conftest import LOG_IN, PATIENCE_MS, Complaints
-from tests.web.browser.desk import Desk
+from tests.web.browser.live_server import LiveServer
 from tests.web.browser.needs import Browser, Page, Request, expect
 
 CONNECTIONS = 6  # that a browser has to a server, for all its windows
@@ -27,18 +27,18 @@ class Streams(set[str]):
 
 
 def test_more_windows_than_connections_with_a_running_job_each_are_all_served_over_two_streams(
-    desk: Desk, browser: Browser, session: str, complaints: Complaints
+    live_server: LiveServer, browser: Browser, session: str, complaints: Complaints
 ) -> None:
-    job = desk.running(desk.training(rate=0.1, steps=6000, pause_s=0.1))
+    job = live_server.running(live_server.training(rate=0.1, steps=6000, pause_s=0.1))
     streams = Streams()
     with browser.new_context() as context:
         context.set_default_timeout(PATIENCE_MS)
-        context.add_init_script(LOG_IN.format(url=desk.url, session=session))
+        context.add_init_script(LOG_IN.format(url=live_server.url, session=session))
         pages = [context.new_page() for _ in range(CONNECTIONS + 1)]
         for page in pages:
             complaints.listen(page)
             streams.listen(page)
-            page.goto(f"{desk.url}/jobs/{job}")
+            page.goto(f"{live_server.url}/jobs/{job}")
         for page in pages:
             expect(page.get_by_role("log")).to_contain_text("epoch 5")
             expect(page.locator("html")).to_have_attribute("data-connection", "live")
@@ -47,6 +47,6 @@ def test_more_windows_than_connections_with_a_running_job_each_are_all_served_ov
         expect(lines.nth(lines.count())).to_be_attached()
         first, *others = pages
         first.close()  # the one that listened, and told the others
-        desk.api("/jobs/actions", {"action": "kill", "ids": [job]})
+        live_server.api("/jobs/actions", {"action": "kill", "ids": [job]})
         for page in others:
             expect(page.locator(".job-title .is-state")).to_have_text("killed")

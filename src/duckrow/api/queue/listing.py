@@ -11,8 +11,8 @@ from duckrow.core.life.states import Outcome, State
 from duckrow.core.nearest_word import nearest_word
 from duckrow.store.hosts import DAEMON, is_alive
 from duckrow.store.jobs.answers import AnswerStore
-from duckrow.store.jobs.dependencies import DependencyStore
 from duckrow.store.jobs.listing import ListingStore
+from duckrow.store.life.dependencies import DependencyStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client

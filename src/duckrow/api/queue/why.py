@@ -61,9 +61,9 @@ def why(client: Client, job_id: int) -> list[str]:
     for row in client.jobs.live():
         holds = [(d, share) for d, share in row.holds if not d.startswith(CPU) or row.job_host_id == host.id]
         book(holds, booked)
-        promised = needs_from(row.needs)
-        room[CORES] -= promised.cpus or 0
-        room[MEMORY] -= promised.mem_mb or 0
+        reserved = needs_from(row.needs)
+        room[CORES] -= reserved.cpus or 0
+        room[MEMORY] -= reserved.mem_mb or 0
         expected_s = history.expected_s(row.project, row.name, row.sweep)
         left_s = None if expected_s is None else expected_s - (now - row.started_at)
         holders += [

@@ -34,7 +34,7 @@ class Owners(NamedTuple):
     people: Mapping[int, Person] = {}  # who is behind the other strangers, and behind other duckrows' processes
 
 
-class Stray(NamedTuple):
+class MisplacedProcess(NamedTuple):
     """A process of an attempt on a GPU that the attempt was not given."""
 
     attempt_id: int
@@ -108,15 +108,17 @@ def shares_by_change(
     return Shares(ours, strangers_mb=strangers_mb, unexplained_mb=max(strangers_mb - named_mb, 0))
 
 
-def strays(readings: Sequence[Reading], tenants: Sequence[Tenant], owners: Owners) -> list[Stray]:
+def misplaced_processes(
+    readings: Sequence[Reading], tenants: Sequence[Tenant], owners: Owners
+) -> list[MisplacedProcess]:
     """The processes of attempts that are where they should not be; of each attempt and GPU the first."""
     given = {tenant.id: tenant.devices for tenant in tenants}
-    found: dict[tuple[int, str], Stray] = {}
+    found: dict[tuple[int, str], MisplacedProcess] = {}
     for reading in readings:
         for pid, _ in reading.processes or ():
             owner = owners.of.get(pid, STRANGER)
             if owner in given and reading.device not in given[owner]:
-                found.setdefault((owner, reading.device), Stray(owner, pid, reading.device))
+                found.setdefault((owner, reading.device), MisplacedProcess(owner, pid, reading.device))
     return list(found.values())
 
 

@@ -16,7 +16,7 @@ class RanOut(NamedTuple):
 
     held_mb: int | None  # what it had reserved on each GPU; None: nobody knows
     peak_mb: int  # what was seen of it
-    wanted_mb: int  # what its last words said that it needs; 0: nothing
+    wanted_mb: int  # what the end of its log said that it needs; 0: nothing
     alone: bool  # nothing else held anything of its GPUs
     total_mb: int | None  # the smallest of its GPUs
     largest_mb: int | None  # as large there are as many here as it has

@@ -99,8 +99,8 @@ def _by_memory(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine
         # By what is booked, not by what is free: no two GPUs have the same memory free to the byte.
         order = sorted(free, key=lambda gpu: (gpu not in machine.policy.prefer, booked.get(gpu, 0)))
     else:
-        by_company = _wants_whole(ask)
-        order = sorted(free, key=lambda gpu: (by_company and bool(machine.neighbours.get(gpu)), -free[gpu]))
+        by_neighbours = _wants_whole(ask)
+        order = sorted(free, key=lambda gpu: (by_neighbours and bool(machine.neighbours.get(gpu)), -free[gpu]))
     for count in [ask.gpus or 1] if ask.total_mb is None else range(1, len(order) + 1):
         fit = [gpu for gpu in order if _fits(ask, free[gpu], count)]
         chosen = _politely(fit, count, gpus, booked, machine)

@@ -29,7 +29,7 @@ from duckrow.engines.local.keeper.journal import read_journal, remove_if_unkept
 from duckrow.engines.local.keeper.keeper import keep_own_children
 from duckrow.engines.local.keeper.link import KeeperLink
 from duckrow.engines.local.kernel_kills import KernelKills
-from duckrow.engines.local.preload.preloading import Nests
+from duckrow.engines.local.preload.preloading import PreloadedParents
 from duckrow.engines.local.processes.attempt_processes import AttemptProcesses
 from duckrow.engines.local.processes.children import Children
 from duckrow.engines.local.processes.processes import attempts_of, describe, tag_of
@@ -58,9 +58,9 @@ class LocalEngine:
         self._folder = keepers_folder
         self._journal = link.journal
         self._link = link
-        self._nests = Nests(reactor)
+        self._preloaded = PreloadedParents(reactor)
         self._groups = AttemptGroups(reactor, keepers_folder, link.journal.name)
-        self._spawner = Spawner(link, variables_of, output, self._nests, self._groups)
+        self._spawner = Spawner(link, variables_of, output, self._preloaded, self._groups)
         self._writes_logs = output == "log"
         self._children = Children()
         self._processes = AttemptProcesses(
@@ -72,9 +72,11 @@ class LocalEngine:
         self._starts: deque[tuple[float, LiveAttempt]] = deque()  # not yet told, with the time when they should be
         self._reports: list[Report] = []
         self._lined_up = LinedUp()
-        self._for_nest: dict[int, StartOrder] = {}  # attempt -> its order, while the warm parent it waits for hatches
+        self._for_preloaded: dict[
+            int, StartOrder
+        ] = {}  # attempt -> its order, while the warm parent it waits for imports
         self._kernel_kills = KernelKills()
-        self._nests.on_hatched = self._hatched
+        self._preloaded.on_ready = self._parent_ready
         reactor.on_signal(signal.SIGCHLD, self._look_at_children)
         reactor.watch(link.fd, self._log_emptied)
 
@@ -154,7 +156,7 @@ class LocalEngine:
         self._processes.notice(attempt, number)
 
     def stop(self, attempt: LiveAttempt, step: int) -> None:
-        if self._for_nest.pop(attempt.id, None) is not None:
+        if self._for_preloaded.pop(attempt.id, None) is not None:
             self._report(NeverBegan(attempt.id))
         elif step == 1:
             self._processes.ask_to_end(attempt)
@@ -177,7 +179,7 @@ class LocalEngine:
         """Let go. Attempts that run go on, and their ends will stand in the journal; one that nobody needs goes."""
         self._groups.close()
         self._spawner.close()
-        self._nests.close()
+        self._preloaded.close()
         if self._journal.name not in keepers_in_use:
             self._journal.remove()
 
@@ -186,16 +188,16 @@ class LocalEngine:
     def _set_aside(self, order: StartOrder) -> bool:
         """Whether it waits for its warm parent. In the journal it has not begun: if we die, it is queued again."""
         try:
-            waits = self._spawner.waits_for_nest(order)
+            waits = self._spawner.waits_for_parent(order)
         except OSError:
             return False  # its start will tell what is wrong
         order.attempt.awaits_parent = waits
         if waits:
-            self._for_nest[order.attempt.id] = order
+            self._for_preloaded[order.attempt.id] = order
         return waits
 
-    def _hatched(self) -> None:
-        orders, self._for_nest = list(self._for_nest.values()), {}
+    def _parent_ready(self) -> None:
+        orders, self._for_preloaded = list(self._for_preloaded.values()), {}
         self.start(orders)
 
     def _start(self, order: StartOrder) -> None:
@@ -236,14 +238,14 @@ class LocalEngine:
         ends = self._children.see_ends()
         for end in ends:
             self._own_ended(*end)
-        self._nests.reap()
+        self._preloaded.reap()
         if not ends:
-            self._processes.meet_orphans(self._nests.pids)
+            self._processes.meet_orphans(self._preloaded.pids)
         self._processes.reap_orphans()
 
     def _own_ended(self, attempt_id: int, exit_code: int | None, number: int | None) -> None:
         at = self._link.ended_at(attempt_id) or time.time()
-        leftovers = self._processes.may_be_left(attempt_id, self._nests.pids)
+        leftovers = self._processes.may_be_left(attempt_id, self._preloaded.pids)
         silent = not leftovers and self._spawner.keep_folder(attempt_id)
         self._spawner.forget_folder(attempt_id)
         end = Ended(attempt_id, exit_code, number, at, (), silent)
@@ -280,7 +282,7 @@ class LocalEngine:
             self._reactor.later(waits[0], lambda: self._ended(end, may_leave, waits[1:]))
             return
         if looks and not remaining:
-            remaining = self._processes.runaways(attempt, self._nests.pids)
+            remaining = self._processes.runaways(attempt, self._preloaded.pids)
         leftovers = tuple(describe(process) for process in remaining)
         oom_killed, peak_mb = self._groups.oom_killed(attempt.id), self._groups.peak_mb(attempt.id)
         self._report(end._replace(leftovers=leftovers, oom_killed=oom_killed, host_peak_mb=peak_mb))
@@ -325,7 +327,7 @@ class LocalEngine:
         attempt = self._watched.get(attempt_id)
         if attempt is None:
             return
-        remaining = self._processes.left_of(attempt, self._nests.pids)
+        remaining = self._processes.left_of(attempt, self._preloaded.pids)
         if not remaining:
             self._report(Gone(attempt_id))
         elif not self._watch_end(remaining[0].pid, lambda: self._await_leftovers(attempt_id)):
@@ -351,7 +353,7 @@ class LocalEngine:
         attempt = self._watched.get(attempt_id)
         if attempt is None:
             return
-        self._processes.kill(attempt, self._nests.pids)
+        self._processes.kill(attempt, self._preloaded.pids)
         wait_s = min(wait_s * 2, _LONGEST_LOOK_S)
         self._reactor.later(wait_s, lambda: self._kill(attempt_id, wait_s))
 
@@ -403,7 +405,7 @@ class LocalEngine:
 
     def _vanished(self, attempt: LiveAttempt, end: Vanished) -> None:
         """Its devices are free when nothing of it is left, however its end came to be known."""
-        remaining = self._processes.left_of(attempt, self._nests.pids)
+        remaining = self._processes.left_of(attempt, self._preloaded.pids)
         self._report(end._replace(leftovers=tuple(describe(process) for process in remaining)))
         if remaining:
             self._await_leftovers(attempt.id)

@@ -11,7 +11,7 @@ from duckrow.core.ports import StartOrder
 from duckrow.core.slurm.sbatch_variables import FILLED_IN, JOB_ID
 from duckrow.engines.local.cgroups.attempt_groups import AttemptGroups
 from duckrow.engines.local.keeper.link import KeeperLink
-from duckrow.engines.local.preload.preloading import Nests
+from duckrow.engines.local.preload.preloading import PreloadedParents
 from duckrow.engines.local.processes.processes import TAG, tag_of
 
 # A command longer than this does not fit into an argument of a process, so its shell reads it from a file.
@@ -40,11 +40,11 @@ class Spawner:
         link: KeeperLink,
         variables_of: Callable[[int], dict[str, str]],
         output: str,
-        nests: Nests,
+        parents: PreloadedParents,
         groups: AttemptGroups,
     ) -> None:
         self._link = link
-        self._nests = nests
+        self._preloaded = parents
         self._groups = groups
         self._variables_of = variables_of
         self._output = output
@@ -57,13 +57,13 @@ class Spawner:
         if output != "terminal":
             _keep_our_files()
 
-    def waits_for_nest(self, order: StartOrder) -> bool:
+    def waits_for_parent(self, order: StartOrder) -> bool:
         """Whether it would soon start warm."""
         job = order.attempt.job
         if job.preload is None or self._output == "terminal":
             return False
         self._go_to(job.cwd)
-        return self._nests.is_hatching_for(job, self._shared_variables(job.environment_id))
+        return self._preloaded.is_importing_for(job, self._shared_variables(job.environment_id))
 
     def start(self, order: StartOrder) -> int:
         """The PID. Raises OSError or ValueError where the machine or the job does not allow it."""
@@ -112,7 +112,7 @@ class Spawner:
             return None
         out, err = (1, 2) if log is None else (log, log)
         base = self._shared_variables(order.attempt.job.environment_id)
-        pid, why_cold = self._nests.start(order.attempt.job, base, self._own_variables(order), out, err)
+        pid, why_cold = self._preloaded.start(order.attempt.job, base, self._own_variables(order), out, err)
         if why_cold:
             os.write(err, f"duckrow: this run starts cold: {why_cold}.\n".encode())
         return pid

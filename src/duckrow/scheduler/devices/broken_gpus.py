@@ -23,7 +23,7 @@ from duckrow.scheduler.life.lining_up import LiningUp
 from duckrow.scheduler.state import HostState
 from duckrow.store.devices.set_aside import SetAside, SetAsideStore
 from duckrow.store.hosts import DAEMON
-from duckrow.store.jobs.reruns import RerunStore
+from duckrow.store.life.reruns import RerunStore
 
 _MOST_RETURNS = 3  # a GPU that comes and goes is given out again by a person
 
@@ -38,7 +38,7 @@ class BrokenGpus:
         observer: Observer,
         gpus: KnownGpus,
         ask_of: Callable[[QueuedJob], Ask],
-        lines: LiningUp,
+        lining_up: LiningUp,
         delays: Delays,
     ) -> None:
         self._state = state
@@ -48,7 +48,7 @@ class BrokenGpus:
         self._observer = observer
         self._gpus = gpus
         self._ask_of = ask_of
-        self._lines = lines
+        self._lining_up = lining_up
         self._delays = delays
         self._faults = Faults()
         self._streaks = Streaks()
@@ -220,7 +220,7 @@ class BrokenGpus:
         self._aside[gpu.device] = gpu
         self._state.put_aside(self._aside)
         self._rows.save(self._state.host_id, gpu)
-        self._lines.stand_back(now)  # nobody follows on it
+        self._lining_up.stand_back(now)  # nobody follows on it
 
     def _give_out(self, device: str) -> None:
         del self._aside[device]

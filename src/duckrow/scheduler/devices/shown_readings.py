@@ -14,7 +14,7 @@ from duckrow.store.devices.history import HistoryWriter
 from duckrow.store.devices.readings import ReadingStore
 
 
-class ToldReadings:
+class ShownReadings:
     def __init__(self, store: ReadingStore, history: HistoryWriter, gpus: KnownGpus, observation: Observation) -> None:
         self._store = store
         self._gpus = gpus

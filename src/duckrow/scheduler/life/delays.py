@@ -7,7 +7,7 @@ import time
 from duckrow.core.clock import Now
 from duckrow.core.ports import Reactor
 from duckrow.scheduler.state import HostState
-from duckrow.store.jobs.delays import DelayStore
+from duckrow.store.life.delays import DelayStore
 
 
 class Delays:

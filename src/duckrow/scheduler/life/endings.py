@@ -32,7 +32,7 @@ class Endings:
         watch: Watch,
         sharing: Sharing,
         broken_gpus: BrokenGpus,
-        lines: LiningUp,
+        lining_up: LiningUp,
         delays: Delays,
         suspending: Suspending,
     ) -> None:
@@ -43,7 +43,7 @@ class Endings:
         self._watch = watch
         self._sharing = sharing
         self._broken_gpus = broken_gpus
-        self._lines = lines
+        self._lining_up = lining_up
         self._delays = delays
         self._suspending = suspending
         # Called before anything else is started: it may have been one failure too many.
@@ -109,7 +109,7 @@ class Endings:
             self._store.use.note(attempt, use)
         verdict = self._verdict(attempt, outcome, use, lasted_s, detail)
         verdict = self._broken_gpus.judge(attempt, verdict, lasted_s, now)
-        self._lines.note_pace(lasted_s)
+        self._lining_up.note_pace(lasted_s)
         self._close(attempt, verdict, at, now)
 
     def _verdict(
@@ -118,9 +118,11 @@ class Endings:
         if outcome is Outcome.SUCCEEDED:
             self._sharing.succeeded(attempt)
         else:
-            from duckrow.scheduler.memory.more_memory import Lessons  # most runs need none
+            from duckrow.scheduler.memory.more_memory import MemoryRetries  # most runs need none
 
-            learned = Lessons(self._store.queue, self._engine, self._watch, self._sharing).after(attempt, outcome, use)
+            learned = MemoryRetries(self._store.queue, self._engine, self._watch, self._sharing).after(
+                attempt, outcome, use
+            )
             if learned is not None:
                 return learned
         wanted_dead = attempt.stopped_for is Outcome.KILLED

@@ -14,7 +14,7 @@ from duckrow.core.schedule.decide import CORES, MEMORY
 class Limits:
     def __init__(self) -> None:
         self.most: dict[str, int] = {}  # scope -> how many at a time
-        self.elsewhere: list[Needs] = []  # what other hosts have promised of this machine
+        self.elsewhere: list[Needs] = []  # what is reserved on this machine by other hosts
 
     def look(self, most: dict[str, int], elsewhere: list[Needs]) -> None:
         """As the database has them now."""
@@ -25,13 +25,13 @@ class Limits:
         """What is left of the cores and of the memory, once anybody has asked for some."""
         if not any(job.needs is not None for job in queue):
             return {}
-        promised = [needs_from(attempt.job.needs) for attempt in live if attempt.follows is None]
-        promised += self.elsewhere
+        reserved = [needs_from(attempt.job.needs) for attempt in live if attempt.follows is None]
+        reserved += self.elsewhere
         room = {}
         if machine.cpus is not None:
-            room[CORES] = machine.cpus - sum(needs.cpus or 0 for needs in promised)
+            room[CORES] = machine.cpus - sum(needs.cpus or 0 for needs in reserved)
         if machine.mem_mb is not None:
-            room[MEMORY] = machine.mem_mb - sum(needs.mem_mb or 0 for needs in promised)
+            room[MEMORY] = machine.mem_mb - sum(needs.mem_mb or 0 for needs in reserved)
         return room
 
     def room(self, live: Iterable[LiveAttempt], host_id: int) -> dict[str, int]:

@@ -7,7 +7,7 @@ import signal
 from duckrow.core.clock import Now
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import Engine
-from duckrow.store.jobs.suspension import SuspensionStore
+from duckrow.store.life.suspension import SuspensionStore
 
 
 class Suspending:

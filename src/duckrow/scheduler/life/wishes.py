@@ -18,7 +18,7 @@ from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.life.suspending import Suspending
 from duckrow.scheduler.state import HostState
 from duckrow.store.hosts import DAEMON
-from duckrow.store.jobs.wishes import UnfulfilledWish
+from duckrow.store.life.wishes import UnfulfilledWish
 from duckrow.store.sqlite.database import Database
 from duckrow.store.tick import TickStores
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from duckrow.core.devices.inventory import CPU
 from duckrow.core.jobs.job import LiveAttempt
-from duckrow.core.memory.attribution import Owners, Stray, Tenant, strays
+from duckrow.core.memory.attribution import MisplacedProcess, Owners, Tenant, misplaced_processes
 from duckrow.core.ports import Observer, Reading
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.state import HostState
 from duckrow.store.attempts.events import EventStore
 
 
-class Strays:
+class MisplacedAttempts:
     def __init__(self, state: HostState, events: EventStore, observer: Observer, gpus: KnownGpus) -> None:
         self._state = state
         self._events = events
@@ -25,26 +25,28 @@ class Strays:
         """Warn once of each attempt that is on a GPU which it was not given: within the tick's transaction."""
         live = self._state.live
         self._told &= live.keys()
-        for stray in strays(readings, [self._given(each) for each in live.values() if each.follows is None], owners):
-            if stray.attempt_id not in self._told:
-                self._told.add(stray.attempt_id)
-                self._warn(live[stray.attempt_id], stray, at)
+        for misplaced in misplaced_processes(
+            readings, [self._given(each) for each in live.values() if each.follows is None], owners
+        ):
+            if misplaced.attempt_id not in self._told:
+                self._told.add(misplaced.attempt_id)
+                self._warn(live[misplaced.attempt_id], misplaced, at)
 
     def _given(self, attempt: LiveAttempt) -> Tenant:
         """Under the names that the library has for its GPUs: a seat may have been named by UUID."""
         holds = tuple((self._gpus.name_of(device), share) for device, share in attempt.holds)
         return Tenant(attempt.id, (*attempt.holds, *holds), attempt.started.mono)
 
-    def _warn(self, attempt: LiveAttempt, stray: Stray, at: float) -> None:
-        sentence = warning(stray, [device for device, _ in attempt.holds if not device.startswith(CPU)])
+    def _warn(self, attempt: LiveAttempt, misplaced: MisplacedProcess, at: float) -> None:
+        sentence = warning(misplaced, [device for device, _ in attempt.holds if not device.startswith(CPU)])
         # A host that died may have told of it before.
         if self._events.note_once(attempt, sentence, at):
             self._observer.trouble(f"{attempt.job.words.capitalize()}: {sentence}")
 
 
-def warning(stray: Stray, given: Sequence[str]) -> str:
+def warning(misplaced: MisplacedProcess, given: Sequence[str]) -> str:
     gpus = f"GPU {','.join(given)}" if given else "no GPU"
     return (
-        f"it uses GPU {stray.gpu} (process {stray.pid}) but was given {gpus}: "
+        f"it uses GPU {misplaced.gpu} (process {misplaced.pid}) but was given {gpus}: "
         "does the script set CUDA_VISIBLE_DEVICES or cuda:N itself?"
     )

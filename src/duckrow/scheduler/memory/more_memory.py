@@ -1,4 +1,4 @@
-"""Failures that are lessons: out of memory is tried again with more, a failure of MPS without it."""
+"""Retries after running out of memory, with more of it; and after a failure of MPS, without it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from duckrow.store.jobs.queue import QueueStore
 _LINES = 200
 
 
-class Lessons:
+class MemoryRetries:
     def __init__(self, store: QueueStore, engine: Engine, watch: Watch, sharing: Sharing) -> None:
         self._store = store
         self._engine = engine

@@ -1,4 +1,4 @@
-"""Memory that was promised to an attempt and cannot be seen yet: its GPUs stay locked for other duckrows."""
+"""Memory that is reserved for an attempt and cannot be seen yet: its GPUs stay locked for other duckrows."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _COUNTS_AS_ALL = 0.85  # of what it holds: the margin in that is seldom used, an
 _ANY = 0.001  # the least part of a GPU that can be seen
 
 
-class _Promise(NamedTuple):
+class _Unseen(NamedTuple):
     since_mono: float
     locks: tuple[str, ...]  # of its GPUs
     seen_mono: float | None = None  # since when its memory can be seen
 
 
-class Promises:
+class UnseenMemory:
     def __init__(
         self,
         state: HostState,
@@ -35,22 +35,22 @@ class Promises:
         observer: Observer,
         gpus: KnownGpus,
         observation: Observation,
-        is_promised: Callable[[QueuedJob], bool],
+        keeps_others_away: Callable[[QueuedJob], bool],
     ) -> None:
         """`root`: our state folder, which tells us from other duckrows.
 
-        `is_promised`: whether others must be kept from a job's GPUs until they can see its memory.
+        `keeps_others_away`: whether others must be kept from a job's GPUs until they can see its memory.
         """
         self._state = state
         self._reactor = reactor
         self._observer = observer
         self._gpus = gpus
         self._observation = observation
-        self._is_promised = is_promised
+        self._keeps_others_away = keeps_others_away
         place = os.stat(root)
         self._locks = GpuLocks(f"{place.st_dev}-{place.st_ino}")  # others may read it: it tells nothing but who is who
-        self._open: dict[int, _Promise] = {}  # attempt -> what was promised to it
-        self._met: set[int] = set()  # attempts with needs of which we know whether anything is promised to them
+        self._open: dict[int, _Unseen] = {}  # attempt -> what is reserved for it and not seen yet
+        self._met: set[int] = set()  # attempts with needs of which we know whether anything is reserved for them
         self.locked_by: dict[str, int] = {}  # GPUs on which a duckrow of this user is about to take memory
         self._told: set[str | tuple[str, int]] = set()
 
@@ -90,10 +90,10 @@ class Promises:
             self._observer.trouble(f"{user}'s duckrow has locked GPU {gpu} for 2 minutes: that is now ignored.")
 
     def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
-        """Keep the locks of the GPUs on which memory was promised, until it can be seen; the others go."""
+        """Keep the locks of the GPUs on which memory is reserved, until it can be seen; the others go."""
         for attempt in starts:
             if attempt.job.needs is not None or self._locks.held:
-                self._promise(attempt, mono)
+                self._reserve(attempt, mono)
         if self._open or self._locks.held:
             self.release(mono)
 
@@ -108,32 +108,32 @@ class Promises:
         devices = {device for attempt in new for device, _ in attempt.holds if not device.startswith(CPU)}
         self._locks.take(map(self._gpus.lock_name, devices), mono)
         for attempt in new:
-            self._promise(attempt, mono)
+            self._reserve(attempt, mono)
 
-    def _promise(self, attempt: LiveAttempt, mono: float) -> None:
+    def _reserve(self, attempt: LiveAttempt, mono: float) -> None:
         if attempt.job.needs is not None:
             self._met.add(attempt.id)
-        if attempt.holds[0][0].startswith(CPU) or not self._is_promised(attempt.job):
+        if attempt.holds[0][0].startswith(CPU) or not self._keeps_others_away(attempt.job):
             return
         names = tuple(self._gpus.lock_name(device) for device, _ in attempt.holds)
-        self._open[attempt.id] = _Promise(attempt.started.mono, names)
-        self._locks.promise(names, mono)
+        self._open[attempt.id] = _Unseen(attempt.started.mono, names)
+        self._locks.reserve(names, mono)
 
     def release(self, mono: float) -> None:
         """Let go of the locks behind which everybody can see all memory."""
-        for attempt_id, promise in list(self._open.items()):
-            if promise.seen_mono is None and self._is_seen(attempt_id, mono):
+        for attempt_id, unseen in list(self._open.items()):
+            if unseen.seen_mono is None and self._is_seen(attempt_id, mono):
                 # The reading may be newer than the tick.
-                promise = self._open[attempt_id] = promise._replace(seen_mono=self._reactor.now().mono)
-            if attempt_id not in self._state.live or self._is_over(promise, mono):
+                unseen = self._open[attempt_id] = unseen._replace(seen_mono=self._reactor.now().mono)
+            if attempt_id not in self._state.live or self._is_over(unseen, mono):
                 del self._open[attempt_id]
-        kept = {name for promise in self._open.values() for name in promise.locks}
+        kept = {name for unseen in self._open.values() for name in unseen.locks}
         self._locks.release(self._locks.held - kept)
 
-    def _is_over(self, promise: _Promise, mono: float) -> bool:
+    def _is_over(self, unseen: _Unseen, mono: float) -> bool:
         """Whether nobody trusts a reading any more that was taken before its memory could be seen."""
-        is_seen = promise.seen_mono is not None and mono - promise.seen_mono > FRESH_S
-        return is_seen or mono - promise.since_mono > LONGEST_S
+        is_seen = unseen.seen_mono is not None and mono - unseen.seen_mono > FRESH_S
+        return is_seen or mono - unseen.since_mono > LONGEST_S
 
     def _is_seen(self, attempt_id: int, mono: float) -> bool:
         """Whether it has taken what it holds, nearly, or will take no more as it seems.

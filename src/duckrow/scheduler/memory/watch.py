@@ -18,10 +18,10 @@ from duckrow.kernel.process import user_name
 from duckrow.scheduler.devices.broken_gpus import BrokenGpus
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.people import ignored_among, people_behind
-from duckrow.scheduler.devices.shown_readings import ToldReadings
+from duckrow.scheduler.devices.shown_readings import ShownReadings
 from duckrow.scheduler.memory.learning import Learning
-from duckrow.scheduler.memory.misplaced import Strays
-from duckrow.scheduler.memory.unseen_memory import Promises
+from duckrow.scheduler.memory.misplaced import MisplacedAttempts
+from duckrow.scheduler.memory.unseen_memory import UnseenMemory
 from duckrow.scheduler.state import HostState
 from duckrow.store.attempts.use import AttemptUseStore
 from duckrow.store.hosts import DAEMON
@@ -46,9 +46,9 @@ class Watch:
         observation: Observation,
         gpus: KnownGpus,
         learning: Learning,
-        promises: Promises,
-        strays: Strays,
-        told: ToldReadings,
+        unseen_memory: UnseenMemory,
+        misplaced_attempts: MisplacedAttempts,
+        shown_readings: ShownReadings,
         broken_gpus: BrokenGpus,
     ) -> None:
         self._state = state
@@ -59,9 +59,9 @@ class Watch:
         self.observation = observation
         self.gpus = gpus
         self.learning = learning
-        self._promises = promises
-        self._strays = strays
-        self._told = told
+        self._unseen_memory = unseen_memory
+        self._misplaced_attempts = misplaced_attempts
+        self._shown_readings = shown_readings
         self._broken_gpus = broken_gpus
         self.seen_machine = gpus.machine  # as the last tick saw it
         self._reader: GpuReader | None = None
@@ -69,7 +69,7 @@ class Watch:
         self._kept_mono = 0.0
         self._memory_wanted = False  # by a job that waits
         self._matters = False  # to a job that waits, how much others use
-        self._company_matters = False  # to a job that waits for a whole GPU, who uses it
+        self._neighbours_matter = False  # to a job that waits for a whole GPU, who uses it
 
     # -- what placement asks ----------------------------------------------------------------------------------
 
@@ -84,18 +84,18 @@ class Watch:
     def _machine(self, queue: Sequence[QueuedJob], mono: float) -> Machine:
         self._memory_wanted = any(job.needs is not None and self.learning.wants_memory(job) for job in queue)
         mattered, self._matters = self._matters, self._memory_wanted or (self._is_polite and bool(queue))
-        self._company_matters = self._could_start_but_for_others(queue)
-        if not self._memory_wanted and not self._company_matters:
-            self._promises.locked_by = {}
-        if not self._matters and not self._company_matters:
+        self._neighbours_matter = self._could_start_but_for_others(queue)
+        if not self._memory_wanted and not self._neighbours_matter:
+            self._unseen_memory.locked_by = {}
+        if not self._matters and not self._neighbours_matter:
             return self.gpus.machine
         watched = self.gpus.watched
         if self._matters and not mattered:
             self.observation.mistrust(watched, mono)  # somebody may have come while nobody looked
-        if self._memory_wanted or self._company_matters:
-            self._promises.agree(watched)
+        if self._memory_wanted or self._neighbours_matter:
+            self._unseen_memory.agree(watched)
         machine = self.observation.machine(self.gpus.machine, self._tenants(), watched, mono)
-        return machine.with_locks({gpu: user_name(uid) for gpu, uid in self._promises.locked_by.items()})
+        return machine.with_locks({gpu: user_name(uid) for gpu, uid in self._unseen_memory.locked_by.items()})
 
     def _could_start_but_for_others(self, queue: Sequence[QueuedJob]) -> bool:
         """Whether a job that waits for a whole GPU could have one, as far as our own bookings are concerned."""
@@ -111,7 +111,7 @@ class Watch:
         return bool(policy.only_idle or policy.min_free_gpus)
 
     def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
-        self._promises.started(starts, mono)
+        self._unseen_memory.started(starts, mono)
 
     # -- when to read -----------------------------------------------------------------------------------------
 
@@ -124,7 +124,7 @@ class Watch:
             return self._read_mono + (_QUICK_S if self._state.live else _HASTY_S)  # else a run waits to end
         if self._is_urgent(mono):
             return self._read_mono + (_HASTY_S if self.observation.is_outdated(watched, mono) else _QUICK_S)
-        if self._company_matters:
+        if self._neighbours_matter:
             return self._read_mono + (_HASTY_S if self.observation.is_old(watched, mono) else _CALM_S)
         running = (attempt for attempt in self._state.live.values() if attempt.follows is None and _on_gpu(attempt))
         oldest = next(running, None)
@@ -136,9 +136,9 @@ class Watch:
 
     def _is_urgent(self, mono: float) -> bool:
         """Whether somebody waits for what there is to be read."""
-        if self._matters or self._promises or self._told.is_looked_at(mono):
+        if self._matters or self._unseen_memory or self._shown_readings.is_looked_at(mono):
             return True
-        learners = self._state.live.values() if self._promises.any_met else ()
+        learners = self._state.live.values() if self._unseen_memory.any_met else ()
         return any(attempt.follows is None and self.learning.still_learns(attempt) for attempt in learners)
 
     def is_looked_for_faults(self, mono: float) -> bool:
@@ -154,7 +154,7 @@ class Watch:
 
     def look(self, looked_at_until_mono: float) -> None:
         """Others have written: perhaps a person looks at the GPUs, or something was learned elsewhere."""
-        self._told.looked_at_until_mono = looked_at_until_mono
+        self._shown_readings.looked_at_until_mono = looked_at_until_mono
         self.learning.load()
 
     def read_if_due(self, mono: float) -> None:
@@ -184,10 +184,10 @@ class Watch:
         self.observation.note(readings, self._tenants(), owners, self._booked_elsewhere())
         self._broken_gpus.read(readings, now)
         self.learning.shrink(now.mono)
-        self._promises.take_up(now.mono)
-        self._promises.release(now.mono)
-        self._strays.look(readings, owners, now.wall)
-        self._told.tell(readings, owners, now.mono, self._promises.locked_by)
+        self._unseen_memory.take_up(now.mono)
+        self._unseen_memory.release(now.mono)
+        self._misplaced_attempts.look(readings, owners, now.wall)
+        self._shown_readings.tell(readings, owners, now.mono, self._unseen_memory.locked_by)
         if self.observation.uses and now.mono - self._kept_mono > _KEEP_S:
             self._kept_mono = now.mono
             self._keep_uses()
@@ -229,7 +229,7 @@ class Watch:
     def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float) -> Use | None:
         """What was seen of an attempt that is over."""
         use = self.observation.forget(attempt.id)
-        self._promises.forget(attempt.id)
+        self._unseen_memory.forget(attempt.id)
         self.observation.mistrust([device for device, _ in attempt.holds if not device.startswith(CPU)], mono)
         if use is not None and succeeded:
             self.learning.from_success(attempt, use)

@@ -10,18 +10,20 @@ from duckrow.scheduler.crashpoints import reach
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.life.job_environment import extra_environment, gentle_environment, launcher_environment
 from duckrow.scheduler.state import HostState
-from duckrow.scheduler.tick.collaborators import HostParts
+from duckrow.scheduler.tick.collaborators import Collaborators
 from duckrow.scheduler.tick.record import Recorded
 
 
 class ActPhase:
-    def __init__(self, state: HostState, host: Host, engine: Engine, observer: Observer, parts: HostParts) -> None:
+    def __init__(
+        self, state: HostState, host: Host, engine: Engine, observer: Observer, collaborators: Collaborators
+    ) -> None:
         self._state = state
         self._host = host
         self._engine = engine
         self._observer = observer
-        self._sharing = parts.sharing
-        self._folder_of = parts.new_attempts.folder_of
+        self._sharing = collaborators.sharing
+        self._folder_of = collaborators.new_attempts.folder_of
         self.written_devices: Mapping[str, str] | None = None  # how jobs are to see devices, where not by their names
 
     def __call__(self, recorded: Recorded) -> None:

@@ -13,7 +13,7 @@ from duckrow.scheduler.devices.broken_gpus import BrokenGpus
 from duckrow.scheduler.devices.drains import Drains
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.mps import Sharing
-from duckrow.scheduler.devices.shown_readings import ToldReadings
+from duckrow.scheduler.devices.shown_readings import ShownReadings
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.life.clock_steps import ClockSteps
 from duckrow.scheduler.life.delays import Delays
@@ -24,14 +24,14 @@ from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.life.suspending import Suspending
 from duckrow.scheduler.life.wishes import Wishes
 from duckrow.scheduler.memory.learning import Learning
-from duckrow.scheduler.memory.misplaced import Strays
-from duckrow.scheduler.memory.unseen_memory import Promises
+from duckrow.scheduler.memory.misplaced import MisplacedAttempts
+from duckrow.scheduler.memory.unseen_memory import UnseenMemory
 from duckrow.scheduler.memory.watch import Watch
 from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.new_attempts import NewAttempts
 from duckrow.store.devices.history import HistoryWriter
 from duckrow.store.devices.set_aside import SetAsideStore
-from duckrow.store.jobs.delays import DelayStore
+from duckrow.store.life.delays import DelayStore
 from duckrow.store.sqlite.database import Database
 from duckrow.store.tick import TickStores
 
@@ -49,9 +49,9 @@ class HostPorts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HostParts:
+class Collaborators:
     new_attempts: NewAttempts
-    lines: LiningUp
+    lining_up: LiningUp
     delays: Delays
     clock_steps: ClockSteps
     watch: Watch
@@ -64,25 +64,25 @@ class HostParts:
     recovery: Recovery
 
 
-def assemble(state: HostState, ports: HostPorts, machine: Machine) -> HostParts:
+def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborators:
     """`machine`: as it is if nobody uses it."""
     database, host, store, engine, reactor, _, observer = ports
     new_attempts = NewAttempts(state, host.folder, engine.keeper)
-    lines = LiningUp(state, store.attempts, engine, new_attempts)
+    lining_up = LiningUp(state, store.attempts, engine, new_attempts)
     delays = Delays(state, DelayStore(database), reactor)
     gpus = KnownGpus(state, machine, lambda known: host.rows.note_machine(host.id, known))
     observation = Observation()
     learning = Learning(state, store.peaks, store.reservations, gpus, observation)
     broken_gpus = BrokenGpus(
-        state, SetAsideStore(database), store.reruns, host.boot_id, observer, gpus, learning.ask_of, lines, delays
+        state, SetAsideStore(database), store.reruns, host.boot_id, observer, gpus, learning.ask_of, lining_up, delays
     )
     watch = _watch(state, ports, gpus, observation, learning, broken_gpus)
     sharing = Sharing(state, host.folder.root, observer, gpus)
     suspending = Suspending(store.suspensions, engine)
     stopping = Stopping(store.attempts, suspending)
-    return HostParts(
+    return Collaborators(
         new_attempts,
-        lines,
+        lining_up,
         delays,
         ClockSteps(state, host.rows, store.attempts, delays),
         watch,
@@ -91,7 +91,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> HostParts:
         Drains(state, database, gpus),
         stopping,
         Wishes(state, database, store, host, engine, suspending, stopping),
-        Endings(state, store, engine, observer, watch, sharing, broken_gpus, lines, delays, suspending),
+        Endings(state, store, engine, observer, watch, sharing, broken_gpus, lining_up, delays, suspending),
         Recovery(state, store.attempts, host, engine, reactor, watch),
     )
 
@@ -106,9 +106,9 @@ def _watch(
 ) -> Watch:
     database, host, store, engine, reactor, open_reader, observer = ports
     root = host.folder.root
-    promises = Promises(state, root, reactor, observer, gpus, observation, learning.keeps_others_away)
-    strays = Strays(state, store.events, observer, gpus)
-    told = ToldReadings(store.readings, HistoryWriter(database), gpus, observation)
+    unseen_memory = UnseenMemory(state, root, reactor, observer, gpus, observation, learning.keeps_others_away)
+    misplaced_attempts = MisplacedAttempts(state, store.events, observer, gpus)
+    shown_readings = ShownReadings(store.readings, HistoryWriter(database), gpus, observation)
     return Watch(
         state,
         store.use,
@@ -118,8 +118,8 @@ def _watch(
         observation,
         gpus,
         learning,
-        promises,
-        strays,
-        told,
+        unseen_memory,
+        misplaced_attempts,
+        shown_readings,
         broken_gpus,
     )

@@ -10,7 +10,7 @@ from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import Machine
 from duckrow.core.jobs.job import QueuedJob
 from duckrow.scheduler.state import HostState
-from duckrow.scheduler.tick.collaborators import HostParts, HostPorts
+from duckrow.scheduler.tick.collaborators import Collaborators, HostPorts
 from duckrow.scheduler.tick.queue_head import HEAD
 from duckrow.store.hosts import DAEMON
 from duckrow.store.jobs.jobs import JobStore
@@ -26,13 +26,13 @@ class Seen(NamedTuple):
 
 
 class ObservePhase:
-    def __init__(self, state: HostState, ports: HostPorts, parts: HostParts) -> None:
+    def __init__(self, state: HostState, ports: HostPorts, collaborators: Collaborators) -> None:
         self._state = state
         self._database = ports.database
         self._host = ports.host
         self._store = ports.store
         self._jobs = JobStore(ports.database)
-        self._parts = parts
+        self._collaborators = collaborators
 
     def __call__(self, now: Now) -> Seen:
         changed = self._state.begin_tick(now, self._database.changed_by_others())
@@ -40,30 +40,30 @@ class ObservePhase:
         if changed:
             self._look_at_others()
         self._take_in_jobs(now)
-        self._parts.watch.observe(now)
-        self._parts.endings.settle(self._state.reports, now)
+        self._collaborators.watch.observe(now)
+        self._collaborators.endings.settle(self._state.reports, now)
         self._fulfil_wishes(changed, now)
-        self._parts.delays.release(now)
-        self._parts.clock_steps.look(now)
+        self._collaborators.delays.release(now)
+        self._collaborators.clock_steps.look(now)
         return self._see(now.mono)
 
     def _stand_back(self, changed: bool, now: Now) -> None:
         """Whoever waits in a line must not keep waiting when something else has happened."""
-        state, lines = self._state, self._parts.lines
-        if changed or state.stop_all or not state.dispatching or lines.is_slow(now.mono):
-            lines.stand_back(now)
+        state, lining_up = self._state, self._collaborators.lining_up
+        if changed or state.stop_all or not state.dispatching or lining_up.is_slow(now.mono):
+            lining_up.stand_back(now)
 
     def _look_at_others(self) -> None:
         """Somebody else has written: hosts that died, what is booked, limits, dependencies, what was learned."""
         state, store = self._state, self._store
         self._host.look_around()
-        self._parts.recovery.adopt_orphans()
+        self._collaborators.recovery.adopt_orphans()
         state.rebook(store.reservations.of_other_hosts())
         state.limits.look(store.limits.all(), store.reservations.needs_of_other_hosts())
         store.dependencies.look()
-        self._parts.watch.look(store.readings.looked_at_until())
+        self._collaborators.watch.look(store.readings.looked_at_until())
         state.look_again()
-        self._parts.delays.look()
+        self._collaborators.delays.look()
 
     def _take_in_jobs(self, now: Now) -> None:
         if self._state.inbox:
@@ -71,19 +71,19 @@ class ObservePhase:
             self._state.queue.grew()
 
     def _fulfil_wishes(self, changed: bool, now: Now) -> None:
-        state, parts = self._state, self._parts
+        state, collaborators = self._state, self._collaborators
         if self._host.id == DAEMON and (changed or (state.drained and state.freed)):
-            parts.drains.observe()
+            collaborators.drains.observe()
         if changed:
-            parts.broken_gpus.look(now)
+            collaborators.broken_gpus.look(now)
             state.wishes.look()
-        parts.wishes.fulfil(now)
+        collaborators.wishes.fulfil(now)
         for attempt in state.live.values() if state.stop_all else ():
             if state.is_own(attempt) or self._host.id == DAEMON:
-                parts.stopping.kill(attempt, now, "interrupted", at_once=state.stop_all > 1)
+                collaborators.stopping.kill(attempt, now, "interrupted", at_once=state.stop_all > 1)
 
     def _see(self, mono: float) -> Seen:
-        state, watch = self._state, self._parts.watch
+        state, watch = self._state, self._collaborators.watch
         live = state.live.values()
         room = state.limits.room(live, state.host_id)
         queue = self._read_queue(frozenset(scope for scope, left in room.items() if left <= 0))

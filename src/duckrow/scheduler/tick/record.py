@@ -11,7 +11,7 @@ from duckrow.core.ports import Observer
 from duckrow.core.schedule.decide import Decision, Notice, Stop
 from duckrow.scheduler.devices.neighbours import OwnNeighbours
 from duckrow.scheduler.state import HostState
-from duckrow.scheduler.tick.collaborators import HostParts
+from duckrow.scheduler.tick.collaborators import Collaborators
 from duckrow.store.tick import TickStores
 
 
@@ -29,21 +29,21 @@ class Recorded(NamedTuple):
 
 
 class RecordPhase:
-    def __init__(self, state: HostState, store: TickStores, observer: Observer, parts: HostParts) -> None:
+    def __init__(self, state: HostState, store: TickStores, observer: Observer, collaborators: Collaborators) -> None:
         self._state = state
         self._store = store
-        self._new = parts.new_attempts
-        self._lines = parts.lines
-        self._watch = parts.watch
-        self._stopping = parts.stopping
-        self._neighbours = OwnNeighbours(parts.watch, store.events, observer)
+        self._new = collaborators.new_attempts
+        self._lining_up = collaborators.lining_up
+        self._watch = collaborators.watch
+        self._stopping = collaborators.stopping
+        self._neighbours = OwnNeighbours(collaborators.watch, store.events, observer)
 
     def __call__(self, decision: Decision, now: Now) -> Recorded:
         self._state.wake_at(decision.wake_mono)
         starts = [self._new.start(start.job, start.holds, now) for start in decision.starts]
         self._state.queue.drop([start.job for start in decision.starts])
         self._watch.started(starts, now.mono)
-        lined_up = self._lines.grow(now)
+        lined_up = self._lining_up.grow(now)
         self._store.attempts.start(starts)
         self._store.attempts.start(lined_up)
         self._neighbours.note(starts, now.wall)

@@ -12,10 +12,10 @@ from duckrow.core.life.states import Outcome, State
 from duckrow.store.attempts.attempt_key import key_of
 from duckrow.store.attempts.holds import holds_from, text_of
 from duckrow.store.jobs.columns import LISTS
-from duckrow.store.jobs.delays import delayed
-from duckrow.store.jobs.moves import MoveStore
 from duckrow.store.jobs.queue import queued_job
-from duckrow.store.jobs.suspension import suspended_since
+from duckrow.store.life.delays import delayed
+from duckrow.store.life.moves import MoveStore
+from duckrow.store.life.suspension import suspended_since
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, from_sql, to_sql
 

@@ -11,7 +11,7 @@ from duckrow.core.errors import JobGone
 from duckrow.core.jobs.editing import EDITABLE
 from duckrow.store.devices.wishes import DeviceWishStore
 from duckrow.store.jobs.columns import LISTS
-from duckrow.store.jobs.dependencies import DependencyStore
+from duckrow.store.life.dependencies import DependencyStore
 from duckrow.store.limits import LimitStore
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, to_sql

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from duckrow.core.life.wishes import is_kill
 from duckrow.store.jobs.listed_job import OF_JOB, ListedJob, LiveJob
-from duckrow.store.jobs.suspension import is_by_itself
+from duckrow.store.life.suspension import is_by_itself
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, to_sql
 

@@ -12,7 +12,7 @@ from duckrow.core.clock import Now
 from duckrow.core.devices.needs import Needs, needs_from
 from duckrow.core.jobs.job import JobSpec
 from duckrow.store.jobs.columns import LISTS, as_asked
-from duckrow.store.jobs.delays import delayed
+from duckrow.store.life.delays import delayed
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, from_sql
 

@@ -27,24 +27,24 @@ class _Begun(NamedTuple):
 
 
 class AnswerCache:
-    def __init__(self, desk: ThreadPool, hub: ChangeFeed) -> None:
-        self._desk = desk
-        self._hub = hub
+    def __init__(self, threads: ThreadPool, change_feed: ChangeFeed) -> None:
+        self._threads = threads
+        self._change_feed = change_feed
         self._begun: dict[str, _Begun] = {}
 
-    async def show(self, request: Request, question: Callable[..., Any], *arguments: Any) -> JsonResponse:
-        """As `Desk.show`; the same for all requests with this address."""
+    async def answer(self, request: Request, question: Callable[..., Any], *arguments: Any) -> JsonResponse:
+        """As `ThreadPool.answer`; the same for all requests with this address."""
         key = f"{request.url.path}?{request.url.query}"
         begun = self._begun.get(key)
         if begun is None or not self._is_current(begun):
-            begun = _Begun(time.monotonic(), asyncio.ensure_future(self._desk.show(question, *arguments)))
+            begun = _Begun(time.monotonic(), asyncio.ensure_future(self._threads.answer(question, *arguments)))
             begun.answer.add_done_callback(_look_at_error)
             self._keep(key, begun)
         return await asyncio.shield(begun.answer)  # that one client goes keeps nobody else from the answer
 
     def _is_current(self, begun: _Begun) -> bool:
-        changed_at = max(self._hub.changed_at, self._desk.acted_at)
-        return bool(self._hub.streams) and begun.at > changed_at and time.monotonic() - begun.at < _FRESH_S
+        changed_at = max(self._change_feed.changed_at, self._threads.changed_at)
+        return bool(self._change_feed.streams) and begun.at > changed_at and time.monotonic() - begun.at < _FRESH_S
 
     def _keep(self, key: str, begun: _Begun) -> None:
         self._begun.pop(key, None)

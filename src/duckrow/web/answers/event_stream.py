@@ -24,14 +24,14 @@ def event(data: Any, kind: str = "message") -> str:
 class EventStream(Response):
     media_type = "text/event-stream"
 
-    def __init__(self, events: Callable[[ChangeListener], AsyncGenerator[str, None]], hub: ChangeFeed) -> None:
+    def __init__(self, events: Callable[[ChangeListener], AsyncGenerator[str, None]], change_feed: ChangeFeed) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._events = events
-        self._hub = hub
+        self._change_feed = change_feed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._hub.stream() as listener:  # before anything is said: who comes too late is refused
+        with self._change_feed.stream() as listener:  # before anything is said: who comes too late is refused
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             await self._tell(self._events(listener), receive, send)
         await _send_in_time(send, b"", more=False)
@@ -40,7 +40,7 @@ class EventStream(Response):
         ends = [
             asyncio.ensure_future(_write(events, send)),
             asyncio.ensure_future(_until_gone(receive)),
-            asyncio.ensure_future(self._hub.closing.wait()),
+            asyncio.ensure_future(self._change_feed.closing.wait()),
         ]
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)

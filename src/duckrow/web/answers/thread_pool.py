@@ -1,6 +1,6 @@
 """Where questions to the database are answered: a few threads, each with a connection of its own.
 
-Looking and acting have threads apart, so that who waits for the scheduler keeps nobody from looking.
+Reading and changing have separate threads, so that a change that waits for the scheduler keeps nobody from reading.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from duckrow.web.answers.json_response import JsonResponse, as_json
 
 T = TypeVar("T")
 
-_LOOKING, _ACTING = 6, 8  # threads
+_READING, _CHANGING = 6, 8  # threads
 
 
 class ThreadPool:
     def __init__(self, home: str) -> None:
         self._home = home
         self._mine = threading.local()
-        self._looking = ThreadPoolExecutor(_LOOKING, "looking")
-        self._acting = ThreadPoolExecutor(_ACTING, "acting")
-        self.acted_at = 0.0  # by time.monotonic
+        self._reading = ThreadPoolExecutor(_READING, "reading")
+        self._changing = ThreadPoolExecutor(_CHANGING, "changing")
+        self.changed_at = 0.0  # by time.monotonic
 
-    async def look(self, question: Callable[..., T], *arguments: Any, slow: bool = False) -> T:
+    async def read(self, question: Callable[..., T], *arguments: Any, slow: bool = False) -> T:
         """The answer to `question(client, ...)`, which changes nothing. `slow`: it may take seconds."""
-        return await self._in(self._acting if slow else self._looking, question, arguments)
+        return await self._in(self._changing if slow else self._reading, question, arguments)
 
-    async def show(self, question: Callable[..., Any], *arguments: Any, slow: bool = False) -> JsonResponse:
+    async def answer(self, question: Callable[..., Any], *arguments: Any, slow: bool = False) -> JsonResponse:
         """The answer as JSON, which is written in the thread too: the loop has others to serve."""
-        return _Ready(await self.look(_as_json, question, arguments, slow=slow))
+        return _Ready(await self.read(_as_json, question, arguments, slow=slow))
 
-    async def do(self, deed: Callable[..., Any], *arguments: Any, status: int = 200) -> JsonResponse:
+    async def change(self, deed: Callable[..., Any], *arguments: Any, status: int = 200) -> JsonResponse:
         """Change something; what came of it as JSON. The scheduler may be waited for."""
         try:
-            return _Ready(await self._in(self._acting, _as_json, (deed, arguments)), status)
+            return _Ready(await self._in(self._changing, _as_json, (deed, arguments)), status)
         finally:
-            self.acted_at = time.monotonic()
+            self.changed_at = time.monotonic()
 
     async def _in(self, pool: ThreadPoolExecutor, task: Callable[..., T], arguments: tuple[Any, ...]) -> T:
         return await asyncio.get_running_loop().run_in_executor(pool, lambda: task(self._client(), *arguments))
@@ -56,8 +56,8 @@ class ThreadPool:
         return own.client
 
     def close(self) -> None:
-        self._looking.shutdown(wait=False, cancel_futures=True)
-        self._acting.shutdown(wait=False, cancel_futures=True)
+        self._reading.shutdown(wait=False, cancel_futures=True)
+        self._changing.shutdown(wait=False, cancel_futures=True)
 
 
 class _OfThread:

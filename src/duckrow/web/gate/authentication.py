@@ -9,7 +9,7 @@ from starlette.types import Scope
 
 from duckrow.web.errors import RequestRefused
 from duckrow.web.gate.credentials import Credentials
-from duckrow.web.gate.public_paths import LOOKING
+from duckrow.web.gate.public_paths import READING
 from duckrow.web.gate.sessions import Sessions
 from duckrow.web.server_options import ServerOptions
 
@@ -59,7 +59,7 @@ class Authentication:
         """A download that a logged-in tab has asked for; the ticket stands last in the address, and works once."""
         query = scope["query_string"].decode("latin-1")
         rest, _, ticket = query.rpartition("ticket=")
-        if not ticket or scope["method"] not in LOOKING or not scope["path"].startswith(_API):
+        if not ticket or scope["method"] not in READING or not scope["path"].startswith(_API):
             return None
         rest = rest.removesuffix("&")
         address = scope["path"] + (f"?{rest}" if rest else "")

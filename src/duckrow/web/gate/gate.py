@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from duckrow.web.errors import RequestRefused, answer_of
 from duckrow.web.gate.authentication import Authentication
-from duckrow.web.gate.public_paths import LOOKING, is_open, is_view
+from duckrow.web.gate.public_paths import READING, is_open, is_view
 from duckrow.web.gate.request_body import read_body
 from duckrow.web.gate.unknown_connections import UnknownConnections
 from duckrow.web.server_options import ServerOptions
@@ -71,14 +71,14 @@ class Gate:
                 await RedirectResponse(self._by_its_name(scope, headers["host"]), 307)(scope, receive, send)
                 return
             self._check_origin(scope, headers)
-            if is_bare_base and scope["method"] in LOOKING:
+            if is_bare_base and scope["method"] in READING:
                 await RedirectResponse(f"{self._serving.base_path}/", 307)(scope, receive, send)
                 return
             if not is_open(scope["method"], scope["path"]):
                 scope = self._persons.check(scope, headers)
                 self._connections.is_known(scope.get("client"))
                 self._check_mode(scope)
-            if scope["method"] not in LOOKING:
+            if scope["method"] not in READING:
                 receive = await read_body(headers, receive)
         except RequestRefused as refusal:
             answer = answer_of(refusal)
@@ -100,7 +100,7 @@ class Gate:
 
     def _check_mode(self, scope: Scope) -> None:
         """Whatever was presented."""
-        if self._serving.read_only and scope["method"] not in LOOKING and scope["path"] != _CHANGES_NOTHING:
+        if self._serving.read_only and scope["method"] not in READING and scope["path"] != _CHANGES_NOTHING:
             raise RequestRefused(403, "This server is read-only: it shows, and changes nothing.")
 
     def _check_address(self, scope: Scope) -> None:

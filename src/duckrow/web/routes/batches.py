@@ -12,7 +12,7 @@ from duckrow.api.client import Client
 from duckrow.core.errors import NotFoundError
 from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.schemas.installation import Batches, SlurmJobs
-from duckrow.web.services import Folder, Of
+from duckrow.web.services import Folder, ServicesOf
 
 router = APIRouter(prefix="/batches", tags=["batches"])
 
@@ -30,8 +30,8 @@ class BatchFolder(BaseModel):
     summary="What was submitted to clusters, how far it is, and its SLURM jobs.",
     response_model=Batches,
 )
-async def list_all(of: Of) -> JsonResponse:
-    return await of.desk.show(_rows, slow=True)
+async def list_all(services: ServicesOf) -> JsonResponse:
+    return await services.threads.answer(_rows, slow=True)
 
 
 def _rows(client: Client, name: str | None = None) -> dict[str, Any]:
@@ -41,8 +41,8 @@ def _rows(client: Client, name: str | None = None) -> dict[str, Any]:
 
 
 @router.post("", summary="Take up a batch that another login node has submitted.", response_model=Batches)
-async def adopt(of: Of, wanted: BatchFolder) -> JsonResponse:
-    return await of.desk.do(_adopt, wanted.folder)
+async def adopt(services: ServicesOf, wanted: BatchFolder) -> JsonResponse:
+    return await services.threads.change(_adopt, wanted.folder)
 
 
 def _adopt(client: Client, folder: str) -> dict[str, Any]:
@@ -58,8 +58,8 @@ def _adopt(client: Client, folder: str) -> dict[str, Any]:
     summary="Submit SLURM jobs for runs that wait, also after a scancel of all.",
     response_model=SlurmJobs,
 )
-async def start(of: Of, name: BatchName) -> JsonResponse:
-    return await of.desk.do(_start, name)
+async def start(services: ServicesOf, name: BatchName) -> JsonResponse:
+    return await services.threads.change(_start, name)
 
 
 def _start(client: Client, name: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from duckrow.core.life.wishes import DeviceWish
 from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.schemas.devices import DeviceCards, DeviceHistory
 from duckrow.web.schemas.installation import Sentence
-from duckrow.web.services import Of
+from duckrow.web.services import ServicesOf
 
 router = APIRouter(tags=["devices"])
 
@@ -31,8 +31,8 @@ class NewDevices(BaseModel):
     summary="Each device, what runs there, and whose the rest is.",
     response_model=DeviceCards,
 )
-async def list_devices(of: Of) -> JsonResponse:
-    return await of.desk.show(of.board.cards, slow=True)
+async def list_devices(services: ServicesOf) -> JsonResponse:
+    return await services.threads.answer(services.device_cache.cards, slow=True)
 
 
 @router.get(
@@ -40,13 +40,13 @@ async def list_devices(of: Of) -> JsonResponse:
     summary="Memory, utilisation and temperature of the last minutes.",
     response_model=DeviceHistory,
 )
-async def history(of: Of, minutes: Annotated[float, Query(gt=0, le=10_080)] = 10) -> JsonResponse:
-    return await of.desk.show(of.board.history, minutes)
+async def history(services: ServicesOf, minutes: Annotated[float, Query(gt=0, le=10_080)] = 10) -> JsonResponse:
+    return await services.threads.answer(services.device_cache.history, minutes)
 
 
 @router.post("/devices", summary="Give out these GPUs as well.", response_model=Sentence)
-async def add_devices(of: Of, new: NewDevices) -> JsonResponse:
-    return await of.desk.do(_wish, new.names, DeviceWish.ADD)
+async def add_devices(services: ServicesOf, new: NewDevices) -> JsonResponse:
+    return await services.threads.change(_wish, new.names, DeviceWish.ADD)
 
 
 @router.post(
@@ -54,8 +54,10 @@ async def add_devices(of: Of, new: NewDevices) -> JsonResponse:
     summary="Give it no new job, jobs again, or up for good.",
     response_model=Sentence,
 )
-async def change_device(of: Of, name: DeviceName, wish: Literal["drain", "undrain", "remove"]) -> JsonResponse:
-    return await of.desk.do(_wish, [name], DeviceWish(wish))
+async def change_device(
+    services: ServicesOf, name: DeviceName, wish: Literal["drain", "undrain", "remove"]
+) -> JsonResponse:
+    return await services.threads.change(_wish, [name], DeviceWish(wish))
 
 
 def _wish(client: Client, names: list[str], wish: DeviceWish) -> dict[str, str]:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from duckrow.web.answers.change_feed import ChangeFeed, ChangeListener
 from duckrow.web.answers.event_stream import PING, EventStream, event
 from duckrow.web.openapi import text_of
-from duckrow.web.services import Of
+from duckrow.web.services import ServicesOf
 
 router = APIRouter(tags=["events"])
 
@@ -26,16 +26,16 @@ _APART_S = 0.5  # changes that come quicker are told together
     response_class=Response,
     responses=text_of("text/event-stream", "`change`, with what has changed: jobs, devices."),
 )
-async def events(of: Of) -> Response:
-    return EventStream(partial(_changes, of.hub), of.hub)
+async def events(services: ServicesOf) -> Response:
+    return EventStream(partial(_changes, services.change_feed), services.change_feed)
 
 
-async def _changes(hub: ChangeFeed, listener: ChangeListener) -> AsyncGenerator[str, None]:
-    yield event({"seq": hub.changes}, "hello")
+async def _changes(change_feed: ChangeFeed, listener: ChangeListener) -> AsyncGenerator[str, None]:
+    yield event({"seq": change_feed.changes}, "hello")
     while True:
         change = await listener.wait(_PING_S)
         if change is None:
             yield PING
         else:
-            yield event({"seq": hub.changes, "jobs": change.jobs, "devices": change.devices}, "change")
+            yield event({"seq": change_feed.changes, "jobs": change.jobs, "devices": change.devices}, "change")
             await asyncio.sleep(_APART_S)

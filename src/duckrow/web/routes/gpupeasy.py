@@ -23,7 +23,7 @@ from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.jobs.job_lines import tidy_name
 from duckrow.core.life.states import LIVE, Outcome, State
 from duckrow.web.answers.json_response import JsonResponse
-from duckrow.web.services import Of
+from duckrow.web.services import ServicesOf
 
 router = APIRouter(include_in_schema=False)
 
@@ -34,46 +34,48 @@ _KEYS = {"jobCommand": "command", "jobName": "name", "outFile": "output file"}
 
 
 @router.get("/availabledevices")
-async def available_devices(of: Of) -> JsonResponse:
-    return await of.desk.show(
+async def available_devices(services: ServicesOf) -> JsonResponse:
+    return await services.threads.answer(
         lambda client: _value([",".join(seat.devices) for seat in client.seats() if not seat.side])
     )
 
 
 @router.get("/deviceutilization")
-async def device_utilization(of: Of) -> JsonResponse:
-    return await of.desk.show(
+async def device_utilization(services: ServicesOf) -> JsonResponse:
+    return await services.threads.answer(
         lambda client: _value([{**_job(view), "gpu": ",".join(view.devices)} for view in _jobs(client, LIVE)])
     )
 
 
 @router.get("/scheduledjobs")
-async def scheduled_jobs(of: Of) -> JsonResponse:
-    return await of.desk.show(lambda client: _value([_job(view) for view in _jobs(client, (State.QUEUED,))]))
+async def scheduled_jobs(services: ServicesOf) -> JsonResponse:
+    return await services.threads.answer(lambda client: _value([_job(view) for view in _jobs(client, (State.QUEUED,))]))
 
 
 @router.get("/successfuljobs")
-async def successful_jobs(of: Of) -> JsonResponse:
-    return await of.desk.show(lambda client: _value([_ended(view) for view in _jobs(client, (Outcome.SUCCEEDED,))]))
+async def successful_jobs(services: ServicesOf) -> JsonResponse:
+    return await services.threads.answer(
+        lambda client: _value([_ended(view) for view in _jobs(client, (Outcome.SUCCEEDED,))])
+    )
 
 
 @router.get("/failedjobs")
-async def failed_jobs(of: Of) -> JsonResponse:
-    return await of.desk.show(lambda client: _value([_ended(view) for view in _jobs(client, _FAILED)]))
+async def failed_jobs(services: ServicesOf) -> JsonResponse:
+    return await services.threads.answer(lambda client: _value([_ended(view) for view in _jobs(client, _FAILED)]))
 
 
 @router.get("/jobinfo/{word}")
-async def job_info(of: Of, word: str) -> JsonResponse:
-    return await of.desk.show(_info, word)
+async def job_info(services: ServicesOf, word: str) -> JsonResponse:
+    return await services.threads.answer(_info, word)
 
 
 @router.post("/addnewjob")
-async def add_new_job(of: Of, request: Request) -> Response:
+async def add_new_job(services: ServicesOf, request: Request) -> Response:
     try:
         body: Any = await request.json()
     except (ValueError, RecursionError):
         body = None
-    return await of.desk.do(_add, body)
+    return await services.threads.change(_add, body)
 
 
 def _value(value: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from duckrow.api.machine.settings_files import user_file
 from duckrow.core.jobs.job import check_name
 from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.schemas.installation import DaemonEnded, DaemonStarted, Findings, SettingsInForce
-from duckrow.web.services import Of
+from duckrow.web.services import ServicesOf
 
 router = APIRouter(tags=["installation"])
 
@@ -25,8 +25,8 @@ class EndDaemon(BaseModel):
 
 
 @router.get("/config", summary="Each setting, its value, and where it comes from.", response_model=SettingsInForce)
-async def config(of: Of, project: Annotated[str | None, Query(max_length=100)] = None) -> JsonResponse:
-    return await of.desk.show(_config, project)
+async def config(services: ServicesOf, project: Annotated[str | None, Query(max_length=100)] = None) -> JsonResponse:
+    return await services.threads.answer(_config, project)
 
 
 def _config(_client: Client, project: str | None) -> dict[str, Any]:
@@ -45,8 +45,8 @@ def _config(_client: Client, project: str | None) -> dict[str, Any]:
     summary="Whether all is well with this installation, and what to do.",
     response_model=Findings,
 )
-async def doctor(of: Of) -> JsonResponse:
-    return await of.desk.show(_doctor, slow=True)
+async def doctor(services: ServicesOf) -> JsonResponse:
+    return await services.threads.answer(_doctor, slow=True)
 
 
 def _doctor(_client: Client) -> dict[str, Any]:
@@ -60,8 +60,8 @@ def _doctor(_client: Client) -> dict[str, Any]:
     summary="Start the daemon, over the devices that were chosen last time.",
     response_model=DaemonStarted,
 )
-async def up(of: Of) -> JsonResponse:
-    return await of.desk.do(_up)
+async def up(services: ServicesOf) -> JsonResponse:
+    return await services.threads.change(_up)
 
 
 def _up(client: Client) -> dict[str, Any]:
@@ -75,8 +75,8 @@ def _up(client: Client) -> dict[str, Any]:
     summary="End the daemon; running jobs go on, and so does this server.",
     response_model=DaemonEnded,
 )
-async def down(of: Of, wanted: EndDaemon) -> JsonResponse:
-    return await of.desk.do(_down, wanted.kill)
+async def down(services: ServicesOf, wanted: EndDaemon) -> JsonResponse:
+    return await services.threads.change(_down, wanted.kill)
 
 
 def _down(client: Client, kill: bool) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from duckrow.core.errors import UsageError
 from duckrow.core.units import parse_size_mb
 from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.schemas.devices import ChangedPeaks, Peaks
-from duckrow.web.services import Of
+from duckrow.web.services import ServicesOf
 
 router = APIRouter(prefix="/memory", tags=["memory"])
 
@@ -36,8 +36,8 @@ class ForgetPeaks(BaseModel):
 
 
 @router.get("", summary="What jobs have taken of GPUs at most, by recipe and GPU model.", response_model=Peaks)
-async def show(of: Of) -> JsonResponse:
-    return await of.desk.show(_peaks)
+async def show(services: ServicesOf) -> JsonResponse:
+    return await services.threads.answer(_peaks)
 
 
 def _peaks(client: Client) -> dict[str, Any]:
@@ -50,8 +50,8 @@ def _peaks(client: Client) -> dict[str, Any]:
     summary="Say what jobs of a recipe take: it holds until it is forgotten.",
     response_model=ChangedPeaks,
 )
-async def correct(of: Of, wanted: CorrectPeak) -> JsonResponse:
-    return await of.desk.do(_correct, wanted)
+async def correct(services: ServicesOf, wanted: CorrectPeak) -> JsonResponse:
+    return await services.threads.change(_correct, wanted)
 
 
 def _correct(client: Client, wanted: CorrectPeak) -> dict[str, Any]:
@@ -65,8 +65,8 @@ def _correct(client: Client, wanted: CorrectPeak) -> dict[str, Any]:
     summary="Forget what a recipe takes: its next job is learned from.",
     response_model=ChangedPeaks,
 )
-async def forget(of: Of, wanted: ForgetPeaks) -> JsonResponse:
-    return await of.desk.do(_forget, wanted)
+async def forget(services: ServicesOf, wanted: ForgetPeaks) -> JsonResponse:
+    return await services.threads.change(_forget, wanted)
 
 
 def _forget(client: Client, wanted: ForgetPeaks) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from duckrow.web.errors import RequestRefused
-from duckrow.web.services import Of
+from duckrow.web.services import ServicesOf
 
 router = APIRouter(include_in_schema=False)
 
@@ -22,15 +22,15 @@ class DownloadAddress(BaseModel):
 
 
 @router.post("/login")
-async def login(of: Of, body: LoginLink) -> dict[str, str]:
+async def login(services: ServicesOf, body: LoginLink) -> dict[str, str]:
     """By POST, so that no program that only looks at links uses one up."""
-    if not of.credentials.use_link(of.serving.id, body.link):
+    if not services.credentials.use_link(services.serving.id, body.link):
         raise RequestRefused(
             401, "This link does not work any more: each works once, within an hour, and at its own server."
         )
-    return {"session": of.sessions.new()}
+    return {"session": services.sessions.new()}
 
 
 @router.post("/ticket")
-async def ticket(of: Of, body: DownloadAddress) -> dict[str, str]:
-    return {"ticket": of.sessions.new_ticket(body.address)}
+async def ticket(services: ServicesOf, body: DownloadAddress) -> dict[str, str]:
+    return {"ticket": services.sessions.new_ticket(body.address)}

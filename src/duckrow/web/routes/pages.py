@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, select_autoescape
 from starlette.responses import HTMLResponse, Response
 
 from duckrow.web.gate.public_paths import VIEWS
-from duckrow.web.services import Of
+from duckrow.web.services import ServicesOf
 
 router = APIRouter(include_in_schema=False)
 
@@ -23,8 +23,8 @@ async def healthz() -> dict[str, bool]:
 
 
 def _add_views() -> None:
-    async def view(of: Of) -> Response:
-        return HTMLResponse(_TEMPLATES.get_template("page.html").render(base_path=of.serving.base_path))
+    async def view(services: ServicesOf) -> Response:
+        return HTMLResponse(_TEMPLATES.get_template("page.html").render(base_path=services.serving.base_path))
 
     for path in VIEWS:
         router.add_api_route(path, view, methods=["GET"])

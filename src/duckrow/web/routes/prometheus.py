@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from duckrow.api.client import Client
 from duckrow.core.life.states import Outcome, State
-from duckrow.web.services import Of, Services
+from duckrow.web.services import Services, ServicesOf
 
 router = APIRouter(tags=["metrics"], include_in_schema=False)
 
@@ -25,26 +25,26 @@ _OF_DEVICES = {
 
 
 @router.get("/metrics")
-async def metrics(of: Of) -> Response:
-    return Response(await of.desk.look(_text, of, slow=True), media_type=_TYPE)
+async def metrics(services: ServicesOf) -> Response:
+    return Response(await services.threads.read(_text, services, slow=True), media_type=_TYPE)
 
 
-def _text(client: Client, of: Services) -> str:
-    return "".join(f"{line}\n" for line in _lines(client, of))
+def _text(client: Client, services: Services) -> str:
+    return "".join(f"{line}\n" for line in _lines(client, services))
 
 
-def _lines(client: Client, of: Services) -> Iterator[str]:
+def _lines(client: Client, services: Services) -> Iterator[str]:
     yield from _heading("scheduler_up", "Whether the daemon lives.")
     yield f"duckrow_scheduler_up {int(client.daemon() is not None)}"
     yield from _heading("jobs", "Jobs by state, and by outcome once they are done.")
-    for project, counts in of.tallies.by_project(client).items():
+    for project, counts in services.job_counts.by_project(client).items():
         for kind in [*State, *Outcome]:
             if kind in counts:
                 is_done = kind in list(Outcome)
                 state, outcome = ("done", kind.value) if is_done else (kind.value, "")
                 labels = _labels(project=project, state=state, outcome=outcome)
                 yield f"duckrow_jobs{labels} {counts[kind]}"
-    cards = of.board.cards(client)["items"]
+    cards = services.device_cache.cards(client)["items"]
     yield from _heading("device_jobs", "Jobs that run on the device.")
     for card in cards:
         yield f"duckrow_device_jobs{_device(card)} {len(card['jobs'])}"

@@ -13,7 +13,7 @@ from duckrow.api.jobs.pause_queue import pause_queue, resume_queue
 from duckrow.core.jobs.job import check_name
 from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.schemas.installation import ProjectLimit, QueuePaused, Sentence
-from duckrow.web.services import Of
+from duckrow.web.services import ServicesOf
 
 router = APIRouter(prefix="/queue", tags=["queue"])
 
@@ -36,8 +36,8 @@ class LimitProject(BaseModel):
 
 
 @router.post("/pause", summary="Start nothing more, of all or of a project.", response_model=QueuePaused)
-async def pause(of: Of, wanted: PauseQueue) -> JsonResponse:
-    return await of.desk.do(_pause, wanted)
+async def pause(services: ServicesOf, wanted: PauseQueue) -> JsonResponse:
+    return await services.threads.change(_pause, wanted)
 
 
 def _pause(client: Client, wanted: PauseQueue) -> dict[str, Any]:
@@ -48,8 +48,8 @@ def _pause(client: Client, wanted: PauseQueue) -> dict[str, Any]:
 
 
 @router.post("/resume", summary="Go on after a pause.", response_model=Sentence)
-async def resume(of: Of, wanted: WholeQueueOrProject) -> JsonResponse:
-    return await of.desk.do(_resume, wanted)
+async def resume(services: ServicesOf, wanted: WholeQueueOrProject) -> JsonResponse:
+    return await services.threads.change(_resume, wanted)
 
 
 def _resume(client: Client, wanted: WholeQueueOrProject) -> dict[str, Any]:
@@ -60,8 +60,8 @@ def _resume(client: Client, wanted: WholeQueueOrProject) -> dict[str, Any]:
 
 
 @router.post("/limit", summary="Limit how many jobs of a project run at a time.", response_model=ProjectLimit)
-async def limit(of: Of, wanted: LimitProject) -> JsonResponse:
-    return await of.desk.do(_limit, wanted)
+async def limit(services: ServicesOf, wanted: LimitProject) -> JsonResponse:
+    return await services.threads.change(_limit, wanted)
 
 
 def _limit(client: Client, wanted: LimitProject) -> dict[str, Any]:

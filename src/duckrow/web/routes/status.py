@@ -16,7 +16,7 @@ from duckrow.api.jobs.limit import project_limits
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.schemas.installation import Status
-from duckrow.web.services import Of, Services
+from duckrow.web.services import Services, ServicesOf
 
 router = APIRouter(tags=["status"])
 
@@ -26,21 +26,21 @@ router = APIRouter(tags=["status"])
     summary="The scheduler, the projects, and how many jobs there are of each kind.",
     response_model=Status,
 )
-async def status(request: Request, of: Of) -> JsonResponse:
-    return await of.shared.show(request, _status, of)
+async def status(request: Request, services: ServicesOf) -> JsonResponse:
+    return await services.answer_cache.answer(request, _status, services)
 
 
-def _status(client: Client, of: Services) -> dict[str, Any]:
+def _status(client: Client, services: Services) -> dict[str, Any]:
     daemon = client.daemon()
     pauses = client.pauses()
     limits = project_limits(client)
-    by_project = of.tallies.by_project(client)
+    by_project = services.job_counts.by_project(client)
     names = sorted({*by_project, *limits, *pauses} - {""})
     return {
         "version": __version__,
         "user": user_name(),
         "machine": socket.gethostname(),
-        "read_only": of.serving.read_only,
+        "read_only": services.serving.read_only,
         "now": time.time(),
         "cwd": os.getcwd(),
         "daemon": {"running": False}
@@ -48,7 +48,7 @@ def _status(client: Client, of: Services) -> dict[str, Any]:
         else {"running": True, "pid": daemon.pid, "since": daemon.started_at, "home": client.home},
         "paused": "" in pauses,
         "paused_projects": [name for name in pauses if name],
-        "counts": of.tallies.of_filter(client, Filter()),
+        "counts": services.job_counts.of_filter(client, Filter()),
         "projects": [{"name": name, "counts": by_project.get(name, {}), "limit": limits.get(name)} for name in names],
         "hosts": [
             {"id": host.id, "name": host.name, "kind": host.kind, "alive": True} for host in client.living_hosts()

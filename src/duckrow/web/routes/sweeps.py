@@ -13,14 +13,14 @@ from duckrow.api.jobs.actions import MOST_JOBS, act
 from duckrow.api.results.choice import Choice, choose
 from duckrow.api.results.csv import csv_text
 from duckrow.api.results.results import results
-from duckrow.api.sweeps.board import MOST_ROWS, metric_series, runs_to_repeat, sweep_board, sweep_list
+from duckrow.api.sweeps.details import MOST_ROWS, metric_series, runs_to_repeat, sweep_details, sweep_list
 from duckrow.api.sweeps.drafts import begin_sweep, preview_sweep
 from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.openapi import text_of
 from duckrow.web.routes.jobs.act_on_jobs import Id
 from duckrow.web.schemas.jobs import ActionResult
 from duckrow.web.schemas.sweeps import MetricCurves, ResultRows, StartedSweep, SweepDetails, SweepList, SweepPreview
-from duckrow.web.services import Folder, Of
+from duckrow.web.services import Folder, ServicesOf
 
 router = APIRouter(prefix="/sweeps", tags=["sweeps"])
 
@@ -70,33 +70,33 @@ class RerunRuns(BaseModel):
 
 
 @router.get("", summary="All sweeps, the newest first.", response_model=SweepList)
-async def list_all(of: Of) -> JsonResponse:
-    return await of.desk.show(sweep_list)
+async def list_all(services: ServicesOf) -> JsonResponse:
+    return await services.threads.answer(sweep_list)
 
 
 @router.post("/preview", summary="The points of a sweep, before it is begun.", response_model=SweepPreview)
-async def preview(of: Of, new: NewSweep) -> JsonResponse:
-    return await of.desk.show(lambda _client: preview_sweep(new.model_dump()))
+async def preview(services: ServicesOf, new: NewSweep) -> JsonResponse:
+    return await services.threads.answer(lambda _client: preview_sweep(new.model_dump()))
 
 
 @router.post("", status_code=201, summary="Begin a sweep, or go on with it.", response_model=StartedSweep)
-async def begin(of: Of, new: NewSweep) -> JsonResponse:
-    return await of.desk.do(lambda _client: begin_sweep(new.model_dump()), status=201)
+async def begin(services: ServicesOf, new: NewSweep) -> JsonResponse:
+    return await services.threads.change(lambda _client: begin_sweep(new.model_dump()), status=201)
 
 
 @router.get("/{sweep_id:int}", summary="The runs of a sweep, and why some failed.", response_model=SweepDetails)
-async def show(of: Of, sweep_id: SweepId) -> JsonResponse:
-    return await of.desk.show(sweep_board, str(sweep_id), slow=True)
+async def show(services: ServicesOf, sweep_id: SweepId) -> JsonResponse:
+    return await services.threads.answer(sweep_details, str(sweep_id), slow=True)
 
 
 @router.get("/{sweep_id:int}/metrics", summary="How a metric went in each run.", response_model=MetricCurves)
 async def metrics(
-    of: Of,
+    services: ServicesOf,
     sweep_id: SweepId,
     metric: Annotated[str, Query(min_length=1, max_length=200)],
     max_points: Annotated[int, Query(ge=2, le=2000)] = 300,
 ) -> JsonResponse:
-    return await of.desk.show(metric_series, str(sweep_id), metric, max_points, slow=True)
+    return await services.threads.answer(metric_series, str(sweep_id), metric, max_points, slow=True)
 
 
 @router.get(
@@ -104,8 +104,8 @@ async def metrics(
     summary="The runs as rows, as chosen and sorted.",
     response_model=ResultRows,
 )
-async def as_rows(of: Of, sweep_id: SweepId, choice: ChoiceOf) -> JsonResponse:
-    return await of.desk.show(_rows, sweep_id, choice, slow=True)
+async def as_rows(services: ServicesOf, sweep_id: SweepId, choice: ChoiceOf) -> JsonResponse:
+    return await services.threads.answer(_rows, sweep_id, choice, slow=True)
 
 
 def _rows(client: Client, sweep_id: int, choice: Choice) -> dict[str, Any]:
@@ -120,18 +120,20 @@ def _rows(client: Client, sweep_id: int, choice: Choice) -> dict[str, Any]:
     response_class=Response,
     responses=text_of("text/csv", "A line for each run."),
 )
-async def as_csv(of: Of, sweep_id: SweepId, choice: ChoiceOf) -> Response:
+async def as_csv(services: ServicesOf, sweep_id: SweepId, choice: ChoiceOf) -> Response:
     def written(client: Client) -> bytes:
         chosen, columns = choose(results(str(sweep_id), client=client), choice)
         return csv_text(chosen, columns).encode()
 
     headers = {"Content-Disposition": f'attachment; filename="sweep-{sweep_id}.csv"'}
-    return Response(await of.desk.look(written, slow=True), media_type="text/csv; charset=utf-8", headers=headers)
+    return Response(
+        await services.threads.read(written, slow=True), media_type="text/csv; charset=utf-8", headers=headers
+    )
 
 
 @router.post("/{sweep_id:int}/rerun", summary="Run those again that did not succeed.", response_model=ActionResult)
-async def rerun(of: Of, sweep_id: SweepId, wanted: RerunRuns) -> JsonResponse:
+async def rerun(services: ServicesOf, sweep_id: SweepId, wanted: RerunRuns) -> JsonResponse:
     def repeat(client: Client) -> dict[str, Any]:
         return act(client, "rerun", runs_to_repeat(client, str(sweep_id), wanted.ids, wanted.failure)).as_json()
 
-    return await of.desk.do(repeat)
+    return await services.threads.change(repeat)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from duckrow.api.queue.timeline import timeline
 from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.schemas.devices import Timeline
-from duckrow.web.services import Of
+from duckrow.web.services import ServicesOf
 
 router = APIRouter(tags=["timeline"])
 
@@ -23,8 +23,8 @@ Time = Annotated[float | None, Query(ge=0, le=1e11, allow_inf_nan=False)]
 )
 async def show_timeline(
     request: Request,
-    of: Of,
+    services: ServicesOf,
     from_: Annotated[float | None, Query(alias="from", ge=0, le=1e11, allow_inf_nan=False)] = None,
     to: Time = None,
 ) -> JsonResponse:
-    return await of.shared.show(request, timeline, from_, to)
+    return await services.answer_cache.answer(request, timeline, from_, to)

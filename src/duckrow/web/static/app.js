@@ -4,15 +4,15 @@ import { get } from "./js/api.js";
 import { setClock, startClock } from "./js/clock.js";
 import { button, byId, fill, h } from "./js/dom.js";
 import { ApiError, noteMistake } from "./js/errors.js";
-import { News } from "./js/events.js";
+import { ChangeFeed } from "./js/change_feed.js";
 import { Keyboard } from "./js/keyboard.js";
 import { logIn } from "./js/login.js";
-import { Refreshing } from "./js/refreshing.js";
+import { Refresh } from "./js/refresh.js";
 import { Router } from "./js/router.js";
 import { onSession } from "./js/session.js";
 import { Shell } from "./js/shell.js";
-import { learn } from "./js/site.js";
-import { current } from "./js/current.js";
+import { learn } from "./js/server.js";
+import { current } from "./js/page_state.js";
 
 /** @import { Place, Route, View } from "./js/router.js" */
 
@@ -28,7 +28,7 @@ let opening = 0;
 let timer = 0;
 let scroll = 0; // where to, once the view is drawn
 
-const queue = new Refreshing(
+const queue = new Refresh(
   async () => {
     const status = await get("/status");
     current.status = status;
@@ -77,7 +77,7 @@ function enter(next, place) {
   keyboard.use(next.keys ?? {});
   if (document.activeElement === document.body) main.focus({ preventScroll: true }); // it was on what is gone
   next.opened?.();
-  const refreshing = new Refreshing(
+  const refreshing = new Refresh(
     () => next.refresh(),
     (error) => tell(next, error),
   );
@@ -144,7 +144,7 @@ function broken() {
   return { title: "Not loaded", element, refresh: async () => {} };
 }
 
-const news = new News(
+const changeFeed = new ChangeFeed(
   (change) => {
     if (change.jobs) queue.want();
     if (change.jobs || view?.showsReadings) view?.refreshing?.want();
@@ -153,5 +153,5 @@ const news = new News(
 );
 new Router(open).arrive();
 startClock();
-news.open();
-onSession(() => news.open()); // after the server was started again
+changeFeed.open();
+onSession(() => changeFeed.open()); // after the server was started again

@@ -74,7 +74,7 @@ class GpuLocks:
         self.release(gpu for gpu in new if gpu in refused)
         return refused
 
-    def promise(self, gpus: Iterable[str], mono: float) -> None:
+    def reserve(self, gpus: Iterable[str], mono: float) -> None:
         """Memory of these, which we hold, is given to a job: their time counts from now."""
         for gpu in gpus:
             if any(lock.since_mono < mono for lock in self._held.get(gpu, ())):

@@ -222,7 +222,7 @@ def _place_of_tag() -> tuple[int, int]:
 
 
 def _write_tag(tag: str, place: tuple[int, int]) -> None:
-    """Nobody could tell the processes of a forked run from its nest if they still had the nest's tag."""
+    """Nobody could tell the processes of a forked run from its preloaded parent if they still had the parent's tag."""
     address, length = place
     memory = os.open("/proc/self/mem", os.O_RDWR)
     os.pwrite(memory, f"{_TAG}={tag}".encode().ljust(length, b"\0"), address)

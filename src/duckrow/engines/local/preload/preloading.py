@@ -1,4 +1,4 @@
-"""Warm starts: the nests that fork runs, one for each set of modules, and when a run has to start cold."""
+"""Warm starts: the preloaded parents that fork runs, one for each set of modules, and when a run has to start cold."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from duckrow.core.ports import Reactor
 from duckrow.engines.local.preload.preloaded_parent import READY
 from duckrow.engines.local.processes.processes import TAG
 
-MOST_NESTS = 4
+MOST_PARENTS = 4
 _IDLE_S = 300.0
-_HATCH_S = 60.0  # runs wait no longer for a nest that imports
-_ANSWER_S = 20.0  # a nest that takes longer to fork is not well
+_IMPORT_S = 60.0  # runs wait no longer for a parent that imports
+_ANSWER_S = 20.0  # a parent that takes longer to fork is not well
 _TAG_ROOM = 120
-_FEW, _BROOD = 3, 8
+_FEW, _AT_ONCE = 3, 8
 _OLD_FORMAT = 2  # of marshal: every Python 3 reads it, whichever the job has
-_WORTH_IT = 2  # a nest for a single run would be a waste
+_WORTH_IT = 2  # a parent for a single run would be a waste
 _SCRIPT = os.path.join(os.path.dirname(__file__), "preloaded_parent.py")
 
-NEST_TAG = b"nest"
-"""Begins the tag of a nest and of its children that are no runs yet."""
+PARENT_TAG = b"nest"
+"""Begins the tag of a parent and of its children that are not runs yet. Living processes have it: the word stays."""
 
 Variables = Mapping[bytes, bytes]
 _Key = tuple[str, str, int, str]
@@ -73,7 +73,7 @@ def _plain_words(command: str) -> list[str]:
     return words if shlex.join(words) == command else []
 
 
-class _Nest:
+class _PreloadedParent:
     """A warm parent, and its children that wait to become runs."""
 
     def __init__(self, pid: int, channel: socket.socket) -> None:
@@ -84,11 +84,11 @@ class _Nest:
         self.used_at = time.monotonic()
         self._spares: deque[socket.socket] = deque()
 
-    def breed(self) -> None:
-        """Have children forked ahead, a brood at a time, so that no start has to wait for a fork."""
+    def fork_ahead(self) -> None:
+        """Have children forked ahead, several at a time, so that no start has to wait for a fork."""
         if len(self._spares) > _FEW:
             return
-        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(_BROOD)]
+        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(_AT_ONCE)]
         _send(self.channel, b"fork", [theirs.fileno() for _, theirs in pairs])
         for ours, theirs in pairs:
             theirs.close()
@@ -117,44 +117,44 @@ def _send(channel: socket.socket, message: bytes, files: list[int]) -> None:
     channel.sendmsg([message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
 
 
-class Nests:
+class PreloadedParents:
     def __init__(self, reactor: Reactor) -> None:
         self._reactor = reactor
-        self.on_hatched: Callable[[], None] = lambda: None
-        self._nests: dict[_Key, _Nest] = {}
+        self.on_ready: Callable[[], None] = lambda: None
+        self._parents: dict[_Key, _PreloadedParent] = {}
         self._wanted: Counter[_Key] = Counter()  # how many starts each would have served
         self._ended: set[int] = set()  # told to end, and not yet waited for
 
     @property
     def pids(self) -> set[int]:
-        return {nest.pid for nest in self._nests.values()} | self._ended
+        return {parent.pid for parent in self._parents.values()} | self._ended
 
-    def is_hatching_for(self, job: QueuedJob, base: Variables) -> bool:
-        """Whether a nest for this job is on its way, and it should wait; one that is worth it is begun.
+    def is_importing_for(self, job: QueuedJob, base: Variables) -> bool:
+        """Whether a parent for this job is on its way, and it should wait; one that is worth it is begun.
 
         To start cold meanwhile would be no quicker, and many that import the same at once are slow.
         """
         command = _command_of(job, base)
-        nest = None if command is None else self._nest_of(command, job, base)
-        return nest is not None and not nest.ready
+        parent = None if command is None else self._parent_of(command, job, base)
+        return parent is not None and not parent.ready
 
     def start(self, job: QueuedJob, base: Variables, extra: Variables, out: int, err: int) -> tuple[int | None, str]:
         """(the PID of a run forked for this job, ""), or (None, why it has to start cold), if that is worth saying."""
         command = _command_of(job, base)
         if command is None:
             return None, "the command is more than `python SCRIPT ARGUMENTS`"
-        nest = self._nests.get(_key_of(command, job))
-        if nest is None or not nest.ready:
+        parent = self._parents.get(_key_of(command, job))
+        if parent is None or not parent.ready:
             return None, ""
-        if nest.why_cold:
-            return None, nest.why_cold
-        nest.used_at = time.monotonic()
+        if parent.why_cold:
+            return None, parent.why_cold
+        parent.used_at = time.monotonic()
         variables = {os.fsdecode(name): os.fsdecode(value) for name, value in extra.items()}
         order = {"argv": command.argv, "cwd": job.cwd, "variables": variables, "host": os.getpid()}
         try:
-            return nest.start(marshal.dumps(order, _OLD_FORMAT), [out, err]), ""
+            return parent.start(marshal.dumps(order, _OLD_FORMAT), [out, err]), ""
         finally:
-            nest.breed()
+            parent.fork_ahead()
 
     def reap(self) -> None:
         """Those that have ended are nobody's leftovers."""
@@ -163,56 +163,56 @@ class Nests:
                 self._ended.discard(pid)
 
     def close(self) -> None:
-        for key in list(self._nests):
+        for key in list(self._parents):
             self._end(key)
 
-    # -- nests ------------------------------------------------------------------------------------------------
+    # -- parents ----------------------------------------------------------------------------------------------
 
-    def _nest_of(self, command: PythonCommand, job: QueuedJob, base: Variables) -> _Nest | None:
+    def _parent_of(self, command: PythonCommand, job: QueuedJob, base: Variables) -> _PreloadedParent | None:
         key = _key_of(command, job)
-        if key not in self._nests:
+        if key not in self._parents:
             self._wanted[key] += 1
             if self._wanted[key] < _WORTH_IT:
                 return None
-            if len(self._nests) >= MOST_NESTS and not self._end_oldest():
+            if len(self._parents) >= MOST_PARENTS and not self._end_oldest():
                 return None
-            nest = _hatch(command, job.preload or "", base)
-            if nest is None:
+            parent = _begin(command, job.preload or "", base)
+            if parent is None:
                 return None
-            self._nests[key] = nest
-            self._reactor.watch(nest.channel.fileno(), lambda: self._heard(key))
+            self._parents[key] = parent
+            self._reactor.watch(parent.channel.fileno(), lambda: self._heard(key))
             self._reactor.later(_IDLE_S, lambda: self._rest(key))
-            self._reactor.later(_HATCH_S, lambda: self._lose_patience(nest))
-        return self._nests[key]
+            self._reactor.later(_IMPORT_S, lambda: self._lose_patience(parent))
+        return self._parents[key]
 
-    def _lose_patience(self, nest: _Nest) -> None:
-        if not nest.ready:
-            nest.ready, nest.why_cold = True, f"the imports have taken more than {_HATCH_S:.0f} s so far"
-            self.on_hatched()
+    def _lose_patience(self, parent: _PreloadedParent) -> None:
+        if not parent.ready:
+            parent.ready, parent.why_cold = True, f"the imports have taken more than {_IMPORT_S:.0f} s so far"
+            self.on_ready()
 
     def _heard(self, key: _Key) -> None:
-        nest = self._nests[key]
+        parent = self._parents[key]
         try:
-            message = nest.channel.recv(1 << 16)
+            message = parent.channel.recv(1 << 16)
         except OSError:
             message = b""
         if message:
-            nest.ready, nest.why_cold = True, "" if message == READY else message.decode()
-            if not nest.why_cold:
-                nest.breed()
-        elif nest.ready:
+            parent.ready, parent.why_cold = True, "" if message == READY else message.decode()
+            if not parent.why_cold:
+                parent.fork_ahead()
+        elif parent.ready:
             self._end(key)
         else:  # one that died of its imports would die again
-            nest.ready, nest.why_cold = True, "Python died of the imports"
-            self._reactor.unwatch(nest.channel.fileno())
-        self.on_hatched()
+            parent.ready, parent.why_cold = True, "Python died of the imports"
+            self._reactor.unwatch(parent.channel.fileno())
+        self.on_ready()
 
     def _rest(self, key: _Key) -> None:
-        """A nest that nobody needs gives its memory back."""
-        nest = self._nests.get(key)
-        if nest is None:
+        """A parent that nobody needs gives its memory back."""
+        parent = self._parents.get(key)
+        if parent is None:
             return
-        idle_s = time.monotonic() - nest.used_at
+        idle_s = time.monotonic() - parent.used_at
         if idle_s >= _IDLE_S:
             self._end(key)
         else:
@@ -220,16 +220,16 @@ class Nests:
 
     def _end_oldest(self) -> bool:
         """Make room for another; False while runs wait for all that there are."""
-        ready = [key for key, nest in self._nests.items() if nest.ready]
+        ready = [key for key, parent in self._parents.items() if parent.ready]
         if ready:
-            self._end(min(ready, key=lambda key: self._nests[key].used_at))
+            self._end(min(ready, key=lambda key: self._parents[key].used_at))
         return bool(ready)
 
     def _end(self, key: _Key) -> None:
-        nest = self._nests.pop(key)
-        self._reactor.unwatch(nest.channel.fileno())
-        nest.close()
-        self._ended.add(nest.pid)
+        parent = self._parents.pop(key)
+        self._reactor.unwatch(parent.channel.fileno())
+        parent.close()
+        self._ended.add(parent.pid)
         self.reap()
 
 
@@ -238,15 +238,15 @@ def _command_of(job: QueuedJob, base: Variables) -> PythonCommand | None:
 
 
 def _key_of(command: PythonCommand, job: QueuedJob) -> _Key:
-    """Runs with the same one can be forked from the same nest."""
+    """Runs with the same one can be forked from the same parent."""
     return command.python, job.preload or "", job.environment_id, job.cwd
 
 
-def _hatch(command: PythonCommand, modules: str, base: Variables) -> _Nest | None:
+def _begin(command: PythonCommand, modules: str, base: Variables) -> _PreloadedParent | None:
     """In the folder where we are."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     null = os.open(os.devnull, os.O_RDWR)
-    environment = {**base, TAG.encode(): NEST_TAG.ljust(_TAG_ROOM, b".")}
+    environment = {**base, TAG.encode(): PARENT_TAG.ljust(_TAG_ROOM, b".")}
     theirs.set_inheritable(True)
     try:
         pid = os.posix_spawn(
@@ -264,4 +264,4 @@ def _hatch(command: PythonCommand, modules: str, base: Variables) -> _Nest | Non
     finally:
         theirs.close()
         os.close(null)
-    return _Nest(pid, ours)
+    return _PreloadedParent(pid, ours)

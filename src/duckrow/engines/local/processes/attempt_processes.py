@@ -72,7 +72,7 @@ class AttemptProcesses:
         self._look_at_orphans(not_these)
 
     def became_attempt(self, pid: int) -> None:
-        """A process that looked like an orphan: a nest has forked it ahead."""
+        """A process that looked like an orphan: a preloaded parent has forked it ahead."""
         self._orphans.forget(pid)
 
     def reap_orphans(self) -> None:

@@ -20,7 +20,7 @@ from duckrow.core.units import parse_duration_s
 from duckrow.web.answers.job_selection import selected_ids
 from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.schemas.jobs import ActionResult, CleanedJobs, JobDetails, MetricsNoted
-from duckrow.web.services import JobId, Of
+from duckrow.web.services import JobId, ServicesOf
 
 router = APIRouter(tags=["jobs"])
 
@@ -54,8 +54,8 @@ class JobChanges(BaseModel):
 
 
 @router.post("/jobs/actions", summary="Do something to one job or to many.", response_model=ActionResult)
-async def do(of: Of, action: JobAction) -> JsonResponse:
-    return await of.desk.do(_do, action)
+async def do(services: ServicesOf, action: JobAction) -> JsonResponse:
+    return await services.threads.change(_do, action)
 
 
 def _do(client: Client, wanted: JobAction) -> dict[str, Any]:
@@ -80,8 +80,8 @@ def _do(client: Client, wanted: JobAction) -> dict[str, Any]:
     summary="Forget jobs that have been done for long, with their logs and folders.",
     response_model=CleanedJobs,
 )
-async def clean(of: Of, wanted: CleanJobs) -> JsonResponse:
-    return await of.desk.do(_clean, wanted)
+async def clean(services: ServicesOf, wanted: CleanJobs) -> JsonResponse:
+    return await services.threads.change(_clean, wanted)
 
 
 def _clean(client: Client, wanted: CleanJobs) -> dict[str, Any]:
@@ -90,8 +90,8 @@ def _clean(client: Client, wanted: CleanJobs) -> dict[str, Any]:
 
 
 @router.patch("/jobs/{job_id:int}", summary="Change a job that waits.", response_model=JobDetails)
-async def edit_job(of: Of, job_id: JobId, changes: dict[str, Any]) -> JsonResponse:
-    return await of.desk.do(_edit, job_id, changes)
+async def edit_job(services: ServicesOf, job_id: JobId, changes: dict[str, Any]) -> JsonResponse:
+    return await services.threads.change(_edit, job_id, changes)
 
 
 def _edit(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, Any]:
@@ -105,8 +105,8 @@ def _edit(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, Any
     summary="Run a job that is done again, as it is or with changes.",
     response_model=JobDetails,
 )
-async def rerun_job(of: Of, job_id: JobId, changes: JobChanges) -> JsonResponse:
-    return await of.desk.do(_rerun, job_id, changes.changes)
+async def rerun_job(services: ServicesOf, job_id: JobId, changes: JobChanges) -> JsonResponse:
+    return await services.threads.change(_rerun, job_id, changes.changes)
 
 
 def _rerun(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, Any]:
@@ -122,8 +122,8 @@ def _rerun(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, An
     summary="Note metrics of a run, as it would itself.",
     response_model=MetricsNoted,
 )
-async def report(of: Of, job_id: JobId, metrics: dict[str, str | int | float | bool]) -> JsonResponse:
-    return await of.desk.do(_report, job_id, metrics)
+async def report(services: ServicesOf, job_id: JobId, metrics: dict[str, str | int | float | bool]) -> JsonResponse:
+    return await services.threads.change(_report, job_id, metrics)
 
 
 def _report(client: Client, job_id: int, metrics: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from duckrow.api.adding.drafts import DraftedJobs, add_drafts, preview
 from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.schemas.jobs import AddedJobs, JobsPreview
-from duckrow.web.services import Folder, Of
+from duckrow.web.services import Folder, ServicesOf
 
 router = APIRouter(tags=["jobs"])
 
@@ -32,10 +32,10 @@ class NewJobs(BaseModel):
 
 
 @router.post("/jobs/preview", summary="What would be added, and where it would be placed.", response_model=JobsPreview)
-async def preview_jobs(of: Of, new: NewJobs) -> JsonResponse:
-    return await of.desk.show(preview, new.wanted())
+async def preview_jobs(services: ServicesOf, new: NewJobs) -> JsonResponse:
+    return await services.threads.answer(preview, new.wanted())
 
 
 @router.post("/jobs", status_code=201, summary="Add jobs: all of them, or none.", response_model=AddedJobs)
-async def add_jobs(of: Of, new: NewJobs) -> JsonResponse:
-    return await of.desk.do(lambda client: {"ids": add_drafts(client, new.wanted())}, status=201)
+async def add_jobs(services: ServicesOf, new: NewJobs) -> JsonResponse:
+    return await services.threads.change(lambda client: {"ids": add_drafts(client, new.wanted())}, status=201)

@@ -21,7 +21,7 @@ from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.openapi import text_of
 from duckrow.web.routes.jobs.show_jobs import Attempt
 from duckrow.web.schemas.jobs import LogMatches, LogPiece
-from duckrow.web.services import JobId, Of, Services
+from duckrow.web.services import JobId, Services, ServicesOf
 
 router = APIRouter(tags=["log"])
 
@@ -35,7 +35,7 @@ From = Annotated[int, Query(alias="from", ge=-_LARGEST, le=_LARGEST, description
 
 @router.get("/jobs/{job_id:int}/log", summary="A piece of the log.", response_model=LogPiece)
 async def log(
-    of: Of,
+    services: ServicesOf,
     job_id: JobId,
     attempt: Attempt = None,
     from_: From = 0,
@@ -47,12 +47,12 @@ async def log(
         read = read_piece(found.path, from_, bytes_, lines)
         return {**read, "ended": found.ended, "attempt": found.number or None}
 
-    return await of.desk.show(piece)
+    return await services.threads.answer(piece)
 
 
 @router.get("/jobs/{job_id:int}/log/search", summary="The lines that have a text in them.", response_model=LogMatches)
 async def search(
-    of: Of,
+    services: ServicesOf,
     job_id: JobId,
     q: Annotated[str, Query(min_length=1, max_length=1000)],
     attempt: Attempt = None,
@@ -66,7 +66,7 @@ async def search(
             return search_backwards(path, q, before, limit)
         return search_forwards(path, q, from_, limit)
 
-    return await of.desk.show(found, slow=True)
+    return await services.threads.answer(found, slow=True)
 
 
 @router.get(
@@ -75,8 +75,8 @@ async def search(
     response_class=Response,
     responses=text_of("text/plain", "As it was written."),
 )
-async def download(of: Of, job_id: JobId, attempt: Attempt = None) -> Response:
-    found = await of.desk.look(log_of, job_id, attempt)
+async def download(services: ServicesOf, job_id: JobId, attempt: Attempt = None) -> Response:
+    found = await services.threads.read(log_of, job_id, attempt)
     if not found.path or not os.path.isfile(found.path):
         raise NotFoundError(f"Job {job_id} has no log.")
     name = f"job-{job_id}-attempt-{found.number}.log"
@@ -101,17 +101,17 @@ def _all_of(found: AttemptLog) -> Iterator[bytes]:
     response_class=Response,
     responses=text_of("text/event-stream", "Pieces, as of the log; `end` behind the last."),
 )
-async def stream(of: Of, job_id: JobId, attempt: Attempt = None, from_: From = 0) -> Response:
-    found = await of.desk.look(log_of, job_id, attempt)
-    return EventStream(partial(_follow, of, job_id, found, from_), of.hub)
+async def stream(services: ServicesOf, job_id: JobId, attempt: Attempt = None, from_: From = 0) -> Response:
+    found = await services.threads.read(log_of, job_id, attempt)
+    return EventStream(partial(_follow, services, job_id, found, from_), services.change_feed)
 
 
 async def _follow(
-    of: Services, job_id: int, found: AttemptLog, begin: int, listener: ChangeListener
+    services: Services, job_id: int, found: AttemptLog, begin: int, listener: ChangeListener
 ) -> AsyncGenerator[str, None]:
     quiet = 0
     while True:
-        piece = await of.desk.look(_piece_at, found.path, begin)
+        piece = await services.threads.read(_piece_at, found.path, begin)
         if piece["size"] < begin:  # cut in the middle by --max-log: go on from its end
             piece = {"text": "", "from": piece["size"], "to": piece["size"], "size": piece["size"]}
         begin = piece["to"]
@@ -124,17 +124,17 @@ async def _follow(
         elif quiet % _PING_LOOKS == 0:
             yield PING
         if piece["to"] >= piece["size"]:
-            found = await _next_look(of, job_id, found, listener)
+            found = await _next_look(services, job_id, found, listener)
 
 
 def _piece_at(_client: Client, path: str, begin: int) -> dict[str, Any]:
     return read_piece(path, begin, _PIECE)
 
 
-async def _next_look(of: Services, job_id: int, found: AttemptLog, listener: ChangeListener) -> AttemptLog:
+async def _next_look(services: Services, job_id: int, found: AttemptLog, listener: ChangeListener) -> AttemptLog:
     """Wait a little; whether the attempt has ended is asked only if jobs have changed."""
     await asyncio.sleep(_LOOK_S)
     if found.path and not (listener.jobs or found.ended):
         return found
     listener.jobs = False
-    return await of.desk.look(log_of, job_id, found.number or None)
+    return await services.threads.read(log_of, job_id, found.number or None)

@@ -27,7 +27,7 @@ from duckrow.web.schemas.jobs import (
     MemoryCurve,
     WaitingReasons,
 )
-from duckrow.web.services import JobId, Of, Services
+from duckrow.web.services import JobId, Services, ServicesOf
 
 router = APIRouter(tags=["jobs"])
 
@@ -42,7 +42,7 @@ Attempt = Annotated[int | None, Query(ge=1, le=10**9, description="Which attempt
 @router.get("/jobs", summary="A page of the jobs that match.", response_model=JobPage)
 async def list_jobs(
     request: Request,
-    of: Of,
+    services: ServicesOf,
     status: Statuses = None,
     project: Text = None,
     sweep: Text = None,
@@ -64,15 +64,21 @@ async def list_jobs(
         "since": since,
         "older_than": older_than,
     }
-    return await of.shared.show(request, _page, of, status or [], words, sort, page, per_page)
+    return await services.answer_cache.answer(request, _page, services, status or [], words, sort, page, per_page)
 
 
 def _page(
-    client: Client, of: Services, statuses: list[str], words: dict[str, Any], sort: str | None, page: int, size: int
+    client: Client,
+    services: Services,
+    statuses: list[str],
+    words: dict[str, Any],
+    sort: str | None,
+    page: int,
+    size: int,
 ) -> dict[str, Any]:
     wanted = filter_of(client, statuses, **words)
     views = jobs_of_page(client, wanted, sort or None, page, size)
-    counts = of.tallies.of_filter(client, filter_of(client, [], **words))
+    counts = services.job_counts.of_filter(client, filter_of(client, [], **words))
     return {
         "items": [view.as_json() for view in views],
         "total": count_of(counts, wanted.statuses),
@@ -111,9 +117,12 @@ def filter_of(
     response_model=ErrorGroups,
 )
 async def errors(
-    of: Of, project: Text = None, sweep: Text = None, lines: Annotated[int, Query(ge=1, le=100)] = _ERROR_LINES
+    services: ServicesOf,
+    project: Text = None,
+    sweep: Text = None,
+    lines: Annotated[int, Query(ge=1, le=100)] = _ERROR_LINES,
 ) -> JsonResponse:
-    return await of.desk.show(_errors, project, sweep, lines, slow=True)
+    return await services.threads.answer(_errors, project, sweep, lines, slow=True)
 
 
 def _errors(client: Client, project: str | None, sweep: str | None, lines: int) -> dict[str, Any]:
@@ -123,13 +132,13 @@ def _errors(client: Client, project: str | None, sweep: str | None, lines: int) 
 
 
 @router.get("/jobs/{job_id:int}", summary="All that is known of a job.", response_model=JobDetails)
-async def show_job(of: Of, job_id: JobId) -> JsonResponse:
-    return await of.desk.show(job_details, job_id)
+async def show_job(services: ServicesOf, job_id: JobId) -> JsonResponse:
+    return await services.threads.answer(job_details, job_id)
 
 
 @router.get("/jobs/{job_id:int}/why", summary="Why it is not running, in sentences.", response_model=WaitingReasons)
-async def why_job(of: Of, job_id: JobId) -> JsonResponse:
-    return await of.desk.show(_why, job_id)
+async def why_job(services: ServicesOf, job_id: JobId) -> JsonResponse:
+    return await services.threads.answer(_why, job_id)
 
 
 def _why(client: Client, job_id: int) -> dict[str, Any]:
@@ -142,8 +151,8 @@ def _why(client: Client, job_id: int) -> dict[str, Any]:
     summary="Its variables; what may be a secret is masked.",
     response_model=JobEnvironment,
 )
-async def environment_of_job(of: Of, job_id: JobId) -> JsonResponse:
-    return await of.desk.show(lambda client: {"variables": masked_environment(client, job_id)})
+async def environment_of_job(services: ServicesOf, job_id: JobId) -> JsonResponse:
+    return await services.threads.answer(lambda client: {"variables": masked_environment(client, job_id)})
 
 
 @router.get(
@@ -151,8 +160,10 @@ async def environment_of_job(of: Of, job_id: JobId) -> JsonResponse:
     summary="What it has reported: each metric, its last value and its curve.",
     response_model=JobMetrics,
 )
-async def metrics_of_job(of: Of, job_id: JobId, max_points: Annotated[int, Query(ge=2, le=2000)] = 300) -> JsonResponse:
-    return await of.desk.show(curves_of_job, job_id, max_points)
+async def metrics_of_job(
+    services: ServicesOf, job_id: JobId, max_points: Annotated[int, Query(ge=2, le=2000)] = 300
+) -> JsonResponse:
+    return await services.threads.answer(curves_of_job, job_id, max_points)
 
 
 @router.get(
@@ -160,5 +171,5 @@ async def metrics_of_job(of: Of, job_id: JobId, max_points: Annotated[int, Query
     summary="The GPU memory and utilisation of an attempt over its time.",
     response_model=MemoryCurve,
 )
-async def curve_of_job(of: Of, job_id: JobId, attempt: Attempt = None) -> JsonResponse:
-    return await of.desk.show(of.board.curve, job_id, attempt)
+async def curve_of_job(services: ServicesOf, job_id: JobId, attempt: Attempt = None) -> JsonResponse:
+    return await services.threads.answer(services.device_cache.curve, job_id, attempt)

@@ -12,7 +12,7 @@ from duckrow.core.life.states import Outcome, State
 from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.routes.jobs.act_on_jobs import Id
 from duckrow.web.schemas.jobs import WaitResult
-from duckrow.web.services import Of
+from duckrow.web.services import ServicesOf
 
 router = APIRouter(tags=["jobs"])
 
@@ -26,16 +26,16 @@ _LOOK_S = 5.0  # a run on a cluster may end without a change here
     response_model=WaitResult,
 )
 async def wait(
-    of: Of,
+    services: ServicesOf,
     ids: Annotated[list[Id], Query(max_length=_MOST_JOBS)],
     timeout: Annotated[float, Query(ge=0, le=600, description="Seconds.")] = 60,
 ) -> JsonResponse:
     until = time.monotonic() + timeout
-    with of.hub.stream() as listener:
+    with services.change_feed.stream() as listener:
         while True:
-            told = await of.desk.look(_told, ids)
+            told = await services.threads.read(_told, ids)
             left_s = until - time.monotonic()
-            if told["done"] or left_s <= 0 or of.hub.closing.is_set():
+            if told["done"] or left_s <= 0 or services.change_feed.closing.is_set():
                 return JsonResponse(told)
             await listener.wait(min(left_s, _LOOK_S))
 

@@ -1,11 +1,11 @@
 /** What can be done to jobs: asked where it destroys, done, and told with a way back. */
 
 import { post } from "./api.js";
-import { edit } from "./changing.js";
-import { current } from "./current.js";
+import { edit } from "./edit_job.js";
+import { current } from "./page_state.js";
 import { ask } from "./dialog.js";
 import { counted } from "./format.js";
-import { act } from "./in_parts.js";
+import { act } from "./large_actions.js";
 import { MAY, isLive } from "./states.js";
 import { Progress, failed, toast } from "./toast.js";
 

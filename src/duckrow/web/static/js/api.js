@@ -2,7 +2,7 @@
 
 import { ApiError } from "./errors.js";
 import { noteAnswer, secretHeader } from "./session.js";
-import { address } from "./site.js";
+import { address } from "./server.js";
 
 const LIMIT_MS = 30_000;
 

@@ -1,7 +1,7 @@
 /** Lines over time or steps, drawn as SVG that takes its colours from the style sheet. */
 
 import { fill, h, say, svg } from "./dom.js";
-import { keyed } from "./keyed.js";
+import { keyed } from "./keyed_list.js";
 
 const WIDTH = 1000;
 const HEIGHT = 100;

@@ -1,7 +1,7 @@
 /** Starts the daemon, over the devices that it had last. */
 
 import { post } from "./api.js";
-import { current } from "./current.js";
+import { current } from "./page_state.js";
 import { failed, toast } from "./toast.js";
 
 export async function startDaemon() {

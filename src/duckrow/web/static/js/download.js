@@ -2,7 +2,7 @@
 
 import { apiPath, send } from "./api.js";
 import { h } from "./dom.js";
-import { address } from "./site.js";
+import { address } from "./server.js";
 import { failed } from "./toast.js";
 
 /** @param {string} path below /api/v1 @param {import("./api.js").Query} query */

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { go } from "./router.js";
-import { READ_ONLY } from "./site.js";
+import { READ_ONLY } from "./server.js";
 import { toggleTheme } from "./theme.js";
 
 /** @typedef {Record<string, () => unknown>} Keys */

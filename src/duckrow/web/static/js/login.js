@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { fill, h } from "./dom.js";
 import { ApiError, inWords } from "./errors.js";
 import { askOtherTabs, hasSession, onSession, secretHeader, useLink } from "./session.js";
-import { learn } from "./site.js";
+import { learn } from "./server.js";
 import { toast } from "./toast.js";
 
 const OTHERS_MS = 1000; // how long another tab of this browser may take to answer

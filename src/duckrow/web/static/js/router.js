@@ -1,6 +1,6 @@
 /** Which view belongs to which address, and how to get from one to the next without loading the page again. */
 
-import { BASE, address } from "./site.js";
+import { BASE, address } from "./server.js";
 
 /**
  * @typedef {object} Place
@@ -14,7 +14,7 @@ import { BASE, address } from "./site.js";
  * @property {HTMLElement} element
  * @property {() => Promise<void>} refresh fetches and shows
  * @property {string} [path] set by the page: where it was opened
- * @property {import("./refreshing.js").Refreshing | null} [refreshing] set by the page: to ask for a refresh
+ * @property {import("./refresh.js").Refresh | null} [refreshing] set by the page: to ask for a refresh
  * @property {number} [every_ms] refresh so often even without news
  * @property {boolean} [showsReadings] it shows what is read of the GPUs, not only jobs
  * @property {import("./keyboard.js").Keys} [keys] keys of this view

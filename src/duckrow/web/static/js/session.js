@@ -6,7 +6,7 @@
  * it by a tab that tries again, has nothing.
  */
 
-import { BASE, address } from "./site.js";
+import { BASE, address } from "./server.js";
 
 const KEY = `duckrow.session${BASE}`;
 const others = new BroadcastChannel(KEY); // tabs with the same origin, and no one else

@@ -1,12 +1,12 @@
 /** What stands around every view: the way to the others, how the queue is, and whether the connection stands. */
 
 import { post } from "./api.js";
-import { current } from "./current.js";
+import { current } from "./page_state.js";
 import { startDaemon } from "./daemon.js";
 import { button, fill, h, say, show } from "./dom.js";
 import { moment } from "./format.js";
 import { showKeys } from "./keyboard.js";
-import { MACHINE, READ_ONLY, USER, VERSION, address } from "./site.js";
+import { MACHINE, READ_ONLY, USER, VERSION, address } from "./server.js";
 import { LIVE, State } from "./lifecycle.js";
 import { theme, toggleTheme } from "./theme.js";
 import { failed, toast } from "./toast.js";
@@ -18,7 +18,7 @@ const SECTIONS = [
   { id: "sweeps", title: "Sweeps", path: "/sweeps" },
 ];
 
-/** @type {Partial<Record<import("./events.js").Connection, () => string>>} */
+/** @type {Partial<Record<import("./change_feed.js").Connection, () => string>>} */
 const CONNECTIONS = {
   lost: () => `The connection is lost; trying again. What you see is from ${moment(Date.now() / 1000)}.`,
   "signed-out": () =>
@@ -122,7 +122,7 @@ export class Shell {
     await setPause(!isPaused, null);
   }
 
-  /** @param {import("./events.js").Connection} connection */
+  /** @param {import("./change_feed.js").Connection} connection */
   showConnection(connection) {
     const text = CONNECTIONS[connection];
     document.documentElement.dataset.connection = connection;

@@ -1,6 +1,6 @@
 /** The states and outcomes of jobs: their words, their groups, and what may be done in each. */
 
-import { current } from "./current.js";
+import { current } from "./page_state.js";
 import { LIVE, Outcome, State } from "./lifecycle.js";
 
 /**

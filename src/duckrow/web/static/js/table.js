@@ -1,9 +1,9 @@
 /** A table whose rows are kept while their contents change, with headings that sort. */
 
 import { h } from "./dom.js";
-import { keyed } from "./keyed.js";
+import { keyed } from "./keyed_list.js";
 import { go } from "./router.js";
-import { address } from "./site.js";
+import { address } from "./server.js";
 
 /**
  * @template T

@@ -1,6 +1,6 @@
 /** Light, dark, or as the system has it: what the person chose, kept in this browser. */
 
-import { keep } from "./keeping.js";
+import { keep } from "./preferences.js";
 
 const KEY = "theme";
 

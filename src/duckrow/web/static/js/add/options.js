@@ -1,9 +1,9 @@
 /** What jobs need, as fields; what was typed last time is there again. */
 
-import { current } from "../current.js";
+import { current } from "../page_state.js";
 import { field, inputOf } from "../dialog.js";
 import { h } from "../dom.js";
-import { keep, kept } from "../keeping.js";
+import { keep, kept } from "../preferences.js";
 
 /** @typedef {Record<string, string | number>} OptionValues */
 

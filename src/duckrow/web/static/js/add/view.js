@@ -2,7 +2,7 @@
 
 import { button, fill, h } from "../dom.js";
 import { rewrite } from "../router.js";
-import { READ_ONLY } from "../site.js";
+import { READ_ONLY } from "../server.js";
 import { jobsForm } from "./jobs_form.js";
 import { sweepForm } from "./sweep_form.js";
 

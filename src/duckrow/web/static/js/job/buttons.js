@@ -1,9 +1,9 @@
 /** What can be done to the job of this page. */
 
 import { ACTIONS, allowed, perform } from "../actions.js";
-import { rerunWithChanges } from "../changing.js";
+import { rerunWithChanges } from "../edit_job.js";
 import { button } from "../dom.js";
-import { keyed } from "../keyed.js";
+import { keyed } from "../keyed_list.js";
 
 /** @typedef {import("../states.js").ActionName} ActionName */
 

@@ -3,27 +3,27 @@
 import { fill, h } from "../dom.js";
 import { counted } from "../format.js";
 import { Ansi } from "./ansi.js";
-import { Screen } from "./screen.js";
+import { Terminal } from "./terminal.js";
 
 /** A block of lines that can grow. */
 export class Lines {
   constructor() {
     this.element = h("div", { class: "log-block" });
-    this.screen = new Screen();
+    this.terminal = new Terminal();
   }
 
   /** @param {string} text what was written since */
   push(text) {
-    this.screen.write(text);
+    this.terminal.write(text);
     this.draw();
-    this.screen.forget();
+    this.terminal.forget();
   }
 
   /** From the last row to the first: each new one is put before the one that was drawn last. */
   draw() {
     /** @type {HTMLElement | null} */
     let next = null;
-    for (const row of this.screen.rows.toReversed()) {
+    for (const row of this.terminal.rows.toReversed()) {
       if (!row.element && (row.text || row.isEnded)) {
         row.element = h("div", { class: "line" });
         this.element.insertBefore(row.element, next);
@@ -36,12 +36,12 @@ export class Lines {
 
   /** Goes on with what another block had not finished. @param {Lines} before */
   takeOver(before) {
-    this.screen = before.screen.handOver();
-    this.element.append(...this.screen.rows.flatMap((row) => row.element ?? []));
+    this.terminal = before.terminal.handOver();
+    this.element.append(...this.terminal.rows.flatMap((row) => row.element ?? []));
   }
 }
 
-/** @param {import("./screen.js").Row} row */
+/** @param {import("./terminal.js").Row} row */
 function drawRow({ element, text, rest, style }) {
   if (!element) return;
   const more = rest ? h("span", { class: "soft" }, ` … ${counted(rest, "character")} more in the file`) : null;

@@ -5,7 +5,7 @@ import { button, fill, h, show } from "../dom.js";
 import { inWords } from "../errors.js";
 import { counted } from "../format.js";
 import { Ansi } from "./ansi.js";
-import { Screen } from "./screen.js";
+import { Terminal } from "./terminal.js";
 
 const TYPING_MS = 300;
 const MOST = 100;
@@ -79,8 +79,8 @@ export class LogSearch {
 
 /** As in the log: with its colours, and of a progress bar the last state. @param {string} line */
 function shownLine(line) {
-  const screen = new Screen();
-  screen.write(line);
-  const rows = screen.rows.filter(({ text }) => text.trim());
+  const terminal = new Terminal();
+  terminal.write(line);
+  const rows = terminal.rows.filter(({ text }) => text.trim());
   return rows.length ? rows.flatMap(({ text, style }) => new Ansi(style).nodes(text.trimEnd())) : " ";
 }

@@ -6,7 +6,7 @@
  */
 
 import { get } from "../api.js";
-import { Seat } from "../seat.js";
+import { OneWindow } from "../one_window.js";
 import { Stream } from "../stream.js";
 
 const RETRY_MS = 2000;
@@ -28,7 +28,7 @@ export class LogStream {
     this.retry = 0;
     /** @type {Stream | null} */
     this.source = null;
-    this.seat = new Seat("log");
+    this.lock = new OneWindow("log");
     this.visit = 0;
   }
 
@@ -46,9 +46,9 @@ export class LogStream {
   async listen() {
     this.rest();
     const visit = ++this.visit;
-    const hasSeat = await this.seat.takeIfFree();
+    const isGranted = await this.lock.takeIfFree();
     if (visit !== this.visit) return;
-    if (hasSeat) this.open();
+    if (isGranted) this.open();
     else this.ask(visit);
   }
 
@@ -85,7 +85,7 @@ export class LogStream {
   rest() {
     this.visit += 1;
     clearTimeout(this.retry);
-    this.seat.leave();
+    this.lock.leave();
     this.source?.close();
     this.source = null;
   }

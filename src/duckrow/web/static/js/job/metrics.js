@@ -4,7 +4,7 @@ import { get } from "../api.js";
 import { Chart, rangeOf } from "../chart.js";
 import { h, refill, show } from "../dom.js";
 import { finite, value } from "../format.js";
-import { kept, keep } from "../keeping.js";
+import { kept, keep } from "../preferences.js";
 import { isLive } from "../states.js";
 
 const FRESH_MS = 3000;

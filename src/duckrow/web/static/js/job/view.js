@@ -4,9 +4,9 @@ import { get } from "../api.js";
 import { h, refill, say, show } from "../dom.js";
 import { fullName } from "../format.js";
 import { showState } from "../queue/columns.js";
-import { READ_ONLY, address } from "../site.js";
+import { READ_ONLY, address } from "../server.js";
 import { isLive, isWaiting } from "../states.js";
-import { noSuch } from "../missing.js";
+import { noSuch } from "../not_found.js";
 import { Attempts } from "./attempts.js";
 import { actionButtons } from "./buttons.js";
 import { Curves } from "./curves.js";
@@ -15,7 +15,7 @@ import { showError } from "./error.js";
 import { showFacts } from "./facts.js";
 import { Log } from "./log.js";
 import { Metrics } from "./metrics.js";
-import { showStory } from "./story.js";
+import { showStory } from "./history.js";
 import { showWhy } from "./why.js";
 
 const LOOK_MS = 3000;
@@ -28,7 +28,7 @@ export function open(place) {
 class JobPage {
   showsReadings = true; // its curves, and why it waits
 
-  /** @type {import("../refreshing.js").Refreshing | null} */
+  /** @type {import("../refresh.js").Refresh | null} */
   refreshing = null;
 
   /** @param {number} id */

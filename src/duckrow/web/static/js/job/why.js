@@ -1,7 +1,7 @@
 /** Why a job waits, in sentences; the jobs they speak of can be opened. */
 
 import { h, refill, show } from "../dom.js";
-import { address } from "../site.js";
+import { address } from "../server.js";
 
 /** @param {HTMLElement} panel @param {string[]} reasons */
 export function showWhy(panel, reasons) {

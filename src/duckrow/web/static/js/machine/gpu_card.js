@@ -4,9 +4,9 @@ import { serverNow } from "../clock.js";
 import { Chart } from "../chart.js";
 import { button, h, refill, say, show } from "../dom.js";
 import { memory, shortTime } from "../format.js";
-import { READ_ONLY } from "../site.js";
+import { READ_ONLY } from "../server.js";
 import { jobShares, foreignShare, MemoryBar } from "./memory_bar.js";
-import { Residents } from "./residents.js";
+import { Residents } from "./gpu_users.js";
 
 /** @typedef {"drain" | "undrain" | "remove"} GpuAction */
 

@@ -2,7 +2,7 @@
 
 import { h, partsOf } from "../dom.js";
 import { memory } from "../format.js";
-import { keyed } from "../keyed.js";
+import { keyed } from "../keyed_list.js";
 
 /** @typedef {{key: string, colour: string, used_mb: number, reserved_mb: number, title: string}} Share */
 

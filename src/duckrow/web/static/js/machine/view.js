@@ -1,17 +1,17 @@
 /** The machine: a card for each GPU, live; the CPU slots; draining, adding and removing devices. */
 
 import { get, post } from "../api.js";
-import { current } from "../current.js";
+import { current } from "../page_state.js";
 import { startDaemon } from "../daemon.js";
 import { ask } from "../dialog.js";
 import { button, fill, h, say, show } from "../dom.js";
 import { counted } from "../format.js";
-import { keyed } from "../keyed.js";
-import { MACHINE, READ_ONLY } from "../site.js";
+import { keyed } from "../keyed_list.js";
+import { MACHINE, READ_ONLY } from "../server.js";
 import { failed, toast } from "../toast.js";
 import { coloursOn } from "./colours.js";
 import { GpuCard } from "./gpu_card.js";
-import { showSlot } from "./slots.js";
+import { showSlot } from "./cpu_slots.js";
 
 const LEAST_PX = 380; // a card
 const GAP_PX = 14;
@@ -30,7 +30,7 @@ export function open() {
 }
 
 class Machine {
-  /** @type {import("../refreshing.js").Refreshing | null} */
+  /** @type {import("../refresh.js").Refresh | null} */
   refreshing = null;
 
   title = "Machine";

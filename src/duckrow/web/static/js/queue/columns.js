@@ -3,7 +3,7 @@
 import { countFrom } from "../clock.js";
 import { fill, h, partsOf, say } from "../dom.js";
 import { eta, exactMoment, fullName, memory, moment, took } from "../format.js";
-import { READ_ONLY, address } from "../site.js";
+import { READ_ONLY, address } from "../server.js";
 import { colour, isLive, isWaiting, remark, status } from "../states.js";
 
 const USUAL_PRIORITY = 30;

@@ -1,9 +1,9 @@
 /** The filters above the queue: groups of states, a search, project, sweep, state; kept in the address. */
 
 import { get } from "../api.js";
-import { current } from "../current.js";
+import { current } from "../page_state.js";
 import { button, fill, h, refill, say, show } from "../dom.js";
-import { READ_ONLY } from "../site.js";
+import { READ_ONLY } from "../server.js";
 import { setPause } from "../shell.js";
 import { GROUPS, STATUSES, isPaused } from "../states.js";
 

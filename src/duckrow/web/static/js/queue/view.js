@@ -5,13 +5,13 @@ import { get } from "../api.js";
 import { fill, h, show } from "../dom.js";
 import { showMenu } from "../menu.js";
 import { go, rewrite } from "../router.js";
-import { READ_ONLY, address } from "../site.js";
+import { READ_ONLY, address } from "../server.js";
 import { isWaiting } from "../states.js";
 import { Table, nextSort } from "../table.js";
-import { Chosen } from "./chosen.js";
+import { Chosen } from "./selection.js";
 import { columns } from "./columns.js";
 import { Cursor } from "./cursor.js";
-import { dragRows } from "./dragging.js";
+import { dragRows } from "./drag_rows.js";
 import { Filters, filterFrom, queryFrom } from "./filters.js";
 import { Pager } from "./pager.js";
 
@@ -26,7 +26,7 @@ export function open(place) {
 class Queue {
   title = "Queue";
 
-  /** @type {import("../refreshing.js").Refreshing | null} */
+  /** @type {import("../refresh.js").Refresh | null} */
   refreshing = null;
 
   /** @param {import("../router.js").Place} place */

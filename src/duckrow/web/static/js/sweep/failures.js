@@ -1,10 +1,10 @@
 /** Why runs failed: the same errors together, each with a button that runs them again. */
 
 import { post } from "../api.js";
-import { current } from "../current.js";
+import { current } from "../page_state.js";
 import { button, h, refill, show } from "../dom.js";
 import { counted } from "../format.js";
-import { READ_ONLY, address } from "../site.js";
+import { READ_ONLY, address } from "../server.js";
 import { failed, toast } from "../toast.js";
 
 export class Failures {

@@ -2,7 +2,7 @@
 
 import { fill, h, refill, show } from "../dom.js";
 import { finite, value } from "../format.js";
-import { address } from "../site.js";
+import { address } from "../server.js";
 import { colour, status } from "../states.js";
 import { rangeOf } from "../chart.js";
 import { pointText } from "./point.js";

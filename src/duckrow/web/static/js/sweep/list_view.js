@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { fill, h, partsOf, say, show } from "../dom.js";
 import { exactMoment, moment } from "../format.js";
-import { READ_ONLY, address } from "../site.js";
+import { READ_ONLY, address } from "../server.js";
 import { Table } from "../table.js";
 import { Progress } from "./progress.js";
 

@@ -1,7 +1,7 @@
 /** How far a sweep is: a bar in the colours of the states, and the numbers. */
 
 import { h, say } from "../dom.js";
-import { keyed } from "../keyed.js";
+import { keyed } from "../keyed_list.js";
 import { BY_PROGRESS, colour } from "../states.js";
 
 export class Progress {

@@ -4,7 +4,7 @@ import { h, partsOf, say } from "../dom.js";
 import { memory, took, value } from "../format.js";
 import { Pager } from "../queue/pager.js";
 import { showState } from "../queue/columns.js";
-import { address } from "../site.js";
+import { address } from "../server.js";
 import { status } from "../states.js";
 import { Table, nextSort } from "../table.js";
 

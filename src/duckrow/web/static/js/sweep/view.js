@@ -3,9 +3,9 @@
 import { get } from "../api.js";
 import { button, h, say, show } from "../dom.js";
 import { download } from "../download.js";
-import { noSuch } from "../missing.js";
+import { noSuch } from "../not_found.js";
 import { rewrite } from "../router.js";
-import { address } from "../site.js";
+import { address } from "../server.js";
 import { Best } from "./best.js";
 import { Curves } from "./curves.js";
 import { Failures } from "./failures.js";
@@ -38,7 +38,7 @@ async function idOf(word) {
 }
 
 class SweepPage {
-  /** @type {import("../refreshing.js").Refreshing | null} */
+  /** @type {import("../refresh.js").Refresh | null} */
   refreshing = null;
 
   /** @param {import("../router.js").Place} place @param {number} id */

@@ -3,8 +3,8 @@
 import { serverNow } from "../clock.js";
 import { fill, h, partsOf, refill } from "../dom.js";
 import { duration, moment, shortTime } from "../format.js";
-import { keyed } from "../keyed.js";
-import { address } from "../site.js";
+import { keyed } from "../keyed_list.js";
+import { address } from "../server.js";
 import { OUTCOMES, attemptStatus, colour } from "../states.js";
 import { State } from "../lifecycle.js";
 

@@ -34,7 +34,7 @@ class Timeline {
 
   every_ms = 5000;
 
-  /** @type {import("../refreshing.js").Refreshing | null} */
+  /** @type {import("../refresh.js").Refresh | null} */
   refreshing = null;
 
   /** @param {import("../router.js").Place} place */

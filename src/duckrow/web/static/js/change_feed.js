@@ -1,14 +1,14 @@
 /**
- * News from the server: says when something changed, and whether the connection stands.
+ * ChangeFeed from the server: says when something changed, and whether the connection stands.
  *
  * A browser has only six connections to a server for all its windows. So one of the windows that are seen listens, and
  * tells the others; when it is closed or hidden, the next one listens. What is told is no secret: only that something
  * has changed, never what.
  */
 
-import { Seat } from "./seat.js";
+import { OneWindow } from "./one_window.js";
 import { askOtherTabs, onRefusal } from "./session.js";
-import { BASE } from "./site.js";
+import { BASE } from "./server.js";
 import { Stream } from "./stream.js";
 
 const FIRST_WAIT_MS = 1000;
@@ -19,7 +19,7 @@ const LONGEST_WAIT_MS = 15_000;
  * @typedef {{jobs: boolean, devices: boolean}} Change
  */
 
-export class News {
+export class ChangeFeed {
   /** @param {(change: Change) => void} onChange @param {(connection: Connection) => void} onConnection */
   constructor(onChange, onConnection) {
     this.onChange = onChange;
@@ -30,8 +30,8 @@ export class News {
     /** @type {Stream | null} */
     this.stream = null;
     this.timer = 0;
-    this.seat = new Seat("news");
-    this.isListening = false; // this window has the seat
+    this.lock = new OneWindow("news");
+    this.isListening = false; // this window is the one
     this.windows = new BroadcastChannel(`duckrow.news${BASE}`);
     this.windows.addEventListener("message", ({ data }) => this.told(data));
     document.addEventListener("visibilitychange", () => (document.hidden ? this.rest() : this.open()));
@@ -42,7 +42,7 @@ export class News {
 
   open() {
     this.rest("opening");
-    this.seat.wait(() => {
+    this.lock.wait(() => {
       this.isListening = true;
       this.listen();
     });
@@ -105,7 +105,7 @@ export class News {
     this.stream?.close();
     this.stream = null;
     this.isListening = false;
-    this.seat.leave();
+    this.lock.leave();
     this.set(connection);
   }
 

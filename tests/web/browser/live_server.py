@@ -61,7 +61,7 @@ os.execv(sys.executable, [sys.executable, "-IS", {fakegpu.__file__!r}, *words])
 """
 
 
-class Desk:
+class LiveServer:
     def __init__(self, folder: Path) -> None:
         work = folder / "work"
         work.mkdir()

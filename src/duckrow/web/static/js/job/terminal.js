@@ -25,7 +25,7 @@ const CUT = /\x1b(\[[\d;:]*)?$/; // a command whose end is still to come
 /** @returns {Row} */
 const newRow = () => ({ text: "", rest: 0, style: null, isEnded: false, isChanged: false, element: null });
 
-export class Screen {
+export class Terminal {
   /** @type {Row[]} never empty */
   rows = [newRow()];
 
@@ -123,7 +123,7 @@ export class Screen {
     const turn = this.rows.findIndex((row) => row === this.turn);
     const first = turn < 0 ? this.at : Math.min(turn, this.at);
     const { at, isAtStart, ink, cut } = this;
-    return Object.assign(new Screen(), {
+    return Object.assign(new Terminal(), {
       rows: this.rows.splice(first),
       at: at - first,
       isAtStart,

@@ -29,7 +29,7 @@ def _listed(sweep: Mapping[str, Any]) -> dict[str, Any]:
     return {**sweep, "total": sweep["runs"], "counts": counts}
 
 
-def sweep_board(client: Client, word: str) -> dict[str, Any]:
+def sweep_details(client: Client, word: str) -> dict[str, Any]:
     found = results(word, client=client)
     of_sweep = next((sweep for sweep in list_sweeps(client) if sweep["id"] == found.sweep.id), {})
     vary = found.varying()

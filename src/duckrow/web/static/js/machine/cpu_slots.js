@@ -1,7 +1,7 @@
 /** A CPU slot and what runs in it. */
 
 import { h, refill } from "../dom.js";
-import { address } from "../site.js";
+import { address } from "../server.js";
 import { colourOf } from "./colours.js";
 
 /** @param {HTMLElement} element @param {Api.DeviceCard} slot */

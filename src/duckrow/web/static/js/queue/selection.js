@@ -3,7 +3,7 @@
 import { ACTIONS, allowed, perform } from "../actions.js";
 import { button, h, say, show } from "../dom.js";
 import { counted } from "../format.js";
-import { keyed } from "../keyed.js";
+import { keyed } from "../keyed_list.js";
 
 /** @typedef {import("../states.js").ActionName} ActionName */
 

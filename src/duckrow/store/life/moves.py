@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from duckrow.core.errors import IllegalTransition
 from duckrow.core.life.states import Outcome, State, check_transition
-from duckrow.store.jobs.delays import NotBefore, delayed
-from duckrow.store.jobs.dependencies import DependencyStore
+from duckrow.store.life.delays import NotBefore, delayed
+from duckrow.store.life.dependencies import DependencyStore
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
 

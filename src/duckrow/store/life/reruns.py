@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from duckrow.core.life.states import State
-from duckrow.store.jobs.dependencies import DependencyStore
-from duckrow.store.jobs.moves import MoveStore
+from duckrow.store.life.dependencies import DependencyStore
+from duckrow.store.life.moves import MoveStore
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
 

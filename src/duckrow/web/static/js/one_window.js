@@ -1,22 +1,22 @@
 /**
- * A seat that one window of this browser has at a time, and the next in line gets when it is left or its window closes.
- * Where the browser knows no locks (a page over plain HTTP from another machine), every window has a seat of its own.
+ * A lock that one window of this browser holds at a time. The next one gets it when it is left, or its window closes.
+ * Where the browser knows no locks (a page over plain HTTP from another machine), every window has its own.
  */
 
-import { BASE } from "./site.js";
+import { BASE } from "./server.js";
 
-export class Seat {
+export class OneWindow {
   /** @param {string} name */
   constructor(name) {
     this.name = `duckrow.${name}${BASE}`;
     this.leave = () => {};
   }
 
-  /** @param {() => void} seated called when it is this window's turn */
-  wait(seated) {
+  /** @param {() => void} granted called when it is this window's turn */
+  wait(granted) {
     this.leave();
     const abort = new AbortController();
-    this.request({ signal: abort.signal }, () => abort.abort(), seated);
+    this.request({ signal: abort.signal }, () => abort.abort(), granted);
   }
 
   /** @returns {Promise<boolean>} whether nobody had it */
@@ -35,12 +35,12 @@ export class Seat {
   /**
    * @param {LockOptions} options
    * @param {() => void} giveUp
-   * @param {() => void} seated
+   * @param {() => void} granted
    * @param {() => void} refused
    */
-  request(options, giveUp, seated, refused = () => {}) {
+  request(options, giveUp, granted, refused = () => {}) {
     if (!navigator.locks) {
-      seated();
+      granted();
       return;
     }
     let isLeft = false;
@@ -54,11 +54,11 @@ export class Seat {
       if (!lock || isLeft) return refused();
       return new Promise((resolve) => {
         letGo = () => resolve(null);
-        seated();
+        granted();
       });
     };
     navigator.locks.request(this.name, options, held).catch((error) => {
-      if (!isLeft && error.name !== "AbortError") seated(); // a browser that allows this site no locks
+      if (!isLeft && error.name !== "AbortError") granted(); // a browser that allows this site no locks
     });
   }
 }

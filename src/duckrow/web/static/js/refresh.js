@@ -2,7 +2,7 @@
 
 const GAP_MS = 300;
 
-export class Refreshing {
+export class Refresh {
   /** @param {() => Promise<void>} fetchAndShow @param {(error: unknown) => void} tell null: it went well */
   constructor(fetchAndShow, tell) {
     this.fetchAndShow = fetchAndShow;

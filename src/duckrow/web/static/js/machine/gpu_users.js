@@ -2,8 +2,8 @@
 
 import { h, partsOf, say, show } from "../dom.js";
 import { duration, memory } from "../format.js";
-import { keyed } from "../keyed.js";
-import { address } from "../site.js";
+import { keyed } from "../keyed_list.js";
+import { address } from "../server.js";
 import { isOver } from "./memory_bar.js";
 
 export class Residents {

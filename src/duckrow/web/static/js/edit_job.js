@@ -1,7 +1,7 @@
 /** Changing what a job is: one that waits in place, one that is done for its next attempt. */
 
 import { patch, post } from "./api.js";
-import { current } from "./current.js";
+import { current } from "./page_state.js";
 import { ask } from "./dialog.js";
 import { toast } from "./toast.js";
 

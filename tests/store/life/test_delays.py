@@ -8,7 +8,7 @@ import pytest
 
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
-from duckrow.store.jobs import delays
+from duckrow.store.life import delays
 from duckrow.store.sqlite.connection import load_queries
 from tests.store.shelf import Shelf, at
 

@@ -1,7 +1,7 @@
 /** A page of its own for what is not there. */
 
 import { h } from "./dom.js";
-import { address } from "./site.js";
+import { address } from "./server.js";
 
 /** @param {string} title @param {string} told @param {string} path where to go instead @param {string} word */
 export function noSuch(title, told, path, word) {
