@@ -44,8 +44,23 @@ def test_a_job_that_was_being_stopped_is_asked_again_and_then_forced_by_the_next
     queue.begin()
     queue.passes()
     assert queue.orders() == ["adopt 1", "stop 1 step 1"]
-    queue.passes(10)
+    queue.passes(4.9)
+    assert queue.orders() == []
+    queue.passes(0.1)  # 10 s after it was asked for the first time: there is one grace, not one for each host
     assert queue.orders() == ["stop 1 step 2"]
+    assert queue.state(job) == "killed"
+
+
+def test_a_job_whose_grace_ended_while_nobody_was_there_gets_no_other_one(queue: Queue) -> None:
+    job = queue.add(ignores_sigterm(), grace_s=10)
+    queue.passes(1)
+    queue.kill(job)
+    queue.passes()
+    queue.dies()
+    queue.clock.go_on(60)
+    queue.begin()
+    queue.passes()
+    assert queue.orders() == ["start 1", "stop 1 step 1", "adopt 1", "stop 1 step 1", "stop 1 step 2"]
     assert queue.state(job) == "killed"
 
 
