@@ -75,9 +75,11 @@ class ObservePhase:
         if self._host.id == DAEMON and (changed or (state.drained and state.freed)):
             parts.drains.observe()
         if changed:
-            parts.broken_gpus.look(now)
             state.wishes.look()
+        any_wishes = state.wishes.are_left
         parts.wishes.fulfil(now)
+        if any_wishes:
+            parts.broken_gpus.look(now)  # after the wishes: jobs that were to tell of a GPU may have been killed
         for attempt in state.live.values() if state.stop_all else ():
             if state.is_own(attempt) or self._host.id == DAEMON:
                 parts.stopping.kill(attempt, now, "interrupted", at_once=state.stop_all > 1)
