@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -49,7 +48,7 @@ class Server:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Server]]:
+def server(monkeypatch: pytest.MonkeyPatch) -> type[Server]:
     fresh = type("FreshServer", (Server,), {"started": [], "ended": 0})
     monkeypatch.setattr(mps, "Mps", fresh)
     return fresh
