@@ -64,8 +64,8 @@ def ignores_sigterm(**more: Any) -> Behaviour:
     return runs(stops_after_s=None, **more)
 
 
-def cannot_start(why: str, try_later: bool = False) -> Behaviour:
-    return Behaviour(refusal=why, try_later=try_later)
+def cannot_start(why: str, try_later: bool = False, **more: Any) -> Behaviour:
+    return Behaviour(refusal=why, try_later=try_later, **more)
 
 
 def by_gpu(cases: dict[str, Behaviour], elsewhere: Behaviour) -> Callable[[LiveAttempt], Behaviour]:
@@ -169,6 +169,14 @@ class Queue:
         self._turning.advance(seconds)
         self._turning.settle()
 
+    def stalls(self, host_id: int) -> None:
+        """The host lives, and does nothing until it `goes_on`."""
+        self._turning.remove(self._hosts[host_id].reactor)
+
+    def goes_on(self, host_id: int) -> None:
+        host = self._hosts[host_id]
+        self._turning.add(host.reactor, host.loop.turn)
+
     def dies(self, host_id: int = DAEMON) -> None:
         """The host is killed. What runs goes on."""
         host = self._hosts.pop(host_id)
@@ -259,6 +267,10 @@ class Queue:
     def booked(self, host_id: int = DAEMON) -> dict[str, int]:
         """What is given out of each device, as this host sees it."""
         return {device: share for device, share in self._hosts[host_id].loop.state.booked.items() if share}
+
+    def suspended(self) -> set[int]:
+        """The jobs that have begun and stand still."""
+        return set(JobStore(self.database).suspended())
 
     def set_aside(self) -> dict[str, str]:
         """GPU -> why it gets no job."""

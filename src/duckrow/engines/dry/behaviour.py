@@ -22,6 +22,7 @@ class Behaviour(NamedTuple):
     uses: tuple[str, ...] | None = None  # the GPUs on which it takes that; None: those that it was given
     oom_killed: bool | None = None  # what the kernel says of it at its end
     host_peak_mb: int | None = None
+    starts_after_s: float = 0.0  # until then it is ordered, and not there to hear anything
     refusal: str = ""  # why it cannot be started
     try_later: bool = False  # and it is the machine's fault, not the job's
 
