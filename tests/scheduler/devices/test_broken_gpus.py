@@ -21,7 +21,7 @@ def queue(make_queue: MakeQueue) -> Queue:
 
 def read_once(queue: Queue) -> None:
     """What is new in a reading can only be told from the reading before."""
-    queue.passes(120)
+    queue.passes(30)
 
 
 def fail_on_the_first(queue: Queue, count: int = 8, then: Sequence[Does] = ()) -> list[int]:
@@ -68,7 +68,7 @@ def test_a_job_that_failed_on_a_gpu_that_was_healthy_afterwards_has_failed(queue
     job = queue.add(fails(after_s=3), gpus=1)
     queue.passes(30)
     queue.breaks("0", xids=(79,))
-    queue.passes(300)
+    queue.passes(30)
     assert queue.state(job) == "failed"
     assert "0" in queue.set_aside()
 
@@ -79,7 +79,7 @@ def test_a_gpu_that_was_reset_is_given_out_again(queue: Queue) -> None:
     read_once(queue)
     assert list(queue.set_aside()) == ["0"]
     queue.heals("0")
-    queue.passes(120)
+    queue.passes(30)
     assert queue.set_aside() == {}
     jobs = [queue.add(runs(), gpus=1) for _ in range(2)]
     queue.passes(10)
@@ -90,15 +90,15 @@ def test_a_gpu_that_comes_and_goes_is_left_to_a_person_after_the_third_time(queu
     read_once(queue)
     for _ in range(3):
         queue.breaks("0", cure="it must be reset")
-        queue.passes(400)
+        queue.passes(20)
         assert list(queue.set_aside()) == ["0"]
         queue.heals("0")
-        queue.passes(400)
+        queue.passes(20)
         assert queue.set_aside() == {}
     queue.breaks("0", cure="it must be reset")
-    queue.passes(400)
+    queue.passes(20)
     queue.heals("0")
-    queue.passes(3600)
+    queue.passes(100)
     assert list(queue.set_aside()) == ["0"]
 
 
@@ -107,7 +107,7 @@ def test_a_gpu_that_says_nothing_is_set_aside_once_that_has_lasted(queue: Queue)
     queue.add(runs(), gpus=1)
     queue.passes(60)
     queue.breaks("1", is_silent=True)
-    queue.passes(120)
+    queue.passes(30)
     assert list(queue.set_aside()) == ["1"]
 
 

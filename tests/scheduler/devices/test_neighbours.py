@@ -57,12 +57,12 @@ def test_a_job_that_wants_a_whole_gpu_waits_for_other_people_and_says_for_whom(
     queue = make_queue(*gpus("24G"))
     anna = Somebody(queue, who_is_who, "0", ANNA)
     job = queue.add(runs(), gpus=1)
-    queue.passes(60)
+    queue.passes(20)
     assert queue.state(job) == "queued"
     assert "anna" in why(queue)
     assert "--share-gpus" in why(queue)
     anna.goes()
-    queue.passes(120)
+    queue.passes(30)
     assert queue.state(job) == "running"
     assert why(queue) == ""
 
@@ -107,10 +107,10 @@ def test_whoever_wants_only_idle_gpus_waits_for_ones_own_programs_too(make_queue
     queue = make_queue(*gpus("24G"), policy=Policy(only_idle=True))
     own = Somebody(queue, who_is_who, "0", OURSELVES)
     job = queue.add(runs(), gpus=1)
-    queue.passes(60)
+    queue.passes(20)
     assert queue.state(job) == "queued"
     own.goes()
-    queue.passes(120)
+    queue.passes(60)
     assert queue.state(job) == "running"
 
 
@@ -118,11 +118,11 @@ def test_a_gpu_that_says_nothing_is_not_taken_for_free(make_queue: MakeQueue) ->
     queue = make_queue(*gpus("24G"))
     queue.breaks("0", is_silent=True)
     job = queue.add(runs(), gpus=1)
-    queue.passes(60)
+    queue.passes(20)
     assert queue.state(job) == "queued"
     assert "GPU 0" in why(queue)
     queue.heals("0")
-    queue.passes(60)
+    queue.passes(20)
     assert queue.state(job) == "running"
 
 
