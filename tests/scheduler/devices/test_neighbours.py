@@ -110,7 +110,7 @@ def test_whoever_wants_only_idle_gpus_waits_for_ones_own_programs_too(make_queue
     queue.passes(20)
     assert queue.state(job) == "queued"
     own.goes()
-    queue.passes(60)
+    queue.passes(120)
     assert queue.state(job) == "running"
 
 
