@@ -15,6 +15,7 @@ however long its jobs last:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.policy import NO_POLICY, Policy
 from duckrow.core.jobs.job import JobSpec, LiveAttempt
 from duckrow.core.life.wishes import DeviceWish, SignalWish, Wish
-from duckrow.core.ports import Observer
+from duckrow.core.ports import Health, Observer
 from duckrow.core.units import parse_size_mb
 from duckrow.devices.discover import Offer
 from duckrow.engines.dry.behaviour import Behaviour
@@ -31,6 +32,7 @@ from duckrow.engines.dry.clock import HandClock
 from duckrow.engines.dry.machine import DryMachine, DryProcess
 from duckrow.engines.dry.turning import Turning
 from duckrow.scheduler.hosts.dry_host import DryHost
+from duckrow.store.devices.set_aside import SetAsideStore
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON, HostStore
 from duckrow.store.jobs.control import ControlStore
@@ -62,8 +64,16 @@ def ignores_sigterm(**more: Any) -> Behaviour:
     return runs(stops_after_s=None, **more)
 
 
-def cannot_start(why: str, try_later: bool = False) -> Behaviour:
-    return Behaviour(refusal=why, try_later=try_later)
+def cannot_start(why: str, try_later: bool = False, **more: Any) -> Behaviour:
+    return Behaviour(refusal=why, try_later=try_later, **more)
+
+
+def by_gpu(cases: dict[str, Behaviour], elsewhere: Behaviour) -> Callable[[LiveAttempt], Behaviour]:
+    """It does one thing on these GPUs, and another on all others."""
+    return lambda attempt: cases.get(attempt.holds[0][0], elsewhere)
+
+
+Does = Behaviour | Callable[[LiveAttempt], Behaviour]
 
 
 # -- what there is --------------------------------------------------------------------------------------------------
@@ -99,14 +109,16 @@ class Queue:
         seats: list[Seat],
         gpus_mb: dict[str, int] | None = None,
         policy: Policy = NO_POLICY,
+        **machine: Any,
     ) -> None:
+        """`machine`: its `cpus` and `mem_mb`, if anybody asks for some."""
         self.folder = Folder(str(folder)).make()
         self.seats = seats
-        self.policy = policy
+        self.known = Machine(gpus_mb or {}, policy=policy)._replace(**machine)
         self.clock = HandClock()
         self.machine = DryMachine(self._behaviour, gpus_mb)
         self.told = Told()
-        self._does: dict[int, tuple[Behaviour, ...]] = {}
+        self._does: dict[int, tuple[Does, ...]] = {}
         self._turning = Turning(self.clock)
         self.database = Database(self.folder, durable=False)
         self._story = JobStoryStore(self.database)
@@ -117,7 +129,7 @@ class Queue:
 
     # -- given ------------------------------------------------------------------------------------------------
 
-    def add(self, *does: Behaviour, command: str = "true", host_id: int = DAEMON, **fields: Any) -> int:
+    def add(self, *does: Does, command: str = "true", host_id: int = DAEMON, **fields: Any) -> int:
         """A job; what its attempts do, the last again and again. `after`: jobs that must have ended well before."""
         after = [(before, fields.pop("condition", "ok")) for before in fields.pop("after", ())]
         with self.database.transaction():
@@ -131,12 +143,11 @@ class Queue:
     def _behaviour(self, attempt: LiveAttempt) -> Behaviour:
         does = self._does[attempt.job.id]
         self._does[attempt.job.id] = does[1:] or does
-        return does[0]
+        return does[0](attempt) if not isinstance(does[0], Behaviour) else does[0]
 
     def begin(self, host_id: int = DAEMON, seats: list[Seat] | None = None) -> DryHost:
         """A host begins: the daemon, or the next life of a host that died."""
-        known = Machine(self.machine.gpus_mb, policy=self.policy)
-        offer = Offer(self.seats if seats is None else seats, known)
+        offer = Offer(self.seats if seats is None else seats, self.known)
         host = DryHost(self.folder, offer, self.machine, self.clock, host_id, self.told)
         self._hosts[host_id] = host
         self._turning.add(host.reactor, host.loop.turn)
@@ -157,6 +168,14 @@ class Queue:
         """So much time; 0: what can be done now is done."""
         self._turning.advance(seconds)
         self._turning.settle()
+
+    def stalls(self, host_id: int) -> None:
+        """The host lives, and does nothing until it `goes_on`."""
+        self._turning.remove(self._hosts[host_id].reactor)
+
+    def goes_on(self, host_id: int) -> None:
+        host = self._hosts[host_id]
+        self._turning.add(host.reactor, host.loop.turn)
 
     def dies(self, host_id: int = DAEMON) -> None:
         """The host is killed. What runs goes on."""
@@ -200,6 +219,18 @@ class Queue:
             self._control.set_limit(scope, most)
         self._ring()
 
+    def breaks(self, gpu: str, **health: Any) -> None:
+        """Something is wrong with it from now on: `xids=(79,)`, `cure="it must be reset"`, `is_silent=True`."""
+        self.machine.health[gpu] = Health(**health)
+
+    def heals(self, gpu: str) -> None:
+        del self.machine.health[gpu]
+
+    def wants_back(self, gpu: str) -> None:
+        """A person types `duckrow gpus add`."""
+        SetAsideStore(self.database).want_back([DAEMON], gpu)
+        self._ring()
+
     def _ring(self) -> None:
         for host in self._hosts.values():
             host.loop.state.wake()
@@ -236,6 +267,19 @@ class Queue:
     def booked(self, host_id: int = DAEMON) -> dict[str, int]:
         """What is given out of each device, as this host sees it."""
         return {device: share for device, share in self._hosts[host_id].loop.state.booked.items() if share}
+
+    def suspended(self) -> set[int]:
+        """The jobs that have begun and stand still."""
+        return set(JobStore(self.database).suspended())
+
+    def set_aside(self) -> dict[str, str]:
+        """GPU -> why it gets no job."""
+        found = SetAsideStore(self.database).of_hosts([DAEMON])
+        return {gpu: why for (gpu, _), why in found.items()}
+
+    def gpus_of(self, job_id: int) -> list[str]:
+        """On which each of its attempts was."""
+        return ["+".join(made.devices) for made in self.attempts(job_id)]
 
     def close(self) -> None:
         for host in self._hosts.values():

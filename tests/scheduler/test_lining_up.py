@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.scheduler.conftest import MakeQueue
-from tests.scheduler.language import Queue, runs, slots, succeeds
+from tests.scheduler.language import Queue, ignores_sigterm, runs, slots, succeeds
 
 
 @pytest.fixture
@@ -69,3 +69,13 @@ def test_nobody_is_lined_up_while_a_limit_is_set(brisk: Queue) -> None:
     brisk.passes(1)
     assert brisk.states(*jobs) == ["succeeded"] * 5
     assert not any(order.startswith("line-up") for order in brisk.orders())
+
+
+def test_nobody_is_lined_up_behind_a_job_that_is_being_stopped(brisk: Queue) -> None:
+    stopped = brisk.add(ignores_sigterm(), grace_s=10)
+    brisk.passes()
+    brisk.kill(stopped)
+    for _ in range(3):
+        brisk.add(succeeds(after_s=0.001))
+    brisk.passes(0.01)
+    assert brisk.orders() == [f"start {stopped}", f"stop {stopped} step 1"]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
+import pytest
+
+from duckrow.scheduler.life import recovery
 from tests.scheduler.conftest import MakeQueue
 from tests.scheduler.language import Queue, fails, gpus, ignores_sigterm, runs, slots, succeeds
 
@@ -44,8 +49,23 @@ def test_a_job_that_was_being_stopped_is_asked_again_and_then_forced_by_the_next
     queue.begin()
     queue.passes()
     assert queue.orders() == ["adopt 1", "stop 1 step 1"]
-    queue.passes(10)
+    queue.passes(4.9)
+    assert queue.orders() == []
+    queue.passes(0.1)  # 10 s after it was asked for the first time: there is one grace, not one for each host
     assert queue.orders() == ["stop 1 step 2"]
+    assert queue.state(job) == "killed"
+
+
+def test_a_job_whose_grace_ended_while_nobody_was_there_gets_no_other_one(queue: Queue) -> None:
+    job = queue.add(ignores_sigterm(), grace_s=10)
+    queue.passes(1)
+    queue.kill(job)
+    queue.passes()
+    queue.dies()
+    queue.clock.go_on(60)
+    queue.begin()
+    queue.passes()
+    assert queue.orders() == ["start 1", "stop 1 step 1", "adopt 1", "stop 1 step 1", "stop 1 step 2"]
     assert queue.state(job) == "killed"
 
 
@@ -61,6 +81,45 @@ def test_a_living_host_takes_over_the_jobs_of_one_that_died(make_queue: MakeQueu
     queue.passes(90)
     assert queue.state(job) == "succeeded"
     assert queue.state(waiting) == "queued"  # that is for whoever resumes the run
+
+
+def test_the_kernel_tells_of_the_death_of_a_host(make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends, its_life = os.pipe()  # can be read from when the other end is closed, as a pidfd can
+    watched: list[str] = []
+
+    def open_pidfd_of(process: str) -> int:
+        watched.append(process)
+        return ends
+
+    monkeypatch.setattr(recovery, "open_pidfd_of", open_pidfd_of)
+    queue = make_queue(slots(1))
+    run = queue.begin_run(slots(1))
+    job = queue.add(runs(), host_id=run)
+    queue.passes(1)
+    queue.host().loop.state.wake()
+    queue.passes(10)
+    assert len(watched) == 1  # however often it is seen to live
+    queue.orders()
+    queue.dies(run)
+    os.close(its_life)
+    queue.passes()
+    assert queue.orders() == [f"adopt {job}"]
+
+
+def test_a_host_of_which_the_kernel_tells_nothing_is_looked_at_every_five_seconds(
+    make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recovery, "open_pidfd_of", lambda _: None)
+    queue = make_queue(slots(1))
+    run = queue.begin_run(slots(1))
+    job = queue.add(runs(), host_id=run)
+    queue.passes(1)
+    queue.host().loop.state.wake()
+    queue.passes(12)
+    queue.orders()
+    queue.dies(run)
+    queue.passes(5)
+    assert queue.orders() == [f"adopt {job}"]
 
 
 def test_two_hosts_never_give_out_the_same_gpu(make_queue: MakeQueue) -> None:

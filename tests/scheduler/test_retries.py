@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.scheduler.language import Queue, cannot_start, fails, succeeds
+from tests.scheduler.conftest import MakeQueue
+from tests.scheduler.language import Queue, cannot_start, fails, slots, succeeds
 
 
 def test_a_job_that_fails_is_tried_again_after_its_delay(queue: Queue) -> None:
@@ -33,6 +34,16 @@ def test_a_job_without_retries_left_has_failed(queue: Queue) -> None:
     queue.passes(100)
     assert queue.state(job) == "failed"
     assert [made.exit_code for made in queue.attempts(job)] == [3, 3, 3]
+
+
+def test_a_short_delay_does_not_wait_for_a_longer_one_that_began_before(make_queue: MakeQueue) -> None:
+    queue = make_queue(slots(2))
+    patient = queue.add(fails(after_s=1), succeeds(), retries=1, backoff_s=100)
+    hasty = queue.add(fails(after_s=2), succeeds(), retries=1, backoff_s=10)
+    queue.passes(2 + 10 + 1)
+    assert queue.states(patient, hasty) == ["queued", "succeeded"]
+    queue.passes(1 + 100 + 1 - 13)
+    assert queue.state(patient) == "succeeded"
 
 
 def test_a_delay_goes_on_while_the_machine_sleeps(queue: Queue) -> None:

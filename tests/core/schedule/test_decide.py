@@ -106,7 +106,7 @@ def test_no_notice_is_given_after_the_limit() -> None:
 
 def test_the_ladder_begins_with_a_request() -> None:
     doomed = attempt(job(grace_s=5.0), stop_began_mono=2000.0, stopped_for=Outcome.KILLED)
-    assert decided(2001.0, doomed) == Told(stops=[Stop(doomed, 1, Outcome.KILLED)], wake_mono=2006.0)
+    assert decided(2001.0, doomed) == Told(stops=[Stop(doomed, 1, Outcome.KILLED)], wake_mono=2005.0)
 
 
 def test_the_ladder_waits_for_the_grace() -> None:

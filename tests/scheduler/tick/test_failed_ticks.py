@@ -81,6 +81,13 @@ def test_it_is_waited_for_until_the_database_can_be_read(failed: FailedTicks, ar
     assert not failed.is_waited_for
 
 
+def test_a_wrong_wish_on_a_database_that_cannot_be_read_is_waited_for(failed: FailedTicks, around: Around) -> None:
+    around.is_broken = True
+    failed.survive(WrongWish(UnfulfilledWish(3, 12, "signal:x", 1), ValueError("no number")))
+    assert failed.is_waited_for
+    assert around.said[-1] == "The database cannot be read."
+
+
 def test_a_wrong_wish_is_forgotten_with_a_sentence(failed: FailedTicks, around: Around) -> None:
     failed.survive(WrongWish(UnfulfilledWish(3, 12, "signal:x", 1), ValueError("no number")))
     assert around.said == ["The wish 'signal:x' for job 12 is set aside: no number"]

@@ -223,11 +223,12 @@ class _Signals:
         self._mono = mono
 
     def climb_ladder(self, attempt: LiveAttempt, began_mono: float) -> None:
+        """One grace in all: who is asked a second time, say by the next host, gets no second one."""
+        kill_mono = began_mono + attempt.job.grace_s
         if attempt.stop_step == 0:
             self.stops.append(Stop(attempt, 1, attempt.stopped_for))
-            self._wake(self._mono + attempt.job.grace_s)
+            self._wake(max(kill_mono, self._mono))
         elif attempt.stop_step == 1:
-            kill_mono = began_mono + attempt.job.grace_s
             if self._mono >= kill_mono:
                 self.stops.append(Stop(attempt, 2, attempt.stopped_for))
             else:

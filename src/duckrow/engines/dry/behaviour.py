@@ -19,8 +19,10 @@ class Behaviour(NamedTuple):
     leaves_s: float = 0.0  # how long a process of it stays after its end, unless it is stopped
     prints: str = ""  # into its log, at its end
     gpu_mb: tuple[tuple[float, int], ...] = ()  # (seconds after its start, MB from then on), on each of its GPUs
+    uses: tuple[str, ...] | None = None  # the GPUs on which it takes that; None: those that it was given
     oom_killed: bool | None = None  # what the kernel says of it at its end
     host_peak_mb: int | None = None
+    starts_after_s: float = 0.0  # until then it is ordered, and not there to hear anything
     refusal: str = ""  # why it cannot be started
     try_later: bool = False  # and it is the machine's fault, not the job's
 

@@ -8,28 +8,31 @@ from duckrow.core.clock import Now
 
 
 class HandClock:
+    """Only the monotonic clock is turned. The others are so far ahead of it: turned by themselves, many short spans
+    would drive the three apart, each by its own roundings."""
+
     def __init__(self, now: Now | None = None) -> None:
         """It begins with the present, so that what others write by the real clocks lies close by."""
-        self._now = now or Now(time.time(), time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME))
+        wall, mono, boot = now or Now(time.time(), time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME))
+        self._mono = mono
+        self._wall_ahead_s, self._boot_ahead_s = wall - mono, boot - mono
         self.settings = 0  # how often somebody has set the wall clock
 
     def now(self) -> Now:
-        return self._now
+        return Now(self._mono + self._wall_ahead_s, self._mono, self._mono + self._boot_ahead_s)
 
     def go_on(self, seconds: float) -> None:
-        wall, mono, boot = self._now
-        self._now = Now(wall + seconds, mono + seconds, boot + seconds)
+        self._mono += seconds
 
     def go_to(self, mono: float) -> None:
         """To this very moment: a sum of spans would miss it by a rounding."""
-        wall, before, boot = self._now
-        self._now = Now(wall + mono - before, mono, boot + mono - before)
+        self._mono = mono
 
     def sleep(self, seconds: float) -> None:
         """The machine is suspended meanwhile: its monotonic clock stands still."""
-        wall, mono, boot = self._now
-        self._now = Now(wall + seconds, mono, boot + seconds)
+        self._wall_ahead_s += seconds
+        self._boot_ahead_s += seconds
 
     def set_wall(self, wall: float) -> None:
-        self._now = self._now._replace(wall=wall)
+        self._wall_ahead_s = wall - self._mono
         self.settings += 1

@@ -18,6 +18,7 @@ from duckrow.core.ports import (
     StartOrder,
     Vanished,
 )
+from duckrow.engines.dry.behaviour import Behaviour
 from duckrow.engines.dry.machine import DryMachine, DryProcess, Order
 from duckrow.engines.lined_up import LinedUp
 
@@ -49,6 +50,12 @@ class DryEngine:
     def _start(self, attempt: LiveAttempt) -> None:
         self._watched[attempt.id] = attempt
         behaviour = self._machine.behaviour_of(attempt)
+        if behaviour.starts_after_s:
+            self._reactor.later(behaviour.starts_after_s, lambda: self._begin(attempt, behaviour))
+        else:
+            self._begin(attempt, behaviour)
+
+    def _begin(self, attempt: LiveAttempt, behaviour: Behaviour) -> None:
         if behaviour.refusal:
             self._report(NotStarted(attempt.id, behaviour.refusal, behaviour.try_later))
             return

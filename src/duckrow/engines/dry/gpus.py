@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from duckrow.core.ports import Device, ProcessUse, Reactor, Reading
+from duckrow.core.ports import Device, Health, ProcessUse, Reactor, Reading
 from duckrow.engines.dry.machine import DryMachine
 
 
@@ -46,10 +46,16 @@ class DryGpus:
         now, total_mb = self._reactor.now(), self._machine.gpus_mb.get(name)
         if total_mb is None:
             return Reading(name, now.wall, now.mono, None, None, None, None, None, problem="there is no such GPU")
+        health = self._machine.health.get(name, Health())
+        if health.is_silent:
+            return Reading(name, now.wall, now.mono, None, None, None, None, None, "it does not answer", health)
         uses = tuple(
             ProcessUse(process.pid, process.behaviour.mb_after(now.mono - process.started_mono))
             for process in self._machine.processes.values()
             if name in process.gpus and not process.is_gone(now.mono)
         )
+        uses += tuple(ProcessUse(pid, mb) for pid, mb in self._machine.strangers_mb.get(name, {}).items())
         used_mb = sum(use.mb or 0 for use in uses) + self._machine.foreign_mb.get(name, 0)
-        return Reading(name, now.wall, now.mono, total_mb, total_mb - used_mb, 100 if uses else 0, 40, uses)
+        return Reading(
+            name, now.wall, now.mono, total_mb, total_mb - used_mb, 100 if uses else 0, 40, uses, health=health
+        )

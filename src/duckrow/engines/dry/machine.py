@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from duckrow.core.clock import Now
 from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.ports import Health
 from duckrow.engines.dry.behaviour import Behaviour, BehaviourOf
 
 _FIRST_PID = 1 << 23  # beyond what Linux gives: never somebody else's
@@ -86,6 +87,8 @@ class DryMachine:
         self.behaviour_of = behaviour_of
         self.gpus_mb = dict(gpus_mb or {})
         self.foreign_mb: dict[str, int] = {}  # what others use of them
+        self.strangers_mb: dict[str, dict[int, int]] = {}  # by which of their processes, where the driver tells that
+        self.health: dict[str, Health] = {}  # of those with which something is wrong
         self.processes: dict[int, DryProcess] = {}  # by attempt
         self.orders: list[Order] = []  # all that engines were asked for
         self.ran_out_of_memory: bool | None = False
@@ -101,7 +104,7 @@ class DryMachine:
             attempt_id=attempt.id,
             pid=next(self._pids),
             behaviour=behaviour,
-            gpus=tuple(device for device, _ in attempt.holds if device in self.gpus_mb),
+            gpus=tuple(name for name in behaviour.uses or dict(attempt.holds) if name in self.gpus_mb),
             started_mono=now.mono,
             ends_mono=ends_mono,
             gone_mono=ends_mono + behaviour.leaves_s,

@@ -8,6 +8,7 @@ from duckrow.engines.dry.clock import HandClock
 from duckrow.engines.dry.reactor import HandReactor
 
 _MOST_TURNS = 2_000  # at one moment: more means that something is due again and again
+_ROUNDING_S = 1e-5  # 1 + 4.9 + 1.1 seconds after a start need not be 7 seconds after it, to the last digit
 
 
 class Turning:
@@ -34,11 +35,11 @@ class Turning:
         raise RuntimeError(f"At {self.clock.now().mono} there is always more to do.")
 
     def advance(self, seconds: float) -> None:
-        """Let so much time pass."""
+        """Let so much time pass. What is due at its very end happens, however the sums are rounded."""
         end_mono = self.clock.now().mono + seconds
-        while (due_mono := self.settle()) <= end_mono:
+        while (due_mono := self.settle()) <= end_mono + _ROUNDING_S:
             self.clock.go_to(due_mono)
-        self.clock.go_to(end_mono)
+        self.clock.go_to(max(end_mono, self.clock.now().mono))
 
     def next_thing(self) -> bool:
         """Do what can be done, and let time pass until something more is due; False if nothing ever is."""

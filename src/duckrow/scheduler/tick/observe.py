@@ -75,9 +75,11 @@ class ObservePhase:
         if self._host.id == DAEMON and (changed or (state.drained and state.freed)):
             collaborators.drains.observe()
         if changed:
-            collaborators.broken_gpus.look(now)
             state.wishes.look()
+        any_wishes = state.wishes.are_left
         collaborators.wishes.fulfil(now)
+        if any_wishes:
+            collaborators.broken_gpus.look(now)  # after the wishes: jobs that were to tell of a GPU may have been killed
         for attempt in state.live.values() if state.stop_all else ():
             if state.is_own(attempt) or self._host.id == DAEMON:
                 collaborators.stopping.kill(attempt, now, "interrupted", at_once=state.stop_all > 1)

@@ -1,0 +1,555 @@
+"""`duckrow why`: every reason for which a job may wait, against a real database, with what to type about it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duckrow.api.client import Client
+from duckrow.api.devices import gpus
+from duckrow.api.queue.why import why
+from duckrow.clusters.batch import create_batch
+from duckrow.core.devices.inventory import WHOLE, Seat, cpu_seats, parse_gpus
+from duckrow.core.devices.machine import Machine
+from duckrow.core.devices.needs import Needs
+from duckrow.core.devices.neighbours import Neighbour
+from duckrow.core.devices.policy import Policy
+from duckrow.core.errors import JobGone
+from duckrow.core.jobs.job import JobSpec, LiveAttempt
+from duckrow.core.life.retry import Verdict
+from duckrow.core.life.states import Outcome
+from duckrow.core.schedule.explain import SOON
+from duckrow.core.slurm.request import SlurmRequest
+from duckrow.store.batches import BatchStore, GroupStanding, Standing
+from duckrow.store.devices.readings import ReadingStore
+from duckrow.store.devices.set_aside import SetAside, SetAsideStore
+from duckrow.store.folder.state_folder import Folder
+from duckrow.store.hosts import DAEMON, try_lock, unlock
+from duckrow.store.jobs.control import ControlStore
+from duckrow.store.sqlite.database import Database
+from tests.store.shelf import Shelf, at
+
+GB = 1024
+
+
+class Scene:
+    """A daemon of which only its lock and its rows are there, over seats and GPUs as a test says."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.client = Client(folder)
+        self.shelf = Shelf(self.client.database)
+        self.control = ControlStore(self.client.database)
+        self._lock: int | None = None
+
+    def up(self, seats: Sequence[Seat], sizes_mb: Sequence[int] = (), **machine: Any) -> None:
+        """The daemon runs. GPUs whose size is given can be read."""
+        total_mb = {str(number): mb for number, mb in enumerate(sizes_mb)}
+        known = Machine(total_mb=total_mb, models=dict.fromkeys(total_mb, "RTX"))._replace(**machine)
+        self.client.hosts.open(DAEMON, seats, known)
+        if self._lock is None:
+            self._lock = try_lock(self.folder, DAEMON)
+        for gpu in total_mb:
+            self.read(gpu, total_mb[gpu])
+
+    def down(self) -> None:
+        if self._lock is not None:
+            unlock(self.folder, DAEMON, self._lock)
+            self._lock = None
+
+    def read(self, gpu: str, free_mb: int, total_mb: int | None = None, **told: Any) -> None:
+        """GPU `gpu` has just been read."""
+        figures = {"mono": time.monotonic(), "processes": [], "total_mb": total_mb or free_mb, "free_mb": free_mb}
+        with self.client.database.transaction():
+            ReadingStore(self.client.database).keep(gpu, time.time(), {**figures, **told})
+
+    def add(self, **fields: Any) -> int:
+        (job_id,) = self.shelf.add("true", **fields)
+        return job_id
+
+    def run(self, device: str = "cpu0", share: int = WHOLE, since_s: float = 10, **fields: Any) -> LiveAttempt:
+        """A job that runs there."""
+        started_at = time.time() - since_s
+        return self.shelf.run(self.add(**fields), holds=((device, share),), started_at=started_at)
+
+    def why(self, job_id: int | None = None, **fields: Any) -> list[str]:
+        """Of a job that is there, or of one that comes now."""
+        return why(self.client, self.add(**fields) if job_id is None else job_id)
+
+    def close(self) -> None:
+        self.down()
+        self.client.close()
+
+
+@pytest.fixture(scope="module")
+def new_database(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One that is copied for each test: to make one takes longer than to ask why."""
+    folder = Folder(str(tmp_path_factory.mktemp("new") / "home")).make()
+    Database(folder).close()
+    return folder.database
+
+
+@pytest.fixture
+def scene(tmp_path: Path, new_database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    monkeypatch.setattr(gpus, "_PATIENCE_S", 0.0)  # nobody is there to answer
+    monkeypatch.setenv("PATH", str(tmp_path))  # no SLURM
+    folder = Folder(str(tmp_path / "state")).make()
+    shutil.copy(new_database, folder.database)
+    scene = Scene(folder)
+    scene.up(cpu_seats(1))
+    yield scene
+    scene.close()
+
+
+def only(reasons: list[str]) -> str:
+    (reason,) = reasons
+    return reason
+
+
+# -- jobs that do not wait ------------------------------------------------------------------------------------------
+
+
+def test_nothing_keeps_it(scene: Scene) -> None:
+    assert scene.why() == [SOON]
+
+
+def test_a_job_that_is_gone_is_said_to_be(scene: Scene) -> None:
+    with pytest.raises(JobGone):
+        scene.why(99)
+
+
+def test_one_that_runs_does_not_wait(scene: Scene) -> None:
+    running = scene.run()
+    assert "running" in only(scene.why(running.job.id))
+
+
+def test_one_that_is_done_says_how_it_ended(scene: Scene) -> None:
+    attempt = scene.run()
+    scene.shelf.finish(attempt, Outcome.FAILED)
+    assert "failed" in only(scene.why(attempt.job.id))
+
+
+def test_one_that_is_suspended_says_how_it_goes_on(scene: Scene) -> None:
+    attempt = scene.run()
+    with scene.client.database.transaction():
+        attempt.suspend(1.0)
+        scene.shelf.tick.suspensions.suspend(attempt, True, 1.0)
+    assert only(scene.why(attempt.job.id)).endswith(f"duckrow resume {attempt.job.id}")
+
+
+# -- what people want ------------------------------------------------------------------------------------------------
+
+
+def test_it_is_held(scene: Scene) -> None:
+    assert "duckrow release" in only(scene.why(held=True))
+
+
+def test_its_time_has_not_come(scene: Scene) -> None:
+    reason = only(scene.why(not_before=time.time() + 7199))
+    assert "1h 59m" in reason
+
+
+def test_it_waits_to_be_tried_again(scene: Scene) -> None:
+    attempt = scene.run()
+    scene.shelf.requeue(attempt, Verdict(Outcome.FAILED, again=True, wait_s=3600), at(time.time()))
+    reason = only(scene.why(attempt.job.id))
+    assert "59m" in reason
+
+
+def test_a_time_that_has_come_keeps_nobody(scene: Scene) -> None:
+    assert scene.why(not_before=time.time() - 1) == [SOON]
+
+
+@pytest.mark.parametrize(("paused", "named"), [("", ""), ("vision", "vision")])
+def test_everything_or_its_project_is_paused(scene: Scene, paused: str, named: str) -> None:
+    scene.client.jobs.pause(paused)
+    reason = only(scene.why(project="vision"))
+    assert "duckrow resume" in reason
+    assert named in reason
+
+
+def test_another_project_is_paused(scene: Scene) -> None:
+    scene.client.jobs.pause("speech")
+    assert scene.why(project="vision") == [SOON]
+
+
+@pytest.mark.parametrize(("condition", "how"), [("ok", "succeed"), ("any", "end"), ("failed", "fail")])
+def test_it_waits_for_another_job(scene: Scene, condition: str, how: str) -> None:
+    before, job = scene.run().job.id, scene.add()
+    with scene.client.database.transaction():
+        scene.control.add_dependencies([job], [(before, condition)])
+    assert f"job {before} to {how}" in scene.why(job)[0]
+
+
+def test_all_that_people_want_is_told_at_once(scene: Scene) -> None:
+    scene.client.jobs.pause("")
+    reasons = scene.why(held=True, not_before=time.time() + 7200)
+    assert len(reasons) == 3
+
+
+def test_as_many_of_its_project_run_as_may(scene: Scene) -> None:
+    scene.up(cpu_seats(4))
+    scene.run(project="vision")
+    with scene.client.database.transaction():
+        scene.control.set_limit("project:vision", 1)
+    assert scene.why(project="speech", priority=1) == [SOON]
+    assert only(scene.why(project="vision")).startswith("vision may run 1 job at a time")
+
+
+def test_as_many_of_its_array_run_as_may(scene: Scene) -> None:
+    scene.up(cpu_seats(4))
+    with scene.client.database.transaction():
+        first, second = scene.client.jobs.add(DAEMON, [JobSpec("true", "/", array_index=index) for index in (0, 1)], {})
+        scene.control.set_limit(f"array:{first}", 1)
+    assert only(scene.why(second)) == "1 job comes first"
+    scene.shelf.run(first, holds=(("cpu0", WHOLE),))
+    assert "array may run 1 job" in only(scene.why(second))
+
+
+def test_a_limit_that_is_not_reached_keeps_nobody(scene: Scene) -> None:
+    scene.up(cpu_seats(4))
+    scene.run(project="vision")
+    with scene.client.database.transaction():
+        scene.control.set_limit("project:vision", 2)
+    assert scene.why(project="vision") == [SOON]
+
+
+# -- who would start it ----------------------------------------------------------------------------------------------
+
+
+def test_the_daemon_is_not_running(scene: Scene) -> None:
+    scene.down()
+    assert "duckrow up" in only(scene.why())
+
+
+def test_its_run_is_over(scene: Scene) -> None:
+    run = scene.client.hosts.add_run("sweep-3", "/", "")
+    assert "duckrow run --resume=sweep-3" in only(scene.why(host_id=run))
+
+
+# -- which devices there are -----------------------------------------------------------------------------------------
+
+
+def test_it_could_never_start_here(scene: Scene) -> None:
+    scene.up(parse_gpus(["0"]), [24 * GB])
+    reason = only(scene.why(gpus=2))
+    assert "never" in reason
+
+
+def test_it_could_never_start_because_a_device_is_drained(scene: Scene) -> None:
+    scene.up(parse_gpus(["0", "1"]), [24 * GB] * 2)
+    scene.control.wish_of_device("1", "drain")
+    assert only(scene.why(gpus=2)).endswith("(1 drained)")
+
+
+def test_the_only_gpu_is_set_aside(scene: Scene) -> None:
+    scene.up(parse_gpus(["0"]), [24 * GB])
+    with scene.client.database.transaction():
+        SetAsideStore(scene.client.database).save(DAEMON, SetAside("0", "it fell off the bus", "boot"))
+    never, aside = scene.why(gpus=1)
+    assert "never" in never
+    assert "it fell off the bus" in aside
+    assert "duckrow gpus add 0" in aside
+
+
+def test_one_gpu_is_busy_and_the_other_is_set_aside(scene: Scene) -> None:
+    scene.up(parse_gpus(["0", "1"]), [24 * GB] * 2)
+    scene.run("0", gpus=1)
+    with scene.client.database.transaction():
+        SetAsideStore(scene.client.database).save(DAEMON, SetAside("1", "Xid 79", "boot"))
+    reasons = scene.why(gpus=1)
+    assert any("duckrow gpus add 1" in reason for reason in reasons)
+    assert any("0 of 1" in reason for reason in reasons)
+
+
+# -- who has them ----------------------------------------------------------------------------------------------------
+
+
+def test_the_device_is_held_by_a_job(scene: Scene) -> None:
+    holder = scene.run(name="train")
+    reasons = scene.why()
+    assert "0 of 1" in reasons[0]
+    assert f"job {holder.job.id} (train)" in reasons[1]
+
+
+def test_how_much_longer_it_is_held_is_told_where_that_is_known(scene: Scene) -> None:
+    for _ in range(3):
+        done = scene.run(name="train", since_s=0)
+        scene.shelf.finish(done, at=done.started_at + 3600)
+    scene.run(name="train", since_s=1770)
+    assert "for about 30m" in scene.why()[-1]
+
+
+def test_a_holder_that_has_run_longer_than_usual(scene: Scene) -> None:
+    for _ in range(3):
+        done = scene.run(name="train", since_s=0)
+        scene.shelf.finish(done, at=done.started_at + 60)
+    scene.run(name="train", since_s=1800)
+    assert "longer than usual" in scene.why()[-1]
+
+
+def test_the_holder_is_suspended(scene: Scene) -> None:
+    holder = scene.run()
+    with scene.client.database.transaction():
+        holder.suspend(1.0)
+        scene.shelf.tick.suspensions.suspend(holder, True, 1.0)
+    assert f"duckrow resume {holder.job.id}" in scene.why()[-1]
+
+
+def test_slots_of_another_host_are_not_in_its_way(scene: Scene) -> None:
+    run = scene.client.hosts.add_run("other", "/", "")
+    job = scene.add(host_id=run)
+    row = scene.client.database
+    with row.transaction():
+        row.execute("UPDATE jobs SET host_id = ? WHERE id = ?", (DAEMON, job))
+    scene.shelf.run(job, holds=(("cpu0", WHOLE),))
+    with row.transaction():
+        row.execute("UPDATE jobs SET host_id = ? WHERE id = ?", (run, job))
+    assert scene.why() == [SOON]
+
+
+# -- who comes first -------------------------------------------------------------------------------------------------
+
+
+def test_one_job_comes_first_and_waits_itself(scene: Scene) -> None:
+    scene.run()
+    first = scene.add()
+    assert scene.why()[0].startswith(f"job {first} comes first")
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, "1 job comes first"), (3, "3 jobs come first")])
+def test_jobs_come_first_that_can_start(scene: Scene, count: int, told: str) -> None:
+    for _ in range(count):
+        scene.add()
+    assert scene.why()[0] == told
+
+
+def test_one_that_could_never_start_is_in_nobodys_way(scene: Scene) -> None:
+    scene.up(parse_gpus(["0"]), [24 * GB])
+    impossible = scene.add(gpus=4)
+    assert not any(f"job {impossible}" in reason for reason in scene.why(gpus=1))
+
+
+def test_one_of_a_lower_priority_is_in_nobodys_way(scene: Scene) -> None:
+    scene.run()
+    behind = scene.add(priority=-5)
+    assert not any(f"job {behind}" in reason for reason in scene.why())
+
+
+def test_a_larger_one_that_came_together_with_it_may_be_overtaken(scene: Scene) -> None:
+    scene.up(parse_gpus(["0"]), [24 * GB])
+    scene.run("0", share=WHOLE // 2, gpus=1, needs=Needs(gpu_mem_mb=12 * GB))
+    sizes = (20, 4)
+    specs = [JobSpec("true", "/", gpus=1, needs=Needs(gpu_mem_mb=size * GB)) for size in sizes]
+    with scene.client.database.transaction():
+        _, small = scene.client.jobs.add(DAEMON, specs, {})
+    assert scene.why(small) == ["1 job comes first"]
+
+
+# -- the machine -----------------------------------------------------------------------------------------------------
+
+
+def test_the_cores_are_promised_to_others(scene: Scene) -> None:
+    scene.up(cpu_seats(4), cpus=8, mem_mb=64 * GB)
+    scene.run(needs=Needs(cpus=6))
+    assert "it needs 4 cores; 2 of 8" in only(scene.why(needs=Needs(cpus=4)))
+
+
+def test_the_memory_is_promised_to_others(scene: Scene) -> None:
+    scene.up(cpu_seats(4), cpus=8, mem_mb=64 * GB)
+    scene.run(needs=Needs(mem_mb=48 * GB))
+    assert "it needs 32G of memory; 16G of 64G" in only(scene.why(needs=Needs(mem_mb=32 * GB)))
+
+
+def test_one_that_waits_for_the_machine_comes_first(scene: Scene) -> None:
+    scene.up(cpu_seats(4), cpus=8, mem_mb=64 * GB)
+    scene.run(needs=Needs(cpus=6))
+    first = scene.add(needs=Needs(cpus=4))
+    assert scene.why(needs=Needs(cpus=1))[0].startswith(f"job {first} comes first")
+
+
+# -- memory of GPUs --------------------------------------------------------------------------------------------------
+
+
+def test_a_gpu_has_too_little_free(scene: Scene) -> None:
+    scene.up(parse_gpus(["0"]), [24 * GB])
+    scene.run("0", share=WHOLE // 2, gpus=1, needs=Needs(gpu_mem_mb=12 * GB))
+    reasons = scene.why(gpus=1, needs=Needs(gpu_mem_mb=16 * GB))
+    assert reasons[0] == "it needs 16G on a GPU"
+    assert reasons[1].startswith("GPU 0 has 11")
+
+
+def test_others_use_its_memory(scene: Scene) -> None:
+    scene.up(parse_gpus(["0"]), [24 * GB])
+    scene.read("0", 4 * GB, 24 * GB, foreign_mb=20 * GB, processes=[{"pid": 7, "mb": 20 * GB}])
+    assert any("others use 20G" in reason for reason in scene.why(gpus=1, needs=Needs(gpu_mem_mb=16 * GB)))
+
+
+def test_memory_that_no_process_has(scene: Scene) -> None:
+    scene.up(parse_gpus(["0"]), [24 * GB])
+    scene.read("0", 4 * GB, 24 * GB, foreign_mb=20 * GB)
+    reasons = scene.why(gpus=1, needs=Needs(gpu_mem_mb=16 * GB))
+    assert any("20G of GPU 0" in reason and "nvidia-smi --gpu-reset" in reason for reason in reasons)
+
+
+def test_what_a_gpu_has_free_is_not_known(scene: Scene) -> None:
+    scene.up(parse_gpus(["0"]), [24 * GB])
+    scene.read("0", 24 * GB, mono=time.monotonic() - 3600)
+    reasons = scene.why(gpus=1, needs=Needs(gpu_mem_mb=16 * GB))
+    assert any("GPU 0" in reason and "not known" in reason for reason in reasons)
+
+
+def test_a_gpu_whose_size_nobody_knows_is_left_to_who_holds_it(scene: Scene) -> None:
+    scene.up(parse_gpus(["0"]))
+    holder = scene.run("0", gpus=1)
+    reasons = scene.why(gpus=1, needs=Needs(auto=True, recipe="r"))
+    assert any(f"job {holder.job.id}" in reason for reason in reasons)
+    assert not any("GPU 0 has" in reason for reason in reasons)
+
+
+def test_another_duckrow_has_just_started_something_there(scene: Scene) -> None:
+    scene.up(parse_gpus(["0"]), [24 * GB])
+    scene.read("0", 24 * GB, locked_by=0)
+    for needs in (Needs(gpu_mem_mb=16 * GB), Needs()):
+        assert any("root" in reason and "GPU 0" in reason for reason in scene.why(gpus=1, needs=needs, priority=5))
+
+
+@pytest.mark.parametrize(
+    ("gpus", "needs", "words"),
+    [
+        (1, Needs(alone=True), "a GPU to itself"),
+        (2, Needs(alone=True), "2 GPUs to itself"),
+        (2, Needs(gpu_mem_mb=8 * GB), "8G on each of 2 GPUs"),
+        (None, Needs(total_gpu_mem_mb=30 * GB), "30G of GPU memory"),
+        (1, Needs(alone=True, larger_than_mb=8 * GB), "a GPU of more than 8G to itself"),
+        (1, Needs(), "1 GPU;"),
+        (None, Needs(), "a device;"),
+    ],
+)
+def test_what_it_needs_is_said_in_its_words(scene: Scene, gpus: int | None, needs: Needs, words: str) -> None:
+    scene.up(parse_gpus(["0", "1"]), [24 * GB] * 2)
+    for gpu in ("0", "1"):
+        scene.run(gpu, gpus=1)
+    assert any(f"it needs {words}" in f"{reason};" for reason in scene.why(gpus=gpus, needs=needs))
+
+
+def test_a_job_without_a_gpu_needs_a_slot(scene: Scene) -> None:
+    scene.run()
+    assert "a CPU slot; 0 of 1" in scene.why(gpus=0)[0]
+
+
+# -- other people ----------------------------------------------------------------------------------------------------
+
+ANNA = Neighbour("anna", "python", 4711, 8 * GB)
+
+
+def test_somebody_uses_the_gpu(scene: Scene) -> None:
+    scene.up(parse_gpus(["0"]), [24 * GB])
+    scene.read("0", 24 * GB, neighbours=[ANNA])
+    reasons = scene.why(gpus=1)
+    assert any("anna" in reason and "4711" in reason and "8G" in reason for reason in reasons)
+    assert any("--share-gpus" in reason for reason in reasons)
+    assert "0 of 1" in reasons[0]
+
+
+def test_the_driver_does_not_tell_who_uses_it(scene: Scene) -> None:
+    scene.up(parse_gpus(["0"]), [24 * GB])
+    scene.read("0", 24 * GB, problem="it does not answer")
+    assert any("does not tell who uses GPU 0" in reason for reason in scene.why(gpus=1))
+
+
+def test_only_idle_gpus_are_wanted(scene: Scene) -> None:
+    scene.up(parse_gpus(["0"]), [24 * GB], policy=Policy(only_idle=True))
+    own = ANNA._replace(user="we", is_own=True)
+    scene.read("0", 16 * GB, 24 * GB, foreign_mb=8 * GB, neighbours=[own], processes=[{"pid": 4711, "mb": 8 * GB}])
+    reasons = scene.why(gpus=1)
+    assert any("4711" in reason for reason in reasons)
+    assert not any("--share-gpus" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    ("policy", "number"),
+    [(Policy(max_gpus=1), "1 GPU"), (Policy(min_free_gpus=1), "1 GPU"), (Policy(jobs_per_gpu=1), "1 job")],
+)
+def test_what_is_free_is_left_to_others(scene: Scene, policy: Policy, number: str) -> None:
+    scene.up(parse_gpus(["0", "1"]), [24 * GB] * 2, policy=policy)
+    small = Needs(gpu_mem_mb=4 * GB)
+    scene.run("0", share=WHOLE // 6, gpus=1, needs=small)
+    if policy.jobs_per_gpu:
+        scene.run("1", share=WHOLE // 6, gpus=1, needs=small)
+    needs = Needs() if policy.max_gpus or policy.min_free_gpus else small
+    assert any(
+        number in reason and ("at most" in reason or "free" in reason) for reason in scene.why(gpus=1, needs=needs)
+    )
+
+
+# -- runs on clusters ------------------------------------------------------------------------------------------------
+
+
+class OnCluster:
+    """A batch of which one run asks for what the batch does, and one for more memory."""
+
+    def __init__(self, scene: Scene, folder: str) -> None:
+        self._scene, self.store = scene, BatchStore(scene.client.database)
+        specs = [JobSpec("true", "/"), JobSpec("true", "/", slurm={"mem": "64G"})]
+        with scene.client.database.transaction():
+            self.id = self.store.add("nights", folder)
+            self.jobs = list(self.store.add_runs(self.id, specs, {}))
+        create_batch(folder, specs, self.jobs, SlurmRequest(), {}, "python3")
+
+    def stands(self, standing: Standing) -> None:
+        with self._scene.client.database.transaction():
+            self.store.note_standing(self.id, standing)
+
+
+@pytest.fixture
+def cluster(scene: Scene, tmp_path: Path) -> OnCluster:
+    return OnCluster(scene, str(tmp_path / "batch"))
+
+
+def test_a_run_on_a_cluster_waits_for_a_slurm_job(scene: Scene, cluster: OnCluster) -> None:
+    waits, jobs = scene.why(cluster.jobs[0])
+    assert "nights" in waits
+    assert "duckrow batches" in jobs
+
+
+def test_the_slurm_jobs_of_its_batch_are_named(scene: Scene, cluster: OnCluster) -> None:
+    cluster.stands(Standing(running=["12_0"], waiting={"12_1": "Priority"}, held={"12_2": "JobHeldUser"}))
+    _, jobs, held = scene.why(cluster.jobs[0])
+    assert "12_0 run" in jobs
+    assert "(Priority)" in jobs
+    assert "12_2 (JobHeldUser)" in held
+
+
+def test_its_batch_stands_still(scene: Scene, cluster: OnCluster) -> None:
+    cluster.stands(Standing("three SLURM jobs in a row have failed"))
+    reason = only(scene.why(cluster.jobs[0]))
+    assert "three SLURM jobs" in reason
+    assert "duckrow batches nights --start" in reason
+
+
+def test_a_run_on_a_cluster_is_held(scene: Scene, cluster: OnCluster) -> None:
+    scene.control.set_held(cluster.jobs, True)
+    assert "duckrow release" in only(scene.why(cluster.jobs[0]))
+
+
+def test_a_run_on_a_cluster_waits_for_another_job(scene: Scene, cluster: OnCluster) -> None:
+    before = scene.add()
+    with scene.client.database.transaction():
+        scene.control.add_dependencies(cluster.jobs, [(before, "ok")])
+    assert f"job {before} to succeed" in only(scene.why(cluster.jobs[0]))
+
+
+def test_runs_that_ask_for_different_things_wait_for_different_slurm_jobs(scene: Scene, cluster: OnCluster) -> None:
+    groups = [GroupStanding("", ["12_0"]), GroupStanding("mem=64G", ["13_0"])]
+    cluster.stands(Standing(running=["12_0"], waiting={"13_0": "Resources"}, groups=groups))
+    small, large = (scene.why(job) for job in cluster.jobs)
+    assert "12_0 run" in small[1]
+    assert "mem=64G" in large[0]
+    assert "13_0 wait (Resources)" in large[1]
+    assert "12_0" not in large[1]
