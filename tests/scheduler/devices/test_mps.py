@@ -19,7 +19,7 @@ from duckrow.core.ports import Device
 from duckrow.engines.local.gpus import mps
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.mps import Sharing
-from duckrow.scheduler.memory.more_memory import Lessons
+from duckrow.scheduler.memory.more_memory import MemoryRetries
 from duckrow.scheduler.state import HostState
 from duckrow.store.hosts import DAEMON
 from tests.core.language import job
@@ -175,5 +175,5 @@ def test_who_failed_by_mps_is_tried_again_and_uses_up_no_retry(tmp_path: Path, h
     attempt = LiveAttempt(1, job(id=1), "k", (("0", WHOLE),), Now(0.0, 0.0, 0.0), str(log), DAEMON)
     attempt.note_exit(Exit(1, None, 5.0))
     others: Any = SimpleNamespace(failed=lambda *_: had_mps)
-    verdict = Lessons(others, others, others, others).after(attempt, Outcome.FAILED, None)
+    verdict = MemoryRetries(others, others, others, others).after(attempt, Outcome.FAILED, None)
     assert (verdict is not None and verdict.again and not verdict.uses_retry) == had_mps

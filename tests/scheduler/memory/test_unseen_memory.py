@@ -42,10 +42,10 @@ class AnotherDuckrow:
     def starts(self) -> None:
         mono = self._queue.clock.now().mono
         assert not self._locks.take([LOCK], mono)
-        self._locks.promise([LOCK], mono)
+        self._locks.reserve([LOCK], mono)
 
     def starts_another(self) -> None:
-        self._locks.promise([LOCK], self._queue.clock.now().mono)
+        self._locks.reserve([LOCK], self._queue.clock.now().mono)
 
     def is_seen(self) -> None:
         """Its memory is there for all to see."""
@@ -84,7 +84,7 @@ def test_the_next_host_locks_the_gpu_again_for_a_job_whose_memory_is_not_seen_ye
     another = AnotherDuckrow(queue)
     queue.add(runs(gpu_mb=((60.0, 9000),)), gpus=1, needs=PACKED)
     queue.passes(5)
-    queue.host().loop.watch._promises._locks.release([LOCK])  # as the kernel does when a host dies
+    queue.host().loop.watch._unseen_memory._locks.release([LOCK])  # as the kernel does when a host dies
     queue.dies()
     assert another.may_start()
     queue.begin()

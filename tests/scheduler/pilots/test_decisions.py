@@ -9,7 +9,8 @@ import pytest
 from duckrow.clusters.batch import Batch, create_batch
 from duckrow.clusters.claims import Claims
 from duckrow.clusters.pilots import PilotFolder
-from duckrow.clusters.slurm import commands
+from duckrow.clusters.port import JobFacts, NoAnswer, States
+from duckrow.clusters.slurm.cluster import SlurmCluster
 from duckrow.clusters.tending import Tending
 from duckrow.core.devices.needs import Needs
 from duckrow.core.errors import DuckrowError
@@ -19,8 +20,38 @@ from duckrow.scheduler.pilots import successors, time_left
 from duckrow.scheduler.pilots.share import PilotShare
 from duckrow.scheduler.pilots.successors import Successors
 from duckrow.scheduler.pilots.time_left import PilotTime
+from tests.clusters.conftest import told
 
 HOUR_S = 3600.0
+
+
+class OwnJobWithTime:
+    """A job of a cluster that has this much time left; None: there is no limit."""
+
+    facts = JobFacts("12_0")
+
+    def __init__(self, left_s: float | None = None) -> None:
+        self.left_s = left_s
+        self.states: dict[str, str] = {}
+        self.is_silent = False
+        self.asked = 0
+        self.whom = "squeue"
+
+    def time_left_s(self) -> float | None:
+        return self.left_s
+
+    def start_again(self) -> None: ...
+
+    def ask(self) -> OwnJobWithTime:
+        return self
+
+    def answer(self, wait_s: float) -> States:
+        self.asked += 1
+        if self.is_silent:
+            raise NoAnswer("squeue has not answered.")
+        return told(self.states)
+
+    def withdraw(self) -> None: ...
 
 
 class Clock:
@@ -43,10 +74,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def time_of_job(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> PilotTime:
+def time_of_job(clock: Clock) -> PilotTime:
     """An hour, of which two minutes are for SLURM and for us."""
-    monkeypatch.setattr(commands, "time_left_s", lambda _: HOUR_S + 120)
-    return PilotTime("12_0", margin_s=120)
+    return PilotTime(OwnJobWithTime(HOUR_S + 120), margin_s=120)
 
 
 def spec(name: str = "train", **fields: object) -> JobSpec:
@@ -94,16 +124,12 @@ def test_a_run_longer_than_the_whole_is_begun_by_a_pilot_that_has_just_begun(
     assert not time_of_job.fits(spec(timeout_s=10 * HOUR_S))
 
 
-def test_a_job_without_a_limit_takes_everything(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "time_left_s", lambda _: None)
-    assert PilotTime("12_0", margin_s=120).fits(spec(timeout_s=1e9))
+def test_a_job_without_a_limit_takes_everything(clock: Clock) -> None:
+    assert PilotTime(OwnJobWithTime(None), margin_s=120).fits(spec(timeout_s=1e9))
 
 
-def test_a_job_that_has_less_time_than_the_margin_begins_nothing_long(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(commands, "time_left_s", lambda _: 60.0)
-    pilot = PilotTime("12_0", margin_s=120)
+def test_a_job_that_has_less_time_than_the_margin_begins_nothing_long(clock: Clock) -> None:
+    pilot = PilotTime(OwnJobWithTime(60.0), margin_s=120)
     clock.mono += 1
     assert not pilot.fits(spec(timeout_s=10))
 
@@ -157,26 +183,10 @@ def test_runs_that_say_something_of_gpu_memory_share_gpus_by_it(
 # -- successors ------------------------------------------------------------------------------------------------------
 
 
-class Slurm:
-    """What squeue says, and what was cancelled."""
-
-    def __init__(self) -> None:
-        self.states: dict[str, str] = {}
-        self.is_silent = False
-        self.asked = 0
-
-    def states_of_jobs(self, patience_s: float = 0.0, clusters: str = "") -> dict[str, str]:
-        self.asked += 1
-        if self.is_silent:
-            raise DuckrowError("squeue has not answered.")
-        return self.states
-
-
 @pytest.fixture
-def slurm(monkeypatch: pytest.MonkeyPatch) -> Slurm:
-    slurm = Slurm()
-    monkeypatch.setattr(commands, "states_of_jobs", slurm.states_of_jobs)
-    return slurm
+def slurm() -> OwnJobWithTime:
+    """What squeue says to the pilot 12_0."""
+    return OwnJobWithTime()
 
 
 @pytest.fixture
@@ -184,32 +194,32 @@ def batch(tmp_path: Path) -> Batch:
     return batch_of(tmp_path, JobSpec("true", "/"), JobSpec("true", "/"))
 
 
-def test_the_last_pilot_sees_to_all_that_is_left(batch: Batch, slurm: Slurm, clock: Clock) -> None:
+def test_the_last_pilot_sees_to_all_that_is_left(batch: Batch, slurm: OwnJobWithTime, clock: Clock) -> None:
     PilotFolder(batch, "12_0").renew({})
     slurm.states = {"12_0": "RUNNING"}
-    assert Successors(batch, "12_0").left_over() == [0, 1]
+    assert Successors(batch, SlurmCluster(), slurm).left_over() == [0, 1]
 
 
-def test_nothing_is_left_over_when_all_is_done(batch: Batch, slurm: Slurm, clock: Clock) -> None:
+def test_nothing_is_left_over_when_all_is_done(batch: Batch, slurm: OwnJobWithTime, clock: Clock) -> None:
     pilot, claims = PilotFolder(batch, "12_0"), Claims(batch)
     pilot.renew({})
     for run in (0, 1):
         claims.take(pilot.card, run)
         claims.finish(run, 1, {"outcome": "succeeded"})
-    assert Successors(batch, "12_0").left_over() == []
+    assert Successors(batch, SlurmCluster(), slurm).left_over() == []
     assert slurm.asked == 0
 
 
-def test_where_slurm_does_not_answer_others_see_to_it(batch: Batch, slurm: Slurm, clock: Clock) -> None:
+def test_where_slurm_does_not_answer_others_see_to_it(batch: Batch, slurm: OwnJobWithTime, clock: Clock) -> None:
     PilotFolder(batch, "12_0").renew({})
     slurm.is_silent = True
-    assert Successors(batch, "12_0").left_over() == []
+    assert Successors(batch, SlurmCluster(), slurm).left_over() == []
 
 
 def test_slurm_is_asked_every_five_seconds_or_when_something_has_changed(
-    batch: Batch, slurm: Slurm, clock: Clock
+    batch: Batch, slurm: OwnJobWithTime, clock: Clock
 ) -> None:
-    last = Successors(batch, "12_0")
+    last = Successors(batch, SlurmCluster(), slurm)
     for _ in range(3):
         last.left_over()
     assert slurm.asked == 1
@@ -222,7 +232,7 @@ def test_slurm_is_asked_every_five_seconds_or_when_something_has_changed(
 
 
 def test_slurm_jobs_that_would_find_nothing_are_cancelled_once_all_is_done(
-    batch: Batch, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, slurm: OwnJobWithTime, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cancelled: list[str] = []
 
@@ -235,9 +245,9 @@ def test_slurm_jobs_that_would_find_nothing_are_cancelled_once_all_is_done(
     pilot, claims = PilotFolder(batch, "12_0"), Claims(batch)
     pilot.renew({})
     for run in (0, 1):
-        Successors(batch, "12_0").cancel_useless()
+        Successors(batch, SlurmCluster(), slurm).cancel_useless()
         assert cancelled == []
         claims.take(pilot.card, run)
         claims.finish(run, 1, {"outcome": "succeeded"})
-    Successors(batch, "12_0").cancel_useless()  # that scancel does not answer is nobody's trouble
+    Successors(batch, SlurmCluster(), slurm).cancel_useless()  # that scancel does not answer is nobody's trouble
     assert cancelled == ["useless"]

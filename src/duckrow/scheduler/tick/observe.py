@@ -79,7 +79,7 @@ class ObservePhase:
         any_wishes = state.wishes.are_left
         collaborators.wishes.fulfil(now)
         if any_wishes:
-            collaborators.broken_gpus.look(now)  # after the wishes: jobs that were to tell of a GPU may have been killed
+            collaborators.broken_gpus.look(now)  # after the wishes: jobs that were to test a GPU may have been killed
         for attempt in state.live.values() if state.stop_all else ():
             if state.is_own(attempt) or self._host.id == DAEMON:
                 collaborators.stopping.kill(attempt, now, "interrupted", at_once=state.stop_all > 1)
