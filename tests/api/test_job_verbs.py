@@ -65,7 +65,7 @@ def queue(client: Client) -> list[int]:
 def test_what_is_done_cannot_be_killed(client: Client) -> None:
     changed = kill(client, [DONE, RUNNING, NOBODY])
     assert changed.done == [RUNNING]
-    assert refused(changed) == {NOBODY: "there is no job 99", DONE: "job 1 is succeeded already"}
+    assert refused(changed) == {NOBODY: "there is no job 99", DONE: "job 1 is already done (succeeded)"}
     assert wishes(client) == [(RUNNING, Wish.KILL)]
 
 
@@ -88,8 +88,8 @@ def test_a_signal_is_for_what_runs(client: Client) -> None:
     changed = send_signal(client, [DONE, RUNNING, FIRST], "USR1")
     assert changed.done == [RUNNING]
     assert refused(changed) == {
-        DONE: "job 1 is done already",
-        FIRST: "job 3 waits: it has no process to signal",
+        DONE: "job 1 is already done",
+        FIRST: "job 3 is queued: it has no process to signal",
     }
     assert wishes(client) == [(RUNNING, signal_wish(10))]
 
@@ -115,7 +115,7 @@ def test_only_what_waits_is_held_and_only_what_changed_is_undone(client: Client)
     hold(client, [FIRST])
     changed = hold(client, [RUNNING, FIRST, SECOND])
     assert sorted(changed.done) == [FIRST, SECOND]
-    assert refused(changed) == {RUNNING: "job 2 is running: only a job that waits can be changed"}
+    assert refused(changed) == {RUNNING: "job 2 is running: only queued jobs can be changed"}
     assert changed.undo == {"action": "release", "ids": [SECOND]}
     assert release(client, [SECOND]).undo == {"action": "hold", "ids": [SECOND]}
     assert [client.job(job_id).held for job_id in (FIRST, SECOND)] == [True, False]

@@ -35,7 +35,7 @@ def test_only_a_choice_of_the_users_is_overridden() -> None:
     assert overridden(ALIKE, {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}) == ""
     assert overridden(UNLIKE, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}) == ""
     assert overridden(UNLIKE, {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}) == (
-        "CUDA_DEVICE_ORDER=FASTEST_FIRST does not hold for jobs: they get PCI_BUS_ID, so GPU 0 is the GPU 0 of"
+        "CUDA_DEVICE_ORDER=FASTEST_FIRST does not apply to jobs: they get PCI_BUS_ID, so that GPU 0 is GPU 0 of"
         " nvidia-smi."
     )
 

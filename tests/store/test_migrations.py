@@ -117,7 +117,7 @@ def test_a_database_from_a_newer_version_is_refused_and_left_alone(folder: Folde
     raw = sqlite3.connect(folder.database)
     raw.execute("PRAGMA user_version = 999")
     raw.close()
-    with pytest.raises(StateError, match=r"written by a newer duckrow \(its form is 999") as caught:
+    with pytest.raises(StateError, match=r"written by a newer duckrow \(schema 999") as caught:
         Database(folder)
     assert "Upgrade duckrow, or choose another folder with DUCKROW_HOME." in str(caught.value)
     assert caught.value.exit_code == EXIT_FAILED

@@ -162,7 +162,7 @@ def test_what_an_interrupted_run_leaves_is_one_line_with_the_way_on_and_the_way_
     run.wait()
     run.stdin.close()
     until(lambda: not duckrow.lives(2), "the end of the run behind its keeper's")
-    left = "run-2 has ended, and 50 jobs of it wait. Go on: duckrow run --resume=run-2. Drop: duckrow clean --run run-2"
+    left = "run-2 has ended with 50 jobs left. Continue: duckrow run --resume=run-2. Drop: duckrow clean --run run-2"
     done = duckrow("ls")
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["ID", "1"]
     assert done.stderr == f"1 running.\n{left}\n"

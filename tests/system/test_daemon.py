@@ -88,7 +88,7 @@ def test_two_daemons_started_at_once_one_wins_and_the_other_says_so(duckrow: Duc
     for loser in losers:
         _, said = loser.communicate()
         assert loser.returncode == 1
-        assert f"There is a daemon already. It is running already, as process {duckrow.daemon_pid()}." in said.decode()
+        assert f"There is already a daemon. It is already running (process {duckrow.daemon_pid()})." in said.decode()
     winner.terminate()
     winner.communicate()
     assert winner.returncode == 0
@@ -271,7 +271,7 @@ def test_a_job_that_needs_more_memory_than_the_daemon_has_cannot_be_rerun_there(
     assert duckrow.job(1)["gpus"] is None  # a refused rerun changes nothing
     small = duckrow.submit("--hold", "--gpu-mem", "20G", "--", "true")
     refused = duckrow("edit", str(small), "--gpus", "2", ok=False)
-    assert refused.stderr.startswith(f"duckrow: Job {small} could never start so. ")
+    assert refused.stderr.startswith(f"duckrow: Job {small} could never start like this. ")
 
 
 def test_a_job_of_a_run_that_is_over_can_be_rerun_by_the_daemon(duckrow: Duckrow) -> None:
@@ -334,7 +334,7 @@ def test_impossible_jobs_are_refused_at_submit(duckrow: Duckrow) -> None:
     duckrow.up("--devices", "0,1")
     refused = duckrow("submit", "--gpus", "3", "--", "true", ok=False)
     assert refused.returncode == 2
-    assert "It asks for 3 GPUs, and there are 2: 0, 1. Ask for at most 2." in refused.stderr
+    assert "It asks for 3 GPUs, but there are 2: 0, 1. Ask for at most 2." in refused.stderr
     assert duckrow.sql("SELECT count(*) FROM jobs") == [(0,)]
 
 
@@ -417,7 +417,7 @@ def test_who_waits_for_a_run_that_is_over_is_told_how_to_resume_it(duckrow: Duck
     assert run.wait(DEADLINE_S) == 130
     done = duckrow("wait", "2", "--timeout", "0.1s", ok=False)
     assert done.returncode == 124
-    assert "the run night has ended and 1 job of it did not start" in done.stderr
+    assert "the run night has ended and 1 job did not start" in done.stderr
     assert "duckrow run --resume=night" in done.stderr
 
 

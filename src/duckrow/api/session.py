@@ -87,7 +87,7 @@ class Session:
         """The ids of the jobs that these words name; a word that names none is an error."""
         found, missing = self.jobs.selected(parse_selection(words))
         if missing:
-            raise NotFoundError(f"There is no job {', '.join(missing)}. `duckrow ls --all` shows which there are.")
+            raise NotFoundError(f"There is no job {', '.join(missing)}. `duckrow ls --all` lists all jobs.")
         return found
 
     def views(self, ids: Sequence[int]) -> list[JobView]:

@@ -32,11 +32,11 @@ def open_missing_streams() -> None:
 def refused_by_machine(error: OSError, verb: str) -> str:
     why = error.strerror or str(error)
     if _is_here_gone():
-        return "The folder that you are in was removed. Go to another one first: cd"
+        return "The folder that you are in was removed. Change to another one first: cd"
     if error.filename is None and error.errno in _OF_OUTPUT:
-        hint = " What was added is in the queue all the same: `duckrow ls` shows it." if verb in _ADDING else ""
+        hint = " What was added is still in the queue: `duckrow ls` shows it." if verb in _ADDING else ""
         return f"Cannot write the output: {why}.{hint}"
-    return f"{why}: {os.fsdecode(error.filename)}." if error.filename else f"The machine refused: {why}."
+    return f"{why}: {os.fsdecode(error.filename)}." if error.filename else f"The operating system refused: {why}."
 
 
 def _is_here_gone() -> bool:

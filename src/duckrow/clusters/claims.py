@@ -170,7 +170,7 @@ class Taker:
 def killed_before_it_began() -> dict[str, Any]:
     """The result of a run that nobody has begun."""
     at = time.time()
-    return {"outcome": Outcome.KILLED, "detail": "killed before it began", "ended_at": at, "attempts": []}
+    return {"outcome": Outcome.KILLED, "detail": "killed before it started", "ended_at": at, "attempts": []}
 
 
 def claim_from(name: str) -> tuple[int, int]:

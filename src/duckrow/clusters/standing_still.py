@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-CANCELLED = "somebody has cancelled its SLURM jobs"
+CANCELLED = "somebody cancelled its SLURM jobs"
 
 
 class JobEnd(NamedTuple):

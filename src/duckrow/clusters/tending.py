@@ -178,7 +178,7 @@ class Tending:
         if holder == LOGIN:
             self.claims.finish(run, number, killed_before_it_began())
         else:
-            self.claims.release(run, number, "nobody knows who has taken it")
+            self.claims.release(run, number, "it is unknown which SLURM job took it")
 
     def _is_over(self, pilot: Pilot) -> bool:
         lives = [other.life for other in self.pilots if other.slurm_job == pilot.slurm_job]
@@ -194,7 +194,7 @@ class Tending:
             ended = {"ended_at": ended_at, "outcome": "lost", "detail": why}
             facts["attempts"] = [{**running, "exit_code": None, "signal": None, **ended}]
         if self.claims.interruptions(run) + 1 > self.batch.request.max_interruptions:
-            facts |= {"outcome": "lost", "detail": f"interrupted too often; at last {why}"}
+            facts |= {"outcome": "lost", "detail": f"interrupted too often; last: {why}"}
             self.claims.finish(run, number, facts)
         else:
             self.claims.release(run, number, why, facts)

@@ -159,7 +159,7 @@ def _device(nvml: Any, name: str, handle: Any) -> Device:
 def _reading(nvml: Any, name: str, handle: Any) -> Reading:
     total_mb, free_mb = _memory(nvml, handle)
     busy = _ask(nvml, nvml.nvmlDeviceGetUtilizationRates, handle)
-    problem = "" if free_mb is not None else "it does not tell its memory"
+    problem = "" if free_mb is not None else "it does not report its memory"
     return Reading(
         device=name,
         at=time.time(),

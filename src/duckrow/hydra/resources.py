@@ -60,7 +60,7 @@ class Resources:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX)
             except OSError:
-                return "no delay: this file system has no locks, by which runs could agree on it"
+                return "no delay: this file system has no locks, so runs cannot agree on one"
             file.seek(0)
             earlier = file.read().split()
             if len(earlier) >= (self.beginnings or self.slots):
@@ -70,7 +70,7 @@ class Resources:
             wait_s = min(wait_s, len(earlier) * self.delay_s)  # more only if somebody has set a clock
             file.write(f"{now + wait_s}\n")
         time.sleep(wait_s)
-        return f"waited {wait_s:.1f} s for its turn to begin"
+        return f"waited {wait_s:.1f} s for its turn"
 
 
 def share_of(things: list[T], slot: int, slots: int) -> list[T]:

@@ -141,7 +141,7 @@ class _Reader:
     def _has_read(self, count: int) -> None:
         path, left = self._parts[0]
         if count == 0 and left:
-            raise EOFError(f"{path or 'The call'} has been cut off")
+            raise EOFError(f"{path or 'The call'} is incomplete")
         self._parts[0] = (path, left - count)
         if left == count:
             del self._parts[0]

@@ -150,7 +150,7 @@ class Batches:
         tending = _looked(copy.batch, states)
         lapsed = tending.lapse()
         if lapsed:
-            self.notes.append(f"{len(lapsed)} interrupted runs wait again: their SLURM job has ended.")
+            self.notes.append(f"{len(lapsed)} interrupted runs are queued again: their SLURM job has ended.")
             tending.claims.look()
         self._note(copy, tending)
         if tending.claims.free() and not tending.stands_still():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from duckrow.api.queue.views import JobView
-from duckrow.core.life.states import State
+from duckrow.core.life.states import State, state_in_words
 from duckrow.store.jobs.jobs import Glance
 
 if TYPE_CHECKING:
@@ -43,9 +43,10 @@ class Changed(Generic[J]):
             if job.id in done:
                 continue
             if job.state == State.QUEUED:
-                self.refuse(job.id, f"job {job.id} has started meanwhile, and was left as it is")
+                self.refuse(job.id, f"job {job.id} has already started and was not changed")
             else:
-                self.refuse(job.id, f"job {job.id} is {job.outcome or job.state}: only a job that waits can be changed")
+                now = state_in_words(job.state, job.outcome)
+                self.refuse(job.id, f"job {job.id} {now}: only queued jobs can be changed")
 
     def as_json(self) -> dict[str, Any]:
         refused = [each._asdict() for each in self.refused]

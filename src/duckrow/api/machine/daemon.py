@@ -61,7 +61,7 @@ def _signal(row: HostRow, number: int) -> None:
         os.kill(row.pid or 0, number)
     elif space_in(row.process) != our_pid_space():
         raise DuckrowError(
-            f"The daemon runs in another container (as process {row.pid} there). Run `duckrow down` in that one."
+            f"The daemon is running in another container (process {row.pid} there). Run `duckrow down` there."
         )
     else:
         signal_process(row.process, number)

@@ -43,7 +43,7 @@ _OF_POOLS = {
     "initializer": "Do it at the beginning of the function.",
     "initargs": "Give them to the function.",
     "mp_context": "The process is always a new one.",
-    "max_tasks_per_child": "It is as if it were 1.",
+    "max_tasks_per_child": "It counts as 1.",
     "thread_name_prefix": "name= names the jobs.",
 }
 
@@ -124,7 +124,7 @@ class Executor(concurrent.futures.Executor):
         _refuse(options)
         self._request = read_options({"on": None if engine == "local" else engine, **options})
         if self._request.cluster is not None and max_workers is not None:
-            raise UsageError('max_workers is for this machine. Of a cluster ask slurm={"max_jobs": 2, ...}.')
+            raise UsageError('max_workers is for this machine. For a cluster, use slurm={"max_jobs": 2, ...}.')
         self._home = state_folder().root
         self._max_workers = max_workers
         self._lock = threading.Lock()
@@ -142,7 +142,7 @@ class Executor(concurrent.futures.Executor):
     ) -> Iterator[T]:
         """The results in the order of the arguments. `chunksize`: so many calls are one job."""
         if chunksize < 1:
-            raise BadValue(f"chunksize={chunksize!r}: that must be a number of 1 or more.")
+            raise BadValue(f"chunksize={chunksize!r} must be a number of 1 or more.")
         until = None if timeout is None else time.monotonic() + timeout
         calls = list(zip(*iterables, strict=False))
         check_kind(fn)
@@ -264,7 +264,7 @@ class Executor(concurrent.futures.Executor):
             self._watcher = None
         for future in futures:
             broken = concurrent.futures.BrokenExecutor(
-                f"Job {future.job.id} goes on, but nobody watches it: {words_of(error)}"
+                f"Job {future.job.id} keeps running, but nothing watches it: {words_of(error)}"
             )
             broken.__cause__ = error
             future.fail(broken)
@@ -277,7 +277,7 @@ def _refuse(options: Mapping[str, Any]) -> None:
             raise UsageError(f"{key}= is for one job, so an executor does not have it.")
     for key, instead in _OF_POOLS.items():
         if key in options:
-            raise UsageError(f"There is no {key}=: each call is a job in a process of its own. {instead}")
+            raise UsageError(f"There is no {key}=: each call is a job in its own process. {instead}")
 
 
 def _begun(client: Client, ids: Iterable[int]) -> list[JobView]:

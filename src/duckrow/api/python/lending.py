@@ -47,7 +47,7 @@ class Lending:
             self._is_told = True
             self._tell(
                 f"Job {self._own.id} keeps its GPU while it waits for jobs that have not started. If all GPUs are kept "
-                "like this, it waits for ever. Let a job that only waits for others have no GPU: gpus=0, or --cpu."
+                "like this, it waits for ever. Give a job that only waits for others no GPU: gpus=0, or --cpu."
             )
 
     def _all_wait(self, ids: Sequence[int]) -> bool:

@@ -43,8 +43,8 @@ def jobs_of_page(
     name, down = sort.removeprefix("-"), sort.startswith("-")
     if name not in SORTS:
         raise UsageError(
-            f"Jobs cannot be sorted by '{name}'.{nearest(name, SORTS)} There are: {', '.join(SORTS)}; with a minus in"
-            " front downwards."
+            f"Jobs cannot be sorted by '{name}'.{nearest(name, SORTS)} Choose from: {', '.join(SORTS)}; a minus in"
+            " front reverses the order."
         )
     ids = ListingStore(client.database).ids(filter, SORTS[name], down, per_page, (page - 1) * per_page)
     return annotated(client, ids)

@@ -10,7 +10,7 @@ from duckrow.core.errors import NotFoundError
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.store.sweeps import CountedSweep, SweepRow, SweepStore
 
-HOW_TO_BEGIN = "Begin one: duckrow sweep 'python train.py --lr {lr}' -p lr 0.1 0.01 --submit"
+HOW_TO_BEGIN = "Start one: duckrow sweep 'python train.py --lr {lr}' -p lr 0.1 0.01 --submit"
 _NAMES_SHOWN = 20
 
 
@@ -42,7 +42,7 @@ def _unknown(word: str, names: list[str]) -> NotFoundError:
     if not names:
         return NotFoundError(f"There is no sweep '{word}', and no other yet. {HOW_TO_BEGIN}")
     listed = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
-    return NotFoundError(f"There is no sweep '{word}'.{nearest(word, names)} There are: {listed}.")
+    return NotFoundError(f"There is no sweep '{word}'.{nearest(word, names)} Choose from: {listed}.")
 
 
 def handle_of(client: Client, sweep: SweepRow) -> str:

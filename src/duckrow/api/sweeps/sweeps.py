@@ -51,12 +51,12 @@ class Todo:
     def in_words(self) -> str:
         parts = [f"{len(self.missing)} new"] if self.missing else []
         failed = len(self.again) - len(self.edited)
-        parts += [f"{failed} again that had not succeeded"] if failed else []
-        parts += [f"{len(self.edited)} again since {self._what_was_edited()}"] if self.edited else []
-        parts += [f"{len(self.stranded)} that had not been started"] if self.stranded else []
-        before = f" ({len(self.outdated)} with the function as it was)" if self.outdated else ""
-        parts += [f"{len(self.busy)} running or waiting already{before}"] if self.busy else []
-        parts += [f"{self.succeeded} skipped after success"] if self.succeeded else []
+        parts += [f"{failed} that did not succeed run again"] if failed else []
+        parts += [f"{len(self.edited)} run again because {self._what_was_edited()}"] if self.edited else []
+        parts += [f"{len(self.stranded)} that had not started"] if self.stranded else []
+        before = f" ({len(self.outdated)} with the old function)" if self.outdated else ""
+        parts += [f"{len(self.busy)} already running or queued{before}"] if self.busy else []
+        parts += [f"{self.succeeded} skipped (succeeded before)"] if self.succeeded else []
         return ", ".join(parts) or "nothing"
 
     def _what_was_edited(self) -> str:
@@ -286,7 +286,7 @@ def _make_folders(sweep: SweepRow) -> None:
                 file.write("*\n")  # results are no code
     except OSError as error:
         raise UsageError(
-            f"The folder {sweep.folder} cannot be made: {error.strerror}. Choose another with --root."
+            f"The folder {sweep.folder} cannot be created: {error.strerror}. Choose another with --root."
         ) from None
 
 
@@ -301,7 +301,7 @@ def _own_folder(path: str, parameters: str) -> str:
         with open(f"{free}/params.json", "w") as file:
             file.write(parameters + "\n")
     except OSError as error:
-        raise UsageError(f"The folder {free} cannot be made: {error.strerror}.") from None
+        raise UsageError(f"The folder {free} cannot be created: {error.strerror}.") from None
     return free
 
 

@@ -209,7 +209,7 @@ def _ask(words: Sequence[str], environment: Mapping[str, str] | None = None, ans
 def _program(name: str) -> str:
     found = shutil.which(name)
     if found is None:
-        raise UsageError(f"There is no {name} here: this is no node of a SLURM cluster, or it is not on the PATH.")
+        raise UsageError(f"There is no {name} here: this is not a node of a SLURM cluster, or the PATH lacks it.")
     return found
 
 

@@ -45,11 +45,11 @@ def check_needs(needs: Needs, gpus: int | None) -> None:
     if needs.total_gpu_mem_mb is not None and needs.auto:
         raise UsageError("Either --total-gpu-mem, or leave it to duckrow (--pack, --gpu-mem auto), not both.")
     if needs.total_gpu_mem_mb is not None and gpus is not None:
-        raise UsageError("--total-gpu-mem chooses how many GPUs there are. Leave the number away, or use --gpu-mem.")
+        raise UsageError("--total-gpu-mem chooses how many GPUs there are. Omit --gpus, or use --gpu-mem.")
     if gpus == 0 and (needs.gpu_mem_mb or needs.total_gpu_mem_mb or needs.auto):
-        raise UsageError("A job without a GPU needs no GPU memory. Leave one of the two away.")
+        raise UsageError("A job without a GPU needs no GPU memory. Omit one of the two.")
     if needs.mem_limit and needs.mem_mb is None:
-        raise UsageError("--mem-limit holds a job to its --mem. Say how much that is: --mem 16G --mem-limit.")
+        raise UsageError("--mem-limit needs --mem, the most that the job may use: --mem 16G --mem-limit.")
     for what, value in (
         ("--gpu-mem", needs.gpu_mem_mb),
         ("--total-gpu-mem", needs.total_gpu_mem_mb),
@@ -57,7 +57,7 @@ def check_needs(needs: Needs, gpus: int | None) -> None:
         ("--mem", needs.mem_mb),
     ):
         if value is not None and value < 1:
-            raise UsageError(f"{what} must be more than nothing.")
+            raise UsageError(f"{what} must be more than 0.")
 
 
 def with_margin(peak_mb: int) -> int:

@@ -84,11 +84,11 @@ class JobSpec:
             if value is not None and value < 0:
                 raise UsageError(f"{what.capitalize()} cannot be negative: {value}.")
         if self.timeout_s == 0:
-            raise UsageError("A time limit of 0 would end the job at once. For no limit leave it out, or say none.")
+            raise UsageError("A time limit of 0 would stop the job at once. For no limit, omit it or write none.")
         if self.needs is not NO_NEEDS:
             check_needs(self.needs, self.gpus)
             if self.needs.mem_limit and self.preload is not None:
-                raise UsageError("--mem-limit does not go with --preload: a warm start shares memory with other runs.")
+                raise UsageError("--mem-limit does not go with --preload: a preloaded job shares memory with others.")
         self.name = self.name or name_of_command(self.command)
         check_name("project", self.project)
         check_name("name", self.name)

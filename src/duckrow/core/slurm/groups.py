@@ -42,7 +42,7 @@ def check_own_request(values: Mapping[str, Any]) -> dict[str, Any]:
     for key in values:
         if key not in OWN_KEYS:
             near = nearest_word(key, OWN_KEYS)
-            hint = f"Did you mean {near}?" if near else f"There are {', '.join(OWN_KEYS)}."
+            hint = f"Did you mean {near}?" if near else f"Choose from {', '.join(OWN_KEYS)}."
             raise UsageError(f"A job cannot ask for '{key}' by itself. {hint}")
     request_from(values)
     return dict(values)
@@ -83,7 +83,7 @@ def too_long(groups: Groups, specs: Sequence[JobSpec]) -> str:
             minutes = math.ceil(spec.timeout_s / 60)
             return (
                 f"Runs may take {limit} (--timeout), and a SLURM job ends after {whole} (--time). One that has not "
-                f"ended by then begins again from what it has saved. Ask for more: --time {minutes}m"
+                f"ended by then starts again from what it has saved. Ask for more: --time {minutes}m"
             )
     return ""
 

@@ -118,7 +118,7 @@ class SlurmRequest:
             return self
         if gpus:
             raise UsageError(
-                f"A run needs {most} GPUs, and each SLURM job gets {gpus}. Ask for more: --gres gpu:{most}. "
+                f"A run needs {most} GPUs, but each SLURM job gets {gpus}. Ask for more: --gres gpu:{most}. "
                 "Nothing was submitted."
             )
         return replace(self, gres=",".join([*([self.gres] if self.gres else []), f"gpu:{most}"]))
@@ -188,7 +188,7 @@ def minutes_text(seconds: float) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value) or "\n" in str(value):
-        raise UsageError("must be a text on one line")
+        raise UsageError("must be a string on one line")
     return str(value)
 
 
@@ -220,7 +220,7 @@ def _flag(value: Any) -> bool:
 def _lines(value: Any) -> tuple[str, ...]:
     lines = [value] if isinstance(value, str) else value
     if not isinstance(lines, list | tuple) or not all(isinstance(line, str) and "\n" not in line for line in lines):
-        raise UsageError("must be a list of texts")
+        raise UsageError("must be a list of strings")
     return tuple(lines)
 
 
@@ -240,7 +240,7 @@ KEYS = tuple(_READERS)
 def read_value(key: str, value: Any) -> Any:
     """One value of a request; raises UsageError with the end of a sentence."""
     if key not in _READERS:
-        raise UsageError(f"is no part of a SLURM request. There are {', '.join(KEYS)}")
+        raise UsageError(f"is not a setting of a SLURM request. Choose from {', '.join(KEYS)}")
     return _READERS[key](value)
 
 

@@ -68,7 +68,9 @@ def tasks_of(options: Mapping[str, str]) -> int:
 def after(text: str) -> str:
     """`afterok:12:13,afterany:14` in the words of `--after`; an id without a condition is sbatch's afterany."""
     if "?" in text:
-        raise UsageError(f"--dependency={text}: duckrow does not do ? (one of several is enough). Name one of them.")
+        raise UsageError(
+            f"--dependency={text}: duckrow does not support ? (one of several is enough). Name one of them."
+        )
     return ",".join(_after_one(part.strip(), text) for part in text.split(","))
 
 
@@ -76,7 +78,7 @@ def _after_one(part: str, text: str) -> str:
     kind, _, jobs = part.partition(":")
     if kind.lower() in _NOT_HERE:
         what, instead = _NOT_HERE[kind.lower()]
-        raise UsageError(f"--dependency={text}: duckrow does not do {kind} ({what}). {instead}")
+        raise UsageError(f"--dependency={text}: duckrow does not support {kind} ({what}). {instead}")
     if kind.lower() in _CONDITIONS:
         return f"{_CONDITIONS[kind.lower()]}:{jobs}"
     return f"any:{part}" if kind == part else part

@@ -46,7 +46,7 @@ class ClusterTending:
             except (StateError, OSError) as error:
                 trouble = str(error)
             if trouble and trouble != self._told and not self._closing.is_set():
-                self._tell(f"Runs on clusters could not be seen to: {trouble}")
+                self._tell(f"Could not look after runs on clusters: {trouble}")
             self._told = trouble
             self._closing.wait(_EVERY_S)
 

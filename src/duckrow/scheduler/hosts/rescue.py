@@ -28,7 +28,7 @@ def _save(database: Database) -> str:
     half = f"{target}.{os.getpid()}"
     try:
         if not database.save_copy(half):
-            return "Its jobs could not be saved: it is not whole."
+            return "Its jobs could not be saved: the database is incomplete."
         os.chmod(half, 0o600)
         os.replace(half, target)
         _remove_own_log(database)

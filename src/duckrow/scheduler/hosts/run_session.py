@@ -159,7 +159,7 @@ def _find_earlier(folder: Folder, resume: str, cwd: str, source: str) -> HostRow
         found, what = hosts.run_named(resume), f"'{resume}'"
     database.close()
     if found is None or found.source == IN_TERMINAL:
-        raise UsageError(f"There is no earlier run {what} to resume. Leave --resume away to begin one.")
+        raise UsageError(f"There is no earlier run {what} to resume. Omit --resume to start one.")
     return found
 
 

@@ -71,6 +71,6 @@ class LiningUp:
         """All who have not been started go back to the queue."""
         for attempt in list(self._state.lined_up.values()):
             if attempt.follows is not None and self._engine.stand_down(attempt):
-                self._store.unstart(attempt, 0.0, now, "stood back from the line")
+                self._store.unstart(attempt, 0.0, now, "gave up its place behind a running job")
                 self._state.drop(attempt)
                 self._state.look_again()

@@ -103,7 +103,7 @@ class Wishes:
         if state in LIVE or not self._is_ours(each.host_id):
             return False
         if is_kill(each.wish) and state is State.QUEUED:
-            self._store.moves.finish(each.job_id, State.QUEUED, Outcome.KILLED, now.wall, "killed before it began")
+            self._store.moves.finish(each.job_id, State.QUEUED, Outcome.KILLED, now.wall, "killed before it started")
         elif each.wish == Wish.RERUN and state is State.DONE:
             host_id = each.host_id if self._host.is_alive(each.host_id) else DAEMON
             self._store.reruns.rerun(each.job_id, now.wall, host_id)

@@ -125,7 +125,7 @@ class PilotRuns:
             spec = taken.run.spec
             why_not = refusal(ask_of(spec.gpus, spec.needs.as_text()), seats, machine)
             if why_not and taken.ended is None:
-                self._close(job_id, Outcome.FAILED, f"it could never start in this SLURM job. {why_not}")
+                self._close(job_id, Outcome.FAILED, f"it can never start in this SLURM job. {why_not}")
 
     # -- ending -----------------------------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class PilotRuns:
             self._jobs.wish([job_id], kill_wish(at_once))
             self._loop.state.wake()
         else:
-            self._close(job_id, Outcome.KILLED, "killed before it began")
+            self._close(job_id, Outcome.KILLED, "killed before it started")
         return True
 
     def give_back_rest(self) -> None:
@@ -200,13 +200,13 @@ class PilotRuns:
         too_often = self.claims.interruptions(run) + 1 > self.batch.request.max_interruptions
         try:
             if facts.get("interruption") and too_often:
-                given_up = {"outcome": Outcome.TIMED_OUT, "detail": f"interrupted too often; at last: {why}"}
+                given_up = {"outcome": Outcome.TIMED_OUT, "detail": f"interrupted too often; last: {why}"}
                 self.claims.finish(run, taken.claim, {**facts, **given_up})
             else:
                 facts.pop("outcome", None)
                 self.claims.release(run, taken.claim, why, facts)
         except OSError as error:  # the disk is full: others give it back once we are gone
-            self._loop.observer.trouble(f"Job {job_id} cannot be given back: {error.strerror}.")
+            self._loop.observer.trouble(f"Job {job_id} cannot be returned to its batch: {error.strerror}.")
 
     # -- telling ----------------------------------------------------------------------------------------------
 

@@ -56,7 +56,7 @@ class FailedTicks:
         times = self._in_the_way[error.job_id] = self._in_the_way.get(error.job_id, 0) + 1
         if times == 2:  # the first time we may only have been wrong about where it is
             self._state.shun(error.job_id)
-            self._observer.trouble(f"Job {error.job_id} is set aside: {error} The others go on.")
+            self._observer.trouble(f"Job {error.job_id} is set aside: {error} The others continue.")
         return times <= 2
 
     def _try_again(self) -> None:

@@ -116,5 +116,5 @@ class MoveStore:
         events = self._database.execute(_SQL["story"], {"job_id": job_id})
         story = ", ".join(f"{event['before']} to {event['after']}" for event in events)
         raise IllegalTransition(
-            job_id, f"Job {job_id} was not {before} when it was to become {after}. Its story: {story}."
+            job_id, f"Job {job_id} was not {before} when it should have become {after}. Its history: {story}."
         )

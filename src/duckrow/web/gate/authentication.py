@@ -30,9 +30,7 @@ class Authentication:
             return scope
         without = self._by_ticket(scope)
         if without is None:
-            raise RequestRefused(
-                401, "You are not logged in, or not with a token that is known here.", self.how_to_log_in()
-            )
+            raise RequestRefused(401, "You are not logged in, or your token is not valid here.", self.how_to_log_in())
         return without
 
     def how_to_log_in(self) -> str:

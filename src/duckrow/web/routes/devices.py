@@ -28,7 +28,7 @@ class NewDevices(BaseModel):
 
 @router.get(
     "/devices",
-    summary="Each device, what runs there, and whose the rest is.",
+    summary="Each device, its jobs, and other people's processes.",
     response_model=DeviceCards,
 )
 async def list_devices(of: Of) -> JsonResponse:
@@ -44,14 +44,14 @@ async def history(of: Of, minutes: Annotated[float, Query(gt=0, le=10_080)] = 10
     return await of.desk.show(of.board.history, minutes)
 
 
-@router.post("/devices", summary="Give out these GPUs as well.", response_model=Sentence)
+@router.post("/devices", summary="Use these GPUs as well.", response_model=Sentence)
 async def add_devices(of: Of, new: NewDevices) -> JsonResponse:
     return await of.desk.do(_wish, new.names, DeviceWish.ADD)
 
 
 @router.post(
     "/devices/{name}/{wish}",
-    summary="Give it no new job, jobs again, or up for good.",
+    summary="Drain, undrain or remove it.",
     response_model=Sentence,
 )
 async def change_device(of: Of, name: DeviceName, wish: Literal["drain", "undrain", "remove"]) -> JsonResponse:

@@ -24,7 +24,7 @@ from duckrow.web.services import Folder, Of
 
 router = APIRouter(prefix="/sweeps", tags=["sweeps"])
 
-Word = Annotated[str | None, Query(max_length=200, description="A column; with a minus in front downwards.")]
+Word = Annotated[str | None, Query(max_length=200, description="A column; a minus in front reverses the order.")]
 SweepId = Annotated[int, Path(ge=1, le=2**62, description="The id of a sweep.")]
 
 
@@ -42,8 +42,8 @@ class NewSweep(BaseModel):
     mode: str | None = Field(None, examples=["grid"])
     n_samples: int | None = Field(None, ge=1, le=10_000)
     seed: int = Field(0, ge=0, le=2**62)
-    root: Folder | None = Field(None, description="Make the folders of the runs there.")
-    snapshot: bool = Field(False, description="Copy the code first: later edits do not change what waits.")
+    root: Folder | None = Field(None, description="Create the folders of the runs in this one.")
+    snapshot: bool = Field(False, description="Copy the code first, so that later edits do not change it.")
     options: dict[str, Any] = Field({}, examples=[{"gpus": 1}])
 
 
@@ -74,12 +74,12 @@ async def list_all(of: Of) -> JsonResponse:
     return await of.desk.show(sweep_list)
 
 
-@router.post("/preview", summary="The points of a sweep, before it is begun.", response_model=SweepPreview)
+@router.post("/preview", summary="The points of a sweep, before it starts.", response_model=SweepPreview)
 async def preview(of: Of, new: NewSweep) -> JsonResponse:
     return await of.desk.show(lambda _client: preview_sweep(new.model_dump()))
 
 
-@router.post("", status_code=201, summary="Begin a sweep, or go on with it.", response_model=StartedSweep)
+@router.post("", status_code=201, summary="Start a sweep, or continue it.", response_model=StartedSweep)
 async def begin(of: Of, new: NewSweep) -> JsonResponse:
     return await of.desk.do(lambda _client: begin_sweep(new.model_dump()), status=201)
 
@@ -89,7 +89,7 @@ async def show(of: Of, sweep_id: SweepId) -> JsonResponse:
     return await of.desk.show(sweep_board, str(sweep_id), slow=True)
 
 
-@router.get("/{sweep_id:int}/metrics", summary="How a metric went in each run.", response_model=MetricCurves)
+@router.get("/{sweep_id:int}/metrics", summary="A metric over time in each run.", response_model=MetricCurves)
 async def metrics(
     of: Of,
     sweep_id: SweepId,
@@ -129,7 +129,7 @@ async def as_csv(of: Of, sweep_id: SweepId, choice: ChoiceOf) -> Response:
     return Response(await of.desk.look(written, slow=True), media_type="text/csv; charset=utf-8", headers=headers)
 
 
-@router.post("/{sweep_id:int}/rerun", summary="Run those again that did not succeed.", response_model=ActionResult)
+@router.post("/{sweep_id:int}/rerun", summary="Run again what did not succeed.", response_model=ActionResult)
 async def rerun(of: Of, sweep_id: SweepId, wanted: RerunRuns) -> JsonResponse:
     def repeat(client: Client) -> dict[str, Any]:
         return act(client, "rerun", runs_to_repeat(client, str(sweep_id), wanted.ids, wanted.failure)).as_json()

@@ -12,7 +12,7 @@ from duckrow.engines.local.cgroups.cgroups import tags_by_group
 from duckrow.engines.local.cgroups.group_mover import Mover
 from duckrow.engines.local.processes.processes import tag_of
 
-_NO_LIMIT = "no cgroup that counts memory is to be had here, so the kernel cannot limit that of a job"
+_NO_LIMIT = "no cgroup that counts memory is available here, so the kernel cannot limit a job's memory"
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 0.002, 0.5
 
 

@@ -65,7 +65,7 @@ class JournalWriter:
             os.write(self.fd, self._head)
         except OSError as error:
             raise StateError(
-                f"The journal {self.path} cannot be made: {error.strerror}. Nothing was started."
+                f"The journal {self.path} cannot be created: {error.strerror}. Nothing was started."
             ) from None
 
     def begin(self, attempt_ids: Iterable[int]) -> None:

@@ -171,8 +171,9 @@ class _Keeper:
         pids = self._take_over()
         if self._speaks and told_by_host is not None and told_by_host > 128 and pids:
             sys.stderr.write(
-                f"duckrow: the scheduler was killed by signal {told_by_host - 128}. {len(pids)} running jobs go on; "
-                "`duckrow run --resume` with the same file or name continues the run.\n"
+                f"duckrow: the scheduler was killed by signal {told_by_host - 128}. "
+                f"{len(pids)} running {'job keeps' if len(pids) == 1 else 'jobs keep'} running. "
+                "To continue: `duckrow run --resume` with the same file or name.\n"
             )
             sys.stderr.flush()
         if self._heirless:

@@ -61,7 +61,7 @@ def _warm_up(modules: list[str], first: list[str]) -> str:
     sys.path[:] = path
     gc.collect()
     gc.freeze()  # what is here is shared with all runs: the collector need not touch its pages
-    return why_cold or (f"an import has read {read[0]}, of which each run has its own" if read else _why_unsafe())
+    return why_cold or (f"an import has read {read[0]}, which differs from run to run" if read else _why_unsafe())
 
 
 def _import(modules: list[str], arguments: list[str]) -> str:

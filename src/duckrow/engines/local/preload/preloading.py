@@ -102,7 +102,7 @@ class _Nest:
             pid = int(child.recv(32))
             _send(child, order, files)
         except (OSError, ValueError) as error:
-            raise OSError(errno.EAGAIN, f"its warm parent did not answer ({error})") from None
+            raise OSError(errno.EAGAIN, f"its preloaded parent did not answer ({error})") from None
         finally:
             child.close()
         return pid
@@ -203,7 +203,7 @@ class Nests:
         elif nest.ready:
             self._end(key)
         else:  # one that died of its imports would die again
-            nest.ready, nest.why_cold = True, "Python died of the imports"
+            nest.ready, nest.why_cold = True, "Python crashed during the imports"
             self._reactor.unwatch(nest.channel.fileno())
         self.on_hatched()
 

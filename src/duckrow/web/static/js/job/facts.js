@@ -40,7 +40,7 @@ function factsOf(job) {
     ["After", job.after.map(({ id, condition }) => `${id} ${condition}`).join(", ")],
     ["Priority", job.priority],
     ["Retries", job.retries || ""],
-    ["If it is lost", job.requeue_lost ? "back into the queue" : ""],
+    ["If it is lost", job.requeue_lost ? "requeue" : ""],
     ["Time limit", job.timeout_s ? duration(job.timeout_s) : ""],
     ["Host", job.host],
     ["Parameters", parameters(job.parameters)],
