@@ -26,7 +26,7 @@ const TOLD = {
 const ACTIONS = {
   drain: { title: "Drain", hint: "Start nothing more on it" },
   undrain: { title: "Use again", hint: "Let jobs start on it" },
-  remove: { title: "Remove…", hint: "Take it away from duckrow" },
+  remove: { title: "Remove…", hint: "Let duckrow stop using it" },
 };
 
 const LEAST_S = 60;
