@@ -64,7 +64,7 @@ def clean(text: str) -> str:
 
 
 def say(message: str) -> None:
-    """A message for a person. That nobody can hear it (the terminal is gone) is no reason to end."""
+    """A message for a person. If nobody can read it (the terminal is gone), that is not a reason to end."""
     try:
         print(message.encode("utf-8", "replace").decode(), file=sys.stderr, flush=True)
     except OSError:

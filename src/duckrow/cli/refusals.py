@@ -1,4 +1,4 @@
-"""What the machine refuses a command, in a sentence: output that cannot be written, a folder that is gone."""
+"""Errors of the operating system as messages: output that cannot be written, a folder that is gone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ADDING = ("submit", "add", "sweep")
 
 
 def say(message: str) -> None:
-    """A message for a person. That nobody can hear it is no reason for another exit code."""
+    """A message for a person. If nobody can read it, the exit code stays the same."""
     try:
         print(message, file=sys.stderr, flush=True)
     except OSError:

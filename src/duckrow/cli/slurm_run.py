@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duckrow.cli.views.run_view import RunView
 
 _LOOK_S = 0.1
-_SHARE = 4  # with so many runs that a look takes long, we rest so many times as long
+_SHARE = 4  # when a look takes long because there are many runs, we rest this many times as long
 
 
 def print_script(request: SlurmRequest, specs: Sequence[JobSpec], name: str) -> int:

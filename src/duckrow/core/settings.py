@@ -174,7 +174,7 @@ SECTIONS = tuple(dict.fromkeys(setting.section for setting in SETTINGS))
 
 
 def settings_of(section: str) -> dict[str, Setting]:
-    """The settings that a section may have; a project's are those of [job], but for the project itself."""
+    """The settings that a section may have; a project's are those of [job], except the project itself."""
     if section.startswith(f"{PROJECTS}."):
         return {key: setting for key, setting in settings_of("job").items() if key != "project"}
     return {setting.key: setting for setting in SETTINGS if setting.section == section}

@@ -61,7 +61,7 @@ def _ask_cuda(environment: Mapping[str, str]) -> list[str]:
 
 
 def overridden(devices: list[Device], environment: Mapping[str, str]) -> str:
-    """That a choice of the user's does not hold for jobs; empty where it makes no difference."""
+    """Says that a choice of the user does not apply to jobs; empty where it makes no difference."""
     chosen = environment.get(VARIABLE)
     if not chosen or not may_differ(devices, environment):
         return ""

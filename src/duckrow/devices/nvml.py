@@ -20,7 +20,7 @@ class NvmlSource:
     """No driver, no library, no GPU: no devices, and no complaint.
 
     To open the library takes 14 ms on an H200 and to read a GPU a fraction of that, so between two readings it stays
-    open, until it is told to rest or a GPU says less than it should: after a reset, only to begin anew helps.
+    open, until it is asked to rest, or a GPU reports less than it should: after a reset, only loading it again helps.
     """
 
     def __init__(self) -> None:
@@ -174,7 +174,7 @@ def _reading(nvml: Any, name: str, handle: Any) -> Reading:
 
 
 def _memory(nvml: Any, handle: Any) -> tuple[int | None, int | None]:
-    """(total, free) in MB; a figure that cannot be is no figure."""
+    """(total, free) in MB; impossible figures count as unknown."""
     memory = _ask(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
     if memory is None:
         return None, None

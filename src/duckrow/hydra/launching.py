@@ -256,7 +256,7 @@ class MultirunSession:
 
 
 def _as_sentence(error: Exception) -> Exception:
-    """How a run ended that did not raise, which duckrow tells as a sentence."""
+    """How a run ended that did not raise, in duckrow's words."""
     from duckrow.core.errors import DuckrowError
 
     if not isinstance(error, DuckrowError):

@@ -28,7 +28,7 @@ class HydraRun(NamedTuple):
 
 
 class Multirun:
-    """What lies in `hydra.sweep.dir`."""
+    """What is in `hydra.sweep.dir`."""
 
     def __init__(self, config: DictConfig, loader: Any, resume: bool) -> None:
         self._config, self._loader = config, loader
@@ -38,7 +38,7 @@ class Multirun:
         self._times: Counter[str] = Counter()  # how often the same overrides have been asked for
         self._make_folder()
         if not resume and os.path.exists(self._list):
-            os.unlink(self._list)  # begun anew, its runs take the places of the earlier ones
+            os.unlink(self._list)  # started again, its runs replace the earlier ones
         self._known: dict[str, HydraRun] = {}
         self._numbers: set[int] = set()
         self._folders: set[str] = set()

@@ -18,7 +18,7 @@ class Resources:
     """Taken by each run as it begins, wherever it runs: all it needs is a folder that they share."""
 
     folder: str = ""
-    slots: int = 1  # how many runs go on at the same time
+    slots: int = 1  # how many runs there are at the same time
     cores: list[int] | None = None  # to be divided; empty: all that the run may use; None: not divided
     delay_s: float = 0.0  # between the beginnings of the first runs, one for each slot
     beginnings: int | None = None  # how many those are, if there are slots on several machines

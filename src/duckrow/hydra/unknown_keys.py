@@ -1,4 +1,4 @@
-"""Which key of `hydra.launcher` was probably meant by one that there is not."""
+"""Suggests the key of `hydra.launcher` that was probably meant by an unknown one."""
 
 from __future__ import annotations
 

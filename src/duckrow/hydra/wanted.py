@@ -16,7 +16,7 @@ _DIVIDED = {"cpu": ("cpus",), "cuda": ("gpus",), "stagger": ("delay",)}
 class Divided:
     """resources_config: what runs that go on at the same time divide among them."""
 
-    cores: list[int] | None = None  # empty: all that there are; None: not divided
+    cores: list[int] | None = None  # empty: all cores; None: not divided
     gpus: list[str] | None = None  # the same
     delay_s: float = 0.0
 

@@ -133,7 +133,7 @@ class Loop:
     # -- its end ----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Let go: what runs goes on, and is found again by the next host."""
+        """Let go: running jobs keep running, and the next host finds them again."""
         if self._closed:
             return
         self._closed = True

@@ -1,1 +1,1 @@
-"""The page and the HTTP interface: what people and scripts see and steer over HTTP."""
+"""The page and the HTTP interface: what people and scripts see and control over HTTP."""

@@ -130,7 +130,7 @@ class _Reader:
         return line
 
     def _now(self, wanted: int) -> tuple[IO[bytes], int]:
-        """Where to read, and how much of what is wanted can be had there."""
+        """Where to read, and how much of what is wanted is there."""
         path, left = self._parts[0]
         if path is None:
             return self._call, min(wanted, left)

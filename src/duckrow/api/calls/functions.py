@@ -174,12 +174,12 @@ def value_of(folder: str, who: str) -> Any:
 
 
 def code_of_call(folder: str) -> Mapping[str, str] | None:
-    """Which function the call that lies there makes; None if nobody knows."""
+    """Which function the call in this folder makes; None if unknown."""
     return _read_quietly(f"{folder}/{CALL}").get("code")
 
 
 def code_of_result(folder: str) -> Mapping[str, str] | None:
-    """Which function has returned the result that lies there; None if nobody knows."""
+    """Which function returned the result in this folder; None if unknown."""
     return _read_quietly(f"{folder}/{RESULT}").get("code")
 
 

@@ -81,7 +81,7 @@ class GpuView:
         return self._fresh(gpus, fresh_s) if gpus else {}
 
     def _fresh(self, gpus: dict[str, float], fresh_s: float) -> dict[str, KeptReading]:
-        """`gpus`: since when each is given out. What was told of them, as new as can be had without long waiting."""
+        """`gpus`: since when each is given out. Their readings, as recent as possible without a long wait."""
         asked = time.monotonic()
         before = self._looked_at_until(asked)
         if self._asked_since is None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def wish_of_devices(client: Client, devices: Sequence[str], wish: DeviceWish) -> list[str]:
-    """For all of them or, if one of them is none of the daemon's, for none; what will happen, in words."""
+    """For all of them or, if the daemon does not have one of them, for none; what will happen, in words."""
     if wish in (DeviceWish.DRAIN, DeviceWish.REMOVE):
         client.ensure_daemon()
         for device in devices:

@@ -24,7 +24,7 @@ J = TypeVar("J", JobView, Glance)  # all of a job, or only what those need who h
 
 @dataclass
 class Changed(Generic[J]):
-    before: dict[int, J]  # each job that there is, as it stood when we looked
+    before: dict[int, J]  # each existing job, as it was when we looked
     done: list[int] = field(default_factory=list)
     refused: list[RefusedChange] = field(default_factory=list)
     undo: dict[str, Any] | None = None  # what the page sends to take it back, where that can be done
@@ -54,7 +54,7 @@ class Changed(Generic[J]):
 
 
 def look_at(client: Client, ids: Sequence[int]) -> Changed[JobView]:
-    """An answer in which nothing has been done yet; ids that are no jobs are refused."""
+    """An answer in which nothing has been done yet; ids without a job are refused."""
     return _answer(client.views(list(dict.fromkeys(ids))), ids)
 
 

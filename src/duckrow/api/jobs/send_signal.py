@@ -1,4 +1,4 @@
-"""Send a signal to the processes of jobs, as for a checkpoint: the jobs go on."""
+"""Sends a signal to the processes of jobs, for example for a checkpoint; the jobs keep running."""
 
 from __future__ import annotations
 

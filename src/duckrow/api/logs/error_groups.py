@@ -1,4 +1,4 @@
-"""What failed jobs said last, each error once."""
+"""Groups failed jobs by the end of their logs, each error once."""
 
 from __future__ import annotations
 

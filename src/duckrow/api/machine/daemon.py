@@ -56,7 +56,7 @@ def _for_a_daemon(folder: Folder) -> dict[str, str]:
 
 
 def _signal(row: HostRow, number: int) -> None:
-    """To that very process; one that has ended just now is no trouble."""
+    """Only to that process; it is fine if it has just ended."""
     if not row.process:  # the daemon of an older duckrow, which has its lock: nobody else has its PID
         os.kill(row.pid or 0, number)
     elif space_in(row.process) != our_pid_space():

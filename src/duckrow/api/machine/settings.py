@@ -157,7 +157,7 @@ def _check_value(section: str, key: str, value: Any, where: str) -> None:
         if key == "signal":
             parse_notice(value)  # which signals there are is the machine's to say, not core's
     except UsageError as error:
-        # The reasons of the table go on with the sentence; those of the rules of core are sentences.
+        # The reasons of the table continue the sentence; those of the rules of core are sentences themselves.
         reason = str(error)
         told = f": {reason}" if reason[:1] == "'" else f": {_as_written(value)} {reason}."
         raise UsageError(f"{where}{told}") from None

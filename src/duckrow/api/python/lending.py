@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duckrow.api.queue.views import JobView
     from duckrow.api.session import Session
 
-_LOOK_S = 0.5  # a queue that goes on by itself needs no help
+_LOOK_S = 0.5  # a queue that moves by itself needs no help
 _TELL_S = 2.0  # nor need anybody be told of it
 
 

@@ -84,7 +84,7 @@ class Results(list[Row]):
         return self._with(sorted_rows(self, self.column(column.removeprefix("-") if down else column), down))
 
     def first(self, count: int) -> Results:
-        """At most so many, from the top."""
+        """The first `count` rows."""
         return self._with(self[:count])
 
     def best(self, metric: str, lowest: bool = True, per: str | Sequence[str] | None = None) -> Results:

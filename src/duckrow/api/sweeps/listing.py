@@ -20,7 +20,7 @@ class NoSweepYet(NotFoundError):
 
 
 def find_sweep(client: Client, word: str | int | None = None) -> SweepRow:
-    """The sweep of this name (the newest of them), of this id, or `PROJECT/NAME`; without a word the newest of all."""
+    """The sweep of this name (the newest of them), of this id, or `PROJECT/NAME`; if empty, the newest of all."""
     store = SweepStore(client.database)
     if word is None:
         newest = store.latest()

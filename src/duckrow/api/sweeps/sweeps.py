@@ -1,4 +1,4 @@
-"""Sweeps: which of the wanted points have a run already, and what has to be run."""
+"""Sweeps: which of the wanted points already have a run, and what has to be run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Todo:
     succeeded: int = 0
     edited: dict[int, list[str]] = field(default_factory=dict)  # those of `again` that had, and what was edited since
     outdated: list[int] = field(default_factory=list)  # those of `busy` that call a function as it was before
-    points: dict[int, Point] = field(default_factory=dict)  # of each job that there is
+    points: dict[int, Point] = field(default_factory=dict)  # of each existing job
 
     @property
     def count(self) -> int:
@@ -241,7 +241,7 @@ class Sweeps:
         return sorted([*ids, *todo.again, *todo.stranded])
 
     def leave_clusters(self, todo: Todo) -> None:
-        """What is run again on this machine is no run of a batch any more."""
+        """What runs again on this machine no longer belongs to a batch."""
         with self.client.database.transaction():
             BatchStore(self.client.database).leave(todo.again)
 
@@ -254,7 +254,7 @@ class Sweeps:
 
 
 def _remove_empty(sweep: SweepRow) -> None:
-    """The folders of a sweep that never was; what else lies there stays."""
+    """Removes the folders of a sweep that was never added; other files stay."""
     for folder, ours in (
         (sweep.folder, {".code"}),
         (os.path.dirname(sweep.folder), set()),
@@ -283,7 +283,7 @@ def _make_folders(sweep: SweepRow) -> None:
         os.makedirs(sweep.folder, exist_ok=True)
         if is_new:
             with open(f"{sweep.root}/.gitignore", "w") as file:
-                file.write("*\n")  # results are no code
+                file.write("*\n")  # results are not code
     except OSError as error:
         raise UsageError(
             f"The folder {sweep.folder} cannot be created: {error.strerror}. Choose another with --root."

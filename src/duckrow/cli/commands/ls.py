@@ -1,4 +1,4 @@
-"""`duckrow ls`: the jobs, active ones last, so that they stand above the prompt."""
+"""`duckrow ls`: the jobs, active ones last, so that they are right above the prompt."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from duckrow.api.sweeps.sweeps import Todo
 
 _LOOKED_AT_BYTES = 1 << 16  # of a file, to see whether it is a list of commands
-_TABLE_JOBS = 40  # a table of more than these is no summary
+_TABLE_JOBS = 40  # a longer table is not a summary
 
 
 class RunCommand(DeviceCommand):

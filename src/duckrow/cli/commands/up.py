@@ -83,7 +83,7 @@ def _launch(choice: DeviceChoice, quiet: bool, dispatch: bool, keep_s: float | N
 
 
 def _end_for_change(choice: DeviceChoice) -> None:
-    """The next daemon has other devices. What runs goes on, and is found again by it."""
+    """The next daemon has other devices. Running jobs keep running, and it finds them again."""
     from duckrow.api.client import Client
     from duckrow.api.machine import service
 

@@ -47,7 +47,7 @@ def gpu_count_options(what: str = "each job gets") -> Callable[[Function], Funct
 
 
 def gpu_count(values: dict[str, Any]) -> int | None:
-    """Take both options out of a verb's arguments: 0 is no GPU, None one device of whatever kind."""
+    """Take both options out of a verb's arguments: 0 means no GPU, None means one device of any kind."""
     gpus: int | None = values.pop("gpus")
     if not values.pop("without_gpu"):
         return gpus

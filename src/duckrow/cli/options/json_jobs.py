@@ -104,7 +104,7 @@ _NEEDS = ("gpu_mem", "total_gpu_mem", "cpus", "mem")
 
 
 def _with_needs(options: JobOptions, job: Mapping[str, Any]) -> JobOptions:
-    """What the options say, but for what the line says. Of GPU memory it says all, if it says anything."""
+    """What the options say, except where the line says otherwise. GPU memory comes from one or the other."""
     given: dict[str, Any] = {key: _amount(job[key]) for key in _NEEDS if key in job}
     if AUTO in (given.get("total_gpu_mem"), given.get("mem")):
         raise UsageError("Only the gpu_mem of a job can be 'auto'.")
@@ -156,7 +156,7 @@ def _is_variable(name: str, value: Any) -> bool:
 
 
 def _is_text(text: str) -> bool:
-    """JSON can write halves of characters, which are none."""
+    """JSON can write halves of characters (lone surrogates), which are not text."""
     try:
         os.fsencode(text)
         return True

@@ -1,4 +1,4 @@
-"""What failed jobs said last, printed."""
+"""Prints the end of the logs of failed jobs, each error once."""
 
 from __future__ import annotations
 

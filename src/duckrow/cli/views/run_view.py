@@ -1,4 +1,4 @@
-"""What a person sees of a run while it goes on."""
+"""What you see of a run while it is running."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RunView(Observer):
         self.report = Report()
         self.began_mono = time.monotonic()
         self.run: Progress | None = None
-        self._left_behind = 0  # jobs that succeeded, but for processes that had to be ended
+        self._left_behind = 0  # jobs that succeeded, but left processes that had to be stopped
         self.last_code: int | None = None  # how the last job ended, as a shell would say it
 
     def attach(self, run: Progress) -> None:

@@ -42,7 +42,7 @@ class SlurmRefused(UsageError):
 
 
 class TooMany(SlurmRefused):
-    """SLURM does not want so many jobs."""
+    """SLURM refuses this number of jobs."""
 
 
 class SlurmLimits(NamedTuple):
@@ -219,6 +219,6 @@ def _sentence(text: str) -> str:
 
 
 def _outside_of_jobs(environment: Mapping[str, str]) -> dict[str, str]:
-    """A job that is submitted from within another one is no part of that; but how SLURM is found is as it is here."""
+    """A job that is submitted from within another one is not part of it; but it finds SLURM as we do here."""
     outside = {name: value for name, value in environment.items() if not name.startswith("SLURM_")}
     return {**outside, "SLURM_CONF": os.environ["SLURM_CONF"]} if "SLURM_CONF" in os.environ else outside

@@ -42,7 +42,7 @@ class Seat(NamedTuple):
 
 
 def looks_like_devices(token: str) -> bool:
-    """Whether a word on the command line goes on with the list of devices of `--devices`."""
+    """Whether a word on the command line continues the list of `--devices`."""
     return re.fullmatch(_DEVICE_TOKEN, token) is not None
 
 
@@ -140,7 +140,7 @@ def _seats_of(groups: Sequence[Sequence[str]]) -> list[Seat]:
 
 
 def cpu_seats(count: int, *, first: int = 0, side: bool = False) -> list[Seat]:
-    """So many slots without a GPU."""
+    """`count` slots without a GPU."""
     if count < 1:
         raise UsageError(f"--slots {count} leaves no place to run on. Use 1 or more.")
     return [Seat(((f"{CPU}{number}", WHOLE),), side) for number in range(first, first + count)]

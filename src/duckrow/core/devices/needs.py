@@ -12,7 +12,7 @@ from duckrow.core.errors import UsageError
 class Needs(NamedTuple):
     gpu_mem_mb: int | None = None  # on each of its GPUs
     total_gpu_mem_mb: int | None = None  # on all its GPUs together; how many they are is for duckrow to choose
-    auto: bool = False  # as much as its like have taken; as long as nobody knows, a GPU to itself
+    auto: bool = False  # as much as similar jobs have used; while that is unknown, a GPU to itself
     recipe: str = ""  # what makes two jobs alike for their memory
     cpus: int | None = None
     mem_mb: int | None = None
@@ -81,7 +81,7 @@ PLAIN = Ask()
 
 
 def wants_whole_gpus(ask: Ask) -> bool:
-    """Whether it wants GPUs, or slots of them, without a word about memory: it shares them with nobody else."""
+    """Whether it wants GPUs, or slots of them, and says nothing about memory: it shares them with nobody else."""
     by_memory = ask.mb is not None or ask.total_mb is not None or ask.alone or ask.larger_than_mb > 0
     return ask.gpus != 0 and not by_memory
 
@@ -93,7 +93,7 @@ def is_packed(ask: Ask) -> bool:
 
 @lru_cache(maxsize=4096)
 def ask_of(gpus: int | None, text: str | None, learned_mb: int | None = None) -> Ask:
-    """`learned_mb`: what its like have taken, for a job that leaves it to duckrow."""
+    """`learned_mb`: what similar jobs have used, for a job that leaves it to duckrow."""
     if text is None:
         return Ask(gpus) if gpus is not None else PLAIN
     needs = needs_from(text)

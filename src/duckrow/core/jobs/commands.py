@@ -1,4 +1,4 @@
-"""How text becomes commands: one a line, blank lines and comments left out, long ones continued."""
+"""Splits text into commands: one per line, without blank lines and comments; long lines can be continued."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ class LiveAttempt:
     lost_because: str = ""  # nobody saw how its first process ended
     left_behind: str = ""  # what was still running when that had ended, in words
     stop_began_mono: float | None = None
-    stop_step: int = 0  # how far the kill ladder went: 0 nothing, 1 SIGTERM, 2 SIGKILL
+    stop_step: int = 0  # the last step of stopping: 0 nothing, 1 SIGTERM, 2 SIGKILL
     exit: Exit | None = None  # of its first process; what it left behind may keep the attempt from being done
     id: int = field(init=False)  # names the attempt by one number within its state folder
 
@@ -272,7 +272,7 @@ class LiveAttempt:
         self.stop_began_mono = mono
 
     def take_step(self, step: int) -> None:
-        """Of the kill ladder."""
+        """A step of stopping: SIGTERM, then SIGKILL."""
         self.stop_step = step
 
     def ask_again(self) -> None:

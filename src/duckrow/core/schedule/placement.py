@@ -70,7 +70,7 @@ def _gpus_of(seats: Sequence[Seat]) -> list[str]:
 
 
 def _gather(gpus: int, seats: Sequence[Seat], booked: Ledger, machine: Machine) -> Holds | None:
-    """Seats on different devices that add up to exactly so many GPUs, whole ones; the largest are tried first."""
+    """Seats on different devices that add up to exactly `gpus` whole GPUs; the largest are tried first."""
     taken: dict[str, int] = {}
     some = _preferred([seat for seat in seats if not seat.is_cpu], machine)
     for seat in sorted(some, key=lambda seat: -seat.gpu_count):
@@ -123,7 +123,7 @@ def _fits(ask: Ask, free_mb: float, count: int) -> bool:
 
 
 def _politely(fit: Sequence[str], count: int, gpus: Sequence[str], booked: Ledger, machine: Machine) -> list[str]:
-    """The first so many of them that may be used together."""
+    """The first `count` of them that may be used together."""
     chosen: list[str] = []
     for gpu in fit:
         if len(chosen) < count and machine.may_use([*chosen, gpu], gpus, booked):

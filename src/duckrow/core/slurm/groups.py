@@ -122,7 +122,7 @@ def _gres(request: SlurmRequest) -> list[str]:
 
 
 def _has_gpus(given: list[str], wanted: list[str]) -> bool:
-    """Of each kind that is wanted, and of all together; whoever wants none leaves them to others."""
+    """Of each kind that is wanted, and of all together; a kind that wants none leaves them to others."""
     of_gpus = [gpus_in(",".join(gres)) for gres in (given, wanted)]
     if of_gpus[0] < of_gpus[1] or bool(of_gpus[0]) != bool(of_gpus[1]):
         return False
@@ -146,7 +146,7 @@ def _is_gpu(gres: str) -> bool:
 
 
 def told_apart(requests: Sequence[SlurmRequest]) -> list[str]:
-    """Each in words: just what is not the same in all of them."""
+    """Each in words: only what differs between them."""
     keys = [key for key in OWN_KEYS if len({getattr(request, key) for request in requests}) > 1]
     return [", ".join(_in_words(key, getattr(request, key)) for key in keys) for request in requests]
 

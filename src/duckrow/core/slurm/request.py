@@ -42,12 +42,12 @@ class SlurmRequest:
     container: str | None = None  # an image in which each run is run, by apptainer
     # For the pilots.
     runs_per_job: int | None = None  # None: as many as it can
-    parallel_runs: int | None = None  # None: one a GPU, else one a core
+    parallel_runs: int | None = None  # None: one per GPU, without GPUs one per core
     fixed_chunks: bool = False  # job i runs just the ith runs_per_job runs
     max_jobs: int | None = None  # at a time
     signal_delay: float = 120.0  # seconds ahead of the time limit at which it is told
     max_interruptions: int = 10  # by time limits, preemption and dead nodes, before a run is given up
-    stagger: float = 0.0  # place i waits i times so many seconds before its first run
+    stagger: float = 0.0  # place i waits i times this many seconds before its first run
     lease: float = 30.0  # how long a pilot that says nothing is taken to live
     folder: str | None = None  # where batches are kept
 
@@ -112,7 +112,7 @@ class SlurmRequest:
         return gpus_in(self.gres or on_node)
 
     def for_gpus(self, most: int) -> SlurmRequest:
-        """With GPUs for a run that wants so many, where none were asked for; a UsageError where they are too few."""
+        """With enough GPUs for a run, where none were asked for; a UsageError where there are too few."""
         gpus = self.gpus
         if gpus is None or most <= gpus:
             return self
@@ -129,7 +129,7 @@ class SlurmRequest:
         return 1 if self.nodes > 1 else self.parallel_runs or self.gpus or 1
 
     def jobs_for(self, runs: int, living: int = 0) -> int:
-        """How many SLURM jobs there should be for so many runs that nobody has taken, beside those that live.
+        """How many SLURM jobs there should be for `runs` runs that nobody has taken, beside those that are alive.
 
         Enough for all of them, whoever comes by later: `max_jobs` says only how many may run at a time. Where each
         takes as many as it can, that many are enough.

@@ -20,7 +20,7 @@ _NOT_HERE = {
 
 
 def time_limit(text: str) -> str:
-    """SLURM's `90` (minutes), `90:30`, `1:30:00`, `1-12`, `1-12:30`, `1-12:30:00`, as seconds; 0 is no limit."""
+    """SLURM's `90` (minutes), `90:30`, `1:30:00`, `1-12`, `1-12:30`, `1-12:30:00`, as seconds; 0 means no limit."""
     stripped = text.strip().lower()
     if stripped in _UNLIMITED:
         return NO_LIMIT
@@ -48,7 +48,7 @@ def warning(text: str) -> str:
 
 
 def gpus_asked(options: Mapping[str, str]) -> int | None:
-    """How many GPUs a script asks for, on the one node that there is; None if it does not say."""
+    """How many GPUs a script asks for, on its single node; None if it does not say."""
     tasks = tasks_of(options)
     asked = []
     for name, times in (("gpus", 1), ("gpus-per-node", 1), ("gpus-per-task", tasks)):

@@ -98,7 +98,7 @@ def run_task(task_class: type[GPUTask], config: Mapping[str, Any], work_dir: str
 
 
 def _have_alone(folder: str) -> None:
-    """Wait while another process works in this folder: a run goes on when the script that began it is killed.
+    """Wait while another process works in this folder: a run continues when the script that started it is killed.
 
     The lock ends with the last process of the task.
     """

@@ -32,8 +32,8 @@ from duckrow.dropin.quackpack.gpus import GpuInfo, get_memory_gpus
 from duckrow.dropin.quackpack.launching import command_in_attempt, command_without_shell
 from duckrow.kernel.log_ends import last_lines
 
-# Memory is given out to the last MB, as the original did. The need that stands here for all jobs only says that there
-# are such needs; each has its own. What has not been run is run when the script is started again.
+# Memory is given out to the last MB, as the original did. The need given here for all jobs only says that jobs
+# have such needs; each has its own. What has not run yet runs when the script is started again.
 _OPTIONS = ["--mem-margin=0", "--total-gpu-mem=1", "--no-follow", "--no-table", "--once", "--share-gpus"]
 _SHOWN = 20  # lines of a log, for whoever debugs
 
@@ -109,7 +109,7 @@ def _run(
             store_functions(functions, folder)
             progress.calls = ApplyServer(functions, folder)
         with Deadline(list_file, timeout_s) as deadline, _on_sigterm(deadline.end_now):
-            needed = True  # if this program is killed, the run goes on
+            needed = True  # if this program is killed, the run continues
             code = run_jobs(lines, list_file, [",".join(gpus)], progress.note, _OPTIONS)
             needed = bool(functions) and code != EXIT_OK  # for `duckrow rerun`
         if deadline.passed:
@@ -185,7 +185,7 @@ class _Progress:
         try:
             print(f"{what} CUDA_VISIBLE_DEVICES={','.join(devices)}", flush=True)
         except OSError:
-            pass  # nobody listens any more; the jobs go on
+            pass  # nobody listens any more; the jobs keep running
 
 
 def _debug(failed: Sequence[JobView], commands: Mapping[str, str]) -> None:

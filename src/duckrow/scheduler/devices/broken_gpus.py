@@ -67,7 +67,7 @@ class BrokenGpus:
     # -- what is kept -----------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """A daemon goes on with what an earlier one has set aside. A machine that was restarted begins anew."""
+        """A daemon keeps what an earlier one has set aside. After a restart of the machine, nothing is set aside."""
         offered = {device for seat in self._state.seats for device in seat.devices}
         for gpu in self._rows.of_host(self._state.host_id):
             same_boot = self._state.host_id == DAEMON and gpu.boot_id == self._boot_id

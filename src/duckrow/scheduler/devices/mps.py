@@ -65,7 +65,7 @@ class Sharing:
             self._tell(f"MPS cannot be used: {why} Jobs share GPUs without it (--mps off does so from the start).")
 
     def _is_full(self, attempt: LiveAttempt) -> bool:
-        """A GPU takes so many clients, and CUDA refuses the next: that one shares the GPU without MPS."""
+        """A GPU takes a limited number of clients, and CUDA refuses the next: that one shares the GPU without MPS."""
         from duckrow.engines.local.gpus.mps import MOST_CLIENTS
 
         for gpu, _ in attempt.holds:

@@ -148,7 +148,7 @@ def _open_log(folder: Folder) -> int:
 
 
 def _own_environment(folder: Folder) -> dict[str, str]:
-    """A daemon that is started from within a job is no part of that job."""
+    """A daemon that is started from within a job is not part of that job."""
     of_machine = (GPU_LOCKS, CGROUPS)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DUCKROW_") or name in of_machine}
     return {**kept, "DUCKROW_HOME": folder.root, TAG: DAEMON_TAG}

@@ -1,7 +1,7 @@
 """The files that a host depends on: are they still the ones it opened?
 
 Somebody may remove or replace them while the host has them open. The kernel tells, and the host looks: what it can
-make again it makes again; without its database it is no host any more, and stands down.
+create again it creates again; without its database it can no longer be a host, and steps down.
 """
 
 from __future__ import annotations

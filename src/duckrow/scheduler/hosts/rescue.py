@@ -39,7 +39,7 @@ def _save(database: Database) -> str:
 
 
 def _remove_own_log(database: Database) -> None:
-    """All of it is in the copy. A log that lies beside another database would be taken for its own."""
+    """All of it is in the copy. A log beside another database would be taken for that one's."""
     for path, ours in ((f"{database.path}-wal", database.files.wal), (f"{database.path}-shm", database.files.shm)):
         if file_id(path) == ours and ours is not None:
             os.unlink(path)

@@ -48,7 +48,7 @@ def open_run(
 ) -> ForegroundRun:
     """A run that is ready to go. `output` is that of the engine; on a terminal, the one command is given later.
 
-    Unless its seats were chosen anew, a resumed run has those that it had.
+    Unless you chose other seats, a resumed run keeps those that it had.
     """
     folder = state_folder()
     cwd, source = os.getcwd(), os.path.abspath(file) if file and file != "-" else ""

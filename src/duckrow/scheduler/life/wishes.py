@@ -58,7 +58,7 @@ class Wishes:
     def fulfil(self, now: Now) -> None:
         """Those for jobs that are ours to touch; the others are left to their hosts.
 
-        So many at a time that the loop is soon back: it takes a minute to kill a million jobs.
+        Only a few at a time, so that the loop is soon back: it takes a minute to kill a million jobs.
         """
         after = self._state.wishes.after
         if after is None:

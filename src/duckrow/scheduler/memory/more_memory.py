@@ -1,4 +1,4 @@
-"""Failures that are lessons: out of memory is tried again with more, a failure of MPS without it."""
+"""Retries after failures that say what to change: out of memory with more, a failure of MPS without it."""
 
 from __future__ import annotations
 

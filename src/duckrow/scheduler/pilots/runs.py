@@ -77,7 +77,7 @@ class PilotRuns:
         return not self.interrupted and (self.quota is None or self.count < self.quota)
 
     def take(self, most: int) -> bool:
-        """Claim up to so many runs, and give them to the loop; False if there was none."""
+        """Claim up to `most` runs, and give them to the loop; False if there were none."""
         if any(taken.write_at == 0.0 for taken in self.taken.values() if taken.ended is not None):
             return True  # what has ended is written down before anything else is taken
         if time.monotonic() < self._look_at:
@@ -162,7 +162,7 @@ class PilotRuns:
             del self.taken[job_id]
 
     def kill(self, number: int, at_once: bool) -> bool:
-        """Fulfil a wish; False if the run is none of ours."""
+        """Fulfil a wish; False if the run is not ours."""
         job_id = self.batch.runs[number].job_id
         taken = self.taken.get(job_id)
         if taken is None or taken.ended is not None:

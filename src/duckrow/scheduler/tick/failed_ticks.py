@@ -1,4 +1,4 @@
-"""A tick that could not be written does not end the host: nothing was done, what was seen is kept, all is read anew."""
+"""A tick that could not be written does not end the host: nothing was done, events are kept, all is read again."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FailedTicks:
         self._reactor.later(_AGAIN_S, self._try_again)
 
     def _set_aside(self, error: DuckrowError) -> bool:
-        """Whether it goes on at once, without what was in the way."""
+        """Whether it continues at once, without what was in the way."""
         if isinstance(error, WrongWish):
             self._observer.trouble(str(error))
             self._wishes.forget(error.wish_id)

@@ -66,7 +66,7 @@ class MoveStore:
         self._expect_moved(moved.rowcount, job_id, before, State.DONE)
 
     def skip_queued(self, job_ids: Iterable[int], at: float, detail: str) -> None:
-        """Leave these jobs out, but for those that have been started meanwhile."""
+        """Skip these jobs, except those that have started in the meantime."""
         self._database.execute_many(
             _SQL["finish_job"],
             [

@@ -1,4 +1,4 @@
-"""Before the database is opened: is it there, and are its files whole? SQLite would begin anew without a word.
+"""Checks that the database and its files exist before opening it. SQLite would silently create a new one.
 
 A missing database becomes an empty one, an empty one loses its log (-wal), and a missing log means that the last
 changes are gone. A host that lives puts most of this right by itself, in a moment; what it cannot is told.

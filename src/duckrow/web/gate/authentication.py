@@ -24,7 +24,7 @@ class Authentication:
         self._sessions = sessions
 
     def check(self, scope: Scope, headers: Headers) -> Scope:
-        """The request as it goes on, without a ticket that was used for it; a refusal if it may not."""
+        """The request to pass on, without the ticket that was used for it; or a refusal."""
         session = headers.get(SESSION_HEADER)
         if self._has_token(scope, headers) or (session is not None and self._sessions.is_session(session)):
             return scope

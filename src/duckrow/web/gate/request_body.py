@@ -39,7 +39,7 @@ async def read_body(headers: Headers, receive: Receive) -> Receive:
 
 
 def _has_half_characters(body: bytes) -> bool:
-    r"""JSON can say \ud800. Those that stand for bytes which are no UTF-8 (\udc80 and on) are good: files have them."""
+    r"""JSON can say \ud800. Those from \udc80 on are fine: they are bytes in file names that are not UTF-8."""
     if b"\\ud" not in body.lower():
         return False
     try:
@@ -47,7 +47,7 @@ def _has_half_characters(body: bytes) -> bool:
     except UnicodeEncodeError:
         return True
     except (ValueError, RecursionError):
-        return False  # it is no JSON, and will be told so
+        return False  # it is not JSON, which is reported later
     return False
 
 

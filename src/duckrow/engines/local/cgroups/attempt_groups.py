@@ -17,7 +17,7 @@ _FIRST_LOOK_S, _LONGEST_LOOK_S = 0.002, 0.5
 
 
 class AttemptGroups:
-    """Where no groups can be had, no attempt has one, and all else is as always."""
+    """Where groups are not available, no attempt has one, and everything else stays the same."""
 
     def __init__(self, reactor: Reactor, keepers_folder: str, journal: str) -> None:
         """`journal`: the name of that of this host."""
@@ -36,7 +36,7 @@ class AttemptGroups:
             self._mover.expect(attempt.id, tag_of(attempt.keeper, attempt.id), process)
 
     def make_for(self, attempt: LiveAttempt, limit_mb: int) -> AttemptGroup:
-        """A group to be born in, which holds it to this much memory. Raises OSError where that is not to be had."""
+        """A group to start in, which limits it to this much memory. Raises OSError where that is not available."""
         cgroups = self._mover.cgroups()
         group = None if cgroups is None else cgroups.make(tag_of(attempt.keeper, attempt.id))
         if group is not None:

@@ -309,7 +309,7 @@ class _Keeper:
     # -- what the host hands over -----------------------------------------------------------------------------
 
     def _take_from_host(self) -> bool:
-        """A pipe that is to become a capped log, or a journal that was made anew; False if there is nothing."""
+        """A pipe that will become a capped log, or a journal that was created again; False if there is nothing."""
         if self._control is None:
             return False
         try:

@@ -57,7 +57,7 @@ def _bits_of(generator: Any) -> Any:
 
 
 def make_random() -> None:
-    """In a forked process. Python's own generator (`random.random`) is seeded anew by every fork."""
+    """In a forked process. Python's own generator (`random.random`) is seeded again by every fork."""
     for generator in _of_python:
         generator.seed()
     if "numpy.random" in sys.modules:

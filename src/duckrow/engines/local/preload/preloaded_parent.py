@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-if __name__ == "__main__":  # by its path: what lies beside it has no package
+if __name__ == "__main__":  # by its path: the files beside it have no package
     from fresh_randomness import make_random, noting_generators  # type: ignore[import-not-found]
     from libraries import OnlyLibraries, is_library, is_ours, libraries_of  # type: ignore[import-not-found]
 else:
@@ -222,7 +222,7 @@ def _place_of_tag() -> tuple[int, int]:
 
 
 def _write_tag(tag: str, place: tuple[int, int]) -> None:
-    """Nobody could tell the processes of a forked run from its nest if they still had the nest's tag."""
+    """With the parent's tag, the processes of a forked run would look like its preloaded parent."""
     address, length = place
     memory = os.open("/proc/self/mem", os.O_RDWR)
     os.pwrite(memory, f"{_TAG}={tag}".encode().ljust(length, b"\0"), address)

@@ -1,4 +1,4 @@
-"""Warm starts: the nests that fork runs, one for each set of modules, and when a run has to start cold."""
+"""Preloading: the parents that fork runs, one for each set of modules, and when a run has to start cold."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from duckrow.engines.local.processes.processes import TAG
 
 MOST_NESTS = 4
 _IDLE_S = 300.0
-_HATCH_S = 60.0  # runs wait no longer for a nest that imports
-_ANSWER_S = 20.0  # a nest that takes longer to fork is not well
+_HATCH_S = 60.0  # runs wait no longer for a parent that imports
+_ANSWER_S = 20.0  # a parent that takes longer to fork has a problem
 _TAG_ROOM = 120
 _FEW, _BROOD = 3, 8
 _OLD_FORMAT = 2  # of marshal: every Python 3 reads it, whichever the job has
-_WORTH_IT = 2  # a nest for a single run would be a waste
+_WORTH_IT = 2  # a preloaded parent for a single run would be a waste
 _SCRIPT = os.path.join(os.path.dirname(__file__), "preloaded_parent.py")
 
 NEST_TAG = b"nest"
-"""Begins the tag of a nest and of its children that are no runs yet."""
+"""The beginning of the tag of a preloaded parent and of its children that are not runs yet."""
 
 Variables = Mapping[bytes, bytes]
 _Key = tuple[str, str, int, str]
@@ -42,7 +42,7 @@ _PLAIN = re.compile(r"[\w@%+=:,./-]+( [\w@%+=:,./-]+)*", re.ASCII)  # nothing th
 
 class PythonCommand(NamedTuple):
     python: str
-    argv: list[str]  # what stands behind it
+    argv: list[str]  # what follows it
 
 
 def python_command(command: str, path: str | None) -> PythonCommand | None:
@@ -123,14 +123,14 @@ class Nests:
         self.on_hatched: Callable[[], None] = lambda: None
         self._nests: dict[_Key, _Nest] = {}
         self._wanted: Counter[_Key] = Counter()  # how many starts each would have served
-        self._ended: set[int] = set()  # told to end, and not yet waited for
+        self._ended: set[int] = set()  # asked to stop, and not yet waited for
 
     @property
     def pids(self) -> set[int]:
         return {nest.pid for nest in self._nests.values()} | self._ended
 
     def is_hatching_for(self, job: QueuedJob, base: Variables) -> bool:
-        """Whether a nest for this job is on its way, and it should wait; one that is worth it is begun.
+        """Whether a preloaded parent for this job is on its way, so that it should wait; starts one that is worth it.
 
         To start cold meanwhile would be no quicker, and many that import the same at once are slow.
         """
@@ -166,7 +166,7 @@ class Nests:
         for key in list(self._nests):
             self._end(key)
 
-    # -- nests ------------------------------------------------------------------------------------------------
+    # -- parents ----------------------------------------------------------------------------------------------
 
     def _nest_of(self, command: PythonCommand, job: QueuedJob, base: Variables) -> _Nest | None:
         key = _key_of(command, job)
@@ -208,7 +208,7 @@ class Nests:
         self.on_hatched()
 
     def _rest(self, key: _Key) -> None:
-        """A nest that nobody needs gives its memory back."""
+        """A preloaded parent that nobody needs gives its memory back."""
         nest = self._nests.get(key)
         if nest is None:
             return
@@ -219,7 +219,7 @@ class Nests:
             self._reactor.later(_IDLE_S - idle_s, lambda: self._rest(key))
 
     def _end_oldest(self) -> bool:
-        """Make room for another; False while runs wait for all that there are."""
+        """Make room for another; False while runs wait for every one of them."""
         ready = [key for key, nest in self._nests.items() if nest.ready]
         if ready:
             self._end(min(ready, key=lambda key: self._nests[key].used_at))
@@ -238,7 +238,7 @@ def _command_of(job: QueuedJob, base: Variables) -> PythonCommand | None:
 
 
 def _key_of(command: PythonCommand, job: QueuedJob) -> _Key:
-    """Runs with the same one can be forked from the same nest."""
+    """Runs with the same one can be forked from the same parent."""
     return command.python, job.preload or "", job.environment_id, job.cwd
 
 

@@ -1,4 +1,4 @@
-"""Steering jobs: what is done to one or to many, changes, and running again."""
+"""Actions on one job or many: verbs, changes, and running again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/** What stands around every view: the way to the others, how the queue is, and whether the connection stands. */
+/** The frame around every view: links to the others, the state of the queue and of the connection. */
 
 import { post } from "./api.js";
 import { current } from "./current.js";

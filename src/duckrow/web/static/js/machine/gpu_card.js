@@ -88,7 +88,7 @@ export class GpuCard {
   showCurves(gpu, points, minutes) {
     const now = serverNow();
     const seen = points.filter(([at]) => at >= now - minutes * 60);
-    // A curve that has just begun fills the chart, but for the first minute.
+    // A curve that has just begun fills the chart, except in the first minute.
     const gap = Math.max(GAP_S, minutes);
     /** @type {[number, number]} */
     const x = [Math.min(seen[0]?.[0] ?? now, now - LEAST_S), now];
