@@ -96,7 +96,7 @@ def test_a_signal_is_for_what_runs(client: Client) -> None:
 
 def test_only_what_is_done_runs_again(client: Client) -> None:
     changed = rerun(client, [DONE, RUNNING])
-    assert (changed.done, refused(changed)) == ([DONE], {RUNNING: "job 2 is running, not done"})
+    assert (changed.done, refused(changed)) == ([DONE], {RUNNING: "job 2 is running; only finished jobs can run again"})
     assert wishes(client) == [(DONE, Wish.RERUN)]
 
 
@@ -124,7 +124,7 @@ def test_only_what_waits_is_held_and_only_what_changed_is_undone(client: Client)
 def test_pausing_holds_what_waits_and_suspends_what_runs(client: Client) -> None:
     paused = pause(client, [DONE, RUNNING, FIRST])
     assert (paused.waiting, paused.done) == ([FIRST], [FIRST])  # no host has suspended the other
-    assert refused(paused) == {DONE: "job 1 succeeded", RUNNING: "job 2 is running meanwhile"}
+    assert refused(paused) == {DONE: "job 1 succeeded", RUNNING: "job 2 has changed: it is running"}
     assert wishes(client) == [(RUNNING, Wish.PAUSE)]
     assert paused.undo == {"action": "resume", "ids": [FIRST]}
     assert resume(client, [FIRST, SECOND]).waiting == [FIRST]

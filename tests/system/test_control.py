@@ -114,7 +114,7 @@ def test_edit_by_flags_and_in_an_editor(busy: Duckrow) -> None:
     assert busy.job(job)["timeout_s"] == 7200
     assert busy("edit", str(job), "--command", "", ok=False).returncode == 2
     editor.write_text("#!/bin/sh\nexit 1\n")
-    assert "nothing was changed" in busy("edit", str(job), ok=False, env={"EDITOR": str(editor), "VISUAL": ""}).stderr
+    assert "othing was changed" in busy("edit", str(job), ok=False, env={"EDITOR": str(editor), "VISUAL": ""}).stderr
     assert "Job 1 is running" in busy("edit", "1", "--priority", "1", ok=False).stderr
     open_gate(busy)
     busy.wait_for(job, "succeeded")

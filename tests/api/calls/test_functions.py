@@ -267,8 +267,8 @@ def test_jobs_to_wait_for_are_ids_handles_or_texts() -> None:
     [
         ({"gpu": 1}, "There is no option gpu=. Did you mean gpus?"),
         ({"epochs": 3}, "There is no option epochs=. Choose from gpus, name, project"),
-        ({"gpus": "1"}, "gpus='1': that must be a whole number."),
-        ({"gpus": True}, "gpus=True: that must be a whole number."),
+        ({"gpus": "1"}, "gpus='1' must be a whole number."),
+        ({"gpus": True}, "gpus=True must be a whole number."),
         ({"gpus": -1}, "A job cannot have -1 GPUs."),
         ({"name": 3}, "name=3 must be a string."),
         ({"name": "a/b"}, "'a/b' cannot be a name."),
@@ -283,10 +283,10 @@ def test_jobs_to_wait_for_are_ids_handles_or_texts() -> None:
         ({"env": ["A"]}, "env=['A'] must be a dict of strings."),
         ({"cwd": "/no/such"}, "The folder /no/such does not exist."),
         ({"shell": "no-such-shell"}, "There is no shell 'no-such-shell' here."),
-        ({"if_broken": "go"}, "if_broken='go': that must be 'skip' or 'wait'."),
+        ({"if_broken": "go"}, "if_broken='go' must be 'skip' or 'wait'."),
         ({"after": 1.5}, "after=1.5 must be ids, jobs, or a string like 'any:12'."),
         ({"begin": 5}, "begin=5 must be a string or a datetime."),
-        ({"preload": "torch"}, "preload='torch': that must be a list of the names of modules."),
+        ({"preload": "torch"}, "preload='torch' must be a list of the names of modules."),
         ({"preload": ["a b"]}, "'a b' cannot be a module."),
     ],
 )

@@ -133,7 +133,7 @@ def test_what_neither_the_job_nor_the_function_knows_is_refused() -> None:
     )
     with pytest.raises(duckrow.UsageError, match="'seed' is given twice, by itself and in kwargs"):
         duckrow.submit(train, 0.1, seed=1, kwargs={"seed": 2})
-    with pytest.raises(duckrow.UsageError, match="kwargs=3: that must be a dict"):
+    with pytest.raises(duckrow.UsageError, match="kwargs=3 must be a dict"):
         duckrow.submit(train, 0.1, kwargs=3)  # type: ignore[call-overload]
     with pytest.raises(duckrow.UsageError, match="There is no option seed="):
         duckrow.submit("echo", seed=1)  # type: ignore[call-overload]

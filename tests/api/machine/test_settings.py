@@ -121,7 +121,7 @@ def test_a_misspelt_key_is_named_with_its_file_and_the_nearest_right_one(text: s
         ("[job]\nshell = 1", "shell in [job]: 1 is not a string."),
         ("[run]\ndevices = 'none'", "devices in [run]: 'none' does not name GPUs"),
         ("[run]\nfollow = 'maybe'", "follow in [run]: 'maybe' is neither true nor false."),
-        ("[ui]\ncolor = 'red'", "color in [ui]: 'red' is none of auto, always, never."),
+        ("[ui]\ncolor = 'red'", "color in [ui]: 'red' is not one of auto, always, never."),
     ],
 )
 def test_a_wrong_value_is_told_with_its_place(text: str, said: str) -> None:

@@ -188,7 +188,7 @@ def test_a_sweep_that_is_not_there_is_told_with_those_that_are(worked: Bench) ->
 def test_no_sweep_at_all_says_how_to_begin_one(bench: Bench) -> None:
     with pytest.raises(NoSweepYet, match=r"No sweep yet\. Start one: duckrow sweep"):
         bench.results()
-    with pytest.raises(UsageError, match=r"no sweep 'demo', and no other yet\. Begin one"):
+    with pytest.raises(UsageError, match=r"no sweep 'demo', and no other yet\. Start one"):
         bench.results("demo")
 
 

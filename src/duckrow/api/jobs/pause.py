@@ -39,7 +39,7 @@ def pause(client: Client, ids: Sequence[int]) -> PausedJobs:
         elif job.held:  # it waits for its next attempt
             paused.waiting.append(job.id)
         else:
-            refused[job.id] = f"{job.words} {state_in_words(job.state, job.outcome)} in the meantime"
+            refused[job.id] = f"{job.words} has changed: it {state_in_words(job.state, job.outcome)}"
     return _ended(paused, refused, undo="resume")
 
 

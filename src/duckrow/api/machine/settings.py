@@ -180,13 +180,13 @@ def _variable_layers(environment: Mapping[str, str]) -> Iterator[Layer]:
         section, middle, key = words[0].lower(), words[1:-1], words[-1].lower()
         if section == PROJECTS:
             if not middle:
-                raise UsageError(f"The variable {variable} is not a setting. Write {PREFIX}PROJECTS__NAME__KEY.")
+                raise UsageError(f"The variable {variable} is not a setting: write {PREFIX}PROJECTS__NAME__KEY.")
             section = f"{PROJECTS}.{'__'.join(middle)}"
             _check_project("__".join(middle), f"The variable {variable}")
         elif section not in SECTIONS:
             raise UsageError(f"The variable {variable} is not a setting: {_no_section(section)}")
         elif middle or len(words) == 1:
-            raise UsageError(f"The variable {variable} is not a setting. Write {PREFIX}SECTION__KEY.")
+            raise UsageError(f"The variable {variable} is not a setting: write {PREFIX}SECTION__KEY.")
         if key not in settings_of(section):
             raise UsageError(f"The variable {variable} is not a setting: {_no_key(section, key)}")
         _check_value(section, key, environment[variable], f"The variable {variable}")

@@ -1,7 +1,7 @@
 """While a host is stopped (SIGSTOP) its keeper notes when attempts end.
 
-The kernel does not say when a process ended that nobody has waited for yet. Without these notes, the host would take the
-moment at which it continues, and count the time for which it was stopped as the job's own.
+The kernel does not say when a process ended that nobody has waited for yet. Without these notes, the host would take
+the moment at which it continues, and count the time for which it was stopped as the job's own.
 """
 
 from __future__ import annotations
