@@ -38,7 +38,7 @@ _OWN_VARIABLES = frozenset(
 
 def main() -> None:
     del sys.path[0]  # the folder of this script is nobody's business, nor is what was found there
-    for name in ("fresh_randomness", "preloaded_libraries"):
+    for name in ("fresh_randomness", "libraries"):
         del sys.modules[name]
     orders = _channel(int(sys.argv[1]))
     modules = [name for name in sys.argv[2].split(",") if name]
