@@ -1,4 +1,4 @@
-"""What runs in the process of a Python call: take the call from its folder, make it, leave there what came of it.
+"""Runs in the process of a Python call: reads the call from its folder, makes it, and writes the result there.
 
 The commands of jobs name this module, so it stays where it is: jobs outlive an upgrade.
 """

@@ -1,4 +1,4 @@
-"""A session: the state folder with its database, what there is in it, and wishes for those who run it.
+"""A session: the state folder with its database, reading it, and recording wishes for the scheduler.
 
 Opening one starts nothing and copies nothing; the database is made or migrated if need be.
 """

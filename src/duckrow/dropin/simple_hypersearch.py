@@ -1,4 +1,4 @@
-"""simple_hypersearch's command on duckrow: a grid as commands, in the very order of the original."""
+"""simple_hypersearch's command on duckrow: a grid as commands, in the same order as the original."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs that go on at the same time divide among them: groups of cores, and the moments at which they begin."""
+"""What simultaneous runs divide among themselves: groups of cores, and staggered starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop: sleep, observe, decide, record, act. Whatever instant it dies at, what is on disk tells what happened."""
+"""The loop: sleep, observe, decide, record, act. Whenever it dies, the disk says what happened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What went wrong, as a status and a sentence in JSON."""
+"""Errors as a status and a message in JSON."""
 
 from __future__ import annotations
 

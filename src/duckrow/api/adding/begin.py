@@ -1,4 +1,4 @@
-"""When a job may begin, as people write it: at a time by the wall clock, or after a delay, whatever that clock does."""
+"""Parses --begin: a time of day by the wall clock, or a delay that ignores that clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which code a run was started with: the commit, what was changed since, and on request all of it."""
+"""Records which code a run was started with: the commit, the diff, and on request a snapshot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs before they are added: what a text would become, what is wrong with it, where it would be placed."""
+"""Previews jobs before they are added: how a text is read, what is wrong with it, where it would run."""
 
 from __future__ import annotations
 

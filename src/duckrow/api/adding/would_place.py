@@ -1,4 +1,4 @@
-"""Where a job would be placed if it were added now, judged by the very rules that place it."""
+"""Where a job would run if it were added now, by the same rules that place it."""
 
 from __future__ import annotations
 

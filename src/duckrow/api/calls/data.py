@@ -1,4 +1,4 @@
-"""Large data of calls: in files of their own, beside the call, which calls with the same data share.
+"""Large data of calls: in separate files beside the call, shared by calls with the same data.
 
 Such a file is named after what is in it. The next call gets a hard link to it: it is on disk once, and goes with the
 last folder that has it.

@@ -1,4 +1,4 @@
-"""Runs of a sweep whose function was edited since: what has succeeded before is run again."""
+"""Finds runs of a sweep whose function was edited, so that they run again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python functions as jobs: the call is written into a folder before, the result is read from it after."""
+"""Python functions as jobs: writes the call into a folder, and reads the result from it."""
 
 from __future__ import annotations
 

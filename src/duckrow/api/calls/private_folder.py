@@ -1,4 +1,4 @@
-"""Folders that nobody else may look into, however they came to be there."""
+"""Folders that nobody else may read, whoever created them."""
 
 from __future__ import annotations
 

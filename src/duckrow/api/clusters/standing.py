@@ -1,4 +1,4 @@
-"""How batches on clusters stand, in words: what keeps their runs from going on, and what to type."""
+"""The status of batches in words: why their runs are stuck, and what to type."""
 
 from __future__ import annotations
 

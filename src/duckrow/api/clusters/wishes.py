@@ -1,4 +1,4 @@
-"""What people want of runs on clusters: kill, hold, release, a priority, run again.
+"""Wishes about runs on clusters: kill, hold, release, priority, rerun.
 
 The truth is the folder of their batch. Where a pilot may want the same run at the same moment, the claim decides, and
 the answer says of which runs the wish came true.

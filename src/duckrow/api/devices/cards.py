@@ -1,4 +1,4 @@
-"""The devices as people look at them: memory, heat, what runs there, whose the rest is."""
+"""Devices as the page shows them: memory, temperature, jobs, and other people's processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The GPUs as they are now: a living host is asked to read them, and what it tells is put beside the jobs.
+"""The current state of the GPUs: asks a live host to read them, and combines the readings with the jobs.
 
 Where no daemon lives, those that nobody gives out are read here.
 """

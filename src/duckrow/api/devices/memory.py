@@ -1,4 +1,4 @@
-"""What has been learned of the memory of jobs, and how a person corrects it."""
+"""What was learned about the memory of jobs, and how to correct it."""
 
 from __future__ import annotations
 

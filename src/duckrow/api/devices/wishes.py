@@ -1,4 +1,4 @@
-"""What people want of the daemon's GPUs: give out one more, give it no new job, give it up."""
+"""Wishes about the daemon's GPUs: add, drain, remove."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of a verb: which jobs it was done to, which were refused and why, and how to take it back."""
+"""The result of a verb: which jobs changed, which were refused and why, and how to undo it."""
 
 from __future__ import annotations
 

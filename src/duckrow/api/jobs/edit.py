@@ -1,4 +1,4 @@
-"""Edit: change a job that waits."""
+"""Edit: change a queued job."""
 
 from __future__ import annotations
 

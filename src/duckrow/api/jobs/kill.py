@@ -1,4 +1,4 @@
-"""Kill: end jobs with all their processes; one that waits never starts."""
+"""Kill: stop jobs with all their processes; queued jobs never start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pause and resume single jobs: one that waits is held, one that runs is suspended."""
+"""Pause and resume single jobs: a queued one is held, a running one is suspended."""
 
 from __future__ import annotations
 

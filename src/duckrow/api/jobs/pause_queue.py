@@ -1,4 +1,4 @@
-"""Pause and resume the queue, as a whole or of one project: nothing more is started."""
+"""Pause and resume the whole queue or one project: nothing more starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remove: forget jobs that wait or are done, with their logs and folders."""
+"""Remove: forget queued or finished jobs, with their logs and folders."""
 
 from __future__ import annotations
 

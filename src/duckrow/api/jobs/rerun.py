@@ -1,4 +1,4 @@
-"""Rerun: jobs that are done go back into the queue as a further attempt, as they are or changed."""
+"""Rerun: run finished jobs again as another attempt, as they are or changed."""
 
 from __future__ import annotations
 

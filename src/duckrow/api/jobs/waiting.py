@@ -1,4 +1,4 @@
-"""What holds of every change to a job that waits: it must wait, here, and its host is told."""
+"""Checks shared by all changes to queued jobs: still queued, on this machine; then notifies the host."""
 
 from __future__ import annotations
 

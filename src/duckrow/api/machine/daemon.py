@@ -1,4 +1,4 @@
-"""The daemon from outside: is it there, start it, end it. It is started by its command alone."""
+"""The daemon seen from outside: whether it is running, starting it (only by its command), stopping it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is all well with this installation? Each check is a line: what was found, and what to do."""
+"""`duckrow doctor`: each check says what it found and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The daemon as a service of the user's systemd: its unit, putting it in place, taking it away."""
+"""The daemon as a systemd service of the user: its unit, installing and removing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where settings come from: the user's file, pyproject.toml, variables. A mistake is told with the place it is in."""
+"""Where settings come from: the user's file, pyproject.toml, variables. An error names its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of the state folder: is one missing or replaced that a living host uses? Each fault is a finding."""
+"""Checks the files of the state folder: is one missing or replaced that a live host uses?"""
 
 from __future__ import annotations
 

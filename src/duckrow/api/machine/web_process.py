@@ -1,4 +1,4 @@
-"""The web servers of a state folder from outside: which there are, starting one beside the daemon, ending it.
+"""The web servers of a state folder, seen from outside: listing them, starting one beside the daemon, stopping it.
 
 Each has a file that says where it listens, and the lock on that file for as long as it lives.
 """

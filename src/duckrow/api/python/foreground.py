@@ -1,4 +1,4 @@
-"""Jobs that a Python program runs here and now: `duckrow run`, fed with lines of JSON, told of in events."""
+"""Runs jobs from a Python program through `duckrow run`: JSON lines in, events out."""
 
 from __future__ import annotations
 

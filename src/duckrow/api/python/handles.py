@@ -1,4 +1,4 @@
-"""A job in Python: the handle by which it is watched, waited for and ended."""
+"""The Python handle of a job: watch it, wait for it, kill it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job that waits for other jobs lends them its CPU slot: where jobs that wait hold all slots, none would start.
+"""A job that waits for other jobs lends them its CPU slot; otherwise waiting jobs could block all slots.
 
 A GPU is not lent, since the job may have memory on it. There a sentence says what to change.
 """

@@ -1,4 +1,4 @@
-"""Tells those who wait for jobs that nobody would run these, or see them end, and what to type."""
+"""Warns people who wait for jobs when no scheduler is running them, and says what to type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that is known of one job, for whoever shows a job on a page of its own."""
+"""Everything about one job, for its own page."""
 
 from __future__ import annotations
 

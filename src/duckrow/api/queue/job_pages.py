@@ -1,4 +1,4 @@
-"""A page of the jobs that match, in any order, with how many there are; quick however many that is."""
+"""One page of the matching jobs, in any order, with counts; fast for any number of jobs."""
 
 from __future__ import annotations
 

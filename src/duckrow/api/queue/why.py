@@ -1,4 +1,4 @@
-"""Gathering what `core.explain` needs to say why a job waits."""
+"""Gathers what `core.schedule.explain` needs to say why a job waits."""
 
 from __future__ import annotations
 

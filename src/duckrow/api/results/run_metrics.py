@@ -1,4 +1,4 @@
-"""Metrics of a run that somebody else reports: one that cannot call `duckrow.report` where it is."""
+"""Metrics that somebody else reports for a run that cannot call `duckrow.report` itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep before it is begun: its points, their commands, and what is wrong."""
+"""Previews a sweep before it starts: its points, their commands, and what is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps that are written down in a file: YAML, TOML or CSV."""
+"""Reads sweeps from YAML, TOML or CSV files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sweeps there are, and how each of them stands."""
+"""Lists the sweeps with their progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duckrow batches`: the batches of runs on clusters, their SLURM jobs, and taking up one from another login node."""
+"""`duckrow batches`: the batches of runs on clusters, their SLURM jobs, and adding one from another login node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duckrow clean`: forget what has been done for long, and what ended runs have left."""
+"""`duckrow clean`: forget old jobs, and what ended runs have left."""
 
 from __future__ import annotations
 

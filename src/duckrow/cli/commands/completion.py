@@ -1,4 +1,4 @@
-"""`duckrow completion`: the script by which a shell completes duckrow's words."""
+"""`duckrow completion`: the script for shell completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duckrow doctor`: is all well with this installation, and if not, what to do."""
+"""`duckrow doctor`: checks this installation and suggests fixes."""
 
 from __future__ import annotations
 

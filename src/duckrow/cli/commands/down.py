@@ -1,4 +1,4 @@
-"""`duckrow down`: ends the daemon."""
+"""`duckrow down`: stops the daemon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duckrow edit`: change a job that waits, by flags or in an editor."""
+"""`duckrow edit`: change a queued job, with options or in an editor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duckrow hold`: waiting jobs are not started until they are released."""
+"""`duckrow hold`: queued jobs do not start until they are released."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duckrow memory`: what has been learned of the GPU memory of jobs."""
+"""`duckrow memory`: what was learned about the GPU memory of jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duckrow move`: the order of waiting jobs within a priority."""
+"""`duckrow move`: the order of queued jobs within a priority."""
 
 from __future__ import annotations
 

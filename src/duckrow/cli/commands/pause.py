@@ -1,4 +1,4 @@
-"""`duckrow pause`: nothing more is started, or these jobs do not go on."""
+"""`duckrow pause`: pauses the queue, a project or single jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duckrow priority`: who comes first."""
+"""`duckrow priority`: changes the priority of queued jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duckrow release`: jobs that were held may start."""
+"""`duckrow release`: lets held jobs start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duckrow resume`: go on after a pause."""
+"""`duckrow resume`: continue after a pause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duckrow rm`: forget jobs that wait or are done."""
+"""`duckrow rm`: forget queued or finished jobs."""
 
 from __future__ import annotations
 

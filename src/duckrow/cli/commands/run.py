@@ -1,4 +1,4 @@
-"""`duckrow run`: commands from a file or a pipe, over the devices of this machine, until all are done."""
+"""`duckrow run`: runs commands from a file or a pipe on the devices of this machine until all are done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duckrow show`: all that is known of a job."""
+"""`duckrow show`: everything about a job."""
 
 from __future__ import annotations
 

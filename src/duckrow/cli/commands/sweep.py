@@ -1,4 +1,4 @@
-"""`duckrow sweep`: one command over the points of a grid: printed, run here, queued, or sent to a cluster."""
+"""`duckrow sweep`: one command for every point of a grid: printed, run here, queued, or sent to a cluster."""
 
 from __future__ import annotations
 

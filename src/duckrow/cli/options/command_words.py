@@ -1,4 +1,4 @@
-"""The words behind `--` as one command for a shell."""
+"""The words after `--` as one command for a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--gpus N` is how many GPUs a job needs, `--devices 0,1` which may be given out; who mixes them up is told."""
+"""`--gpus N` is how many GPUs a job needs, `--devices 0,1` which to use; if you mix them up, duckrow says so."""
 
 from __future__ import annotations
 

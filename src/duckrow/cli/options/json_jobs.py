@@ -1,4 +1,4 @@
-"""Jobs as lines of JSON: what is the same for all stands in the options, what differs in the line."""
+"""Jobs as lines of JSON: the options have what all jobs share, the lines what differs."""
 
 from __future__ import annotations
 

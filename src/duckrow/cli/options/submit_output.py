@@ -1,4 +1,4 @@
-"""Where `duckrow submit` has the output of jobs written, and whether they would write over each other."""
+"""Where `duckrow submit` writes the output of jobs, and whether they would overwrite each other's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps the queue from going on, in words."""
+"""What blocks the queue, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who else watches a run: a line for each start, and events for a program."""
+"""Other observers of a run: a line for each start, and events for a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run has come to: counts, and its failures grouped by their error."""
+"""The summary of a run: counts, and its failures grouped by their error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be changed of a job that waits, and what its values must be."""
+"""Which fields of a queued job can be changed, and which values they accept."""
 
 from __future__ import annotations
 

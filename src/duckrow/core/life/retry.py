@@ -1,4 +1,4 @@
-"""What follows the end of an attempt: is the job done, or is it tried again, and after how long?"""
+"""What follows the end of an attempt: is the job done, or is it retried, and after how long?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a job is not running: the very rules that place it, in words."""
+"""Why a job is not running: the same rules that place it, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function that stands in a script: the script is executed in each run, up to the call that began the multirun."""
+"""A function that is defined in a script: each run executes the script, up to the call that began the multirun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPUs that are broken, or look so: they get no new job, and the jobs that failed because of them wait again."""
+"""GPUs that are broken, or look so: they get no new job, and the jobs that failed because of them are requeued."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The daemon sees to batches on clusters: beside the loop, by the very command that a person would type."""
+"""The daemon looks after batches on clusters: beside the loop, with the same command that a user would type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Being a host: the lock that says we live, the bell that wakes us, and the other hosts around us."""
+"""Being a host: the lock that says that we are alive, the bell that wakes us, and the other hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A database that lost its name while we had it open: what is in it is saved."""
+"""Saves a database that was removed while we had it open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening a `duckrow run`: a new one, or an interrupted one that goes on."""
+"""Opens a `duckrow run`: a new one, or an interrupted one to resume."""
 
 from __future__ import annotations
 

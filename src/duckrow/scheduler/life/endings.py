@@ -1,4 +1,4 @@
-"""What the engine reports becomes states: seen running, ended, vanished, never begun."""
+"""What the engine reports becomes states: seen running, ended, vanished, never started."""
 
 from __future__ import annotations
 

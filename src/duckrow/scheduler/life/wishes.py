@@ -1,4 +1,4 @@
-"""Fulfilling what people want of jobs: kill, rerun, pause; and what a job that waits for others wants itself."""
+"""Fulfils wishes about jobs: kill, rerun, pause, and lending slots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recipes have taken at most on each model of GPU: learned by hosts, corrected by people."""
+"""The most memory that recipes have used on each GPU model: learned by hosts, corrected by users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the state lives: one private folder, and what lies where in it."""
+"""The state folder: one private folder, and its layout."""
 
 from __future__ import annotations
 

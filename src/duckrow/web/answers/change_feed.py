@@ -1,4 +1,4 @@
-"""Who wants to hear of changes: one watcher for all, and for each listener no more than a flag.
+"""Notifies listeners of changes: one watcher for all, one flag per listener.
 
 A listener that does not read gathers nothing: what it has missed is in the flag that is up already.
 """

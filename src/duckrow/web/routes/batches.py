@@ -1,4 +1,4 @@
-"""Batches of runs on clusters: which there are, taking one up, letting one go on."""
+"""Batches of runs on clusters: listing them, adding one, continuing one."""
 
 from __future__ import annotations
 

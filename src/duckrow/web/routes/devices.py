@@ -1,4 +1,4 @@
-"""The devices: what they are at, and what people want of them."""
+"""Devices: their state, and add, drain, remove."""
 
 from __future__ import annotations
 

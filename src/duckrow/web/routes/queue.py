@@ -1,4 +1,4 @@
-"""The queue as a whole: pausing it, going on, and how many jobs of a project run at a time."""
+"""The queue as a whole: pause, resume, and how many jobs of a project run at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps: which there are, their runs and metrics, beginning one, and repeating what failed."""
+"""Sweeps: listing them, their runs and metrics, starting one, and rerunning what failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers of its own for each forked process: else all that come from one parent would have the same.
+"""Separate random numbers for each forked process: otherwise all children of one parent would have the same.
 
 A generator that was seeded on purpose stays as it is, as in a process that has just begun. It runs under the jobs' own
 Python, so it has the standard library and nothing else.

@@ -1,4 +1,4 @@
-"""A warm Python: it has imported the libraries that runs need, and forks processes that wait to become runs.
+"""A preloaded Python process: it has imported the libraries that runs need, and forks processes that become runs.
 
 It is run as a script under the jobs' own Python, so it has the standard library and nothing else. It never executes
 what belongs to the project: that is done by each run, with its own variables and random numbers. What it forks becomes
