@@ -324,7 +324,7 @@ def test_following_goes_on_from_an_attempt_into_the_next(duckrow: Duckrow) -> No
         (duckrow.work / f"gate{number}").touch()
     out, err = follower.communicate(timeout=DEADLINE_S)
     assert out == b"end\ntry 2\nend\ntry 3\nend\n"
-    assert b"job 1 is tried again" in err
+    assert b"job 1 is being retried" in err
 
 
 def test_following_can_begin_with_the_last_lines(duckrow: Duckrow) -> None:

@@ -106,7 +106,7 @@ def test_everybody_tells_of_a_gpu_that_is_set_aside(broken: Duckrow) -> None:
     assert f"GPU 1 is set aside: {why}" in broken("doctor", ok=False).stdout
     assert f"GPU 1 stays set aside: {why}." in (broken.home / "daemon.log").read_text()
     story = [event["detail"] for event in broken.job(5)["events"]]
-    assert f"it failed on GPU 1, which is set aside: {why}; it waits again" in story
+    assert f"it failed on GPU 1, which is set aside: {why}; it is requeued" in story
 
 
 def test_it_is_kept_by_the_next_daemon_until_somebody_wants_it_back(broken: Duckrow) -> None:
@@ -115,7 +115,7 @@ def test_it_is_kept_by_the_next_daemon_until_somebody_wants_it_back(broken: Duck
     broken.wait_for(broken.submit("--gpus", "1", GATED), "running")
     waiting = broken.submit("--gpus", "1", "true")
     assert "GPU 1 is set aside: " in broken("why", str(waiting)).stdout
-    assert broken("gpus", "add", "1").stderr == "duckrow: GPU 1 is given out.\n"
+    assert broken("gpus", "add", "1").stderr == "duckrow: GPU 1 is available to jobs.\n"
     broken.wait_for(waiting, "succeeded")
     assert devices_of(broken, waiting) == ["1"]
     assert set_aside(broken) == {}
@@ -129,7 +129,7 @@ def test_a_restart_of_the_machine_gives_it_out_again_and_so_does_a_word_to_no_da
     assert set_aside(broken) == {}
     broken("down")
     broken.sql("INSERT INTO set_aside (host_id, device, why, at, boot_id) VALUES (?, ?, ?, ?, ?)", *kept)
-    assert broken("gpus", "undrain", "1").stderr == "duckrow: GPU 1 is given out again.\n"
+    assert broken("gpus", "undrain", "1").stderr == "duckrow: GPU 1 is available to jobs again.\n"
     broken.up()
     assert set_aside(broken) == {}
 
@@ -200,7 +200,7 @@ def test_a_run_without_a_gpu_left_waits_says_so_and_goes_on(seeing: Duckrow, gpu
         assert told.endswith("No GPU is left, so jobs that need one wait. To use it again: duckrow gpus add 0\n")
         assert "GPU 0 is set aside" in seeing("why", "1").stdout
         (seeing.work / "repaired").touch()
-        assert seeing("gpus", "add", "0").stderr == "duckrow: GPU 0 is given out again.\n"
+        assert seeing("gpus", "add", "0").stderr == "duckrow: GPU 0 is available to jobs again.\n"
         run.communicate(timeout=DEADLINE_S)
     assert run.returncode == 0
     assert outcomes(seeing) == {"succeeded": 1}

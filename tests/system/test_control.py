@@ -174,10 +174,10 @@ def test_a_job_waits_for_others_to_succeed_end_or_fail(busy: Duckrow) -> None:
     last = busy.submit("--after", "any:last", "true")
     assert busy.job(last)["after"] == [{"id": held, "condition": "any", "met": False}]
     for words, sentence in (
-        (["--after", str(bad)], "which failed already"),
+        (["--after", str(bad)], "which already failed"),
         (["--after", "99"], "There is no job 99"),
         (["--after", "soon:1"], "is not a condition"),
-        (["--begin", "+999999999999d"], "further away"),
+        (["--begin", "+999999999999d"], "too far away"),
     ):
         refused = busy("submit", *words, "true", ok=False)
         assert refused.returncode == 2

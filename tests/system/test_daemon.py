@@ -177,7 +177,7 @@ def test_systemd_is_told_when_the_daemon_is_ready(duckrow: Duckrow) -> None:
 
 def test_up_again_says_that_it_runs_and_devices_are_remembered(duckrow: Duckrow) -> None:
     duckrow.up("--devices", "0,1")
-    assert "runs already" in duckrow("up").stderr
+    assert "is already running" in duckrow("up").stderr
     duckrow("down")
     assert "GPUs 0, 1" in duckrow("up").stderr
 
@@ -305,7 +305,7 @@ def test_ids_accept_ranges_names_and_last(duckrow: Duckrow) -> None:
     assert ids("a") == [1, 3]
     assert ids("last") == [4]
     assert ids("b", "last") == [2, 4]
-    for wrong, sentence in (("99", "no job 99"), ("nobody", "no job nobody"), ("4-2", "runs backwards")):
+    for wrong, sentence in (("99", "no job 99"), ("nobody", "no job nobody"), ("4-2", "is in the wrong order")):
         refused = duckrow("show", wrong, ok=False)
         assert refused.returncode == 2
         assert sentence in refused.stderr

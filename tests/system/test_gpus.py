@@ -338,6 +338,6 @@ def test_a_gpu_is_booked_as_one_however_it_is_written(machine: Duckrow, gpus: Fa
 
 def test_a_gpu_is_drained_and_added_by_a_number_with_zeros(machine: Duckrow) -> None:
     assert machine("gpus", "drain", "01").stderr == "duckrow: GPU 1: it gets no new job.\n"
-    assert machine("gpus", "undrain", "001").stderr == "duckrow: GPU 1 is given out again.\n"
-    assert machine("gpus", "add", "00").stderr == "duckrow: GPU 0 is given out.\n"
+    assert machine("gpus", "undrain", "001").stderr == "duckrow: GPU 1 is available to jobs again.\n"
+    assert machine("gpus", "add", "00").stderr == "duckrow: GPU 0 is available to jobs.\n"
     assert sorted(as_json(machine)) == ["0", "1", "cpu0", "cpu1"]

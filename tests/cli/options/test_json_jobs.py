@@ -94,7 +94,7 @@ def test_bytes_that_are_no_text_are_written_as_json_writes_them() -> None:
     [
         ("python train.py", "This line is not JSON"),
         ('{"command": "true"', "This line is not JSON"),
-        ("[" * 100_000, "too deep"),
+        ("[" * 100_000, "too deeply"),
         ('"true"', "A job is written as"),
         ("[1]", "A job is written as"),
         ("{}", "A job is written as"),

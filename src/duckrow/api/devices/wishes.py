@@ -32,7 +32,7 @@ def wish_of_devices(client: Client, devices: Sequence[str], wish: DeviceWish) ->
 def _wish_of_device(client: Client, device: str, wish: DeviceWish) -> str:
     """`add`, `drain`, `remove`, `undrain`; what will happen, in words."""
     if wish in (DeviceWish.ADD, DeviceWish.UNDRAIN) and _give_out_again(client, device) and client.daemon() is None:
-        return f"GPU {device} is in use again."
+        return f"GPU {device} is available to jobs again."
     client.ensure_daemon()
     device, offered = _checked(client, device, wish)
     is_given_out = wish == DeviceWish.UNDRAIN or (wish == DeviceWish.ADD and device in offered)
@@ -40,9 +40,9 @@ def _wish_of_device(client: Client, device: str, wish: DeviceWish) -> str:
     client.ring_all()
     busy = any(device == place["device"] and place["jobs"] for place in devices_with_jobs(client))
     if wish == DeviceWish.ADD:
-        return f"GPU {device} is in use."
+        return f"GPU {device} is available to jobs."
     if wish == DeviceWish.UNDRAIN:
-        return f"GPU {device} is in use again."
+        return f"GPU {device} is available to jobs again."
     what = (
         "it gets no new job"
         if wish == DeviceWish.DRAIN
