@@ -188,7 +188,7 @@ def test_up_with_other_devices_changes_those_of_a_daemon_that_runs_and_its_jobs_
     duckrow.wait_for(job, "running")
     refused = duckrow("up", "--devices", "x", ok=False)
     assert (refused.returncode, "'x' does not name GPUs" in refused.stderr) == (2, True)
-    assert "over GPUs 1, 2 and 4 CPU slots" in duckrow("up", "--devices", "1,2", "--slots", "4").stderr
+    assert "with GPUs 1, 2 and 4 CPU slots" in duckrow("up", "--devices", "1,2", "--slots", "4").stderr
     assert duckrow.state(job) == "running"
     (duckrow.work / "gate").touch()
     duckrow.wait_for(job, "failed")
@@ -199,7 +199,7 @@ def test_down_leaves_running_jobs_and_up_finds_them_again(duckrow: Duckrow) -> N
     duckrow.up("--slots", "1")
     job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.05; done; exit 6")
     duckrow.wait_for(job, "running")
-    assert "1 running job still there" in duckrow("down").stderr
+    assert "1 job keeps running" in duckrow("down").stderr
     (duckrow.work / "gate").touch()
     duckrow.up()
     duckrow.wait_for(job, "failed")

@@ -50,11 +50,11 @@ def test_jobs_and_devices_are_as_the_settings_say(duckrow: Duckrow, config: Path
     assert len(json.loads(duckrow("gpus", "--json").stdout)) == 3
     duckrow("down")
     config.write_text("[daemon]\nslots = 2\n")
-    assert "over 2 CPU slots" in duckrow("up").stderr
+    assert "with 2 CPU slots" in duckrow("up").stderr
     duckrow("down")
-    assert "over 5 CPU slots" in duckrow("up", "--slots", "5").stderr
+    assert "with 5 CPU slots" in duckrow("up", "--slots", "5").stderr
     duckrow("down")
-    assert "over 5 CPU slots" in duckrow("up").stderr, "what was chosen is remembered, whatever the settings say"
+    assert "with 5 CPU slots" in duckrow("up").stderr, "what was chosen is remembered, whatever the settings say"
     duckrow("down")
 
 

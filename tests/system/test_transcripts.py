@@ -17,7 +17,7 @@ def said(duckrow: Duckrow, *words: str) -> tuple[str, str, int]:
 
 def test_up_and_down(duckrow: Duckrow) -> None:
     assert said(duckrow, "down") == ("", "duckrow: the daemon is not running.\n", 0)
-    devices = "over GPUs 0, 1 and 3 CPU slots"
+    devices = "with GPUs 0, 1 and 3 CPU slots"
     assert said(duckrow, "up", "--devices", "0,1", "--slots", "3") == (
         "",
         f"duckrow: the daemon is running (process N), {devices}.\n",

@@ -42,7 +42,7 @@ _ASKS_FOR = ("states", "outcomes", "failed", "project", "name", "sweep", "since"
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
 @click.option("--state", "-s", "states", multiple=True, help="Only jobs in these states or with these outcomes.")
 @click.option("--outcome", "outcomes", multiple=True, help="Only jobs with these outcomes.")
-@click.option("--failed", is_flag=True, help="Only jobs that did not succeed.")
+@click.option("--failed", is_flag=True, help="Only finished jobs that did not succeed.")
 @click.option("--project", "-p", help="Only jobs of this project.")
 @click.option("--name", "-n", metavar="PATTERN", help="Only jobs with this name: train, 'train-*'.")
 @click.option("--sweep", metavar="NAME", help="Only the runs of this sweep.")
@@ -60,7 +60,7 @@ _ASKS_FOR = ("states", "outcomes", "failed", "project", "name", "sweep", "since"
 @click.option("--tree", is_flag=True, help="Show each job below the one that it waits for (--after).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
 def command(words: tuple[str, ...], watch: float | None, tree: bool, as_json: bool, **options: Any) -> int:
-    """List running and queued jobs, and the last finished ones. In a terminal, as many as fit on the screen.
+    """List running and queued jobs, and the last finished ones. In a terminal, as many as fit on the screen; else all.
 
     Jobs of an interrupted `duckrow run` are counted in one line. --all and filters list them.
 

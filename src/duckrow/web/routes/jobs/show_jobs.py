@@ -48,7 +48,7 @@ async def list_jobs(
     sweep: Text = None,
     q: Text = None,
     name: Annotated[str | None, Query(max_length=200, description="A name, or a pattern: train-*")] = None,
-    failed: Annotated[bool, Query(description="Only jobs that did not succeed.")] = False,
+    failed: Annotated[bool, Query(description="Only finished jobs that did not succeed.")] = False,
     since: Age = None,
     older_than: Age = None,
     sort: Annotated[str | None, Query(max_length=20, description="id, -id, name, ...")] = None,
