@@ -52,7 +52,7 @@ def test_pause_and_resume(duckrow: Duckrow) -> None:
     assert said(duckrow, "pause", "-p", "thesis")[1] == "duckrow: thesis is paused. To continue: duckrow resume\n"
     assert said(duckrow, "resume", "-p", "thesis") == (
         "",
-        "duckrow: thesis goes on; still paused: everything.\n",
+        "duckrow: thesis continues; still paused: everything.\n",
         0,
     )
     assert said(duckrow, "resume") == ("", "duckrow: everything continues.\n", 0)
