@@ -237,7 +237,7 @@ def test_no_sweep_yet_says_how_to_begin_one(duckrow: Duckrow) -> None:
     assert said(duckrow, "results", "--list", "--json") == ("[]\n", "", 0)
     out, err, code = said(duckrow, "results", "demo")
     assert (out, code) == ("", 2)
-    assert err.startswith("duckrow: There is no sweep 'demo', and no other yet. Begin one:")
+    assert err.startswith("duckrow: There is no sweep 'demo', and no other yet. Start one:")
 
 
 def test_the_list_of_sweeps(worked: Duckrow) -> None:

@@ -84,7 +84,7 @@ def test_what_only_a_run_here_could_do_is_refused_for_a_sweep_that_is_queued(duc
 def test_all_jobs_are_those_of_runs_too(duckrow: Duckrow) -> None:
     run, _ = start_interruptible(duckrow)
     assert duckrow("wait", "--all", "--timeout", "0.1", ok=False).returncode == 124
-    assert "10 jobs told to end" in duckrow("kill", "--all").stderr
+    assert "stopping 10 jobs" in duckrow("kill", "--all").stderr
     run.communicate()
     assert run.returncode == 1
     assert duckrow.sql("SELECT DISTINCT outcome FROM jobs") == [("killed",)]
