@@ -139,7 +139,7 @@ def leftovers(bench: Bench) -> None:
 
 
 def killed_client(bench: Bench) -> None:
-    """One client of MPS dies, and the others go on."""
+    """One client of MPS dies, and the others continue."""
     with bench.daemon("--mps", "on"):
         empty_mb = free_mb()
         # Without a shell in between, whose word "Killed" is what the end of one without host memory looks like.
@@ -154,7 +154,7 @@ def killed_client(bench: Bench) -> None:
         others = [bench.duckrow("logs", job).strip() for job in jobs[1:]]
     bench.claim("a client of MPS that is killed is seen", states[0] in ("failed", "killed"), states[0])
     fine = states[1:] == ["succeeded"] * 3 and all(said.endswith("with MPS") for said in others)
-    bench.claim("and the others go on", fine, f"{states[1:]}, {others}")
+    bench.claim("and the others continue", fine, f"{states[1:]}, {others}")
     gone = until(lambda: not _mps_processes(), 10)
     bench.claim("after the last, no process of MPS is left", gone, f"{_mps_processes()}")
 

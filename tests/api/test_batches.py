@@ -165,7 +165,7 @@ def test_runs_are_held_released_and_given_a_priority(
     assert prioritise(client, [2], 60).done == [2]
     assert [(view.held, view.priority) for view in client.views([1, 2])] == [(True, 30), (False, 60)]
     assert 1 in release(client, [1]).done
-    with pytest.raises(UsageError, match="waits on a cluster"):
+    with pytest.raises(UsageError, match="is queued on a cluster"):
         remove(client, [1])
 
 

@@ -81,20 +81,20 @@ def test_the_preview_knows_what_was_learned(scene: Scene) -> None:
     scene.learned("RTX 4090", 6_000)
     scene.read()
     at_once = "it starts at once, on gpu 0"
-    assert scene.would_place(AUTO, 4) == [at_once, at_once, at_once, "it waits for a device to be free"]
+    assert scene.would_place(AUTO, 4) == [at_once, at_once, at_once, "it waits for a free device"]
 
 
 def test_a_job_that_leaves_no_room_has_its_gpu_to_itself(scene: Scene) -> None:
     scene.learned("RTX 4090", 22_000)  # with the margin it is more than there is
     scene.read()
-    assert scene.would_place(AUTO, 2) == ["it starts at once, on gpu 0", "it waits for a device to be free"]
+    assert scene.would_place(AUTO, 2) == ["it starts at once, on gpu 0", "it waits for a free device"]
     assert scene.why(AUTO) == [SOON]
 
 
 def test_a_gpu_that_was_not_read_of_late_is_not_taken_for_free(scene: Scene) -> None:
     scene.read(age_s=FRESH_S + 1)
-    assert "the driver does not tell who uses GPU 0" in scene.why(WHOLE_GPU)
-    assert scene.would_place(WHOLE_GPU) == ["it waits for a device to be free, behind 1 job"]
+    assert "the driver does not say who is using GPU 0" in scene.why(WHOLE_GPU)
+    assert scene.would_place(WHOLE_GPU) == ["it waits for a free device, after 1 job"]
 
 
 def test_a_gpu_without_a_library_is_what_the_user_says_it_is(scene: Scene) -> None:
@@ -105,7 +105,7 @@ def test_a_gpu_without_a_library_is_what_the_user_says_it_is(scene: Scene) -> No
 
 def test_a_reading_of_before_the_machine_was_restarted_is_none(scene: Scene) -> None:
     scene.read(age_s=-1000)
-    assert "the driver does not tell who uses GPU 0" in scene.why(WHOLE_GPU)
+    assert "the driver does not say who is using GPU 0" in scene.why(WHOLE_GPU)
 
 
 def test_a_device_that_is_drained_gets_no_job(scene: Scene) -> None:
@@ -115,4 +115,4 @@ def test_a_device_that_is_drained_gets_no_job(scene: Scene) -> None:
     assert told.endswith("(0 drained)")
     assert scene.would_place(WHOLE_GPU) == [""]
     ControlStore(scene.client.database).wish_of_device("0", "add")  # what is to be added is there already
-    assert scene.would_place(WHOLE_GPU, 2)[0] == "it waits for a device to be free, behind 1 job"
+    assert scene.would_place(WHOLE_GPU, 2)[0] == "it waits for a free device, after 1 job"

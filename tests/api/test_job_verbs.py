@@ -65,7 +65,7 @@ def queue(client: Client) -> list[int]:
 def test_what_is_done_cannot_be_killed(client: Client) -> None:
     changed = kill(client, [DONE, RUNNING, NOBODY])
     assert changed.done == [RUNNING]
-    assert refused(changed) == {NOBODY: "there is no job 99", DONE: "job 1 is succeeded already"}
+    assert refused(changed) == {NOBODY: "there is no job 99", DONE: "job 1 is already done (succeeded)"}
     assert wishes(client) == [(RUNNING, Wish.KILL)]
 
 
@@ -88,15 +88,15 @@ def test_a_signal_is_for_what_runs(client: Client) -> None:
     changed = send_signal(client, [DONE, RUNNING, FIRST], "USR1")
     assert changed.done == [RUNNING]
     assert refused(changed) == {
-        DONE: "job 1 is done already",
-        FIRST: "job 3 waits: it has no process to signal",
+        DONE: "job 1 is already done",
+        FIRST: "job 3 is queued: it has no process to signal",
     }
     assert wishes(client) == [(RUNNING, signal_wish(10))]
 
 
 def test_only_what_is_done_runs_again(client: Client) -> None:
     changed = rerun(client, [DONE, RUNNING])
-    assert (changed.done, refused(changed)) == ([DONE], {RUNNING: "job 2 is running, not done"})
+    assert (changed.done, refused(changed)) == ([DONE], {RUNNING: "job 2 is running; only finished jobs can run again"})
     assert wishes(client) == [(DONE, Wish.RERUN)]
 
 
@@ -115,7 +115,7 @@ def test_only_what_waits_is_held_and_only_what_changed_is_undone(client: Client)
     hold(client, [FIRST])
     changed = hold(client, [RUNNING, FIRST, SECOND])
     assert sorted(changed.done) == [FIRST, SECOND]
-    assert refused(changed) == {RUNNING: "job 2 is running: only a job that waits can be changed"}
+    assert refused(changed) == {RUNNING: "job 2 is running: only queued jobs can be changed"}
     assert changed.undo == {"action": "release", "ids": [SECOND]}
     assert release(client, [SECOND]).undo == {"action": "hold", "ids": [SECOND]}
     assert [client.job(job_id).held for job_id in (FIRST, SECOND)] == [True, False]
@@ -124,7 +124,7 @@ def test_only_what_waits_is_held_and_only_what_changed_is_undone(client: Client)
 def test_pausing_holds_what_waits_and_suspends_what_runs(client: Client) -> None:
     paused = pause(client, [DONE, RUNNING, FIRST])
     assert (paused.waiting, paused.done) == ([FIRST], [FIRST])  # no host has suspended the other
-    assert refused(paused) == {DONE: "job 1 succeeded", RUNNING: "job 2 is running meanwhile"}
+    assert refused(paused) == {DONE: "job 1 succeeded", RUNNING: "job 2 has changed: it is running"}
     assert wishes(client) == [(RUNNING, Wish.PAUSE)]
     assert paused.undo == {"action": "resume", "ids": [FIRST]}
     assert resume(client, [FIRST, SECOND]).waiting == [FIRST]

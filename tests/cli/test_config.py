@@ -43,7 +43,7 @@ def test_config_shows_each_value_and_its_source(capsys: pytest.CaptureFixture[st
     assert lines[0] == ["SETTING", "VALUE", "FROM"]
     assert ["job.retries", "2", user_file()] in lines
     assert ["job.timeout", "-", "default"] in lines
-    assert err == "duckrow: there are settings of their own for thesis (duckrow config --project NAME).\n"
+    assert err == "duckrow: thesis has its own settings (duckrow config --project NAME).\n"
     assert run_cli(["config", "-p", "thesis", "--json"]) == 0
     values = {row["setting"]: row for row in json.loads(capsys.readouterr().out)}
     assert values["job.timeout"]["value"] == "8h"

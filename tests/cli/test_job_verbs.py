@@ -42,27 +42,27 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
 @pytest.mark.parametrize(
     ("words", "said", "code"),
     [
-        ("kill 1 2", "duckrow: job 1 is done already.\nduckrow: 1 job told to end.\n", 0),
-        ("kill --all", "duckrow: 2 jobs told to end.\n", 0),
+        ("kill 1 2", "duckrow: job 1 is already done.\nduckrow: stopping 1 job.\n", 0),
+        ("kill --all", "duckrow: stopping 2 jobs.\n", 0),
         (
             "kill --signal USR1 1 2",
-            "duckrow: job 1 is done already.\nduckrow: job 2 waits: it has no process to signal.\n"
+            "duckrow: job 1 is already done.\nduckrow: job 2 is queued: it has no process to signal.\n"
             "duckrow: USR1 sent to 0 jobs.\n",
             0,
         ),
         (
             "rerun --dry-run 1 2",
-            "duckrow: job 2 is queued, not done: nothing to run again.\n"
+            "duckrow: job 2 is queued; only finished jobs can run again.\n"
             "duckrow: 1 job would run again: 1 (a, failed).\n",
             0,
         ),
-        ("hold 1 2", "duckrow: left alone, since they no longer wait: 1.\nduckrow: 1 job held.\n", 0),
+        ("hold 1 2", "duckrow: job 1 was not changed, because it is no longer queued.\nduckrow: 1 job held.\n", 0),
         ("release 2 3", "duckrow: 2 jobs released.\n", 0),
         ("priority 50 2", "duckrow: 1 job given priority 50.\n", 0),
         ("move 3 --first", "duckrow: 3 moved.\n", 0),
         ("pause 1", "duckrow: job 1 failed.\n", 1),
-        ("pause 2", "duckrow: 1 waiting job held.\nduckrow: to go on: duckrow resume 2\n", 0),
-        ("pause", "duckrow: everything is paused. `duckrow resume` goes on.\n", 0),
+        ("pause 2", "duckrow: 1 queued job held.\nduckrow: to continue: duckrow resume 2\n", 0),
+        ("pause", "duckrow: everything is paused. To continue: duckrow resume\n", 0),
         ("pause --stop-running", None, 0),
         ("rm 1 2", "duckrow: 2 jobs removed.\n", 0),
         ("clean --older-than 0s --dry-run", None, 0),
@@ -76,5 +76,5 @@ def test_a_verb_says_what_it_did_and_to_which_jobs(typed: Typed, words: str, sai
 
 
 def test_a_job_that_has_started_is_not_moved(typed: Typed) -> None:
-    with pytest.raises(Exception, match="Job 1 is failed: only a job that waits can be changed"):
+    with pytest.raises(Exception, match="Job 1 failed: only queued jobs can be changed"):
         typed("move", "1", "--last")

@@ -96,7 +96,7 @@ def test_one_word_is_shell_text_and_several_are_kept_apart() -> None:
 
 
 def test_no_word_is_no_command() -> None:
-    with pytest.raises(UsageError, match="There is no command behind --"):
+    with pytest.raises(UsageError, match="There is no command after --"):
         command_of([])
 
 
@@ -151,7 +151,7 @@ def test_a_variable_without_a_value_is_taken_along(monkeypatch: pytest.MonkeyPat
 
 def test_a_variable_that_is_not_set_cannot_be_taken_along(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TOKEN", raising=False)
-    with pytest.raises(UsageError, match=r"--env TOKEN: that variable is not set here\. Write --env TOKEN=VALUE"):
+    with pytest.raises(UsageError, match=r"--env TOKEN: this variable is not set\. Write --env TOKEN=VALUE"):
         parse_variable("TOKEN")
 
 
@@ -209,7 +209,7 @@ def test_a_folder_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch
     for name in ("sub", "file"):
         with pytest.raises(UsageError) as caught:
             spec_of("--cwd", name)
-        assert str(caught.value) == f"The folder {tmp_path}/{name} does not exist. Make it, or choose another."
+        assert str(caught.value) == f"The folder {tmp_path}/{name} does not exist. Create it, or choose another."
 
 
 def test_a_shell_without_a_folder_is_looked_for_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

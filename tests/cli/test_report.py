@@ -157,7 +157,7 @@ def test_the_headline_counts_what_there_is_to_count(endings: Endings) -> None:
     endings.add(Outcome.TIMED_OUT)
     endings.add(Outcome.FAILED)
     assert endings.report.headline(3.0, left=4, skipped=5, refused=6) == (
-        "1 succeeded, 2 failed, 1 timed-out, 6 refused, 5 had succeeded before, 4 not started, in 3.0s."
+        "1 succeeded, 2 failed, 1 timed-out, 6 refused, 5 succeeded earlier, 4 not started, in 3.0s."
     )
 
 

@@ -93,7 +93,7 @@ def test_help_alone_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(("verb", "ours"), ELSEWHERE.items(), ids=list(ELSEWHERE))
 def test_a_verb_of_another_tool_is_answered_with_ours(verb: str, ours: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_cli([verb, "--whatever"]) == 2
-    assert f"Here it is: {ours}" in capsys.readouterr().err
+    assert f"Use: {ours}" in capsys.readouterr().err
     assert all(named in VERBS for named in re.findall(r"duckrow (\w+)", ours))
 
 
@@ -163,7 +163,7 @@ def test_a_state_folder_that_cannot_be_made_is_told_in_a_sentence(
 ) -> None:
     assert run_cli(["ls"]) == 1
     err = capsys.readouterr().err
-    assert err.startswith(f"duckrow: The state folder {tmp_path}/file/impossible cannot be made")
+    assert err.startswith(f"duckrow: The state folder {tmp_path}/file/impossible cannot be created")
     assert "Traceback" not in err
 
 

@@ -23,8 +23,8 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--state", "runing"], "no state 'runing'. Did you mean 'running'?"),
         (["--outcome", "queued"], "no outcome 'queued'."),
         (["--since", "yesterday"], "'yesterday' is not a time"),
-        (["--watch"], "--watch draws in a terminal"),
-        (["--watch", "2", "--json"], "--json prints once"),
+        (["--watch"], "--watch needs a terminal"),
+        (["--watch", "2", "--json"], "--watch and --json do not go together"),
         (["--limit", "0"], "0 is not in the range"),
         (["99"], "There is no job 99"),
     ],
@@ -40,7 +40,7 @@ def test_ls_says_what_is_wrong(capsys: pytest.CaptureFixture[str], words: list[s
     ("words", "sentence"),
     [
         (["--json"], "--json goes with --errors"),
-        (["-f", "--attempt", "1"], "--follow goes on with the latest attempt"),
+        (["-f", "--attempt", "1"], "--follow shows the latest attempt"),
         (["--attempt", "0"], "0 is not in the range"),
         (["99"], "There is no job 99"),
         ([], "There is no job last"),
@@ -56,9 +56,9 @@ def test_logs_says_what_is_wrong(capsys: pytest.CaptureFixture[str], words: list
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["dem"], "There is no sweep 'dem'. Did you mean 'demo'? There are: demo."),
-        (["--sort", "modl"], "There is no column 'modl'. Did you mean 'model'? There are: id, name, state, lr, "),
-        (["--columns", "id,x"], "There is no column 'x'. There are: "),
+        (["dem"], "There is no sweep 'dem'. Did you mean 'demo'? Choose from: demo."),
+        (["--sort", "modl"], "There is no column 'modl'. Did you mean 'model'? Choose from: id, name, state, lr, "),
+        (["--columns", "id,x"], "There is no column 'x'. Choose from: "),
         (["--filter", "loss"], "'loss' is not a filter. Write lr=0.1, loss<0.3, "),
         (["--filter", "loss<"], "The filter 'loss<' does not say what to compare with."),
         (["--best", "los"], "No run of 'demo' has reported 'los'. Did you mean 'loss'? Reported: loss, step, note."),

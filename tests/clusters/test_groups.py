@@ -120,7 +120,7 @@ def test_those_who_cancel_all_of_one_request_mean_that_one(batch: Batch, monkeyp
     live = dict.fromkeys(first, "RUNNING")
     tending = looked(batch, {**live, "2_0": "CANCELLED", "2_1": "CANCELLED"})
     assert not tending.stands_still()  # the others go on
-    assert [still for _, _, still in tending.groups()] == ["", "somebody has cancelled its SLURM jobs"]
+    assert [still for _, _, still in tending.groups()] == ["", "somebody cancelled its SLURM jobs"]
     assert tending.submit_missing() == []
     claims = Claims(batch)
     claims.look()

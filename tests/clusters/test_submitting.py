@@ -61,10 +61,10 @@ def test_the_gpus_of_a_request_are_counted(text: str, count: int) -> None:
         ({"time": "60"}, 'time must say its unit: "60m"'),
         ({"time": "soon"}, "'soon' is not a time"),
         ({"runs_per_job": 0}, "runs_per_job must be a whole number"),
-        ({"partitoin": "x"}, "partitoin is no part of a SLURM request"),
-        ({"sbatch": [1]}, "sbatch must be a list of texts"),
+        ({"partitoin": "x"}, "partitoin is not a setting of a SLURM request"),
+        ({"sbatch": [1]}, "sbatch must be a list of strings"),
         ({"fixed_chunks": True}, "needs runs_per_job"),
-        ({"comment": "a\nb"}, "comment must be a text on one line"),
+        ({"comment": "a\nb"}, "comment must be a string on one line"),
         ({"sbatch": ["--nodes=2"]}, "For runs that use several nodes each: --nodes 2"),
         ({"sbatch": ["-N", "2"]}, "For runs that use several nodes each: --nodes 2"),
         ({"nodes": 2, "parallel_runs": 2}, "one at a time in a SLURM job"),
@@ -81,7 +81,7 @@ def test_runs_get_the_gpus_that_they_need_or_are_refused_before_they_wait_in_a_q
     assert SlurmRequest(gres="tmp:5").for_gpus(1).gres == "tmp:5,gpu:1"
     for enough in (SlurmRequest(gres="gpu:4"), SlurmRequest(gpus_per_node="a100:2"), SlurmRequest(sbatch=("-G", "8"))):
         assert enough.for_gpus(2) == enough
-    with pytest.raises(UsageError, match=r"needs 4 GPUs, and each SLURM job gets 2\. Ask for more: --gres gpu:4"):
+    with pytest.raises(UsageError, match=r"needs 4 GPUs, but each SLURM job gets 2\. Ask for more: --gres gpu:4"):
         SlurmRequest(gres="gpu:2").for_gpus(4)
 
 

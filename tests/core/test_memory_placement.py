@@ -225,37 +225,36 @@ def test_jobs_without_a_gpu_do_not_take_the_cores_that_one_with_a_gpu_waits_for(
 @pytest.mark.parametrize(
     ("ask", "known", "why"),
     [
-        (Ask(mb=30_720), {}, "It asks for 30G of GPU memory, and the largest GPU has 24G."),
-        (Ask(2, 20_480), {}, "It asks for 20G of GPU memory on each of 2 GPUs, and 1 of 2 GPUs has as much."),
-        (Ask(3, 1024), {}, "It asks for 1G of GPU memory on each of 3 GPUs, and 2 of 2 GPUs have as much."),
-        (Ask(total_mb=51_200), {}, "It asks for 50G of GPU memory in even parts, and there are 40G on 2 GPUs."),
+        (Ask(mb=30_720), {}, "It asks for 30G of GPU memory, but the largest GPU has 24G."),
+        (Ask(2, 20_480), {}, "It asks for 20G of GPU memory on each of 2 GPUs, but only 1 of 2 GPUs has that much."),
+        (Ask(3, 1024), {}, "It asks for 1G of GPU memory on each of 3 GPUs, but only 2 of 2 GPUs have that much."),
+        (Ask(total_mb=51_200), {}, "It asks for 50G of GPU memory in even parts, but there is only 40G on 2 GPUs."),
         (
             Ask(alone=True, larger_than_mb=24_576),
             {},
-            "It has run out of memory alone on a GPU of 24G, and there is no larger one.",
+            "It ran out of memory alone on a GPU of 24G, and there is no larger one.",
         ),
-        (Ask(cpus=9), {"cpus": 8}, "It asks for 9 cores, and this machine has 8."),
-        (Ask(mem_mb=9216), {"mem_mb": 8192}, "It asks for 9G of memory, and this machine has 8G."),
+        (Ask(cpus=9), {"cpus": 8}, "It asks for 9 cores, but this machine has 8."),
+        (Ask(mem_mb=9216), {"mem_mb": 8192}, "It asks for 9G of memory, but this machine has 8G."),
         (
             Ask(mb=1),
             {"total_mb": {}},
-            "How much memory GPU 0 has is not known here. Say it: duckrow up --devices 0:24G,1:24G.",
+            "The memory of GPU 0 is unknown. Give its size: duckrow up --devices 0:24G,1:24G.",
         ),
         (
             Ask(2),
             {"policy": Policy(max_gpus=1)},
-            "It asks for more of the 2 GPUs than --max-gpus 1 leaves to it.",
+            "It asks for more of the 2 GPUs than --max-gpus 1 allows.",
         ),
         (
             Ask(2, 10),
             {"policy": Policy(min_free_gpus=1)},
-            "It asks for more of the 2 GPUs than --min-free-gpus 1 leaves to it.",
+            "It asks for more of the 2 GPUs than --min-free-gpus 1 allows.",
         ),
         (
             Ask(mb=24_576),
             {"pressure": {"0": 5, "1": 5}},
-            "It asks for 24G of GPU memory, and the largest GPU has 24G, of which 245M are never given out "
-            "(--mem-margin).",
+            "It asks for 24G of GPU memory, but the largest GPU has 24G, of which 245M are kept free (--mem-margin).",
         ),
     ],
 )
@@ -268,12 +267,12 @@ def test_only_the_gpus_that_may_be_used_count_as_the_largest() -> None:
     stage = gpus("24G")
     everything = machine_of(stage)._replace(total_mb={"0": 24_576, "1": 81_920})
     assert refusal(Ask(mb=30_720), stage.seats, everything) == (
-        "It asks for 30G of GPU memory, and the largest GPU has 24G."
+        "It asks for 30G of GPU memory, but the largest GPU has 24G."
     )
 
 
 def test_gpu_memory_where_there_is_no_gpu_is_refused() -> None:
-    assert refusal(Ask(mb=10), cpus(2)) == "It asks for GPU memory, and there is no GPU here. Omit --gpu-mem."
+    assert refusal(Ask(mb=10), cpus(2)) == "It asks for GPU memory, but there is no GPU here. Omit --gpu-mem."
 
 
 def test_what_others_use_today_is_no_reason_to_refuse() -> None:

@@ -35,7 +35,7 @@ def test_only_a_choice_of_the_users_is_overridden() -> None:
     assert overridden(ALIKE, {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}) == ""
     assert overridden(UNLIKE, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}) == ""
     assert overridden(UNLIKE, {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}) == (
-        "CUDA_DEVICE_ORDER=FASTEST_FIRST does not hold for jobs: they get PCI_BUS_ID, so GPU 0 is the GPU 0 of"
+        "CUDA_DEVICE_ORDER=FASTEST_FIRST does not apply to jobs: they get PCI_BUS_ID, so that GPU 0 is GPU 0 of"
         " nvidia-smi."
     )
 
@@ -69,12 +69,12 @@ def test_where_cuda_does_not_tell_people_are_told(duckrow: Duckrow, unlike: Fake
 def test_that_their_order_does_not_hold_is_said_once(duckrow: Duckrow, unlike: FakeGpus) -> None:
     env = {**unlike.env(), "CUDA_DEVICE_ORDER": "FASTEST_FIRST"}
     run = duckrow("run", "--devices", "1", stdin=f"{JOB}\n{JOB}", env=env)
-    assert run.stderr.count("CUDA_DEVICE_ORDER=FASTEST_FIRST does not hold for jobs") == 1
+    assert run.stderr.count("CUDA_DEVICE_ORDER=FASTEST_FIRST does not apply to jobs") == 1
     assert (duckrow.work / "got").read_text() == "1 PCI_BUS_ID\n"
 
 
 def test_the_daemon_is_limited_and_says_so(duckrow: Duckrow, unlike: FakeGpus) -> None:
     env = {**unlike.env(), "CUDA_VISIBLE_DEVICES": unlike.uuid(1), "CUDA_DEVICE_ORDER": "FASTEST_FIRST"}
     said = duckrow("up", env=env).stderr
-    assert f"only the GPUs in CUDA_VISIBLE_DEVICES={unlike.uuid(1)} are given out" in said
-    assert "CUDA_DEVICE_ORDER=FASTEST_FIRST does not hold" in said
+    assert f"using only the GPUs in CUDA_VISIBLE_DEVICES={unlike.uuid(1)}" in said
+    assert "CUDA_DEVICE_ORDER=FASTEST_FIRST does not apply" in said

@@ -375,7 +375,7 @@ def test_only_what_has_succeeded_is_skipped_and_that_is_said(project: Project) -
     assert "skipped" not in project.run(code=1)
     (project.folder / "mended").touch()
     said = project.run()
-    assert "2 tasks skipped, having succeeded before. With force_rerun they run again" in said
+    assert "2 tasks skipped (succeeded before). With force_rerun they run again" in said
     assert project.values() == ["1", "2", "3", "2"]
     assert project.scheduler_log()[6:] == [
         "gpu0 skips task x-1,",
@@ -392,7 +392,7 @@ def test_a_folder_alone_is_no_success_and_an_empty_note_is_one(project: Project)
         (project.folder / f"results/x-{number},").mkdir(parents=True)
     (project.folder / "results/x-2,/.duckrow-succeeded").touch()
     project.plan({"x": [1, 2]})
-    assert "1 task skipped, having succeeded before. " in project.run()
+    assert "1 task skipped (succeeded before). " in project.run()
     assert project.values() == ["1"]
 
 
@@ -416,7 +416,7 @@ def test_that_global_settings_have_changed_is_said_and_force_rerun_runs_all(proj
     project.plan({"x": [1, 2]}, everywhere={"epochs": 1})
     project.run()
     project.plan({"x": [1, 2]}, everywhere={"epochs": 2})
-    assert "2 tasks skipped, having succeeded before (2 of them with other global settings)" in project.run()
+    assert "2 tasks skipped (succeeded before, 2 of them with other global settings)" in project.run()
     project.plan({"x": [1, 2]}, everywhere={"epochs": 2}, force_rerun=True)
     assert "skipped" not in project.run()
     assert project.values() == ["1", "2", "1", "2"]
@@ -563,7 +563,7 @@ def test_a_gpu_that_is_none_is_told_and_raises(project: Project) -> None:
     project.plan({"x": [1]}, gpu=["zero"], start="scheduler.start(check=False)")
     said = project.run(code=1)
     assert "'zero' does not name GPUs" in said
-    assert "DuckrowError: The tasks were not run to their end: duckrow ended with exit code 2." in said
+    assert "DuckrowError: The tasks did not finish: duckrow ended with exit code 2." in said
 
 
 def test_a_value_that_cannot_be_pickled_is_named_before_anything_is_touched(project: Project) -> None:
@@ -783,7 +783,7 @@ def test_when_the_script_is_killed_its_tasks_go_on_and_none_runs_beside_itself(p
     assert sorted(project.values()) == ["1", "2", "3"]
     logs = "".join(path.read_text() for path in (project.folder / "results").glob("*/worker.log*"))
     assert logs.count("finished") == 3
-    assert logs.count("This task has succeeded meanwhile") == 3
+    assert logs.count("This task has succeeded in another run") == 3
 
 
 def test_a_task_waits_while_another_process_works_in_its_folder(project: Project) -> None:
@@ -795,7 +795,7 @@ def test_a_task_waits_while_another_process_works_in_its_folder(project: Project
     fcntl.flock(held, fcntl.LOCK_EX)
     process = project.spawn()
     log = project.folder / "results/x-1,/worker.log"
-    until(lambda: lines_of(log) == ["Another run is at this task. Waiting for its end."], "the message")
+    until(lambda: lines_of(log) == ["Another run is working on this task. Waiting until it ends."], "the message")
     assert project.ran() == []
     os.close(held)
     end_of(process)

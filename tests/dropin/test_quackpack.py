@@ -204,7 +204,7 @@ def test_a_job_that_no_gpus_could_hold_is_refused_by_name_before_anything_starts
     assert "No GPU was found" in machine.schedule(*jobs, code=1).said
     machine.add(10_000, 10_000)
     done = machine.schedule(*jobs, code=1)
-    assert "The job python huge.py --layers 96 could never start. It asks for 19.5G of GPU memory" in done.said
+    assert "The job python huge.py --layers 96 can never start. It asks for 19.5G of GPU memory" in done.said
     assert "Nothing was started." in done.said
     assert done.scheduled == []
     assert not (machine.folder / "started").exists()
@@ -215,7 +215,7 @@ def test_an_inherited_choice_of_gpus_is_respected(machine: Machine) -> None:
     machine.add(10_000, 30_000, 10_000)
     machine.env["CUDA_VISIBLE_DEVICES"] = "2"
     assert machine.schedule(("true", 5_000)).scheduled == [("true", "2")]
-    assert "could never start" in machine.schedule(("true", 10_000), code=1).said
+    assert "can never start" in machine.schedule(("true", 10_000), code=1).said
 
 
 # -- apply functions ------------------------------------------------------------------------------------------------
@@ -309,7 +309,7 @@ def test_when_the_time_is_over_nothing_is_left_behind_and_nothing_more_starts(ma
     assert not (machine.folder / "started").exists()
     assert machine.outcomes() == {"sleep": "killed", "touch": "killed"}
     assert until(lambda: not machine.duckrow.processes(), "the end of all processes")
-    assert "over before it begins" in machine.schedule(("touch started", 1), code=1, timeout_s="0").said
+    assert "leaves no time to run anything" in machine.schedule(("touch started", 1), code=1, timeout_s="0").said
 
 
 def begin(machine: Machine) -> subprocess.Popen[str]:
@@ -336,7 +336,7 @@ def test_sigterm_stops_all_jobs_and_ends_the_program_at_once_as_the_original_did
     process.terminate()
     out, said = process.communicate(timeout=DEADLINE_S)
     assert (process.returncode, out) == (0, "")
-    assert "Exiting: SIGTERM. What ran was stopped." in said
+    assert "Exiting: SIGTERM. Running jobs were stopped." in said
     assert machine.outcomes() == {"begin": "killed", "touch": "killed"}
     assert until(lambda: not machine.duckrow.processes(), "the end of all processes")
 
@@ -359,7 +359,7 @@ def test_a_word_is_put_behind_another_and_the_rest_stays_as_it_is() -> None:
     assert qp.insert_string("a b c", "b", "new") == "a b new c"
     assert qp.insert_string("ab b  'x  y' b", "b", "n") == "ab b n  'x  y' b"
     assert qp.insert_string("a b", "b", "n") == "a b n"
-    with pytest.raises(ValueError, match="'z' is no word of this command"):
+    with pytest.raises(ValueError, match="'z' is not a word of this command"):
         qp.insert_string("a bz", "z", "n")
 
 

@@ -396,7 +396,7 @@ def test_a_job_can_have_several_lines(duckrow: Duckrow) -> None:
 
 def test_what_a_command_leaves_in_the_background_ends_with_it_and_that_is_said(duckrow: Duckrow) -> None:
     done = schedule(duckrow, "0", "sleep 600 &\n(echo waited > out) & wait\n")
-    assert "was still running and was ended: sleep 600" in done.stderr
+    assert "was still running and was stopped: sleep 600" in done.stderr
     assert lines_of(duckrow.work / "out") == ["waited"]
 
 
@@ -460,6 +460,8 @@ def test_devices_that_are_none_are_told_in_a_sentence(duckrow: Duckrow, door: st
 def test_an_unknown_tool_is_told_with_those_that_there_are(duckrow: Duckrow) -> None:
     done = shell(duckrow, "duckrow dropin slurm", ok=False)
     assert done.returncode == 2
-    assert "There is no drop-in 'slurm'. There are: simple_gpu_scheduler, simple_hypersearch, gpupeasy." in done.stderr
+    assert (
+        "There is no drop-in 'slurm'. Choose from: simple_gpu_scheduler, simple_hypersearch, gpupeasy." in done.stderr
+    )
     assert "duckrow dropin simple_hypersearch" in shell(duckrow, "duckrow dropin --help").stdout
     assert shell(duckrow, "duckrow dropin simple-hypersearch '{x}' -p x 1").stdout == "1\n"

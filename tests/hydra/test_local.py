@@ -384,7 +384,7 @@ def test_a_resumed_multirun_runs_what_has_failed_in_the_same_folders(app: Applic
     app("x=1,2,3", ok=False)
     app.go()
     said = app("x=1,2,3", "hydra.launcher.resume=true")
-    assert "2 of 3 runs have succeeded before" in said.stdout
+    assert "2 of 3 runs had already succeeded" in said.stdout
     assert sorted(app.said()) == ["1", "2", "2", "3"]
     assert [
         (row["x"], row["state"], Path(row["folder"]).name) for row in sorted(app.results(), key=lambda r: r["x"])

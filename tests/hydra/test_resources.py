@@ -79,7 +79,7 @@ def test_the_first_runs_begin_one_after_the_other_and_the_later_ones_at_once(tmp
     said = [resources.take()[0] for _ in range(4)]
     first, second = map(float, (tmp_path / "beginnings").read_text().split())
     assert second - first >= 0.299
-    assert said[0] == "waited 0.0 s for its turn to begin"
+    assert said[0] == "waited 0.0 s for its turn"
     assert [note.startswith("no delay") for note in said] == [False, False, True, True]
 
 

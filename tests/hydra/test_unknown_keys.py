@@ -52,7 +52,7 @@ def test_the_keys_of_older_launchers_are_known_too() -> None:
     said = "duckrow: clusterduck_slurm has no key 'timeout_mins'. Did you mean hydra.launcher.timeout_min?"
     assert list(hints_for(words)) == [said]
     (said,) = hints_for(["hydra/launcher=duckrow_local", "hydra.launcher.zzzz.x=4"])
-    assert "There are: cpus, env, gpu_mem, " in said
+    assert "Choose from: cpus, env, gpu_mem, " in said
 
 
 def test_an_application_with_another_launcher_is_as_it_was(app: Application) -> None:

@@ -53,7 +53,7 @@ class Kernel:
 def test_a_delegated_service_has_groups_below_its_own() -> None:
     place = Kernel(SERVICE, folder=ROOT + SERVICE).ours(ROOT + SERVICE).place()
     assert place == CgroupPlace(ROOT + SERVICE, ROOT + SERVICE)
-    assert place.way == f"cgroup of its own (v2), below {ROOT}{SERVICE}"
+    assert place.way == f"its own cgroup (v2), below {ROOT}{SERVICE}"
 
 
 def test_a_daemon_in_a_leaf_has_them_beside_it_and_their_memory_is_counted() -> None:
@@ -62,7 +62,7 @@ def test_a_daemon_in_a_leaf_has_them_beside_it_and_their_memory_is_counted() -> 
     assert kernel.group(base).place() == CgroupPlace(base, f"{base}/duckrow-host")
     place = kernel.group(base, controllers="cpu memory pids\n").place()
     assert place.counts_memory
-    assert place.way == f"cgroup of its own (v2), which counts its memory, below {base}"
+    assert place.way == f"its own cgroup (v2), which counts its memory, below {base}"
 
 
 def test_memory_is_not_counted_where_our_own_group_would_have_to_be_empty() -> None:
@@ -99,8 +99,8 @@ def test_of_several_mounts_the_one_that_shows_our_own_group_is_taken() -> None:
 @pytest.mark.parametrize(
     ("kernel", "reason"),
     [
-        (Kernel("/", folder=ROOT), "/sys/fs/cgroup is not yours to write"),
-        (Kernel("/a", folder=f"{ROOT}/a", writable=(f"{ROOT}/a",)), "/sys/fs/cgroup/a is not yours to write"),
+        (Kernel("/", folder=ROOT), "you cannot write to /sys/fs/cgroup"),
+        (Kernel("/a", folder=f"{ROOT}/a", writable=(f"{ROOT}/a",)), "you cannot write to /sys/fs/cgroup/a"),
         (Kernel("/", mounts="25 23 0:5 / /proc rw - proc proc rw\n"), "cgroup v2 is not mounted"),
         (Kernel("/../../a"), "its own cgroup is outside of what is mounted here"),
         (Kernel("/", mounts=MOUNT.replace(" / /sys", " /../.. /sys")), "its own cgroup is outside of what is mounted"),
@@ -111,7 +111,7 @@ def test_of_several_mounts_the_one_that_shows_our_own_group_is_taken() -> None:
 def test_where_no_group_can_be_had_the_reason_is_told(kernel: Kernel, reason: str) -> None:
     place = kernel.place()
     assert place.why_not.startswith(reason)
-    assert place.way == f"process table (no cgroup to be had here: {place.why_not})"
+    assert place.way == f"process table (no cgroup available: {place.why_not})"
 
 
 def test_a_kernel_without_the_second_version_is_told() -> None:

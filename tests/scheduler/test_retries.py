@@ -78,7 +78,7 @@ def test_a_job_that_the_machine_cannot_start_now_is_tried_again_and_uses_up_no_r
     assert queue.attempts(job) == []
     queue.passes(3)
     assert "not started: No space left on device" in queue.details(job)
-    assert queue.told.sentences == ["Job 1 could not be started: No space left on device. It is tried again."]
+    assert queue.told.sentences == ["Job 1 could not be started: No space left on device. It is retried."]
 
 
 def test_a_job_that_can_never_be_started_has_failed(queue: Queue) -> None:

@@ -58,10 +58,10 @@ def test_when_all_slurm_jobs_are_cancelled_nothing_goes_on_before_somebody_says_
     assert code == 1
     assert "duckrow batches mine --start" in told
     assert duckrow.states() == ["queued"] * 2
-    told = "mine stands still: somebody has cancelled its SLURM jobs"
+    told = "mine is stuck: somebody cancelled its SLURM jobs"
     assert told in duckrow("why", "1").stdout
     assert told in duckrow("batches").stderr
-    assert "batch mine stands still (duckrow batches mine --start)" in duckrow("ls").stderr
+    assert "batch mine is stuck (duckrow batches mine --start)" in duckrow("ls").stderr
     waiting = duckrow.spawn("wait", "1-2", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert waiting.stderr is not None
     assert told in waiting.stderr.readline().decode()

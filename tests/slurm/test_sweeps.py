@@ -45,7 +45,7 @@ def test_a_sweep_runs_on_the_cluster_and_what_has_failed_is_resumed_there(duckro
     assert [row[0] for row in duckrow.sql("SELECT outcome FROM attempts WHERE job_id = 1")] == ["failed", "succeeded"]
     assert {"attempt-1.log", "attempt-2.log"} <= set(os.listdir(folder))
     assert json.loads((duckrow.batch() / "batch.json").read_text())["request"]["parallel_runs"] == 2
-    assert "2 skipped after success" in duckrow(*WORDS, "--submit", "--on", "slurm").stderr
+    assert "2 skipped (succeeded before)" in duckrow(*WORDS, "--submit", "--on", "slurm").stderr
 
 
 def test_a_sweep_moves_between_this_machine_and_the_cluster(duckrow: SlurmDuckrow) -> None:

@@ -68,7 +68,7 @@ def test_a_queue_that_begins_beside_folders_of_an_old_one_is_said_once(
 ) -> None:
     leave_a_run_folder(folder)
     Database(folder).close()
-    assert "a new, empty queue begins" in capfd.readouterr().err
+    assert "this starts a new, empty queue" in capfd.readouterr().err
     Database(folder).close()
     assert capfd.readouterr().err == ""
 
@@ -76,7 +76,7 @@ def test_a_queue_that_begins_beside_folders_of_an_old_one_is_said_once(
 def test_an_empty_file_beside_folders_of_jobs_is_not_taken_for_a_new_database(folder: Folder) -> None:
     leave_a_run_folder(folder)
     Path(folder.database).touch()
-    with pytest.raises(StateError, match="somebody has emptied it"):
+    with pytest.raises(StateError, match="somebody emptied it"):
         Database(folder)
     assert os.path.getsize(folder.database) == 0
 
@@ -86,7 +86,7 @@ def test_an_emptied_database_keeps_its_log(folder: Folder, shelf: Shelf) -> None
     shelf.add("echo a")
     leave_a_run_folder(folder)
     os.truncate(folder.database, 0)
-    with pytest.raises(StateError, match="somebody has emptied it"):
+    with pytest.raises(StateError, match="somebody emptied it"):
         Database(folder)
     assert os.path.getsize(f"{folder.database}-wal") > 0
 

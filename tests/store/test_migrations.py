@@ -117,7 +117,7 @@ def test_a_database_from_a_newer_version_is_refused_and_left_alone(folder: Folde
     raw = sqlite3.connect(folder.database)
     raw.execute("PRAGMA user_version = 999")
     raw.close()
-    with pytest.raises(StateError, match=r"written by a newer duckrow \(its form is 999") as caught:
+    with pytest.raises(StateError, match=r"written by a newer duckrow \(schema 999") as caught:
         Database(folder)
     assert "Upgrade duckrow, or choose another folder with DUCKROW_HOME." in str(caught.value)
     assert caught.value.exit_code == EXIT_FAILED
@@ -168,14 +168,14 @@ def test_a_database_that_cannot_be_written_says_what_to_check(folder: Folder, mo
         return really_connect(f"file:{path}?mode=ro", timeout, isolation_level=isolation_level, uri=True)
 
     monkeypatch.setattr(sqlite3, "connect", connect_read_only)
-    with pytest.raises(StateError, match="cannot be written: nothing was changed") as caught:
+    with pytest.raises(StateError, match=r"cannot be written\. Nothing was changed") as caught:
         Database(folder)
     assert f"Check the permissions and the disk of {folder.root}" in str(caught.value)
 
 
 def test_a_write_to_a_read_only_database_is_told_plainly(shelf: Shelf) -> None:
     shelf.database.execute("PRAGMA query_only = ON")
-    with pytest.raises(StateError, match="cannot be written: nothing was changed"):
+    with pytest.raises(StateError, match=r"cannot be written\. Nothing was changed"):
         shelf.add("echo a")
 
 
@@ -190,7 +190,7 @@ def test_a_full_disk_is_told_plainly_and_changes_nothing(shelf: Shelf) -> None:
     shelf.add("echo a")
     pages = shelf.database.one("PRAGMA page_count")
     shelf.database.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(StateError, match="is full: nothing was changed"):
+    with pytest.raises(StateError, match=r"is full\. Nothing was changed"):
         shelf.add("echo " + "x" * 100_000)
     assert shelf.head() == [1]
     shelf.database.execute("PRAGMA max_page_count = 1000000")

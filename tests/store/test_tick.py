@@ -249,7 +249,10 @@ def test_a_job_cannot_be_started_twice(shelf: Shelf, folder: Folder) -> None:
         shelf.tick.attempts.start([ours])
     with pytest.raises(IllegalTransition) as caught, other.database.transaction():
         other.tick.attempts.start([theirs])
-    assert str(caught.value) == "Job 1 was not queued when it was to become starting. Its story: queued to starting."
+    assert (
+        str(caught.value)
+        == "Job 1 was not queued when it should have become starting. Its history: queued to starting."
+    )
     assert len(shelf.story.attempts(1)) == 1
     other.database.close()
 
@@ -291,12 +294,15 @@ def _stop_what_was_requeued(shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("move", "said"),
     [
-        (_run_what_is_done, "Job 1 was not starting when it was to become running. Its story: queued to starting, "),
-        (_finish_what_is_queued, "Job 1 was not running when it was to become done. Its story: "),
-        (_requeue_what_is_queued, "Job 1 was not done when it was to become queued. Its story: "),
+        (
+            _run_what_is_done,
+            "Job 1 was not starting when it should have become running. Its history: queued to starting, ",
+        ),
+        (_finish_what_is_queued, "Job 1 was not running when it should have become done. Its history: "),
+        (_requeue_what_is_queued, "Job 1 was not done when it should have become queued. Its history: "),
         (
             _stop_what_was_requeued,
-            "Job 1 was not running when it was to become stopping. Its story: queued to starting",
+            "Job 1 was not running when it should have become stopping. Its history: queued to starting",
         ),
     ],
 )
@@ -310,9 +316,9 @@ def test_a_job_that_is_not_where_we_thought_it_was_stays_there(shelf: Shelf, mov
 def test_a_move_that_the_table_does_not_have_is_refused_before_it_is_tried(shelf: Shelf) -> None:
     shelf.add("a")
     attempt = shelf.run(1)
-    with pytest.raises(IllegalTransition, match="Job 1 cannot go from running to running"):
+    with pytest.raises(IllegalTransition, match="Job 1 cannot move from running to running"):
         shelf.tick.attempts.running(attempt, 1002.0)
-    with pytest.raises(IllegalTransition, match="Job 1 cannot go from done to done"):
+    with pytest.raises(IllegalTransition, match="Job 1 cannot move from done to done"):
         shelf.tick.moves.finish(1, State.DONE, Outcome.FAILED, 1002.0, "")
 
 

@@ -162,7 +162,7 @@ def test_what_an_interrupted_run_leaves_is_one_line_with_the_way_on_and_the_way_
     run.wait()
     run.stdin.close()
     until(lambda: not duckrow.lives(2), "the end of the run behind its keeper's")
-    left = "run-2 has ended, and 50 jobs of it wait. Go on: duckrow run --resume=run-2. Drop: duckrow clean --run run-2"
+    left = "run-2 has ended with 50 jobs left. Continue: duckrow run --resume=run-2. Drop: duckrow clean --run run-2"
     done = duckrow("ls")
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["ID", "1"]
     assert done.stderr == f"1 running.\n{left}\n"
@@ -324,7 +324,7 @@ def test_following_goes_on_from_an_attempt_into_the_next(duckrow: Duckrow) -> No
         (duckrow.work / f"gate{number}").touch()
     out, err = follower.communicate(timeout=DEADLINE_S)
     assert out == b"end\ntry 2\nend\ntry 3\nend\n"
-    assert b"job 1 is tried again" in err
+    assert b"job 1 is being retried" in err
 
 
 def test_following_can_begin_with_the_last_lines(duckrow: Duckrow) -> None:

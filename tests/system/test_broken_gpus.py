@@ -44,7 +44,7 @@ def test_a_broken_gpu_among_four_is_set_aside_and_every_job_succeeds(duckrow: Du
     assert duckrow.sql("SELECT sum(retries_used) FROM jobs") == [(0,)]
     assert done.stderr.count("GPU 3 is set aside: ") == 1
     assert done.stderr.count("GPU 3 stays set aside: ") == 1
-    assert "To give it out again: duckrow gpus add 3" in done.stderr
+    assert "To use it again: duckrow gpus add 3" in done.stderr
     assert "40 succeeded, in" in done.stderr
     there = [job for job in range(1, 41) if "3" in devices_of(duckrow, job)]
     assert 3 <= len(there) < 40
@@ -66,7 +66,7 @@ def fail_in_a_row(duckrow: Duckrow, command: str) -> list[int]:
 def test_wrong_commands_on_a_healthy_gpu_fail_elsewhere_too_and_it_comes_back(duckrow: Duckrow) -> None:
     fail_in_a_row(duckrow, "exit 3")
     (duckrow.work / "gate").touch()
-    again = "GPU 1 is given out again: jobs that failed on it within seconds fail elsewhere too."
+    again = "GPU 1 is used again: jobs that failed on it within seconds fail elsewhere too."
     until(lambda: again in (duckrow.home / "daemon.log").read_text(), "GPU 1 to be given out again")
     assert set_aside(duckrow) == {}
     assert outcomes(duckrow) == {"succeeded": 1, "failed": 4, "skipped": 1}
@@ -95,7 +95,7 @@ def broken(duckrow: Duckrow) -> Duckrow:
 
 def test_everybody_tells_of_a_gpu_that_is_set_aside(broken: Duckrow) -> None:
     why = "4 jobs in a row failed on it within seconds, and job 2 then succeeded on GPU 0"
-    advice = "o give it out again: duckrow gpus add 1"
+    advice = "o use it again: duckrow gpus add 1"
     assert f"GPU 1 is set aside: {why}. T{advice}" in broken("gpus").stdout
     told = {device["device"]: device["set_aside"] for device in json.loads(broken("gpus", "--json").stdout)}
     assert told == {"0": None, "1": why, "cpu0": None}
@@ -106,7 +106,7 @@ def test_everybody_tells_of_a_gpu_that_is_set_aside(broken: Duckrow) -> None:
     assert f"GPU 1 is set aside: {why}" in broken("doctor", ok=False).stdout
     assert f"GPU 1 stays set aside: {why}." in (broken.home / "daemon.log").read_text()
     story = [event["detail"] for event in broken.job(5)["events"]]
-    assert f"it failed on GPU 1, which is set aside: {why}; it waits again" in story
+    assert f"it failed on GPU 1, which is set aside: {why}; it is requeued" in story
 
 
 def test_it_is_kept_by_the_next_daemon_until_somebody_wants_it_back(broken: Duckrow) -> None:
@@ -115,7 +115,7 @@ def test_it_is_kept_by_the_next_daemon_until_somebody_wants_it_back(broken: Duck
     broken.wait_for(broken.submit("--gpus", "1", GATED), "running")
     waiting = broken.submit("--gpus", "1", "true")
     assert "GPU 1 is set aside: " in broken("why", str(waiting)).stdout
-    assert broken("gpus", "add", "1").stderr == "duckrow: GPU 1 is given out.\n"
+    assert broken("gpus", "add", "1").stderr == "duckrow: GPU 1 is available to jobs.\n"
     broken.wait_for(waiting, "succeeded")
     assert devices_of(broken, waiting) == ["1"]
     assert set_aside(broken) == {}
@@ -129,7 +129,7 @@ def test_a_restart_of_the_machine_gives_it_out_again_and_so_does_a_word_to_no_da
     assert set_aside(broken) == {}
     broken("down")
     broken.sql("INSERT INTO set_aside (host_id, device, why, at, boot_id) VALUES (?, ?, ?, ?, ?)", *kept)
-    assert broken("gpus", "undrain", "1").stderr == "duckrow: GPU 1 is given out again.\n"
+    assert broken("gpus", "undrain", "1").stderr == "duckrow: GPU 1 is available to jobs again.\n"
     broken.up()
     assert set_aside(broken) == {}
 
@@ -197,10 +197,10 @@ def test_a_run_without_a_gpu_left_waits_says_so_and_goes_on(seeing: Duckrow, gpu
         assert run.stderr is not None
         told = next(line for line in map(bytes.decode, run.stderr) if "set aside" in line)
         assert "GPU 0 is set aside: the driver reports Xid 79 (it fell off the bus). Jobs that fail on" in told
-        assert told.endswith("No GPU is left, so jobs that need one wait. To give it out again: duckrow gpus add 0\n")
+        assert told.endswith("No GPU is left, so jobs that need one wait. To use it again: duckrow gpus add 0\n")
         assert "GPU 0 is set aside" in seeing("why", "1").stdout
         (seeing.work / "repaired").touch()
-        assert seeing("gpus", "add", "0").stderr == "duckrow: GPU 0 is given out again.\n"
+        assert seeing("gpus", "add", "0").stderr == "duckrow: GPU 0 is available to jobs again.\n"
         run.communicate(timeout=DEADLINE_S)
     assert run.returncode == 0
     assert outcomes(seeing) == {"succeeded": 1}
@@ -216,4 +216,4 @@ def test_a_gpu_that_was_reset_is_given_out_again_by_itself(seeing: Duckrow, gpus
         gpus.change(0, lost=False)
         told = run.communicate(timeout=DEADLINE_S)[1].decode()
     assert run.returncode == 0
-    assert "GPU 0 is given out again: its fault is over." in told
+    assert "GPU 0 is used again: it has recovered." in told

@@ -71,7 +71,7 @@ def test_what_ran_away_ends_with_its_own_job_and_is_told(duckrow: Duckrow) -> No
     (duckrow.work / "gate").touch()
     duckrow.wait_for(job, "succeeded")
     assert not is_beating(duckrow)
-    assert "1 process was still running and was ended: " in duckrow("show", str(job)).stdout
+    assert "1 process was still running and was stopped: " in duckrow("show", str(job)).stdout
     assert duckrow.state(other) == "running"
     until(lambda: len(duckrow.groups()) == 1, "the end of its group")
 

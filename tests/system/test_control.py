@@ -41,7 +41,7 @@ def open_gate(duckrow: Duckrow) -> None:
 def test_hold_and_release(busy: Duckrow) -> None:
     job = busy.submit("touch ran")
     assert busy("hold", str(job), "1").stderr == (
-        "duckrow: left alone, since they no longer wait: 1.\nduckrow: 1 job held.\n"
+        "duckrow: job 1 was not changed, because it is no longer queued.\nduckrow: 1 job held.\n"
     )
     other = busy.submit("true")
     open_gate(busy)
@@ -75,7 +75,7 @@ def test_higher_priorities_start_first_and_order_can_be_changed(busy: Duckrow) -
 def test_a_wrong_move_is_told(busy: Duckrow) -> None:
     busy.submit("true")
     for words, sentence in (
-        (["move", "1", "--first"], "Job 1 is running: only a job that waits can be changed."),
+        (["move", "1", "--first"], "Job 1 is running: only queued jobs can be changed."),
         (["move", "2", "--before", "1"], "Job 1 is running"),
         (["move", "2", "--before", "2"], "before itself"),
         (["move", "2"], "Say where to"),
@@ -100,7 +100,7 @@ def test_edit_by_flags_and_in_an_editor(busy: Duckrow) -> None:
     assert busy("edit", str(job), ok=False, env={"EDITOR": str(editor), "VISUAL": ""}).returncode == 2
     for line, sentence in (
         ('timeout_s = "soon"', "is not a time"),
-        ("cwd = null", "cannot be without cwd"),
+        ("cwd = null", "A job needs cwd"),
         ("retries = true", "must be a whole number"),
         ('name = "a/b"', "cannot be a name"),
         ("state = 3", "cannot be changed"),
@@ -114,7 +114,7 @@ def test_edit_by_flags_and_in_an_editor(busy: Duckrow) -> None:
     assert busy.job(job)["timeout_s"] == 7200
     assert busy("edit", str(job), "--command", "", ok=False).returncode == 2
     editor.write_text("#!/bin/sh\nexit 1\n")
-    assert "nothing was changed" in busy("edit", str(job), ok=False, env={"EDITOR": str(editor), "VISUAL": ""}).stderr
+    assert "othing was changed" in busy("edit", str(job), ok=False, env={"EDITOR": str(editor), "VISUAL": ""}).stderr
     assert "Job 1 is running" in busy("edit", "1", "--priority", "1", ok=False).stderr
     open_gate(busy)
     busy.wait_for(job, "succeeded")
@@ -126,7 +126,7 @@ def test_rm_forgets_jobs_that_wait_or_are_done_with_their_folders(busy: Duckrow)
     refused = busy("rm", "1", str(waits), ok=False)
     assert refused.returncode == 1
     assert "job 1 is running; kill it first" in refused.stderr
-    assert f"job {waits} is waited for by job {waiting_for_it}" in refused.stderr
+    assert f"job {waiting_for_it} is waiting for job {waits}; remove job {waiting_for_it} first" in refused.stderr
     assert busy("rm", str(waiting_for_it), str(waits), ok=False).stderr.endswith("1 job removed.\n")
     open_gate(busy)
     busy.wait_for(1, "succeeded")
@@ -174,10 +174,10 @@ def test_a_job_waits_for_others_to_succeed_end_or_fail(busy: Duckrow) -> None:
     last = busy.submit("--after", "any:last", "true")
     assert busy.job(last)["after"] == [{"id": held, "condition": "any", "met": False}]
     for words, sentence in (
-        (["--after", str(bad)], "which failed already"),
+        (["--after", str(bad)], "which already failed"),
         (["--after", "99"], "There is no job 99"),
         (["--after", "soon:1"], "is not a condition"),
-        (["--begin", "+999999999999d"], "further away"),
+        (["--begin", "+999999999999d"], "too far away"),
     ):
         refused = busy("submit", *words, "true", ok=False)
         assert refused.returncode == 2
@@ -218,7 +218,7 @@ def test_begin_lets_a_job_wait_for_its_time(busy: Duckrow) -> None:
     busy.wait_for(soon, "succeeded")
     assert busy.job(soon)["started_at"] >= busy.job(soon)["created_at"] + 0.25
     assert busy.state(later) == "queued"
-    assert re.search(r"its time has not come: 5\dm", busy("why", str(later)).stdout)
+    assert re.search(r"it starts in 5\dm", busy("why", str(later)).stdout)
     assert busy("submit", "--begin", "whenever", "true", ok=False).returncode == 2
 
 
@@ -247,7 +247,7 @@ def test_a_project_runs_no_more_jobs_at_a_time_than_its_limit(duckrow: Duckrow) 
     other = duckrow.submit("--project", "other", "true")
     duckrow.wait_for(other, "succeeded")
     assert [duckrow.state(job) for job in thesis] == ["running", "queued", "queued"]
-    assert "thesis may run 1 job at a time, and 1 run" in duckrow("why", str(thesis[1])).stdout
+    assert "thesis may run 1 job at a time, and 1 is running" in duckrow("why", str(thesis[1])).stdout
     assert json.loads(duckrow("limit", "--json").stdout) == [{"project": "thesis", "max_running": 1}]
     duckrow("limit", "thesis", "--none")
     duckrow.wait_for(thesis[2], "running")
@@ -297,7 +297,7 @@ def test_pause_may_suspend_what_runs(duckrow: Duckrow) -> None:
     job = duckrow.submit("while :; do echo x >> ticks; sleep 0.02; done")
     until((duckrow.work / "ticks").exists, "the job")
     said = duckrow("pause", "--stop-running").stderr
-    assert "1 running job suspended; what it holds of GPU memory stays taken." in said
+    assert "1 running job suspended. It keeps its GPU memory." in said
     leader = duckrow.job(job)["pid"]
     until(lambda: Path(f"/proc/{leader}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T", "the suspension")
     duckrow("resume")
@@ -312,7 +312,7 @@ def test_a_job_of_four_gpus_is_not_starved_by_a_stream_of_small_ones(duckrow: Du
     first = [duckrow.submit("--gpus", "1", gated("gate")) for _ in range(3)]
     big = duckrow.submit("--gpus", "4", "true")
     small = [duckrow.submit("--gpus", "1", "true") for _ in range(20)]
-    assert f"job {big} comes first and waits itself" in duckrow("why", str(small[0])).stdout
+    assert f"job {big} comes first and is waiting itself" in duckrow("why", str(small[0])).stdout
     assert "gpu 0 is held by job" in duckrow("why", str(big)).stdout
     (duckrow.work / "gate").touch()
     duckrow("wait", f"1-{small[-1]}")
@@ -339,7 +339,7 @@ def test_packed_jobs_that_came_together_go_past_one_that_does_not_fit_yet(duckro
     duckrow.wait_for(duckrow.submit("--gpu-mem", "4G", "true"), "succeeded")
     important = duckrow.submit("--gpu-mem", "20G", "--priority", "50", "true")
     waits = duckrow.submit("--gpu-mem", "4G", "true")
-    assert f"job {important} comes first and waits itself" in duckrow("why", str(waits)).stdout
+    assert f"job {important} comes first and is waiting itself" in duckrow("why", str(waits)).stdout
     assert f"gpu 0 is held by job {running}" in duckrow("why", str(big)).stdout
     assert [duckrow.state(job) for job in (running, big, important, waits)] == ["running", *["queued"] * 3]
     (duckrow.work / "gate").touch()
@@ -378,8 +378,8 @@ def test_why_tells_how_long_a_device_will_be_held(busy: Duckrow) -> None:
 def test_why_says_what_a_job_does_that_does_not_wait(duckrow: Duckrow) -> None:
     duckrow.submit("exit 3")
     duckrow("wait", "1", ok=False)
-    assert duckrow("why").stdout == "job 1: it does not wait: it failed\n"
-    assert json.loads(duckrow("why", "1", "--json").stdout) == [{"id": 1, "reasons": ["it does not wait: it failed"]}]
+    assert duckrow("why").stdout == "job 1: it is not waiting: it failed\n"
+    assert json.loads(duckrow("why", "1", "--json").stdout) == [{"id": 1, "reasons": ["it is not waiting: it failed"]}]
     duckrow("pause")
     job = duckrow.submit("true")
     assert "everything is paused: duckrow resume" in duckrow("why", str(job)).stdout

@@ -239,10 +239,8 @@ def test_after_a_reboot_jobs_that_should_be_go_back_into_the_queue_but_not_for_e
           [("running", 2, 1, 0)], "its next attempt")  # fmt: skip
     story = duckrow.job(job)
     assert story["requeue_lost"]
-    assert "lost: the machine was restarted while it ran; back in the queue" in [e["detail"] for e in story["events"]]
-    assert ["if", "lost", "back", "into", "the", "queue"] in [
-        line.split() for line in duckrow("show", str(job)).stdout.splitlines()
-    ]
+    assert "lost: the machine was restarted while it ran; requeued" in [e["detail"] for e in story["events"]]
+    assert ["if", "lost", "requeue"] in [line.split() for line in duckrow("show", str(job)).stdout.splitlines()]
     duckrow.sql("UPDATE jobs SET losses = 5 WHERE id = ?", job)
     restart_the_machine(duckrow)
     duckrow.up()

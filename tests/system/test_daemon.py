@@ -90,7 +90,7 @@ def test_two_daemons_started_at_once_one_wins_and_the_other_says_so(duckrow: Duc
     for loser in losers:
         _, said = loser.communicate()
         assert loser.returncode == 1
-        assert f"There is a daemon already. It is running already, as process {duckrow.daemon_pid()}." in said.decode()
+        assert f"There is already a daemon. It is already running (process {duckrow.daemon_pid()})." in said.decode()
     winner.terminate()
     winner.communicate()
     assert winner.returncode == 0
@@ -181,7 +181,7 @@ def test_systemd_is_told_when_the_daemon_is_ready(duckrow: Duckrow) -> None:
 
 def test_up_again_says_that_it_runs_and_devices_are_remembered(duckrow: Duckrow) -> None:
     duckrow.up("--devices", "0,1")
-    assert "runs already" in duckrow("up").stderr
+    assert "is already running" in duckrow("up").stderr
     duckrow("down")
     assert "GPUs 0, 1" in duckrow("up").stderr
 
@@ -192,7 +192,7 @@ def test_up_with_other_devices_changes_those_of_a_daemon_that_runs_and_its_jobs_
     duckrow.wait_for(job, "running")
     refused = duckrow("up", "--devices", "x", ok=False)
     assert (refused.returncode, "'x' does not name GPUs" in refused.stderr) == (2, True)
-    assert "over GPUs 1, 2 and 4 CPU slots" in duckrow("up", "--devices", "1,2", "--slots", "4").stderr
+    assert "with GPUs 1, 2 and 4 CPU slots" in duckrow("up", "--devices", "1,2", "--slots", "4").stderr
     assert duckrow.state(job) == "running"
     (duckrow.work / "gate").touch()
     duckrow.wait_for(job, "failed")
@@ -203,7 +203,7 @@ def test_down_leaves_running_jobs_and_up_finds_them_again(duckrow: Duckrow) -> N
     duckrow.up("--slots", "1")
     job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.05; done; exit 6")
     duckrow.wait_for(job, "running")
-    assert "1 running job still there" in duckrow("down").stderr
+    assert "1 job keeps running" in duckrow("down").stderr
     (duckrow.work / "gate").touch()
     duckrow.up()
     duckrow.wait_for(job, "failed")
@@ -275,7 +275,7 @@ def test_a_job_that_needs_more_memory_than_the_daemon_has_cannot_be_rerun_there(
     assert duckrow.job(1)["gpus"] is None  # a refused rerun changes nothing
     small = duckrow.submit("--hold", "--gpu-mem", "20G", "--", "true")
     refused = duckrow("edit", str(small), "--gpus", "2", ok=False)
-    assert refused.stderr.startswith(f"duckrow: Job {small} could never start so. ")
+    assert refused.stderr.startswith(f"duckrow: Job {small} could never start like this. ")
 
 
 def test_a_job_of_a_run_that_is_over_can_be_rerun_by_the_daemon(duckrow: Duckrow) -> None:
@@ -309,7 +309,7 @@ def test_ids_accept_ranges_names_and_last(duckrow: Duckrow) -> None:
     assert ids("a") == [1, 3]
     assert ids("last") == [4]
     assert ids("b", "last") == [2, 4]
-    for wrong, sentence in (("99", "no job 99"), ("nobody", "no job nobody"), ("4-2", "runs backwards")):
+    for wrong, sentence in (("99", "no job 99"), ("nobody", "no job nobody"), ("4-2", "is in the wrong order")):
         refused = duckrow("show", wrong, ok=False)
         assert refused.returncode == 2
         assert sentence in refused.stderr
@@ -338,7 +338,7 @@ def test_impossible_jobs_are_refused_at_submit(duckrow: Duckrow) -> None:
     duckrow.up("--devices", "0,1")
     refused = duckrow("submit", "--gpus", "3", "--", "true", ok=False)
     assert refused.returncode == 2
-    assert "It asks for 3 GPUs, and there are 2: 0, 1. Ask for at most 2." in refused.stderr
+    assert "It asks for 3 GPUs, but there are 2: 0, 1. Ask for at most 2." in refused.stderr
     assert duckrow.sql("SELECT count(*) FROM jobs") == [(0,)]
 
 
@@ -421,7 +421,7 @@ def test_who_waits_for_a_run_that_is_over_is_told_how_to_resume_it(duckrow: Duck
     assert run.wait(DEADLINE_S) == 130
     done = duckrow("wait", "2", "--timeout", "0.1s", ok=False)
     assert done.returncode == 124
-    assert "the run night has ended and 1 job of it did not start" in done.stderr
+    assert "the run night has ended and 1 job did not start" in done.stderr
     assert "duckrow run --resume=night" in done.stderr
 
 

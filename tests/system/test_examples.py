@@ -49,7 +49,7 @@ def test_the_example_sweep_runs_as_its_first_lines_say(with_examples: Duckrow) -
     assert [line.split()[1:3] for line in shown.stdout.splitlines()[1:]] == [["0.1", "128"], ["0.1", "256"]]
     assert "2 of 8 failed: 2 x ValueError: the loss exploded" in shown.stderr
     again = shell(with_examples, sweep)
-    assert "2 again that had not succeeded, 6 skipped after success." in again.stderr
+    assert "2 that did not succeed run again, 6 skipped (succeeded before)." in again.stderr
 
 
 def test_the_training_reports_without_duckrow_installed(with_examples: Duckrow) -> None:

@@ -137,7 +137,7 @@ def on_network(namespace: Namespace, tmp_path: Path) -> NamespacedDuckrow:
 
 def test_on_a_network_a_private_local_folder_is_used_and_this_is_said_once(on_network: NamespacedDuckrow) -> None:
     duckrow, local = on_network, on_network.inner_home
-    said = f"{duckrow.env['XDG_STATE_HOME']}/duckrow is on fuse.sshfs; its state is kept in {local} instead."
+    said = f"{duckrow.env['XDG_STATE_HOME']}/duckrow is on fuse.sshfs; duckrow keeps its state in {local} instead."
     assert said in duckrow("ls").stderr
     job = duckrow.submit("--", "echo here")
     duckrow.wait_for(job, "succeeded")

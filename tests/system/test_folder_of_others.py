@@ -40,7 +40,7 @@ def test_duckrow_home_that_is_somebody_elses(duckrow: Duckrow, open_to_all: Path
     said = as_nobody(duckrow, "ls", DUCKROW_HOME=str(duckrow.home), HOME="/nonexistent")
     assert said.endswith(
         f" {duckrow.home} belongs to another user (root). "
-        "DUCKROW_HOME leads there: unset it, or set it to a folder of yours.\n"
+        "DUCKROW_HOME leads there: unset it, or set it to your own folder.\n"
     )
 
 
@@ -49,8 +49,8 @@ def test_a_home_that_is_somebody_elses(duckrow: Duckrow, open_to_all: Path) -> N
     state.mkdir(parents=True)
     said = as_nobody(duckrow, "ls", HOME=str(open_to_all))
     assert said == (
-        f"duckrow: {state} belongs to another user (root). HOME leads there: set it, or DUCKROW_HOME, to a folder of "
-        "yours.\n"
+        f"duckrow: {state} belongs to another user (root). HOME leads there: set it, or DUCKROW_HOME, to your own "
+        "folder.\n"
     )
 
 
@@ -59,7 +59,7 @@ def test_a_folder_in_our_own_home_that_sudo_has_made_is_taken_back(duckrow: Duck
     state = home / ".local/state/duckrow"
     state.mkdir(parents=True)
     os.chown(home, NOBODY, NOBODY)
-    advice = f"Was duckrow run with sudo? Take it back: sudo chown -R nobody: {state}"
+    advice = f"Was duckrow run with sudo? Make it yours again: sudo chown -R nobody: {state}"
     said = as_nobody(duckrow, "ls", HOME=str(home))
     assert said == f"duckrow: {state} belongs to another user (root). {advice}\n"
     assert advice in as_nobody(duckrow, "doctor", HOME=str(home))

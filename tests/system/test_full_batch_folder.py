@@ -107,7 +107,7 @@ def test_a_pilot_that_starts_on_a_full_disk_waits_for_room(disk: OnFullDisk) -> 
     duckrow("submit", "--on", "slurm", "--", "echo ran >> done")
     disk.fill()
     (duckrow.work / "start").touch()
-    until(lambda: "No space left on device. It is tried again." in disk.slurm.logs(), "the pilot to tell")
+    until(lambda: "No space left on device. It is retried." in disk.slurm.logs(), "the pilot to tell")
     disk.make_room()
     duckrow("wait", "1")
     assert disk.lines("done") == ["ran"]

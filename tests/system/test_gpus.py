@@ -161,7 +161,7 @@ def test_a_gpu_that_is_lost_says_so(machine: Duckrow, gpus: FakeGpus) -> None:
     until(lambda: as_json(machine)["1"]["set_aside"] == "it fell off the bus", "the loss to be seen")
     lines = machine("gpus").stdout.splitlines()
     assert re.fullmatch(r"1    NVIDIA H200  does not \w+.*daemon, set aside", lines[2])
-    assert lines[3].startswith("     GPU 1 is set aside: it fell off the bus. To give it out again: ")
+    assert lines[3].startswith("     GPU 1 is set aside: it fell off the bus. To use it again: ")
     second = as_json(machine)["1"]
     assert (second["free_mb"], second["model"]) == (None, "NVIDIA H200")
     assert second["problem"].startswith("it does not ")
@@ -228,7 +228,7 @@ def test_a_terminal_gets_what_fits_into_it(machine: Duckrow, gpus: FakeGpus) -> 
 
 
 def test_watching_goes_on_until_somebody_ends_it(machine: Duckrow, gpus: FakeGpus) -> None:
-    for words, sentence in ((["--json"], "Leave one of them out"), ([], "this is none")):
+    for words, sentence in ((["--json"], "Omit one of them"), ([], "--watch needs a terminal")):
         refused = machine("gpus", "--watch", "0.2", *words, ok=False)
         assert refused.returncode == 2
         assert sentence in refused.stderr
@@ -291,12 +291,12 @@ def test_what_cannot_be_meant_is_told(duckrow: Duckrow) -> None:
         (["set", "", "1G"], "No recipe has '' in it."),
         (
             ["set", "python", "1G"],
-            "'python' is in several recipes. Write more of it, or its number:\n  /w: python a.py\n",
+            "'python' is in several recipes. Be more specific, or write its number:\n  /w: python a.py\n",
         ),
         (["set", "3", "1G"], "There is no number 3: `duckrow memory` shows 1 to 2."),
         (["set", "1", "much"], "'much' is not a size."),
-        (["set", "1", "0"], "A job that takes nothing"),
-        (["set", "1", "1G", "--model", "B200"], "No GPU model 'B200' has been seen here. There are: NVIDIA H200."),
+        (["set", "1", "0"], "0 is not a size"),
+        (["set", "1", "1G", "--model", "B200"], "No GPU model 'B200' has been seen here. Known: NVIDIA H200."),
         (["forget"], "Say which recipe to forget"),
         (["forget", "1", "--all"], "Say which recipe to forget"),
     ):
@@ -338,6 +338,6 @@ def test_a_gpu_is_booked_as_one_however_it_is_written(machine: Duckrow, gpus: Fa
 
 def test_a_gpu_is_drained_and_added_by_a_number_with_zeros(machine: Duckrow) -> None:
     assert machine("gpus", "drain", "01").stderr == "duckrow: GPU 1: it gets no new job.\n"
-    assert machine("gpus", "undrain", "001").stderr == "duckrow: GPU 1 is given out again.\n"
-    assert machine("gpus", "add", "00").stderr == "duckrow: GPU 0 is given out.\n"
+    assert machine("gpus", "undrain", "001").stderr == "duckrow: GPU 1 is available to jobs again.\n"
+    assert machine("gpus", "add", "00").stderr == "duckrow: GPU 0 is available to jobs.\n"
     assert sorted(as_json(machine)) == ["0", "1", "cpu0", "cpu1"]

@@ -50,11 +50,11 @@ def test_jobs_and_devices_are_as_the_settings_say(duckrow: Duckrow, config: Path
     assert len(json.loads(duckrow("gpus", "--json").stdout)) == 3
     duckrow("down")
     config.write_text("[daemon]\nslots = 2\n")
-    assert "over 2 CPU slots" in duckrow("up").stderr
+    assert "with 2 CPU slots" in duckrow("up").stderr
     duckrow("down")
-    assert "over 5 CPU slots" in duckrow("up", "--slots", "5").stderr
+    assert "with 5 CPU slots" in duckrow("up", "--slots", "5").stderr
     duckrow("down")
-    assert "over 5 CPU slots" in duckrow("up").stderr, "what was chosen is remembered, whatever the settings say"
+    assert "with 5 CPU slots" in duckrow("up").stderr, "what was chosen is remembered, whatever the settings say"
     duckrow("down")
 
 
@@ -83,32 +83,32 @@ def test_a_misspelt_setting_stops_what_would_use_it(duckrow: Duckrow, config: Pa
 
 def test_the_doctor_makes_nothing_and_finds_no_problem_before_first_use(duckrow: Duckrow) -> None:
     done = duckrow("doctor", ok=False)
-    assert f"ok       state         {duckrow.home} will be made on first use\n" in done.stdout
-    assert "ok       database      none yet; the first job makes it\n" in done.stdout
+    assert f"ok       state         {duckrow.home} will be created on first use\n" in done.stdout
+    assert "ok       database      none yet; the first job creates it\n" in done.stdout
     assert not duckrow.home.exists()
     assert doctor(duckrow, ok=False)["settings"]["level"] == "ok"
 
 
 def test_the_doctor_knows_the_daemon_and_what_it_left(duckrow: Duckrow) -> None:
     pid = duckrow.up("--devices", "0,1")
-    assert doctor(duckrow, ok=False)["daemon"]["found"] == f"it runs as process {pid}, over GPUs 0, 1"
+    assert doctor(duckrow, ok=False)["daemon"]["found"] == f"running (process {pid}) with GPUs 0, 1"
     job = duckrow.submit("--", "sleep 600")
     duckrow.wait_for(job, "running")
     duckrow.submit("--gpus", "2", "--", "true")
     duckrow.kill_daemon()
     found = doctor(duckrow, ok=False)
     assert found["daemon"] == {
-        "check": "daemon", "level": "warn", "found": "it does not run, and 1 job waits", "advice": "duckrow up",
+        "check": "daemon", "level": "warn", "found": "not running, and 1 job is queued", "advice": "duckrow up",
     }  # fmt: skip
-    assert found["leftovers"]["found"] == "1 attempt of a daemon or run that is gone"
+    assert found["leftovers"]["found"] == "1 attempt of a daemon or run that has died"
 
 
 def test_the_doctor_tells_how_the_processes_of_jobs_are_known(duckrow: Duckrow) -> None:
-    assert doctor(duckrow, ok=False)["processes"]["found"].startswith(("cgroup of its own (v2)", "process table (no "))
+    assert doctor(duckrow, ok=False)["processes"]["found"].startswith(("its own cgroup (v2)", "process table (no "))
     duckrow.env["DUCKROW_CGROUPS"] = "off"
     duckrow.up("--slots", "1")
     del duckrow.env["DUCKROW_CGROUPS"]  # it is the daemon that is asked, not this shell
-    by_table = "process table (no cgroup to be had here: DUCKROW_CGROUPS=off turns them off)"
+    by_table = "process table (no cgroup available: DUCKROW_CGROUPS=off turns them off)"
     assert doctor(duckrow, ok=False)["processes"]["found"] == by_table
 
 
@@ -136,7 +136,7 @@ def test_the_doctor_sees_a_damaged_database(duckrow: Duckrow) -> None:
     (duckrow.home / "duckrow.db").unlink()
     duckrow("ls")
     duckrow.sql("PRAGMA user_version = 999")
-    assert doctor(duckrow, ok=False)["database"]["found"] == "it was written by a newer duckrow (form 999)"
+    assert doctor(duckrow, ok=False)["database"]["found"] == "it was written by a newer duckrow (schema 999)"
 
 
 def test_the_doctor_sees_that_the_state_folder_cannot_be_made(duckrow: Duckrow) -> None:
@@ -165,9 +165,7 @@ def test_the_doctor_sees_a_database_that_cannot_be_written(duckrow: Duckrow) -> 
 
 def test_the_doctor_does_not_mind_that_two_daemons_were_started_at_once(duckrow: Duckrow) -> None:
     duckrow("ls")
-    (duckrow.home / "daemon.log").write_text(
-        "duckrow: There is a daemon already. It is running already, as process 7.\n"
-    )
+    (duckrow.home / "daemon.log").write_text("duckrow: There is already a daemon. It is already running (process 7).\n")
     assert "daemon.log" not in doctor(duckrow, ok=False)
 
 
@@ -259,7 +257,7 @@ def test_a_service_that_does_not_start_is_told(duckrow: Duckrow, tmp_path: Path)
     assert "runs" not in done.stderr
     assert done.stderr.endswith(
         "duckrow: systemctl --user restart duckrow.service failed: See the journal for details. The unit is in place; "
-        "duckrow up --service --remove takes it away.\n"
+        "to remove it: duckrow up --service --remove\n"
     )
 
 
@@ -371,7 +369,7 @@ def test_the_words_of_other_tools_are_understood(duckrow: Duckrow) -> None:
     duckrow.wait_for(job, "running")
     assert json.loads(duckrow("status", "--json").stdout)[0]["id"] == job
     assert json.loads(duckrow("queue", "--json").stdout)[0]["id"] == job
-    assert duckrow("cancel", str(job)).stderr == "duckrow: 1 job told to end.\n"
+    assert duckrow("cancel", str(job)).stderr == "duckrow: stopping 1 job.\n"
     duckrow("wait", str(job), ok=False)
     assert duckrow("log", str(job)).stdout == "hello\n"
     assert "hello" in duckrow("follow", str(job)).stdout

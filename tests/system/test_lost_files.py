@@ -91,7 +91,7 @@ def test_a_lost_database_is_told_at_once_and_saved_with_all_jobs(
         assert "was removed while it was in use" in refused.stderr
         assert f"mv {duckrow.home}/duckrow.db.rescued {duckrow.home}/duckrow.db" in refused.stderr
     until(lambda: not is_running(pid), "the daemon to stand down")
-    assert "it stands down. 1 running job goes on." in said(duckrow)
+    assert "it steps down. 1 running job keeps running." in said(duckrow)
     assert "it was saved" in problems(duckrow)
     os.replace(duckrow.home / "duckrow.db.rescued", duckrow.home / "duckrow.db")
     duckrow.up()
@@ -104,7 +104,7 @@ def test_a_rescued_database_that_nobody_wants_gives_way_to_a_new_queue(duckrow: 
     until(lambda: not is_running(pid), "the daemon to stand down")
     (duckrow.home / "duckrow.db.rescued").unlink()
     began = duckrow("ls")
-    assert "a new, empty queue begins" in began.stderr
+    assert "this starts a new, empty queue" in began.stderr
     assert "new, empty queue" not in duckrow("ls").stderr
     duckrow.wait_for(duckrow.submit("--", "true"), "succeeded")
 
@@ -116,7 +116,7 @@ def test_a_database_that_was_moved_away_as_told_gives_way_to_a_new_queue(duckrow
     database.write_bytes(b"notes" * 1000)
     assert "is damaged" in duckrow("ls", ok=False, limit_s=AT_ONCE_S).stderr
     database.rename(duckrow.home / "duckrow.db.damaged")
-    assert "a new, empty queue begins" in duckrow("submit", "--", "true").stderr
+    assert "this starts a new, empty queue" in duckrow("submit", "--", "true").stderr
     duckrow.wait_for(1, "succeeded")
 
 
@@ -185,7 +185,7 @@ def test_a_database_that_was_emptied_while_nobody_used_it_is_told(duckrow: Duckr
     for words in (["ls"], ["up"]):
         refused = duckrow(*words, ok=False, limit_s=AT_ONCE_S)
         assert refused.returncode == 1
-        assert "somebody has emptied it" in refused.stderr
+        assert "somebody emptied it" in refused.stderr
     assert "is empty, but there are folders of earlier jobs" in problems(duckrow)
 
 
@@ -199,7 +199,7 @@ def test_a_run_whose_database_is_removed_says_so_and_its_jobs_go_on(duckrow: Duc
         assert until(lambda: run.poll() is not None, "the end of the run")
     words = (duckrow.work / "said").read_text()
     assert run.returncode == 1
-    assert "was removed while this process used it: it stands down. 1 running job goes on." in words
+    assert "was removed while this process used it: it steps down. 1 running job keeps running." in words
 
 
 # -- the folders and what hosts have in them --------------------------------------------------------------------------
@@ -222,12 +222,12 @@ def test_no_second_daemon_starts_when_the_locks_are_removed(duckrow: Duckrow) ->
     os.kill(pid, signal.SIGSTOP)  # so that it can repair nothing meanwhile
     shutil.rmtree(duckrow.home / "hosts")
     try:
-        assert f"runs already, as process {pid}" in duckrow("up").stderr
+        assert f"is already running (process {pid})" in duckrow("up").stderr
         second = duckrow("up", "--foreground", ok=False)
         assert second.returncode == 1
-        assert f"There is a daemon already. It is running already, as process {pid}." in second.stderr
+        assert f"There is already a daemon. It is already running (process {pid})." in second.stderr
         found = problems(duckrow)
-        assert "1.lock was removed, but the daemon lives" in found
+        assert "1.lock was removed, but the daemon is alive" in found
         assert "1.wake was removed or replaced" in found
     finally:
         os.kill(pid, signal.SIGCONT)

@@ -58,7 +58,7 @@ def test_a_job_that_the_kernel_killed_for_its_memory_is_tried_again_with_more(
     command = f"echo $$ > {narrow_group}/cgroup.procs; exec python3 -c 'bytearray(200_000_000)'"
     (duckrow.work / "commands").write_text(f"{command}\n")
     run = duckrow("run", "--slots", "1", "commands", ok=False)
-    assert "ran out of the machine's memory; tried again with" in run.stderr
+    assert "ran out of main memory; tried again with" in run.stderr
     assert set(outcomes(duckrow)) == {"out-of-memory"}
 
 
@@ -81,6 +81,6 @@ def test_that_the_kernel_killed_a_stranger_does_not_mislead_where_it_counts_by_j
 def test_a_job_is_not_started_where_its_memory_cannot_be_limited(duckrow: Duckrow) -> None:
     duckrow.env["DUCKROW_CGROUPS"] = "off"
     run = duckrow("run", "--slots", "1", "--mem", "100M", "--mem-limit", "--", "touch began", ok=False)
-    assert "could not be started: no cgroup that counts memory is to be had here" in run.stderr
+    assert "could not be started: no cgroup that counts memory is available here" in run.stderr
     assert not (duckrow.work / "began").exists()
-    assert "Say how much that is" in duckrow("run", "--mem-limit", "--", "true", ok=False).stderr
+    assert "--mem-limit needs --mem" in duckrow("run", "--mem-limit", "--", "true", ok=False).stderr

@@ -400,7 +400,7 @@ def test_who_is_ignored_is_for_the_user_to_say(
     gpus.allocate(display.pid, 0, 3000, kind="graphics")
     bring_up(duckrow, "--only-idle-gpus", "--ignore-processes", "Xorg")
     waits = duckrow.submit("--gpu-mem", "1G", "--", "true")
-    told = "GPUs that somebody else uses are left alone"
+    told = "GPUs that somebody else is using are not used"
     until(lambda: duckrow("gpus") and told in duckrow("why", str(waits)).stdout, "the reason")
     duckrow("down")
     duckrow.env["DUCKROW__RUN__IGNORE_PROCESSES"] = "Xorg, gnome-shell"
@@ -611,7 +611,7 @@ def test_why_tells_of_memory_that_no_process_has(duckrow: Duckrow, gpus: FakeGpu
     gpus.change(0, unowned_mb=20_000)
     bring_up(duckrow)
     job = duckrow.submit("--gpu-mem", "9G", "--", "true")
-    until(lambda: "of GPU 0 belong to no process" in duckrow("why", str(job)).stdout, "the reason")
+    until(lambda: "of GPU 0 belong to no visible process" in duckrow("why", str(job)).stdout, "the reason")
     assert duckrow.state(job) == "queued"
     gpus.change(0, unowned_mb=0)
     duckrow.wait_for(job, "succeeded")

@@ -70,8 +70,8 @@ def test_a_job_that_its_mps_server_fails_is_tried_again_without(duckrow: Duckrow
     run = duckrow("run", "--gpu-mem", "1G", "--jobs-per-gpu", "1", stdin=lines(job, 5))
     assert outcomes(duckrow) == {"succeeded": 5}
     assert duckrow.sql("SELECT max(retries_used) FROM jobs") == [(0,)]
-    assert "job 1: its MPS server failed; tried again without MPS." in run.stderr
-    assert run.stderr.count("MPS cannot be used: 3 jobs in a row have failed by it") == 1
+    assert "job 1: its MPS server failed; retried without MPS." in run.stderr
+    assert run.stderr.count("MPS cannot be used: 3 jobs in a row have failed because of it") == 1
     assert duckrow.sql("SELECT count(*) FROM attempts") == [(8,)], "the last two have never tried it"
 
 

@@ -205,7 +205,7 @@ def test_a_gpu_that_talks_nonsense_is_not_taken_for_free(duckrow: Duckrow, gpus:
     gpus.change(0, nonsense=True)
     until(lambda: json.loads(duckrow("gpus", "--json").stdout)[0]["problem"], "a reading in vain")
     job = duckrow.submit("true")
-    until(lambda: "the driver does not tell who uses GPU 0" in duckrow("why", str(job)).stdout, "the reason")
+    until(lambda: "the driver does not say who is using GPU 0" in duckrow("why", str(job)).stdout, "the reason")
     assert duckrow.state(job) == "queued"
     gpus.change(0, nonsense=False)
     duckrow.wait_for(job, "succeeded")

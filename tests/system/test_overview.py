@@ -11,7 +11,7 @@ def test_before_the_first_job_it_says_how_to_add_one(duckrow: Duckrow) -> None:
     assert shown.stdout == (
         "No jobs yet.\n"
         "\n"
-        "No device is given out now: the daemon is not running, and no `duckrow run`.\n"
+        "No devices are in use: neither the daemon nor a `duckrow run` is running.\n"
         "\n"
         "  duckrow submit -- python train.py   add a job to the queue\n"
         "  duckrow run commands.txt            run a list of commands now, one on each GPU at a time\n"

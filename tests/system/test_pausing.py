@@ -40,7 +40,7 @@ def test_a_running_job_is_suspended_with_all_its_processes_and_resumed(duckrow: 
     job = family(duckrow)
     assert said(duckrow, "pause", str(job)) == (
         "",
-        "duckrow: 1 job suspended; the devices and GPU memory stay taken.\nduckrow: to go on: duckrow resume 1\n",
+        "duckrow: 1 job suspended. It keeps its devices and GPU memory.\nduckrow: to continue: duckrow resume 1\n",
         0,
     )
     assert kernel_states(duckrow) == {"T"}
@@ -61,10 +61,10 @@ def test_a_suspended_job_says_so_everywhere(duckrow: Duckrow) -> None:
     listed = duckrow("ls")
     assert "running (suspended)" in listed.stdout
     assert "2 running (1 suspended)." in listed.stderr
-    assert "suspended  yes, since it was paused (duckrow resume 1)" in duckrow("show", "1").stdout
+    assert "suspended  yes, because it was paused (duckrow resume 1)" in duckrow("show", "1").stdout
     assert "note: suspended" in duckrow("show", "1").stdout
     assert said(duckrow, "why", "1")[0] == (
-        "job 1: it has begun and is suspended, since it was paused: duckrow resume 1\n"
+        "job 1: it is running but suspended, because it was paused: duckrow resume 1\n"
     )
     assert duckrow().stdout.startswith("Jobs: 2 running (1 suspended).\n")
     assert "100% suspended" in duckrow("gpus").stdout
@@ -85,14 +85,12 @@ def test_a_waiting_job_that_is_paused_is_held_and_what_cannot_be_paused_is_refus
         "duckrow: job 3 is not paused: duckrow why 3 says what it waits for.\n",
         1,
     )
-    assert said(duckrow, "pause", "3")[1] == "duckrow: 1 waiting job held.\nduckrow: to go on: duckrow resume 3\n"
+    assert said(duckrow, "pause", "3")[1] == "duckrow: 1 queued job held.\nduckrow: to continue: duckrow resume 3\n"
     assert duckrow.job(3)["held"]
-    assert said(duckrow, "resume", "3") == ("", "duckrow: 1 waiting job released.\n", 0)
+    assert said(duckrow, "resume", "3") == ("", "duckrow: 1 queued job released.\n", 0)
     assert not duckrow.job(3)["held"]
     duckrow("pause")
-    assert said(duckrow, "resume", "3")[1] == (
-        "duckrow: job 3 is not paused by itself, but everything is: duckrow resume.\n"
-    )
+    assert said(duckrow, "resume", "3")[1] == ("duckrow: job 3 is paused because everything is: duckrow resume.\n")
     assert said(duckrow, "pause", "2", "--stop-running")[2] == 2
     assert said(duckrow, "resume", "2", "--project", "x")[2] == 2
 
@@ -139,7 +137,7 @@ def test_resuming_everything_leaves_a_job_suspended_that_was_paused_by_itself(du
     duckrow("pause", "--stop-running")
     assert [job["suspended"] for job in json.loads(duckrow("ls", "--json").stdout)] == [True, True]
     assert said(duckrow, "resume")[1] == (
-        "duckrow: everything goes on.\nduckrow: 1 job paused before stays so: duckrow resume 1\n"
+        "duckrow: everything continues.\nduckrow: 1 job stays paused: duckrow resume 1\n"
     )
     until(lambda: not duckrow.job(2)["suspended"], "the other job to go on")
     assert duckrow.job(1)["suspended"]

@@ -130,9 +130,9 @@ def test_a_wrong_request_is_told_in_a_sentence(slots: Duckrow) -> None:
         slots,
         """
         wrong = duckrow.UsageError
-        assert told(wrong, duckrow.job, 99) == "There is no job 99. `duckrow ls --all` shows which there are."
+        assert told(wrong, duckrow.job, 99) == "There is no job 99. `duckrow ls --all` lists all jobs."
         assert told(wrong, duckrow.job, "last") == "'last' is not the id of a job, which is a number."
-        assert told(wrong, duckrow.submit, print, gpus=3).startswith("This job could never start.")
+        assert told(wrong, duckrow.submit, print, gpus=3).startswith("This job can never start.")
         assert os.listdir(os.environ["DUCKROW_HOME"] + "/runs/default/print") == []
         job = duckrow.submit("true").wait()
         os.system(f"{sys.executable} -m duckrow rm 1 2> /dev/null")

@@ -64,7 +64,7 @@ def test_a_function_is_swept_and_what_had_failed_runs_again_as_it_is_now(daemon:
     assert python(daemon, FUNCTION) == ["3 new", ["failed", [0.5, 2, 1], [0.25, 4, 1]], [2]]
     (daemon.work / "fixed").touch()
     again = python(daemon, FUNCTION)
-    said = "1 again that had not succeeded, 2 skipped after success"
+    said = "1 that did not succeed run again, 2 skipped (succeeded before)"
     assert again == [said, [[0.5, 1, 1], [0.5, 2, 1], [0.25, 4, 1]], [2]]
     edited = python(daemon, FUNCTION.replace("VERSION = 1", "VERSION = 2"))
     assert edited == ["3 again since VERSION was edited", [[0.5, 1, 2], [0.5, 2, 2], [0.25, 4, 2]], [2]]
@@ -87,9 +87,9 @@ print(json.dumps(duckrow.sweep(train, {"lr": [1, 2]}, hold=True).summary))
 
 def test_runs_that_wait_with_a_function_as_it_was_are_told(daemon: Duckrow) -> None:
     assert python(daemon, WAITING) == "2 new"
-    assert python(daemon, WAITING) == "2 running or waiting already"
+    assert python(daemon, WAITING) == "2 already running or queued"
     edited = python(daemon, WAITING.replace("return lr", "return -lr"))
-    assert edited == "2 running or waiting already (2 with the function as it was)"
+    assert edited == "2 already running or queued (2 with the old function)"
 
 
 def test_a_swept_function_may_start_warm(daemon: Duckrow) -> None:

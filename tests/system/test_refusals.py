@@ -85,4 +85,4 @@ def test_who_needs_the_folder_says_that_it_was_removed(used: Duckrow, words: tup
     done = in_removed_folder(used, *words)
     used.kill_everything()
     assert done.returncode == 1
-    assert done.stderr == "duckrow: The folder that you are in was removed. Go to another one first: cd\n"
+    assert done.stderr == "duckrow: The folder that you are in was removed. Change to another one first: cd\n"

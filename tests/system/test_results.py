@@ -104,8 +104,8 @@ def test_report_without_metrics_or_outside_a_run_says_so(duckrow: Duckrow) -> No
     assert said(duckrow, "report") == ("", "duckrow: Say what to report: duckrow report loss=0.3 step=10.\n", 2)
     assert said(duckrow, "report", "loss=1") == (
         "",
-        "duckrow: This is not within a run of duckrow (DUCKROW_METRICS is not set), so there is nothing to report to. "
-        "Jobs of `duckrow run`, `submit` and `sweep` have it.\n",
+        "duckrow: This is not a duckrow job (DUCKROW_METRICS is not set), so there is nowhere to report to. "
+        "Use it in jobs of `duckrow run`, `submit` and `sweep`.\n",
         2,
     )
     out, err, code = said(duckrow, "report", "loss=1", env={"DUCKROW_METRICS": "/dev/full"})
@@ -132,7 +132,7 @@ def test_the_table_shows_what_varies_and_below_it_why_some_failed(worked: Duckro
         "demo: train --lr {lr} --model {model} --data {data}  (in all runs data=mnist)\n"
         "5 runs: 3 succeeded, 2 failed.\n"
         "2 of 5 failed: 2 x CUDA error 7\n"
-        "Run just those again: duckrow rerun --failed --sweep demo\n"
+        "Run only those again: duckrow rerun --failed --sweep demo\n"
     )
 
 
@@ -149,7 +149,7 @@ def test_the_command_that_is_named_runs_just_the_failed_ones_again(worked: Duckr
         2,
     )
     assert said(worked, "rerun", "--failed", "--sweep", "dmo")[1:] == (
-        "duckrow: There is no sweep 'dmo'. Did you mean 'demo'? There are: demo.\n",
+        "duckrow: There is no sweep 'dmo'. Did you mean 'demo'? Choose from: demo.\n",
         2,
     )
 
@@ -230,14 +230,14 @@ def test_every_field_that_is_printed_is_explained(worked: Duckrow) -> None:
 
 
 def test_no_sweep_yet_says_how_to_begin_one(duckrow: Duckrow) -> None:
-    begin = "No sweep yet. Begin one: duckrow sweep 'python train.py --lr {lr}' -p lr 0.1 0.01 --submit\n"
+    begin = "No sweep yet. Start one: duckrow sweep 'python train.py --lr {lr}' -p lr 0.1 0.01 --submit\n"
     assert said(duckrow, "results") == ("", begin, 0)
     assert said(duckrow, "results", "--list") == ("", begin, 0)
     assert said(duckrow, "results", "--json") == ("[]\n", begin, 0)
     assert said(duckrow, "results", "--list", "--json") == ("[]\n", "", 0)
     out, err, code = said(duckrow, "results", "demo")
     assert (out, code) == ("", 2)
-    assert err.startswith("duckrow: There is no sweep 'demo', and no other yet. Begin one:")
+    assert err.startswith("duckrow: There is no sweep 'demo', and no other yet. Start one:")
 
 
 def test_the_list_of_sweeps(worked: Duckrow) -> None:
@@ -285,7 +285,7 @@ def test_ls_and_show_know_the_sweep_of_a_job(worked: Duckrow) -> None:
         "ID", "SWEEP", "1", "demo", "2", "demo", "3", "demo", "4", "demo", "5", "demo",
     ]  # fmt: skip
     assert worked("ls", "-c", "sweep", "6").stdout == "SWEEP\n\n"
-    assert said(worked, "ls", "--sweep", "x")[1:] == ("duckrow: There is no sweep 'x'. There are: demo.\n", 2)
+    assert said(worked, "ls", "--sweep", "x")[1:] == ("duckrow: There is no sweep 'x'. Choose from: demo.\n", 2)
     shown = worked("show", "4").stdout
     assert "  sweep      demo\n" in shown
     assert "  parameters lr=0.01 model=b data=mnist\n" in shown

@@ -190,10 +190,10 @@ def test_ctrl_c_once_lets_running_jobs_finish_and_resume_runs_the_rest_once(duck
     run.stderr.close()
     assert lines_of(duckrow.work / "out") == ["end"] * 2
     resumed = duckrow("run", "--slots", "2", "--resume", "jobs.txt")
-    assert "8 succeeded, 2 had succeeded before" in resumed.stderr
+    assert "8 succeeded, 2 succeeded earlier" in resumed.stderr
     assert sorted(lines_of(duckrow.work / "out")) == ["end"] * 2 + ["late"] * 8
     again = duckrow("run", "--slots", "2", "--resume", "jobs.txt")
-    assert "0 succeeded, 10 had succeeded before" in again.stderr
+    assert "0 succeeded, 10 succeeded earlier" in again.stderr
 
 
 def test_ctrl_c_twice_stops_running_jobs(duckrow: Duckrow) -> None:
@@ -262,7 +262,7 @@ def test_resume_matches_lines_by_text_and_occurrence(duckrow: Duckrow) -> None:
     duckrow.sql("UPDATE jobs SET state = 'queued', outcome = NULL WHERE id = 4")
     jobs_file(duckrow, "echo same >> out\nfalse\necho same >> out\necho same >> out\necho new >> out\n")
     resumed = duckrow("run", "--slots", "1", "--resume", file, ok=False)
-    assert "2 succeeded, 1 failed, 2 had succeeded before" in resumed.stderr
+    assert "2 succeeded, 1 failed, 2 succeeded earlier" in resumed.stderr
     assert lines_of(duckrow.work / "out") == ["same", "same", "gone", "same", "new"]
     assert duckrow.state(4) == "skipped"
     assert duckrow.job(3)["attempts"] == 2

@@ -150,11 +150,11 @@ def test_a_script_waits_for_what_its_lines_name(duckrow: Duckrow) -> None:
     refused = duckrow("submit", "one.sh", ok=False)
     assert (refused.returncode, refused.stderr) == (
         2,
-        "duckrow: --dependency=singleton: duckrow does not do singleton (after all jobs of the same name). Name the "
-        "jobs: afterany:12:13.\n",
+        "duckrow: --dependency=singleton: duckrow does not support singleton (after all jobs of the same name). Name "
+        "the jobs: afterany:12:13.\n",
     )
     never = duckrow("submit", "-d", f"afterok:{first}", "--", "true", ok=False)
-    assert "which failed already, so it would never start" in never.stderr
+    assert "which already failed, so it would never start" in never.stderr
 
 
 def test_a_rerun_of_a_script_has_the_same_id_and_file(duckrow: Duckrow) -> None:

@@ -104,9 +104,9 @@ def test_a_file_may_say_how_to_draw(duckrow: Duckrow) -> None:
     ("words", "sentence"),
     [
         ([], "There is no command."),
-        (["f {x}"], "The command has the placeholder {x}, and no value for it."),
+        (["f {x}"], "The command has the placeholder {x}, but there is no value for it."),
         (["f {x}", "-p", "y", "1"], "no parameter is called x"),
-        (["f {x}", "-p"], "Behind -p stand a name and its values"),
+        (["f {x}", "-p"], "-p takes a name and its values"),
         (["f {x}", "-p", "x"], "has no value"),
         (["f {x}", "-p", "x", "1", "-p", "x", "2"], "The parameter 'x' is given twice"),
         (["f {x}", "-p", "x", "log:1..2"], "--n-samples"),
@@ -114,8 +114,8 @@ def test_a_file_may_say_how_to_draw(duckrow: Duckrow) -> None:
         (["f {x}", "-p", "x", "1", "--submit", "--devices", "0"], "How many each run gets is --gpus."),
         (["--from", "no.yaml"], "The file no.yaml cannot be read"),
         (["--from", "bad.txt"], "must end in .yaml"),
-        (["--from", "broken.yaml"], "broken.yaml is not YAML"),
-        (["--from", "broken.toml"], "broken.toml is not TOML"),
+        (["--from", "broken.yaml"], "broken.yaml is not valid YAML"),
+        (["--from", "broken.toml"], "broken.toml is not valid TOML"),
         (["--from", "keys.yaml"], "there is no key 'parameter'. Did you mean 'parameters'?"),
         (["f", "--from", "short.csv"], "short.csv, line 2: 1 values for 2 parameters"),
         (["--resume"], "There is no sweep below"),
@@ -151,7 +151,7 @@ def test_the_same_command_again_runs_what_is_missing_or_failed(duckrow: Duckrow)
     duckrow(*SWEEP, "1..3", "--run", "--slots", "2", ok=False)
     (duckrow.work / "fixed").touch()
     again = duckrow(*SWEEP, "1..4", "--run", "--slots", "2")
-    assert "sweep echo: 1 new, 1 again that had not succeeded, 2 skipped after success." in again.stderr
+    assert "sweep echo: 1 new, 1 that did not succeed run again, 2 skipped (succeeded before)." in again.stderr
     assert runs(duckrow) == ["1", "2", "2", "3", "4"]
     assert "sweep echo: 4 skipped" in duckrow(*SWEEP, "1..4", "--run").stderr
     assert len(runs(duckrow)) == 5
@@ -160,7 +160,7 @@ def test_the_same_command_again_runs_what_is_missing_or_failed(duckrow: Duckrow)
 def test_resume_needs_no_command(duckrow: Duckrow) -> None:
     duckrow(*SWEEP, "1..3", "--run", "--slots", "1", ok=False)
     (duckrow.work / "fixed").touch()
-    assert "1 again that had not succeeded, 2 skipped" in duckrow("sweep", "--resume").stderr
+    assert "1 that did not succeed run again, 2 skipped" in duckrow("sweep", "--resume").stderr
     assert runs(duckrow) == ["1", "2", "2", "3"]
 
 
@@ -176,7 +176,7 @@ def test_a_killed_sweep_continued_runs_exactly_the_missing_points(duckrow: Duckr
     (duckrow.work / "gate").touch()
     done = duckrow(*words)
     process.wait(DEADLINE_S)
-    assert "8 that had not been started" in done.stderr
+    assert "8 that had not started" in done.stderr
     assert runs(duckrow) == sorted(str(number) for number in range(10))
     assert duckrow.sql("SELECT count(*) FROM jobs WHERE outcome = 'succeeded' AND attempts = 1") == [(10,)]
 
@@ -201,9 +201,7 @@ def test_runs_that_a_dead_run_has_left_waiting_can_be_queued(duckrow: Duckrow) -
     assert runs(duckrow) == ["1", "2"]
     duckrow.up("--slots", "1")
     (duckrow.work / "fixed").touch()
-    assert (
-        "1 again that had not succeeded, 2 that had not been started" in duckrow("sweep", "--resume", "--submit").stderr
-    )
+    assert "1 that did not succeed run again, 2 that had not started" in duckrow("sweep", "--resume", "--submit").stderr
     duckrow("wait", "1-4")
     assert runs(duckrow) == ["1", "2", "2", "3", "4"]
 

@@ -17,14 +17,14 @@ def said(duckrow: Duckrow, *words: str) -> tuple[str, str, int]:
 
 def test_up_and_down(duckrow: Duckrow) -> None:
     assert said(duckrow, "down") == ("", "duckrow: the daemon is not running.\n", 0)
-    devices = "over GPUs 0, 1 and 3 CPU slots"
+    devices = "with GPUs 0, 1 and 3 CPU slots"
     assert said(duckrow, "up", "--devices", "0,1", "--slots", "3") == (
         "",
-        f"duckrow: the daemon runs as process N, {devices}.\n",
+        f"duckrow: the daemon is running (process N), {devices}.\n",
         0,
     )
-    assert said(duckrow, "up") == ("", "duckrow: the daemon runs already, as process N.\n", 0)
-    other = "duckrow: the daemon runs as process N, over GPU 5 and 1 CPU slot.\n"
+    assert said(duckrow, "up") == ("", "duckrow: the daemon is already running (process N).\n", 0)
+    other = "duckrow: the daemon is running (process N), with GPU 5 and 1 CPU slot.\n"
     assert said(duckrow, "up", "--devices", "5", "--slots", "1") == ("", other, 0)
     assert said(duckrow, "down") == ("", "duckrow: the daemon has ended.\n", 0)
 
@@ -35,27 +35,27 @@ def test_kill_and_wait(duckrow: Duckrow) -> None:
     duckrow.wait_for(1, "running")
     assert said(duckrow, "wait", "1", "--timeout", "0.05") == (
         "",
-        "duckrow: Not all of them were done within 0.05 s.\n",
+        "duckrow: Job 1 was not done within 0.05 s.\n",
         124,
     )
-    assert said(duckrow, "kill", "1") == ("", "duckrow: 1 job told to end.\n", 0)
+    assert said(duckrow, "kill", "1") == ("", "duckrow: stopping 1 job.\n", 0)
     assert said(duckrow, "wait", "1") == ("", "duckrow: job 1 killed: sleep 600\n", 1)
     assert said(duckrow, "kill", "1") == (
         "",
-        "duckrow: job 1 is done already.\nduckrow: 0 jobs told to end.\n",
+        "duckrow: job 1 is already done.\n",
         0,
     )
 
 
 def test_pause_and_resume(duckrow: Duckrow) -> None:
-    assert said(duckrow, "pause") == ("", "duckrow: everything is paused. `duckrow resume` goes on.\n", 0)
-    assert said(duckrow, "pause", "-p", "thesis")[1] == "duckrow: thesis is paused. `duckrow resume` goes on.\n"
+    assert said(duckrow, "pause") == ("", "duckrow: everything is paused. To continue: duckrow resume\n", 0)
+    assert said(duckrow, "pause", "-p", "thesis")[1] == "duckrow: thesis is paused. To continue: duckrow resume\n"
     assert said(duckrow, "resume", "-p", "thesis") == (
         "",
-        "duckrow: thesis goes on; still paused: everything.\n",
+        "duckrow: thesis continues; still paused: everything.\n",
         0,
     )
-    assert said(duckrow, "resume") == ("", "duckrow: everything goes on.\n", 0)
+    assert said(duckrow, "resume") == ("", "duckrow: everything continues.\n", 0)
     assert said(duckrow, "resume", "-p", "thesis") == ("", "duckrow: 'thesis' is not paused.\n", 2)
 
 
@@ -68,7 +68,7 @@ def test_rerun(duckrow: Duckrow) -> None:
     job = duckrow.submit("true")
     assert said(duckrow, "rerun", str(job)) == (
         "",
-        f"duckrow: job {job} is queued, not done: nothing to run again.\nduckrow: 0 jobs are back in the queue.\n",
+        f"duckrow: job {job} is queued; only finished jobs can run again.\n",
         0,
     )
 
@@ -87,6 +87,6 @@ def test_a_verb_that_needs_jobs_says_so(duckrow: Duckrow, verb: str) -> None:
     assert err.startswith("duckrow: Say which jobs")
     assert said(duckrow, verb, "77") == (
         "",
-        "duckrow: There is no job 77. `duckrow ls --all` shows which there are.\n",
+        "duckrow: There is no job 77. `duckrow ls --all` lists all jobs.\n",
         2,
     )

@@ -61,7 +61,7 @@ def test_a_script_that_cannot_run_is_refused(
     [
         (("--if-broken", "wait", "--", "true"), "--after 12"),
         (("--delimiter", "%%", "--", "true"), "duckrow submit --file jobs.txt --delimiter %%"),
-        (("--timeout", "0", "--", "true"), "A time limit of 0 would end the job at once"),
+        (("--timeout", "0", "--", "true"), "A time limit of 0 would stop the job at once"),
     ],
     ids=lambda words: words[0] if isinstance(words, tuple) else "",
 )
@@ -84,7 +84,7 @@ def test_what_only_a_run_here_could_do_is_refused_for_a_sweep_that_is_queued(duc
 def test_all_jobs_are_those_of_runs_too(duckrow: Duckrow) -> None:
     run, _ = start_interruptible(duckrow)
     assert duckrow("wait", "--all", "--timeout", "0.1", ok=False).returncode == 124
-    assert "10 jobs told to end" in duckrow("kill", "--all").stderr
+    assert "stopping 10 jobs" in duckrow("kill", "--all").stderr
     run.communicate()
     assert run.returncode == 1
     assert duckrow.sql("SELECT DISTINCT outcome FROM jobs") == [("killed",)]
@@ -97,7 +97,7 @@ def test_what_an_interrupted_run_has_left_is_not_waited_for_and_can_be_ended(duc
     gate.touch()
     run.communicate()
     assert run.returncode == 130
-    assert "8 jobs of a run that has ended are not waited for" in duckrow("wait", "--all").stderr
+    assert "not waiting for 8 jobs of a run that has ended" in duckrow("wait", "--all").stderr
     assert "the daemon is not running" not in duckrow("ls").stderr
     duckrow("kill", "--all")
     until(lambda: not duckrow.sql("SELECT 1 FROM jobs WHERE state <> 'done'"), "the end of what was left")
@@ -170,7 +170,7 @@ def test_a_signal_goes_to_those_that_listen_and_the_job_goes_on(duckrow: Duckrow
     duckrow.wait_for(job, "succeeded")
     waiting = duckrow.submit("--hold", "true")
     said = duckrow("kill", "--signal", "10", str(waiting)).stderr
-    assert f"job {waiting} waits: it has no process to signal." in said
+    assert f"job {waiting} is queued: it has no process to signal." in said
     refused = duckrow("kill", "--signal", "WHAT", str(waiting), ok=False)
     assert (refused.returncode, "'WHAT' is not a signal. Write USR1, INT" in refused.stderr) == (2, True)
 

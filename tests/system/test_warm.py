@@ -195,14 +195,14 @@ def test_a_job_behind_one_that_waits_for_its_preloaded_parent_runs_in_its_own_fo
             "the imports have left 2 threads",
         ),
         ("raise KeyError('x')", "the import of special failed: KeyError: 'x'"),
-        ("import os; os._exit(3)", "Python died of the imports"),
+        ("import os; os._exit(3)", "Python crashed during the imports"),
         (
             "import os; GPUS = os.environ.get('CUDA_VISIBLE_DEVICES')",
-            "an import has read CUDA_VISIBLE_DEVICES, of which each run has its own",
+            "an import has read CUDA_VISIBLE_DEVICES, which differs from run to run",
         ),
         (
             "try:\n    import mine\nexcept ImportError:\n    mine = None",
-            "the import of special failed: OwnModule: it needs mine, a module of the project, which only runs import",
+            "the import of special failed: OwnModule: it needs mine, a module of the project, which only jobs import",
         ),
     ],
 )

@@ -85,7 +85,7 @@ def test_the_page_beside_the_daemon_ends_with_down(duckrow: Duckrow) -> None:
     link = said.split("the page is at ")[1].split()[0]
     address = f"http://127.0.0.1:{urlsplit(link).port}"
     assert httpx.get(f"{address}/healthz", trust_env=False, timeout=DEADLINE_S).json() == {"ok": True}
-    assert "served already" in duckrow("up", "--web").stdout
+    assert "already being served" in duckrow("up", "--web").stdout
     duckrow("down")
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{address}/healthz", trust_env=False, timeout=DEADLINE_S)

@@ -143,7 +143,7 @@ def test_errors_results_and_metrics_are_as_on_the_command_line(queue: Server, du
 
 def test_metrics_are_refused_before_a_job_has_begun_and_if_they_are_none(queue: Server) -> None:
     [job_id] = queue.add("true", hold=True)
-    assert "it has not begun" in queue.post(f"/jobs/{job_id}/metrics", {"loss": 1}, 409)["error"]["sentence"]
+    assert "it has not started" in queue.post(f"/jobs/{job_id}/metrics", {"loss": 1}, 409)["error"]["sentence"]
     assert "Say what to report" in queue.post(f"/jobs/{job_id}/metrics", {}, 400)["error"]["sentence"]
     assert queue.post(f"/jobs/{job_id}/metrics", {"loss": [1]}, 422)["error"]["sentence"]
 

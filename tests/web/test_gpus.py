@@ -119,12 +119,12 @@ def test_the_curve_of_a_job_is_seen_while_it_runs_and_kept_when_it_has_ended(
 
 def test_a_preview_says_what_could_never_start(machine: Server) -> None:
     shown = machine.post("/jobs/preview", {"text": "true", "options": {"gpu_mem": "200G"}})
-    assert "could never start" in shown["problems"][0]
+    assert "can never start" in shown["problems"][0]
     shown = machine.post("/jobs/preview", {"text": "true\ntrue\ntrue", "options": {"gpus": 1}})
     assert [job["placement"].split(",")[0] for job in shown["jobs"]] == [
         "it starts at once",
         "it starts at once",
-        "it waits for a device to be free",
+        "it waits for a free device",
     ]
 
 
@@ -158,5 +158,5 @@ def test_without_a_daemon_its_gpus_are_still_shown_with_what_runs_on_them(machin
         "1": ("daemon", "unattended"),
     }
     [busy] = [device for device in cards.values() if device["jobs"]]
-    assert busy["why"] == "no daemon runs: nothing starts here; its jobs go on"
+    assert busy["why"] == "the daemon is not running: nothing starts here; its jobs keep running"
     assert {device["total_mb"] for device in cards.values()} == {100_000}

@@ -110,7 +110,7 @@ def test_a_preview_counts_only_those_that_are_really_ahead(queue: Server, duckro
     running = queue.add("sleep 600\nsleep 600")
     for job_id in running:
         duckrow.wait_for(job_id, "running")
-    assert placement() == "it waits for a device to be free"
+    assert placement() == "it waits for a free device"
     queue.add("true\ntrue")
-    assert placement() == "it waits for a device to be free, behind 2 jobs"
-    assert placement(priority=90) == "it waits for a device to be free"
+    assert placement() == "it waits for a free device, after 2 jobs"
+    assert placement(priority=90) == "it waits for a free device"

@@ -58,7 +58,7 @@ def test_a_filter_that_cannot_be_is_told_with_what_there_is(idle: Server) -> Non
     with idle.script() as script:
         for query, said in (
             ("status=runing", "Did you mean 'running'?"),
-            ("sort=size", "There are: id"),
+            ("sort=size", "Choose from: id"),
             ("sweep=x", "no sweep"),
         ):
             answer = script.get(f"{API}/jobs?{query}")
@@ -103,7 +103,7 @@ def test_a_preview_says_what_would_be_added_and_where_and_adds_nothing(queue: Se
     assert [job["placement"] for job in shown["jobs"]] == [
         "it starts at once, on cpu 0",
         "it starts at once, on cpu 1",
-        "it waits for a device to be free",
+        "it waits for a free device",
     ]
     assert shown["problems"] == []
     assert queue.get("/jobs")["total"] == 0
@@ -131,11 +131,11 @@ def test_jobs_in_the_form_of_gpupeasy_have_a_name_and_an_output_file(queue: Serv
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        ("true\nfalse", {"outfile": "/tmp/x"}, "several would write over each other"),
+        ("true\nfalse", {"outfile": "/tmp/x"}, "several would overwrite each other's output"),
         ("   \n# nothing", {}, "There is no command"),
         ("true", {"gpus": "two"}, "a whole number"),
         ("true", {"gpsu": 2}, "Did you mean gpus?"),
-        ("true", {"gpus": 99}, "could never start"),
+        ("true", {"gpus": 99}, "can never start"),
         ("true", {"timeout": "soon"}, "timeout"),
         ("true", {"cwd": "/no/such/folder"}, "does not exist"),
         ("true", {"name": "../../etc"}, "cannot be a name"),
@@ -170,7 +170,7 @@ def test_killing_ends_the_process_and_says_what_was_done_already(queue: Server, 
     deed = queue.post("/jobs/actions", {"action": "kill", "ids": [first, second, 99]})
     assert deed["done"] == [second]
     assert {refused["id"]: refused["why"] for refused in deed["refused"]} == {
-        first: f"job {first} is succeeded already",
+        first: f"job {first} is already done (succeeded)",
         99: "there is no job 99",
     }
     duckrow.wait_for(second, "killed")
@@ -244,7 +244,7 @@ def test_a_job_that_waits_is_edited_and_one_that_runs_is_not(queue: Server, duck
     [running] = queue.add("sleep 600")
     duckrow.wait_for(running, "running")
     refused = queue.post(f"/jobs/{running}", {"priority": 5}, 409, "PATCH")
-    assert "only a job that waits" in refused["error"]["sentence"]
+    assert "only queued jobs" in refused["error"]["sentence"]
 
 
 def test_a_job_is_run_again_as_it_was_or_with_changes(queue: Server, duckrow: Duckrow) -> None:
@@ -282,5 +282,5 @@ def test_an_action_on_nothing_or_on_everything_at_once_says_what_is_missing(queu
     for body in ({"action": "kill"}, {"action": "kill", "ids": [1], "select": ""}):
         assert "either 'ids' or 'select'" in queue.post("/jobs/actions", body, 400)["error"]["sentence"]
     wrong = queue.post("/jobs/actions", {"action": "kill", "select": "colour=red"}, 400)
-    assert "There are: status, project, sweep, q" in wrong["error"]["sentence"]
+    assert "Choose from: status, project, sweep, q" in wrong["error"]["sentence"]
     assert queue.post("/jobs/actions", {"action": "explode", "ids": [1]}, 422)["error"]["sentence"]

@@ -35,7 +35,7 @@ def test_a_text_that_no_job_can_have_matches_none_and_all_are_meant_when_it_says
     assert server.get("/jobs", name="*\0")["items"] == []
     assert server.post("/jobs/actions", {"action": "hold", "select": "all=true"})["done"] == ids
     both = {"action": "hold", "select": "all=true&status=queued"}
-    assert "all=true stands alone" in server.post("/jobs/actions", both, 400)["error"]["sentence"]
+    assert "Use all=true alone" in server.post("/jobs/actions", both, 400)["error"]["sentence"]
 
 
 def test_a_project_without_a_name_is_not_the_whole_queue(idle: Server) -> None:

@@ -145,5 +145,5 @@ def test_the_web_folder_is_private_however_it_was_made(duckrow: Duckrow, serve: 
 def test_a_web_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "web").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(DuckrowError, match="is not a folder of yours"):
+    with pytest.raises(DuckrowError, match="is not your folder"):
         private_folder(str(tmp_path / "web"))

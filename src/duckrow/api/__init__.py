@@ -1,1 +1,1 @@
-"""The one way in: what every front end can ask of duckrow. It reads and wishes; only the scheduler moves jobs."""
+"""What front ends can ask of duckrow. It reads, and records wishes; only the scheduler changes states."""

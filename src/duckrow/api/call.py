@@ -1,4 +1,4 @@
-"""What runs in the process of a Python call: take the call from its folder, make it, leave there what came of it.
+"""Runs in the process of a Python call: reads the call from its folder, makes it, and writes the result there.
 
 The commands of jobs name this module, so it stays where it is: jobs outlive an upgrade.
 """
@@ -26,14 +26,14 @@ NOT_STORED = "not stored"  # the head says why there is no value
 
 
 def main(folder: str) -> int:
-    """Make the call that lies in this folder; the exit code of the job."""
+    """Make the call that is in this folder; returns the exit code of the job."""
     path = f"{folder}/{RESULT}"
     _remove(path)  # of an earlier attempt
     print_lines_at_once()
     try:
         head, (function, args, kwargs) = _read_call(folder)
         value = function(*args, **kwargs)
-    except BaseException as error:  # an exit is no value either, and must not pass for one
+    except BaseException as error:  # an exit is not a value either, and must not look like one
         code = _leave_error(path, error)
     else:
         code = _leave_value(path, value, function, head.get("code"))
@@ -118,7 +118,7 @@ def code_of(exit: SystemExit) -> int:
 
 
 def _traceback_of(error: BaseException) -> str:
-    """As Python prints it, but for our own frame."""
+    """As Python prints it, without our own frame."""
     import traceback
 
     own = error.__traceback__

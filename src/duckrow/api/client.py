@@ -66,7 +66,7 @@ class Client(Session):
             if self.jobs.wished().isdisjoint(ids):
                 return
             if time.monotonic() > deadline:
-                raise DuckrowError("The scheduler has not answered yet. The wish is noted; see `duckrow ls`.")
+                raise DuckrowError("The scheduler has not answered yet. Your request is recorded; see `duckrow ls`.")
 
     def has_news(self) -> bool:
         """Whether anything has changed since this was last asked, here or on clusters."""

@@ -1,4 +1,4 @@
-"""A session: the state folder with its database, what there is in it, and wishes for those who run it.
+"""A session: the state folder with its database, reading it, and recording wishes for the scheduler.
 
 Opening one starts nothing and copies nothing; the database is made or migrated if need be.
 """
@@ -87,7 +87,7 @@ class Session:
         """The ids of the jobs that these words name; a word that names none is an error."""
         found, missing = self.jobs.selected(parse_selection(words))
         if missing:
-            raise NotFoundError(f"There is no job {', '.join(missing)}. `duckrow ls --all` shows which there are.")
+            raise NotFoundError(f"There is no job {', '.join(missing)}. `duckrow ls --all` lists all jobs.")
         return found
 
     def views(self, ids: Sequence[int]) -> list[JobView]:

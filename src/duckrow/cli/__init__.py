@@ -1,1 +1,1 @@
-"""The command line: one file a verb in `commands/`, loaded only when that verb is called."""
+"""The command line: one file per verb in `commands/`, loaded only when that verb is called."""

@@ -39,7 +39,7 @@ def complete_jobs(_ctx: click.Context, _parameter: click.Parameter, incomplete: 
     found.update({str(job_id): f"{name}, {state}" for job_id, name, state in jobs})
     for _, name, _ in jobs:
         if "," not in name or ("=" in name and not before):
-            found.setdefault(name, "jobs of this name")
+            found.setdefault(name, "jobs with this name")
     return [
         CompletionItem(f"{before}{comma}{word}", help=text) for word, text in found.items() if word.startswith(begun)
     ]

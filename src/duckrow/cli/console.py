@@ -64,7 +64,7 @@ def clean(text: str) -> str:
 
 
 def say(message: str) -> None:
-    """A message for a person. That nobody can hear it (the terminal is gone) is no reason to end."""
+    """A message for a person. If nobody can read it (the terminal is gone), that is not a reason to end."""
     try:
         print(message.encode("utf-8", "replace").decode(), file=sys.stderr, flush=True)
     except OSError:
@@ -82,8 +82,11 @@ def say_changed(asked: Sequence[int], changed: Sequence[int], what: str) -> None
     late = [str(job_id) for job_id in asked if job_id not in in_time]
     if late:
         more = ", ..." if len(late) > 10 else ""
-        say(f"duckrow: left alone, since they no longer wait: {', '.join(late[:10])}{more}.")
-    say(f"duckrow: {len(changed)} {'job' if len(changed) == 1 else 'jobs'} {what}.")
+        were = f"job {late[0]} was" if len(late) == 1 else f"jobs {', '.join(late[:10])}{more} were"
+        are = "it is" if len(late) == 1 else "they are"
+        say(f"duckrow: {were} not changed, because {are} no longer queued.")
+    if changed or not late:
+        say(f"duckrow: {len(changed)} {'job' if len(changed) == 1 else 'jobs'} {what}.")
 
 
 def print_json(value: Any) -> None:

@@ -1,4 +1,4 @@
-"""A person's own editor."""
+"""Opens the user's editor."""
 
 from __future__ import annotations
 

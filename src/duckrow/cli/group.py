@@ -48,7 +48,7 @@ class Verbs(click.Group):
         if name == "help":
             return self._resolve_help(ctx, args[1:])
         if name in ELSEWHERE and not ctx.resilient_parsing:
-            raise click.UsageError(f"There is no command '{name}'. Here it is: {ELSEWHERE[name]}", ctx)
+            raise click.UsageError(f"There is no command '{name}'. Use: {ELSEWHERE[name]}", ctx)
         if name in ALIASES:
             return super().resolve_command(ctx, [*ALIASES[name].split(), *args[1:]])
         if name not in VERBS and not ctx.resilient_parsing:

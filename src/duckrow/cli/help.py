@@ -14,7 +14,7 @@ Usage: duckrow [OPTIONS] [COMMAND] [ARGS]...
 
   duckrow run --devices 0,1 commands.txt  run a list of commands, one per GPU at a time
   duckrow submit -- python train.py       add a job to the queue and go home
-  duckrow ls                              see how it goes"""
+  duckrow ls                              see how it is going"""
 
 OPTIONS = {"--version": "Print the versions.", "-h, --help": "Show this message and exit."}
 

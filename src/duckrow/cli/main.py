@@ -1,4 +1,4 @@
-"""`duckrow`: answers --help at once, runs the verb otherwise, and turns errors into sentences."""
+"""`duckrow`: answers --help at once, runs the verb otherwise, and turns errors into messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the machine refuses a command, in a sentence: output that cannot be written, a folder that is gone."""
+"""Errors of the operating system as messages: output that cannot be written, a folder that is gone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ADDING = ("submit", "add", "sweep")
 
 
 def say(message: str) -> None:
-    """A message for a person. That nobody can hear it is no reason for another exit code."""
+    """A message for a person. If nobody can read it, the exit code stays the same."""
     try:
         print(message, file=sys.stderr, flush=True)
     except OSError:
@@ -32,11 +32,11 @@ def open_missing_streams() -> None:
 def refused_by_machine(error: OSError, verb: str) -> str:
     why = error.strerror or str(error)
     if _is_here_gone():
-        return "The folder that you are in was removed. Go to another one first: cd"
+        return "The folder that you are in was removed. Change to another one first: cd"
     if error.filename is None and error.errno in _OF_OUTPUT:
-        hint = " What was added is in the queue all the same: `duckrow ls` shows it." if verb in _ADDING else ""
+        hint = " What was added is still in the queue: `duckrow ls` shows it." if verb in _ADDING else ""
         return f"Cannot write the output: {why}.{hint}"
-    return f"{why}: {os.fsdecode(error.filename)}." if error.filename else f"The machine refused: {why}."
+    return f"{why}: {os.fsdecode(error.filename)}." if error.filename else f"The operating system refused: {why}."
 
 
 def _is_here_gone() -> bool:

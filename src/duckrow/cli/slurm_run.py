@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duckrow.cli.views.run_view import RunView
 
 _LOOK_S = 0.1
-_SHARE = 4  # with so many runs that a look takes long, we rest so many times as long
+_SHARE = 4  # when a look takes long because there are many runs, we rest this many times as long
 
 
 def print_script(request: SlurmRequest, specs: Sequence[JobSpec], name: str) -> int:
@@ -36,10 +36,10 @@ def print_script(request: SlurmRequest, specs: Sequence[JobSpec], name: str) -> 
     groups = dry_groups(request, specs, name)
     print("\n".join(group.script for group in groups), end="")
     for group in groups:
-        split = f", as {group.arrays} arrays: one may not be larger here" if group.arrays > 1 else ""
+        split = f", as {group.arrays} arrays (this cluster limits their size)" if group.arrays > 1 else ""
         asks = f" ({group.asks})" if group.asks else ""
         jobs = plural(group.jobs, "SLURM job")
-        say(f"duckrow: {plural(group.runs, 'run')}{asks} in {jobs}{split}; nothing was submitted.")
+        say(f"duckrow: {plural(group.runs, 'run')}{asks} in {jobs}{split}. Nothing was submitted.")
     return EXIT_OK
 
 
@@ -89,8 +89,8 @@ def watch_runs(client: Client, ids: Sequence[int], view: RunView, max_failures: 
         view.close()
         left = len(ids) - view.report.finished
         say(
-            f"duckrow: {plural(left, 'run')} left to SLURM: they go on. Wait for them: `duckrow wait {named}`, see"
-            f" what they print: `duckrow logs -f {named}`, end them: `duckrow kill {named}`."
+            f"duckrow: {plural(left, 'run')} keep running on SLURM. Wait for them: `duckrow wait {named}`. See"
+            f" what they print: `duckrow logs -f {named}`. Stop them: `duckrow kill {named}`."
         )
         return EXIT_INTERRUPTED
     finally:
@@ -101,7 +101,7 @@ def watch_runs(client: Client, ids: Sequence[int], view: RunView, max_failures: 
         say(line)
     if view.report.failed:
         again = again or f"duckrow rerun {compact_ids(watch.unsuccessful)}"
-        say(f"duckrow: what has not succeeded runs again with: {again}")
+        say(f"duckrow: to run again what did not succeed: {again}")
     return EXIT_FAILED if view.report.failed or left else EXIT_OK
 
 
@@ -148,7 +148,7 @@ class BatchWatch:
             why_still = self._batch.why_still()
             if why_still:
                 name = self._batch.name
-                self._view.tell(f"Batch {name} stands still: {why_still}. `duckrow batches {name} --start` goes on.")
+                self._view.tell(f"Batch {name} is stuck: {why_still}. To continue: duckrow batches {name} --start")
                 return
             if self._view.report.finished < len(self._ids):
                 time.sleep(max(_LOOK_S, _SHARE * (time.monotonic() - began)))
@@ -238,7 +238,7 @@ def check_options(devices: DeviceOptions, run: RunOptions | None = None) -> None
                 ("passthrough", run.watch.passthrough, "Use --follow."),
                 ("announce", run.announce, "`duckrow ls` shows what runs."),
                 ("events", run.events, "`duckrow ls --json` shows what runs."),
-                ("once", run.once, "Nothing is kept but the batch."),
+                ("once", run.once, "Only the batch is kept."),
                 ("lifo", run.lifo, "SLURM chooses the devices."),
             ]
         )

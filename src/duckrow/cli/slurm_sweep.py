@@ -26,7 +26,7 @@ def read_cluster(on: str | None, asked: dict[str, Any], given: SweepOptions) -> 
 
     check_options(given.devices)
     if not (given.here or given.queue or given.resume):
-        raise UsageError(f"--on {on} says where they run. Add --submit, or --run to see them through.")
+        raise UsageError(f"--on {on} says where they run. Add --submit, or --run to watch them.")
     return read_request(on, asked)
 
 

@@ -14,7 +14,7 @@ from duckrow.core.life.states import Outcome
 
 LOGIN = "login"
 """Stands for the pilot where a run was taken only to be ended."""
-_COLLISIONS = 16  # so many runs in a row that others were quicker to take, and we look anew which are free
+_COLLISIONS = 16  # after this many runs in a row that others took first, we check again which are free
 
 
 class Claims:
@@ -150,7 +150,7 @@ class Taker:
             collisions += 1
 
     def widen(self, runs: Iterable[int]) -> None:
-        """Take these too, where there is a chunk; and look anew what is free."""
+        """Take these too, where there is a chunk; and check again what is free."""
         if self._chunk is not None:
             self._chunk |= set(runs)
         self._free = None
@@ -170,7 +170,7 @@ class Taker:
 def killed_before_it_began() -> dict[str, Any]:
     """The result of a run that nobody has begun."""
     at = time.time()
-    return {"outcome": Outcome.KILLED, "detail": "killed before it began", "ended_at": at, "attempts": []}
+    return {"outcome": Outcome.KILLED, "detail": "killed before it started", "ended_at": at, "attempts": []}
 
 
 def claim_from(name: str) -> tuple[int, int]:

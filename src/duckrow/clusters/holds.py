@@ -1,6 +1,6 @@
 """Runs that are set aside. A hold is a claim that no pilot has: so nobody else can take the run, and one of us wins.
 
-Which claims are holds lies beside them as the names of empty files, so that one listing tells all. Such a file is made
+Empty files beside the claims name those that are holds, so that one listing shows all. Such a file is made
 before its claim, and may be left by somebody who died between the two: the claim says who has it.
 """
 

@@ -61,7 +61,7 @@ class Pilot(NamedTuple):
     name: str
     slurm_job: str
     life: int
-    status: dict[str, Any]  # what it said last; empty: nothing yet
+    status: dict[str, Any]  # its latest status; empty: nothing yet
     end: dict[str, Any] | None
 
     @property

@@ -30,7 +30,7 @@ def put(path: str, value: Any, durable: bool = True) -> None:
 
 
 def get(path: str) -> dict[str, Any] | None:
-    """What was put there; None if nothing was, or what lies there is no whole file."""
+    """What was put there; None if nothing was, or the file is incomplete."""
     try:
         with open(path) as file:
             value = json.load(file)
@@ -47,7 +47,7 @@ def take(card: str, path: str) -> bool:
     """Make this file, as a link to a card that says who we are; False if it is there already.
 
     A link either is made or not, on network file systems too. Its reply may get lost, and the call then be repeated by
-    the system, and fail: so after a failure it is asked whose card lies there.
+    the system, and fail: so after a failure we check whose card is there.
     """
     try:
         os.link(card, path)
@@ -76,7 +76,7 @@ def _create(card: str, path: str) -> bool:
 
 
 def names(folder: str) -> list[str]:
-    """What lies in a folder, without drafts."""
+    """The names in a folder, without drafts."""
     try:
         return [name for name in os.listdir(folder) if not name.startswith(".")]
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Whether a batch stands still: runs wait, no SLURM job is left, and to submit more would be wrong.
+"""Whether a batch is stuck: runs wait, no SLURM job is left, and submitting more would be wrong.
 
 Whoever cancels all that lives means it; whoever cancels one of several does not mean the others. So the last SLURM job
 to end decides. And what ends before it begins would do so again.
@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-CANCELLED = "somebody has cancelled its SLURM jobs"
+CANCELLED = "somebody cancelled its SLURM jobs"
 
 
 class JobEnd(NamedTuple):

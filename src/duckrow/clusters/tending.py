@@ -55,7 +55,7 @@ class Tending(BatchJobs):
                     size = (size + 1) // 2
                     continue
                 if submitted or self.living():
-                    break  # those that there are take more, and others come when there is room
+                    break  # the present ones take more, and others come when there is room
                 raise
         return submitted
 

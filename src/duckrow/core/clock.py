@@ -12,7 +12,7 @@ from typing import NamedTuple
 class Now(NamedTuple):
     wall: float  # seconds since 1970: to show to people, and for times of day
     mono: float  # CLOCK_MONOTONIC, for limits and graces: it stands still while the machine sleeps
-    boot: float  # CLOCK_BOOTTIME, for delays: it goes on while the machine sleeps
+    boot: float  # CLOCK_BOOTTIME, for delays: it keeps counting while the machine sleeps
 
     @property
     def wall_at_boot(self) -> float:

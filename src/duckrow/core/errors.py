@@ -1,4 +1,4 @@
-"""What can go wrong for a user: each error is a sentence that says what happened and what to do."""
+"""Errors that users see: each message says what happened and what to do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXIT_REQUEUE = 75
 
 
 class DuckrowError(Exception):
-    """A user's or the machine's fault, told as a sentence. Never shown with a traceback."""
+    """An error of the user or the machine, shown as a message and never with a traceback."""
 
     exit_code = EXIT_FAILED
 

@@ -1,4 +1,4 @@
-"""Which of the words that there are was probably meant by one that is not among them."""
+"""Suggests the known word that was probably meant by an unknown one."""
 
 from __future__ import annotations
 

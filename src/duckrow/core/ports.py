@@ -110,7 +110,7 @@ class Engine(Protocol):
         """Send a signal to every process of the attempt, such as to suspend it."""
 
     def stop(self, attempt: LiveAttempt, step: int) -> None:
-        """Take this step of the kill ladder: 1 asks (SIGTERM), 2 forces (SIGKILL)."""
+        """Take this step of stopping: 1 asks (SIGTERM), 2 forces (SIGKILL)."""
 
     def reports(self) -> list[Report]:
         """What has happened since the last call; never waits."""
@@ -128,7 +128,7 @@ class Engine(Protocol):
         """Whether the machine has ended processes of anybody's for want of memory lately; None: it does not tell."""
 
     def close(self, keepers_in_use: set[str]) -> None:
-        """Let go: what runs goes on, and another host adopts it. Its notes may go if its keeper is not in use."""
+        """Let go: attempts keep running, and another host adopts them. Its notes may go if its keeper is not in use."""
 
 
 class Observer:
@@ -239,7 +239,7 @@ class ProcessUse(NamedTuple):
 
 
 class Health(NamedTuple):
-    """What a GPU and its driver say of faults. What is not supported is no fault."""
+    """What a GPU and its driver report about faults. A reading that is not supported is not a fault."""
 
     uncorrected: int | None = None  # memory errors that ECC could not correct, since the driver was loaded
     xids: tuple[int, ...] = ()  # what the driver has reported since the last reading
@@ -283,7 +283,7 @@ class GpuReader(Protocol):
         """Have these GPUs read; the reactor wakes when it is done."""
 
     def answer(self) -> tuple[list[Device], list[Reading]] | None:
-        """(the GPUs that there are, a reading of each and of those that were asked for), once for each asking."""
+        """(all GPUs, a reading of each and of those that were asked for), once per question."""
 
 
 class DeviceSource(Protocol):

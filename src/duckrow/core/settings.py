@@ -46,14 +46,14 @@ class Value(NamedTuple):
 
 def _text(written: Any) -> str:
     if not isinstance(written, str) or not written:
-        raise UsageError("is not a text")
+        raise UsageError("is not a string")
     return written
 
 
 def _names(written: Any) -> str:
     """Names with commas; none at all is a choice too."""
     if not isinstance(written, str):
-        raise UsageError("is not a text of names with commas")
+        raise UsageError("is not a string of names with commas")
     return written
 
 
@@ -92,7 +92,7 @@ def _amount(parse: Callable[[str], Any], optional: bool) -> Callable[[Any], Any]
         if optional and written == NO_LIMIT:
             return None
         if isinstance(written, bool) or not isinstance(written, str | int | float):
-            raise UsageError("is neither a text in quotes nor a number")
+            raise UsageError("is neither a string in quotes nor a number")
         return parse(str(written))
 
     return read
@@ -109,7 +109,7 @@ def _devices(written: Any) -> list[str]:
 def _choice(*choices: str) -> Callable[[Any], str]:
     def read(written: Any) -> str:
         if written not in choices:
-            raise UsageError(f"is none of {', '.join(choices)}")
+            raise UsageError(f"is not one of {', '.join(choices)}")
         return str(written)
 
     return read
@@ -146,11 +146,11 @@ SETTINGS = (
     Setting("job", "priority", "number", _whole(), DEFAULT_PRIORITY, "Higher starts first."),
     Setting("job", "retries", "number", _whole(0), 0, "How often to try again after a failure."),
     Setting(
-        "job", "requeue_lost", "true or false", _yes_or_no, False, "Queue a lost job again (a restart of the machine)."
+        "job", "requeue_lost", "true or false", _yes_or_no, False, "Requeue a lost job (the machine was restarted)."
     ),
     Setting("job", "backoff", "time", _TIME, "10s", "Wait before the first retry, then double it."),
-    Setting("job", "timeout", "time", _LIMIT, None, "End a job after this time; none for no limit."),
-    Setting("job", "signal", "signal@time", _text, "USR2@30s", "Warn a job so long before its time limit, or none."),
+    Setting("job", "timeout", "time", _LIMIT, None, "Stop a job after this time; none for no limit."),
+    Setting("job", "signal", "signal@time", _text, "USR2@30s", "Warn a job this long before its time limit; or none."),
     Setting("job", "grace", "time", _TIME, "10s", "Time between SIGTERM and SIGKILL."),
     Setting("job", "shell", "path", _text, DEFAULT_SHELL, "Shell that runs the command."),
     Setting("job", "max_log", "size", _SIZE, None, "Keep only the beginning and the end of a longer log; or none."),
@@ -159,14 +159,14 @@ SETTINGS = (
     Setting("run", "jobs_per_gpu", *_SHARES, "How many jobs of `duckrow run` may share a GPU."),
     *_of_policy("run"),
     Setting("run", "follow", "true or false", _yes_or_no, False, "`duckrow run` prints all output as it comes."),
-    Setting("run", "max_failures", "number", _whole(1), None, "`duckrow run` starts nothing more after so many."),
-    Setting("daemon", "devices", *_DEVICES, "Devices of the daemon, unless `duckrow up` was told others."),
-    Setting("daemon", "slots", *_SLOTS, "CPU slots of the daemon, likewise."),
-    Setting("daemon", "jobs_per_gpu", *_SHARES, "How many jobs of the daemon may share a GPU, likewise."),
-    *_of_policy("daemon"),
     Setting(
-        "daemon", "keep", "time", _LIMIT, None, "Forget jobs that have been done for longer, with their logs; or none."
+        "run", "max_failures", "number", _whole(1), None, "`duckrow run` starts nothing more after this many failures."
     ),
+    Setting("daemon", "devices", *_DEVICES, "Devices of the daemon, unless you chose others with `duckrow up`."),
+    Setting("daemon", "slots", *_SLOTS, "CPU slots of the daemon."),
+    Setting("daemon", "jobs_per_gpu", *_SHARES, "How many jobs of the daemon may share a GPU."),
+    *_of_policy("daemon"),
+    Setting("daemon", "keep", "time", _LIMIT, None, "Forget finished jobs after this time, with their logs; or none."),
     Setting("ui", "color", "word", _choice("auto", "always", "never"), "auto", "Colours: auto, always, never."),
 )
 RENAMED = {("run", "gpus"): "devices", ("daemon", "gpus"): "devices"}
@@ -174,7 +174,7 @@ SECTIONS = tuple(dict.fromkeys(setting.section for setting in SETTINGS))
 
 
 def settings_of(section: str) -> dict[str, Setting]:
-    """The settings that a section may have; a project's are those of [job], but for the project itself."""
+    """The settings that a section may have; a project's are those of [job], except the project itself."""
     if section.startswith(f"{PROJECTS}."):
         return {key: setting for key, setting in settings_of("job").items() if key != "project"}
     return {setting.key: setting for setting in SETTINGS if setting.section == section}

@@ -7,7 +7,7 @@ import re
 from duckrow.core.errors import UsageError
 
 NO_LIMIT = "none"
-"""How a file or a flag says that there is to be no limit, where an earlier source sets one."""
+"""How a file or a flag removes a limit that an earlier source sets."""
 
 _TIME_UNITS_S = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 _SIZE_UNITS_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}

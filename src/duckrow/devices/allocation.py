@@ -48,7 +48,7 @@ def allocated_offer(
 
 
 def gpu_seats(gpus: list[str], parallel_runs: int | None, gpus_per_run: int | None) -> list[Seat]:
-    """One run a GPU; or, for so many runs at a time, groups of GPUs or shares of one. It need not divide evenly."""
+    """One run per GPU; or, for `parallel_runs` at a time, groups of GPUs or shares of one. They need not be equal."""
     places = parallel_runs or len(gpus)
     if gpus_per_run is not None or places == len(gpus):
         shares = max(math.ceil(places * (gpus_per_run or 1) / len(gpus)), 1)

@@ -61,15 +61,15 @@ def _ask_cuda(environment: Mapping[str, str]) -> list[str]:
 
 
 def overridden(devices: list[Device], environment: Mapping[str, str]) -> str:
-    """That a choice of the user's does not hold for jobs; empty where it makes no difference."""
+    """Says that a choice of the user does not apply to jobs; empty where it makes no difference."""
     chosen = environment.get(VARIABLE)
     if not chosen or not may_differ(devices, environment):
         return ""
-    return f"{VARIABLE}={chosen} does not hold for jobs: they get {BY_BUS}, so GPU 0 is the GPU 0 of nvidia-smi."
+    return f"{VARIABLE}={chosen} does not apply to jobs: they get {BY_BUS}, so that GPU 0 is GPU 0 of nvidia-smi."
 
 
 def not_told(visible: str) -> str:
     return (
-        f"CUDA_VISIBLE_DEVICES={visible} was read in the order of nvidia-smi: your GPUs differ, and CUDA does not tell"
+        f"CUDA_VISIBLE_DEVICES={visible} was read in the order of nvidia-smi: your GPUs differ, and CUDA does not say"
         f" which it calls 0. If it is another one, name them: --devices, or {VARIABLE}={BY_BUS}."
     )

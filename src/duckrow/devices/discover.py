@@ -45,7 +45,7 @@ def _meant(name: str, numbered: list[Device], found: list[Device]) -> list[Devic
 
 
 def cores() -> int:
-    """The cores that we may use, not those that there are."""
+    """The cores that we may use, not all that exist."""
     return len(os.sched_getaffinity(0))
 
 

@@ -20,7 +20,7 @@ class NvmlSource:
     """No driver, no library, no GPU: no devices, and no complaint.
 
     To open the library takes 14 ms on an H200 and to read a GPU a fraction of that, so between two readings it stays
-    open, until it is told to rest or a GPU says less than it should: after a reset, only to begin anew helps.
+    open, until it is asked to rest, or a GPU reports less than it should: after a reset, only loading it again helps.
     """
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ def _device(nvml: Any, name: str, handle: Any) -> Device:
 def _reading(nvml: Any, name: str, handle: Any) -> Reading:
     total_mb, free_mb = _memory(nvml, handle)
     busy = _ask(nvml, nvml.nvmlDeviceGetUtilizationRates, handle)
-    problem = "" if free_mb is not None else "it does not tell its memory"
+    problem = "" if free_mb is not None else "it does not report its memory"
     return Reading(
         device=name,
         at=time.time(),
@@ -174,7 +174,7 @@ def _reading(nvml: Any, name: str, handle: Any) -> Reading:
 
 
 def _memory(nvml: Any, handle: Any) -> tuple[int | None, int | None]:
-    """(total, free) in MB; a figure that cannot be is no figure."""
+    """(total, free) in MB; impossible figures count as unknown."""
     memory = _ask(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
     if memory is None:
         return None, None

@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     programs = parser.add_subparsers(dest="program", required=True)
     server = programs.add_parser("server", help=f"the routes of startserver.py, at port {SERVER_PORT}")
     server.add_argument(
-        "--gpus", nargs="+", help="The devices of the daemon, also of one that runs: 0 1, or 0,1 2,3 for pairs."
+        "--gpus", nargs="+", help="The devices of the daemon, even of a running one: 0 1, or 0,1 2,3 for pairs."
     )
     server.add_argument("--port", type=int, default=SERVER_PORT)
     gui = programs.add_parser("gui", help=f"the page of startgui.py, at port {GUI_PORT}")

@@ -23,13 +23,13 @@ _NO_GPU = ("", "-1")  # as CUDA has it
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="simple_gpu_scheduler",
-        description="Run the commands that come on standard input, a line each, on individual GPUs.",
+        description="Run the commands from standard input, one per line, on individual GPUs.",
     )
     parser.add_argument(
         "--gpus",
         nargs="+",
         required=True,
-        help="One word is split at commas: 0,1,2. Of several each is a slot: 0,1 2,3 are two pairs; '' is a CPU slot.",
+        help="One word is split at commas: 0,1,2. Several words: a slot each. 0,1 2,3 are two pairs; '' is a CPU slot.",
     )
     try:
         slots = slots_of(parser.parse_args(arguments).gpus)

@@ -1,4 +1,4 @@
-"""simple_hypersearch's command on duckrow: a grid as commands, in the very order of the original."""
+"""simple_hypersearch's command on duckrow: a grid as commands, in the same order as the original."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--sampling-mode", choices=["shuffled_grid", "grid"], default="shuffled_grid", help="order of the commands"
     )
-    parser.add_argument("--n-samples", type=int, help="print only so many, drawn without replacement")
+    parser.add_argument("--n-samples", type=int, help="print only N commands, drawn without replacement")
     parser.add_argument("--seed", type=int, help="same seed, same order")
     parser.add_argument(
         "-p",

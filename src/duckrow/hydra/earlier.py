@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def forget_ended(client: Client, sweep_id: int, runs: Sequence[HydraRun]) -> list[HydraRun]:
-    """Those of the runs that are to be submitted. The others wait or run already, and are left alone."""
+    """The runs to submit. The others are already queued or running."""
     from duckrow.api.jobs.kill import kill_abandoned
     from duckrow.api.jobs.remove import remove
     from duckrow.api.sweeps.sweeps import Sweeps

@@ -1,4 +1,4 @@
-"""What a launcher cannot do, as a sentence."""
+"""Errors of the launchers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class LauncherError(CompactHydraException):
 
 @contextmanager
 def told_by_hydra() -> Iterator[None]:
-    """A user's or the machine's fault, which duckrow tells as a sentence, is told by Hydra as one."""
+    """An error of the user or the machine: Hydra shows duckrow's message without a traceback."""
     from duckrow.core.errors import DuckrowError
 
     try:

@@ -19,7 +19,7 @@ class RunConf:
     mem: Any = None  # of the machine
     retries: int = 0
     timeout: Any = None  # of a run: seconds, or 2h
-    max_failures: int | None = None  # start nothing more after so many
+    max_failures: int | None = None  # start nothing more after this many
     wait_for_completion: bool = True  # false: submit and exit
     resume: bool = False  # in the same hydra.sweep.dir: run what is missing or failed
     preload: list[str] = field(default_factory=list)  # modules that warm starts have imported, besides the script's

@@ -139,7 +139,7 @@ class MultirunSession:
         if not self._wanted.resume:
             return {}
         found = {run.key: returned for run in runs if (returned := result_of(run)) is not None}
-        log.info(f"{len(found)} of {len(runs)} runs have succeeded before, and are not run again.")
+        log.info(f"{len(found)} of {len(runs)} runs had already succeeded and do not run again.")
         return found
 
     def _open(self, client: Client, runs: Sequence[HydraRun]) -> None:
@@ -235,8 +235,8 @@ class MultirunSession:
         from duckrow.api.python.handles import Job
 
         if view is None:
-            log.info(f"\t#{run.number} was not run to its end")
-            return self._failed(run, LauncherError(f"Run {run.number} was not run to its end: {self._why_not()}."))
+            log.info(f"\t#{run.number} did not finish")
+            return self._failed(run, LauncherError(f"Run {run.number} did not finish: {self._why_not()}."))
         log.info(f"\t#{run.number} {view.outcome} after {view.duration_s or 0:.1f} s")
         try:
             returned: JobReturn = Job(view.id, view.name, home).result_of(view)
@@ -256,7 +256,7 @@ class MultirunSession:
 
 
 def _as_sentence(error: Exception) -> Exception:
-    """How a run ended that did not raise, which duckrow tells as a sentence."""
+    """How a run ended that did not raise, in duckrow's words."""
     from duckrow.core.errors import DuckrowError
 
     if not isinstance(error, DuckrowError):

@@ -55,7 +55,7 @@ def seats_of(gpus: list[str], slots: int) -> list[str]:
 
 
 def _gpus_named_by(number: int, client: Client) -> list[str]:
-    """The first so many. Where nobody knows of any they are 0, 1 and so on, as the original had them everywhere."""
+    """The first `number`. Where none are known, they are 0, 1 and so on, as in the original."""
     if _VISIBLE in os.environ:
         return _gpus_here(client)[:number]
     return (_gpus_here(client) or [str(gpu) for gpu in range(number)])[:number]

@@ -28,7 +28,7 @@ class HydraRun(NamedTuple):
 
 
 class Multirun:
-    """What lies in `hydra.sweep.dir`."""
+    """What is in `hydra.sweep.dir`."""
 
     def __init__(self, config: DictConfig, loader: Any, resume: bool) -> None:
         self._config, self._loader = config, loader
@@ -38,7 +38,7 @@ class Multirun:
         self._times: Counter[str] = Counter()  # how often the same overrides have been asked for
         self._make_folder()
         if not resume and os.path.exists(self._list):
-            os.unlink(self._list)  # begun anew, its runs take the places of the earlier ones
+            os.unlink(self._list)  # started again, its runs replace the earlier ones
         self._known: dict[str, HydraRun] = {}
         self._numbers: set[int] = set()
         self._folders: set[str] = set()
@@ -110,7 +110,7 @@ class Multirun:
             if "mode" in self._config.hydra.sweep and self._config.hydra.sweep.mode is not None:
                 os.chmod(self.folder, int(str(self._config.hydra.sweep.mode), 8))
         except OSError as error:
-            raise LauncherError(f"The folder {self.folder} cannot be made: {error.strerror}.") from None
+            raise LauncherError(f"The folder {self.folder} cannot be created: {error.strerror}.") from None
 
     def _line(self, run: HydraRun) -> str:
         """With its folder as seen from here: somebody may move all of it, or see it under another name."""
@@ -152,7 +152,7 @@ def make_ready(runs: Iterable[HydraRun]) -> None:
                     os.rename(f"{run.folder}/{name}", _free(f"{run.folder}/{name}"))
         except OSError as error:
             raise LauncherError(
-                f"The folder {run.folder} of run {run.number} cannot be made: {error.strerror}."
+                f"The folder {run.folder} of run {run.number} cannot be created: {error.strerror}."
             ) from None
 
 

@@ -66,7 +66,7 @@ class DaemonQueue:
 
 
 class OwnRun:
-    """A `duckrow run` over devices that only it gives out as it does. It goes on if the launcher ends.
+    """A `duckrow run` over devices that only it gives out as it does. It continues if the launcher ends.
 
     `devices`: its options. `options`: what is the same for all runs, as duckrow.submit has it.
     """

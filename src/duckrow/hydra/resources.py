@@ -1,4 +1,4 @@
-"""What runs that go on at the same time divide among them: groups of cores, and the moments at which they begin."""
+"""What simultaneous runs divide among themselves: groups of cores, and staggered starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Resources:
     """Taken by each run as it begins, wherever it runs: all it needs is a folder that they share."""
 
     folder: str = ""
-    slots: int = 1  # how many runs go on at the same time
+    slots: int = 1  # how many runs there are at the same time
     cores: list[int] | None = None  # to be divided; empty: all that the run may use; None: not divided
     delay_s: float = 0.0  # between the beginnings of the first runs, one for each slot
     beginnings: int | None = None  # how many those are, if there are slots on several machines
@@ -60,7 +60,7 @@ class Resources:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX)
             except OSError:
-                return "no delay: this file system has no locks, by which runs could agree on it"
+                return "no delay: this file system has no locks, so runs cannot agree on one"
             file.seek(0)
             earlier = file.read().split()
             if len(earlier) >= (self.beginnings or self.slots):
@@ -70,7 +70,7 @@ class Resources:
             wait_s = min(wait_s, len(earlier) * self.delay_s)  # more only if somebody has set a clock
             file.write(f"{now + wait_s}\n")
         time.sleep(wait_s)
-        return f"waited {wait_s:.1f} s for its turn to begin"
+        return f"waited {wait_s:.1f} s for its turn"
 
 
 def share_of(things: list[T], slot: int, slots: int) -> list[T]:

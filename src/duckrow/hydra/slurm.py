@@ -23,7 +23,7 @@ KEYS = (
 class SlurmBatch:
     counts_failures = False
     look_s = 0.3  # its news do not come through the database
-    how_it_ends = "somebody has cancelled all SLURM jobs of the batch"
+    how_it_ends = "somebody cancelled all SLURM jobs of the batch"
 
     def __init__(self, request: SlurmRequest, name: str) -> None:
         self._request, self._name = request, name

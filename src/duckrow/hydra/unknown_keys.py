@@ -1,4 +1,4 @@
-"""Which key of `hydra.launcher` was probably meant by one that there is not."""
+"""Suggests the key of `hydra.launcher` that was probably meant by an unknown one."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def _hints(launcher: str, keys: Iterable[str]) -> Iterator[str]:
     for key in keys:
         if key not in every:
             near = nearest_word(key, known)
-            what = f"Did you mean hydra.launcher.{near}?" if near else f"There are: {', '.join(known)}."
+            what = f"Did you mean hydra.launcher.{near}?" if near else f"Choose from: {', '.join(known)}."
             yield f"{launcher} has no key '{key}'. {what}"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from duckrow.hydra.places import Destination
 
 _LOOK_S = 0.05  # how often it is asked whether anything has changed
-_SHARE = 5  # with so many runs that a look takes long, it rests so many times as long
+_SHARE = 5  # when a look takes long because there are many runs, it rests this many times as long
 
 
 class RunWaiter:

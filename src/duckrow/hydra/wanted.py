@@ -16,7 +16,7 @@ _DIVIDED = {"cpu": ("cpus",), "cuda": ("gpus",), "stagger": ("delay",)}
 class Divided:
     """resources_config: what runs that go on at the same time divide among them."""
 
-    cores: list[int] | None = None  # empty: all that there are; None: not divided
+    cores: list[int] | None = None  # empty: all cores; None: not divided
     gpus: list[str] | None = None  # the same
     delay_s: float = 0.0
 
@@ -57,7 +57,7 @@ def wanted_of(values: Mapping[str, Any], others: Sequence[str] = ()) -> LaunchOp
 
 def _at_least_one(key: str, value: int | None) -> int | None:
     if value is not None and value < 1:
-        raise LauncherError(f"hydra.launcher.{key}={value}: that must be 1 or more, or null.")
+        raise LauncherError(f"hydra.launcher.{key}={value} must be 1 or more, or null.")
     return value
 
 
@@ -65,7 +65,7 @@ def divided_of(config: Mapping[str, Any] | None) -> Divided:
     config = config or {}
     for name, arguments in config.items():
         if name not in _DIVIDED:
-            raise LauncherError(f"resources_config has no '{name}'. There are: {', '.join(_DIVIDED)}.")
+            raise LauncherError(f"resources_config has no '{name}'. Choose from: {', '.join(_DIVIDED)}.")
         if not isinstance(arguments or {}, Mapping) or not set(arguments or {}) <= set(_DIVIDED[name]):
             known = ", ".join(_DIVIDED[name])
             raise LauncherError(f"resources_config.{name} is {arguments!r}. What it may have: {known}.")
@@ -79,7 +79,7 @@ def divided_of(config: Mapping[str, Any] | None) -> Divided:
 def _listed(config: Mapping[str, Any], name: str, argument: str) -> list[Any]:
     value = (config[name] or {}).get(argument)
     if value is not None and not isinstance(value, list):
-        raise LauncherError(f"resources_config.{name}.{argument} is {value!r}. It must be a list, or left blank.")
+        raise LauncherError(f"resources_config.{name}.{argument} is {value!r}. It must be a list, or empty.")
     return value or []
 
 

@@ -63,9 +63,9 @@ class CgroupPlace(NamedTuple):
     def way(self) -> str:
         """For `duckrow doctor`: how the processes of an attempt are told from others."""
         if self.why_not:
-            return f"process table (no cgroup to be had here: {self.why_not})"
+            return f"process table (no cgroup available: {self.why_not})"
         memory = ", which counts its memory" if self.counts_memory else ""
-        return f"cgroup of its own (v2){memory}, below {self.base}"
+        return f"its own cgroup (v2){memory}, below {self.base}"
 
 
 TURNED_OFF = CgroupPlace("", "", f"{VARIABLE}=off turns them off")
@@ -135,7 +135,7 @@ def _why_invisible(machine: CgroupFiles, pid: int) -> str:
 
 def _why_not(machine: CgroupFiles, base: str) -> str:
     if not (machine.may_write(base) and machine.may_write(f"{base}/cgroup.procs")):
-        return f"{base} is not yours to write"
+        return f"you cannot write to {base}"
     if not _has_kill(machine, base):
         return "this kernel has no cgroup.kill; Linux 5.14 brought it"
     return ""

@@ -1,1 +1,1 @@
-"""The composition root: joins store, engines and devices into the loop that never loses a job."""
+"""The composition root: joins store, engines and devices into the scheduler loop."""

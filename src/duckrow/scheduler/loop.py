@@ -1,4 +1,4 @@
-"""The loop: sleep, observe, decide, record, act. Whatever instant it dies at, what is on disk tells what happened."""
+"""The loop: sleep, observe, decide, record, act. Whenever it dies, the disk says what happened."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Loop:
     # -- its end ----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Let go: what runs goes on, and is found again by the next host."""
+        """Let go: running jobs keep running, and the next host finds them again."""
         if self._closed:
             return
         self._closed = True

@@ -120,7 +120,7 @@ class PilotHost(Observer):
             self.us.renew(self._status())
             self.us.end(self.runs.interrupted or too_late or "nothing left to take")
         except OSError as error:  # the others see that we are gone, a lease later
-            self.trouble(f"That this pilot ends cannot be told: {error.strerror}.")
+            self.trouble(f"Cannot record the end of this pilot: {error.strerror}.")
 
     def _over(self) -> bool:
         """Take what there is to take; nothing runs here and nothing is left."""
@@ -129,7 +129,7 @@ class PilotHost(Observer):
         try:
             return self._nothing_is_left()
         except OSError as error:  # the disk is full: what waits is there, and can be taken when there is room
-            self.trouble(f"Nothing can be taken from {self.batch.folder}: {error.strerror}. It is tried again.")
+            self.trouble(f"Nothing can be taken from {self.batch.folder}: {error.strerror}. It is retried.")
             return False
 
     def _nothing_is_left(self) -> bool:
@@ -226,7 +226,7 @@ class PilotHost(Observer):
         try:
             self._memory.tell()
         except OSError as error:  # the others learn it themselves
-            self.trouble(f"What was learned of memory cannot be told: {error.strerror}.")
+            self.trouble(f"Cannot pass on what was learned about memory: {error.strerror}.")
 
     def trouble(self, sentence: str) -> None:
         if sentence != self._told:
@@ -319,7 +319,7 @@ def own_folder(batch: Batch, facts: JobFacts) -> PilotFolder:
             if not is_full(error):
                 sys.exit(f"This pilot cannot write to {batch.folder}: {error.strerror}.")
             if not told:
-                print(f"{batch.folder}: {error.strerror}. It is tried again.", file=sys.stderr, flush=True)
+                print(f"{batch.folder}: {error.strerror}. It is retried.", file=sys.stderr, flush=True)
             told = True
             time.sleep(_FULL_S)
 

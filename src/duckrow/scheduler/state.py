@@ -25,7 +25,7 @@ class HostState:
         self.lined_up: dict[int, LiveAttempt] = {}  # attempt -> the one behind it
         self.booked = Ledger()  # by us, as we know it; by other hosts, as the database says
         # Devices.
-        self.seats: list[Seat] = list(seats)  # replaced when devices come or go, never changed but for their order
+        self.seats: list[Seat] = list(seats)  # replaced when devices come or go, only their order may change
         self.drained: frozenset[str] = frozenset()  # get no new job, because a person said so
         self.set_aside: frozenset[str] = frozenset()  # get no new job, because they look broken
         # Jobs that wait.
@@ -147,7 +147,7 @@ class HostState:
     # -- what is booked ---------------------------------------------------------------------------------------
 
     def rebook(self, of_other_hosts: Iterable[Holds]) -> None:
-        """All anew. CPU slots are each host's own."""
+        """Read everything again. CPU slots belong to each host."""
         self.booked = Ledger()
         for attempt in self.live.values():
             self._book(attempt)

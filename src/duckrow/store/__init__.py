@@ -1,1 +1,1 @@
-"""What must not be forgotten, in SQLite: jobs, attempts, hosts, wishes. The only package that speaks SQL."""
+"""Durable state in SQLite: jobs, attempts, hosts, wishes. The only package with SQL."""

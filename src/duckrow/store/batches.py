@@ -141,14 +141,14 @@ class BatchStore:
         return ids
 
     def join(self, batch_id: int, job_ids: Iterable[int], first: int) -> None:
-        """Jobs that there are already become the runs from `first` on. Those that are done wait at the next look."""
+        """Existing jobs become the runs from `first` on. Those that are done are queued again at the next look."""
         for number, job_id in enumerate(job_ids, start=first):
             values = {"job_id": job_id, "batch_id": batch_id, "number": number}
             self.database.execute(_SQL["join"], values)
             self.database.execute(_SQL["rehost_waiting"], values)
 
     def leave(self, job_ids: Iterable[int]) -> None:
-        """They are no runs of a batch any more."""
+        """They no longer belong to a batch."""
         self.database.execute_many(_SQL["leave"], [{"job_id": job_id} for job_id in job_ids])
 
     def put_back(self, hosts: Mapping[int, int], runs: Mapping[int, RunOfBatch]) -> None:

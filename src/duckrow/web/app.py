@@ -65,7 +65,7 @@ def build(serving: ServerOptions) -> tuple[ASGIApp, Services]:
     app = FastAPI(
         title="duckrow",
         version=__version__,
-        description="See and steer a queue of GPU jobs.",
+        description="See and control a queue of GPU jobs.",
         docs_url=None,
         redoc_url=None,
         openapi_url=f"{API}/openapi.json",

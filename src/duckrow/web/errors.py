@@ -1,4 +1,4 @@
-"""What went wrong, as a status and a sentence in JSON."""
+"""Errors as a status and a message in JSON."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def tell_errors(app: FastAPI) -> None:
         return error_answer(error.status_code, sentence, headers=dict(error.headers or {}))
 
     async def unknown(_request: Request, _error: Exception) -> JsonResponse:
-        return error_answer(500, "duckrow has made a mistake. The terminal or web.log of the server tells more.")
+        return error_answer(500, "This is a bug in duckrow. The terminal or web.log of the server has the details.")
 
     app.add_exception_handler(DuckrowError, ours)
     app.add_exception_handler(RequestValidationError, of_schema)

@@ -23,14 +23,14 @@ _ERROR_SCHEMA = {
     },
 }
 _ERRORS = {
-    400: "What was asked for cannot be; the sentence says why.",
+    400: "The request is impossible; the message says why.",
     401: "Not logged in.",
     403: "From another website, by another name, or to a read-only server.",
     404: "There is no such thing.",
-    409: "Not in the state that the job is in.",
-    408: "The body has not come in time.",
+    409: "Not possible in the job's present state.",
+    408: "The body did not arrive in time.",
     413: "More than 1 MiB.",
-    414: "An address longer than any.",
+    414: "The address is too long.",
     415: "Not JSON.",
     422: "A value is missing, of the wrong kind or out of bounds.",
     503: "The scheduler or the database does not answer, or too many streams are open.",

@@ -120,7 +120,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """To be told to end is no failure, so the signal is not raised again afterwards."""
+        """Being asked to stop is not a failure, so the signal is not raised again afterwards."""
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield

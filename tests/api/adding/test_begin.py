@@ -93,7 +93,7 @@ def test_without_a_clock_it_is_now() -> None:
 def test_what_is_no_time_is_told(text: str) -> None:
     with pytest.raises(UsageError) as raised:
         parse_begin(text, NOW)
-    assert str(raised.value).startswith(f"'{text}' is not a time to begin. Write 22:00, +2h, tomorrow")
+    assert str(raised.value).startswith(f"'{text}' is not a start time. Write 22:00, +2h, tomorrow")
 
 
 @pytest.mark.parametrize("text", ["+", "+soon", "now+x"])

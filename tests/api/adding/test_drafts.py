@@ -22,7 +22,7 @@ def test_a_command_over_several_lines_is_one_program_without_a_shell(tmp_path: P
     ("text", "problem"),
     [
         ("only;;two", "'only;;two' is not NAME;;OUTFILE;;COMMAND;;;"),
-        ("a;;x.txt;;echo 'open;;;", "The command 'echo 'open' cannot be taken apart: no closing quotation."),
+        ("a;;x.txt;;echo 'open;;;", "The command 'echo 'open' cannot be split into words: no closing quotation."),
     ],
 )
 def test_what_gpupeasy_refused_is_refused(text: str, problem: str) -> None:

@@ -110,6 +110,6 @@ def test_one_line_says_that_much_data_go_along(tmp_path: Path, told: list[warnin
         store_call(Call(len, (data,), {}, "fit"), f"{tmp_path}/{number}")
         store_call(Call(len, (bytes(2 * MB),), {}, "small"), f"{tmp_path}/small-{number}")
     assert [str(message.message) for message in told] == [
-        "duckrow: A call of fit takes 20 MB of data along. Calls with the same data share one copy of it on disk, "
+        "duckrow: A call of fit sends 20 MB of data. Calls with the same data share one copy of it on disk, "
         "and each reads it. If it is in a file anyway, let fit read that."
     ]

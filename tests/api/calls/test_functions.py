@@ -66,7 +66,7 @@ def test_a_new_attempt_removes_the_result_of_an_earlier_one(tmp_path: Path) -> N
     again = subprocess.run([sys.executable, "-m", "duckrow.api.call", str(folder)], capture_output=True)
     assert again.returncode == 1
     assert isinstance(exception_of(str(folder), ""), FileExistsError)
-    with pytest.raises(JobFailed, match=r"Job 1 left an error in .*, and yet ended well"):
+    with pytest.raises(JobFailed, match=r"Job 1 left an error in .*, but exited with code 0"):
         value_of(str(folder), "Job 1")
     os.unlink(folder / "result.pkl")
     with pytest.raises(JobFailed, match=r"Job 1 left no result"):
@@ -266,27 +266,27 @@ def test_jobs_to_wait_for_are_ids_handles_or_texts() -> None:
     ("options", "told"),
     [
         ({"gpu": 1}, "There is no option gpu=. Did you mean gpus?"),
-        ({"epochs": 3}, "There is no option epochs=. There are gpus, name, project"),
-        ({"gpus": "1"}, "gpus='1': that must be a whole number."),
-        ({"gpus": True}, "gpus=True: that must be a whole number."),
+        ({"epochs": 3}, "There is no option epochs=. Choose from gpus, name, project"),
+        ({"gpus": "1"}, "gpus='1' must be a whole number."),
+        ({"gpus": True}, "gpus=True must be a whole number."),
         ({"gpus": -1}, "A job cannot have -1 GPUs."),
-        ({"name": 3}, "name=3: that must be a text."),
+        ({"name": 3}, "name=3 must be a string."),
         ({"name": "a/b"}, "'a/b' cannot be a name."),
         ({"project": "a b"}, "project='a b': 'a b' cannot be a project."),
         ({"retries": -1}, "retries=-1 is not a whole number of 0 or more."),
         ({"timeout": "soon"}, "timeout='soon': 'soon' is not a time."),
-        ({"timeout": []}, "timeout=[] is neither a text in quotes nor a number."),
+        ({"timeout": []}, "timeout=[] is neither a string in quotes nor a number."),
         ({"max_log": "10X"}, "'10X' is not a size."),
         ({"signal": "NOPE@3s"}, "'NOPE' is not a signal."),
-        ({"env": {"A": 1}}, "env: 1 is not a text."),
+        ({"env": {"A": 1}}, "env: 1 is not a string."),
         ({"env": {"A=B": "1"}}, "a variable has a name"),
-        ({"env": ["A"]}, "env=['A']: that must be a dict of texts."),
+        ({"env": ["A"]}, "env=['A'] must be a dict of strings."),
         ({"cwd": "/no/such"}, "The folder /no/such does not exist."),
         ({"shell": "no-such-shell"}, "There is no shell 'no-such-shell' here."),
-        ({"if_broken": "go"}, "if_broken='go': that must be 'skip' or 'wait'."),
-        ({"after": 1.5}, "after=1.5: that must be ids, jobs, or a text like 'any:12'."),
-        ({"begin": 5}, "begin=5: that must be a text or a datetime."),
-        ({"preload": "torch"}, "preload='torch': that must be a list of the names of modules."),
+        ({"if_broken": "go"}, "if_broken='go' must be 'skip' or 'wait'."),
+        ({"after": 1.5}, "after=1.5 must be ids, jobs, or a string like 'any:12'."),
+        ({"begin": 5}, "begin=5 must be a string or a datetime."),
+        ({"preload": "torch"}, "preload='torch' must be a list of the names of modules."),
         ({"preload": ["a b"]}, "'a b' cannot be a module."),
     ],
 )
@@ -310,7 +310,7 @@ def test_a_warning_is_written_as_on_the_command_line(text: str) -> None:
 @pytest.mark.parametrize(
     ("task", "args", "told"),
     [
-        (42, (), "42 cannot be a job. Submit a text, a list of words, or a function."),
+        (42, (), "42 cannot be a job. Submit a string, a list of words, or a function."),
         ("echo", (1,), "Arguments are for functions."),
         ("  ", (), "The command is empty."),
     ],

@@ -118,8 +118,8 @@ def test_a_name_that_could_be_both_is_refused_with_what_to_write() -> None:
     with pytest.raises(duckrow.UsageError) as error:
         duckrow.submit(named, name="resnet")
     assert str(error.value) == (
-        "name= is an option of the job, and named() has a parameter 'name' too. Write the function's in kwargs: "
-        "kwargs={'name': ...}. With kwargs={}, name= is the job's alone."
+        "name= is an option of the job, and named() has a parameter 'name' too. Put the function's argument into "
+        "kwargs: kwargs={'name': ...}. With kwargs={}, name= belongs to the job."
     )
     assert _told_apart(named, (), {"name": "resnet"}, {"name": "job"}) == ({"name": "job"}, {"name": "resnet"})
     assert _told_apart(named, ("resnet",), None, {"name": "job"}) == ({"name": "job"}, {})
@@ -133,7 +133,7 @@ def test_what_neither_the_job_nor_the_function_knows_is_refused() -> None:
     )
     with pytest.raises(duckrow.UsageError, match="'seed' is given twice, by itself and in kwargs"):
         duckrow.submit(train, 0.1, seed=1, kwargs={"seed": 2})
-    with pytest.raises(duckrow.UsageError, match="kwargs=3: that must be a dict"):
+    with pytest.raises(duckrow.UsageError, match="kwargs=3 must be a dict"):
         duckrow.submit(train, 0.1, kwargs=3)  # type: ignore[call-overload]
     with pytest.raises(duckrow.UsageError, match="There is no option seed="):
         duckrow.submit("echo", seed=1)  # type: ignore[call-overload]
@@ -163,7 +163,7 @@ class Driven:
 @pytest.mark.parametrize(
     ("function", "told"),
     [
-        (fetch, "fetch is an async function, and a job makes a plain call. Submit a function that runs it: "
+        (fetch, "fetch is an async function, but a job makes a plain call. Submit a function that runs it: "
          "def run(*args, **kwargs): return asyncio.run(fetch(*args, **kwargs))"),
         (functools.partial(fetch, "a"), "fetch is an async function"),
         (Driven(), "Driven is an async function"),
@@ -191,5 +191,5 @@ def test_async_functions_and_generators_are_refused(function: Callable[..., Any]
 @pytest.mark.parametrize("key", ["initializer", "initargs", "mp_context", "max_tasks_per_child", "thread_name_prefix"])
 def test_what_only_pools_of_workers_have_is_refused_in_a_sentence(key: str) -> None:
     options: dict[str, Any] = {key: None}
-    with pytest.raises(duckrow.UsageError, match=f"There is no {key}=: each call is a job in a process of its own."):
+    with pytest.raises(duckrow.UsageError, match=f"There is no {key}=: each call is a job in its own process."):
         duckrow.Executor(**options)

@@ -84,13 +84,13 @@ def test_a_project_has_a_profile_of_its_own(monkeypatch: pytest.MonkeyPatch, fol
         ("[job]\nmax-log = 2", "there is no setting 'max-log' in [job]. Did you mean 'max_log'?"),
         ("[jobs]\nretries = 2", "there is no section [jobs]. Did you mean [job]?"),
         ("[job]\nslots = 2", "there is no setting 'slots' in [job]. It belongs to [run] or [daemon]."),
-        ("[ui]\nxyzzy = 2", "there is no setting 'xyzzy' in [ui]. There are color."),
-        ("retries = 2", "'retries' stands outside of its section: it belongs to [job]."),
-        ("[xyzzy]", "there is no section [xyzzy]. There are job, run, daemon, ui, projects."),
+        ("[ui]\nxyzzy = 2", "there is no setting 'xyzzy' in [ui]. Choose from color."),
+        ("retries = 2", "'retries' is outside its section. Put it under [job]."),
+        ("[xyzzy]", "there is no section [xyzzy]. Choose from job, run, daemon, ui, projects."),
         ("[projects.x]\nproject = 'y'", "there is no setting 'project' in [projects.x]."),
         ("[projects.x]\nretry = 2", "there is no setting 'retry' in [projects.x]. Did you mean 'retries'?"),
         ("[projects]\nx = 2", "'projects.x' must be a section: write [projects.x] above its settings."),
-        ("projects = 2", "'projects' is no setting: write [projects.NAME] above some."),
+        ("projects = 2", "'projects' is not a setting. Write [projects.NAME] above some settings."),
         ("[projects.'a b']", "[projects.a b]: 'a b' cannot be a project."),
         ("job = 2", "'job' must be a section: write [job] above its settings."),
     ],
@@ -113,15 +113,15 @@ def test_a_misspelt_key_is_named_with_its_file_and_the_nearest_right_one(text: s
         ),
         ("[job]\nretries = 1.5", "retries in [job]: 1.5 is not a whole number"),
         ("[job]\ntimeout = 'soon'", "timeout in [job]: 'soon' is not a time. Write 90s"),
-        ("[job]\ntimeout = [1]", "timeout in [job]: [1] is neither a text in quotes nor a number."),
-        ("[job]\ntimeout = 02:30:00", "timeout in [job]: 02:30:00 is neither a text in quotes nor a number."),
+        ("[job]\ntimeout = [1]", "timeout in [job]: [1] is neither a string in quotes nor a number."),
+        ("[job]\ntimeout = 02:30:00", "timeout in [job]: 02:30:00 is neither a string in quotes nor a number."),
         ("[job]\nsignal = 'FOO@30s'", "signal in [job]: 'FOO' is not a signal. Write USR2@30s"),
         ("[projects.x]\nsignal = 'USR2@soon'", "signal in [projects.x]: 'soon' is not a time."),
         ("[job]\nproject = 'a/b'", "project in [job]: 'a/b' cannot be a project."),
-        ("[job]\nshell = 1", "shell in [job]: 1 is not a text."),
+        ("[job]\nshell = 1", "shell in [job]: 1 is not a string."),
         ("[run]\ndevices = 'none'", "devices in [run]: 'none' does not name GPUs"),
         ("[run]\nfollow = 'maybe'", "follow in [run]: 'maybe' is neither true nor false."),
-        ("[ui]\ncolor = 'red'", "color in [ui]: 'red' is none of auto, always, never."),
+        ("[ui]\ncolor = 'red'", "color in [ui]: 'red' is not one of auto, always, never."),
     ],
 )
 def test_a_wrong_value_is_told_with_its_place(text: str, said: str) -> None:
@@ -150,7 +150,7 @@ def test_what_is_wrong_in_pyproject_is_told_as_it_stands_there(folder: Path) -> 
 )
 def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch, variable: str, said: str) -> None:
     monkeypatch.setenv(variable, "1")
-    assert complaint() == f"The variable {variable} is no setting: {said}"
+    assert complaint() == f"The variable {variable} is not a setting: {said}"
 
 
 def test_a_variable_of_a_project_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,14 +165,14 @@ def test_a_wrong_value_of_a_variable_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 def test_what_is_not_toml_is_told_with_the_line() -> None:
     path = write_user("[job]\nretries =\n")
-    assert complaint().startswith(f"{path} is not TOML: Invalid value (at line 2")
+    assert complaint().startswith(f"{path} is not valid TOML: Invalid value (at line 2")
 
 
 def test_a_file_that_a_variable_names_must_exist(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DUCKROW_CONFIG", str(tmp_path / "mine.toml"))
     assert (
         complaint()
-        == f"DUCKROW_CONFIG names {tmp_path}/mine.toml, which does not exist. Make it, or unset the variable."
+        == f"DUCKROW_CONFIG names {tmp_path}/mine.toml, which does not exist. Create it, or unset the variable."
     )
     (tmp_path / "mine.toml").write_text("[job]\nretries = 4\n")
     assert Settings()["job.retries"] == 4

@@ -140,7 +140,9 @@ def test_words_may_be_many_at_once_and_in_capitals() -> None:
 
 
 def test_of_a_wrong_word_the_nearest_is_named() -> None:
-    with pytest.raises(UsageError, match=r"There is no column 'comand'. Did you mean 'command'\? There are: id, name"):
+    with pytest.raises(
+        UsageError, match=r"There is no column 'comand'. Did you mean 'command'\? Choose from: id, name"
+    ):
         parse_words("column", ["id,comand"], list(COLUMNS))
 
 

@@ -181,14 +181,14 @@ def test_a_sweep_of_a_name_that_a_newer_one_has_is_named_by_its_project_or_id(wo
 
 def test_a_sweep_that_is_not_there_is_told_with_those_that_are(worked: Bench) -> None:
     worked.sweep("later", [{"seed": 1}])
-    with pytest.raises(UsageError, match=r"no sweep 'dmeo'\. Did you mean 'demo'\? There are: later, demo\."):
+    with pytest.raises(UsageError, match=r"no sweep 'dmeo'\. Did you mean 'demo'\? Choose from: later, demo\."):
         worked.results("dmeo")
 
 
 def test_no_sweep_at_all_says_how_to_begin_one(bench: Bench) -> None:
-    with pytest.raises(NoSweepYet, match=r"No sweep yet\. Begin one: duckrow sweep"):
+    with pytest.raises(NoSweepYet, match=r"No sweep yet\. Start one: duckrow sweep"):
         bench.results()
-    with pytest.raises(UsageError, match=r"no sweep 'demo', and no other yet\. Begin one"):
+    with pytest.raises(UsageError, match=r"no sweep 'demo', and no other yet\. Start one"):
         bench.results("demo")
 
 
@@ -236,7 +236,9 @@ def test_the_best_of_a_metric_that_is_a_parameter_too_is_that_of_the_metric(benc
 
 def test_wrong_words_are_told_with_the_right_ones(worked: Bench) -> None:
     found = worked.results()
-    with pytest.raises(UsageError, match=r"no column 'modle'\. Did you mean 'model'\? There are: id, name, state, lr"):
+    with pytest.raises(
+        UsageError, match=r"no column 'modle'\. Did you mean 'model'\? Choose from: id, name, state, lr"
+    ):
         found.where("modle=a")
     with pytest.raises(UsageError, match=r"No run of 'demo' has reported 'los'\. Did you mean 'loss'\? Reported: loss"):
         found.best("los")
@@ -263,11 +265,11 @@ def test_failures_are_grouped_by_their_last_line(bench: Bench) -> None:
         ("RuntimeError: CUDA error 1", [1, 2, 3]),
         ("timed-out", [5, 6]),
         ("FileNotFoundError: '/a/b'", [4]),
-        ("(exit 3, and nothing was printed)", [7]),
+        ("(exit 3, no output)", [7]),
     ]
     assert found.failures_in_words() == (
         "7 of 9 failed: 3 x RuntimeError: CUDA error 1, 2 x timed-out, 1 x FileNotFoundError: '/a/b', "
-        "1 x (exit 3, and nothing was printed)"
+        "1 x (exit 3, no output)"
     )
 
 

@@ -10,12 +10,12 @@ from tests.conftest import Duckrow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("run", "--gpus", "0", "--", "true"), "For a job without one: --cpu. For GPU number 0: --devices 0."),
-        (("run", "--gpus", "0,1", "--", "true"), "To choose which GPUs are given out: --devices 0,1."),
-        (("run", "--gpus", "0", "1", "2", "list.txt"), "To choose which GPUs are given out: --devices 0 1 2."),
-        (("run", "--gpus", "all", "list.txt"), "To choose which GPUs are given out: --devices all."),
+        (("run", "--gpus", "0", "--", "true"), "For a job without a GPU: --cpu. For GPU number 0: --devices 0."),
+        (("run", "--gpus", "0,1", "--", "true"), "To choose which GPUs to use: --devices 0,1."),
+        (("run", "--gpus", "0", "1", "2", "list.txt"), "To choose which GPUs to use: --devices 0 1 2."),
+        (("run", "--gpus", "all", "list.txt"), "To choose which GPUs to use: --devices all."),
         (("run", "--on", "slurm", "--devices", "0", "list.txt"), "Say what each SLURM job gets: --gres gpu:4."),
-        (("run", "--gpus", "two", "--", "true"), "'two' is not a number of them: --gpus 2."),
+        (("run", "--gpus", "two", "--", "true"), "'two' is not a number. Write --gpus 2."),
         (("sweep", "f {x}", "-p", "x", "1", "--run", "--gpus", "0"), "--devices 0."),
         (("submit", "--gpus", "0", "--", "true"), "For GPU number 0: duckrow up --devices 0."),
         (("submit", "--gpus", "0,1", "--", "true"), "duckrow up --devices 0,1."),

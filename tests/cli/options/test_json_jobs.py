@@ -94,7 +94,7 @@ def test_bytes_that_are_no_text_are_written_as_json_writes_them() -> None:
     [
         ("python train.py", "This line is not JSON"),
         ('{"command": "true"', "This line is not JSON"),
-        ("[" * 100_000, "too deep"),
+        ("[" * 100_000, "too deeply"),
         ('"true"', "A job is written as"),
         ("[1]", "A job is written as"),
         ("{}", "A job is written as"),
@@ -107,7 +107,7 @@ def test_a_line_that_is_no_job_is_refused(line: str, said: str) -> None:
 
 def test_a_key_that_does_not_exist_is_refused_with_those_that_do() -> None:
     said = complaint('{"command": "true", "gpu": 1}')
-    assert said.startswith("A job has no 'gpu'.")
+    assert said.startswith("A job has no key 'gpu'.")
     assert all(key in said for key in KEYS)
 
 
@@ -165,7 +165,7 @@ def test_what_no_job_may_have_is_refused_here_as_everywhere(job: dict[str, Any],
 
 
 def test_a_job_that_no_device_could_hold_is_refused() -> None:
-    assert "could never start. It asks for 3 GPUs" in complaint('{"command": "true", "gpus": 3}', gpus(2))
+    assert "can never start. It asks for 3 GPUs" in complaint('{"command": "true", "gpus": 3}', gpus(2))
     assert "no CPU slot" in complaint('{"command": "true", "gpus": 0}', gpus(2))
     assert spec_of_line('{"command": "true", "gpus": 2}', OPTIONS, None, gpus(2)).gpus == 2
 

@@ -132,7 +132,7 @@ def test_a_gpu_twice_for_one_job_is_refused(tokens: list[str]) -> None:
 
 
 def test_all_stands_alone() -> None:
-    with pytest.raises(UsageError, match="--devices all stands alone"):
+    with pytest.raises(UsageError, match="Use --devices all alone"):
         parse_gpus(["all", "0"], all_gpus=["0"])
 
 
@@ -143,9 +143,9 @@ def test_all_of_no_gpus_is_refused_with_what_to_do_instead() -> None:
 
 @pytest.mark.parametrize("number", [0, -1])
 def test_nothing_to_run_on_is_refused(number: int) -> None:
-    with pytest.raises(UsageError, match=f"--jobs-per-gpu {number} leaves nothing to run on"):
+    with pytest.raises(UsageError, match=f"--jobs-per-gpu {number} leaves no place to run on"):
         parse_gpus(["0"], jobs_per_gpu=number)
-    with pytest.raises(UsageError, match=f"--slots {number} leaves nothing to run on"):
+    with pytest.raises(UsageError, match=f"--slots {number} leaves no place to run on"):
         cpu_seats(number)
 
 
@@ -230,7 +230,7 @@ def test_the_memory_of_a_device_is_written_behind_it(
 
 
 def test_a_gpu_without_memory_is_refused() -> None:
-    with pytest.raises(UsageError, match="--devices 1:0G names a GPU without memory"):
+    with pytest.raises(UsageError, match="--devices 1:0G gives a GPU no memory"):
         split_sizes(["0:24G,1:0G"])
 
 

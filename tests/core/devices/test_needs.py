@@ -67,16 +67,16 @@ def test_one_that_ran_out_of_memory_beside_others_is_alone_whatever_is_known() -
 @pytest.mark.parametrize(
     ("needs", "gpus", "told"),
     [
-        (Needs(mem_limit=True), None, "--mem-limit holds a job to its --mem"),
+        (Needs(mem_limit=True), None, "--mem-limit needs --mem"),
         (Needs(gpu_mem_mb=1, total_gpu_mem_mb=1), None, "Either --gpu-mem .* or --total-gpu-mem"),
         (Needs(total_gpu_mem_mb=1, auto=True), None, "Either --total-gpu-mem, or leave it to duckrow"),
         (Needs(total_gpu_mem_mb=1), 2, "--total-gpu-mem chooses how many GPUs"),
         (Needs(gpu_mem_mb=1), 0, "A job without a GPU needs no GPU memory"),
         (Needs(auto=True), 0, "A job without a GPU needs no GPU memory"),
-        (Needs(gpu_mem_mb=0), None, "--gpu-mem must be more than nothing"),
-        (Needs(total_gpu_mem_mb=0), None, "--total-gpu-mem must be more than nothing"),
-        (Needs(cpus=0), None, "--cpus must be more than nothing"),
-        (Needs(mem_mb=-1), None, "--mem must be more than nothing"),
+        (Needs(gpu_mem_mb=0), None, "--gpu-mem must be more than 0"),
+        (Needs(total_gpu_mem_mb=0), None, "--total-gpu-mem must be more than 0"),
+        (Needs(cpus=0), None, "--cpus must be more than 0"),
+        (Needs(mem_mb=-1), None, "--mem must be more than 0"),
     ],
 )
 def test_what_contradicts_itself_is_told(needs: Needs, gpus: int | None, told: str) -> None:

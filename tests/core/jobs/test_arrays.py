@@ -41,7 +41,7 @@ def test_an_index_that_is_named_twice_is_one_job(text: str, indices: tuple[int, 
 def test_a_wrong_number_at_a_time_is_told(text: str) -> None:
     with pytest.raises(UsageError) as raised:
         parse_array(text)
-    assert str(raised.value) == f"--array {text}: behind the % stands how many may run at a time, as in 0-9%4."
+    assert str(raised.value) == f"--array {text}: the number after % is how many may run at a time, as in 0-9%4."
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "1-", "1,", ",1", "0-9:0", "0-9:", "0:5", "1.5", "1 2", "%4", "1-2-3"])
@@ -55,7 +55,7 @@ def test_what_cannot_be_read_is_told(text: str) -> None:
 def test_a_range_that_runs_backwards_is_told(text: str, part: str) -> None:
     with pytest.raises(UsageError) as raised:
         parse_array(text)
-    assert str(raised.value) == f"--array {text}: {part} runs backwards."
+    assert str(raised.value) == f"--array {text}: {part} is in the wrong order. Write the smaller number first."
 
 
 @pytest.mark.parametrize("text", [f"0-{MOST}", f"1-{MOST},{MOST + 5}", f"0-{MOST - 2},0-1"])

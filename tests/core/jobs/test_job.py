@@ -123,7 +123,7 @@ def test_a_job_that_says_nothing_gets_what_the_documents_promise() -> None:
 
 def test_zero_gpus_is_a_request_and_a_limit_of_zero_is_none() -> None:
     assert JobSpec("true", "/", gpus=0).gpus == 0
-    with pytest.raises(UsageError, match="A time limit of 0 would end the job at once"):
+    with pytest.raises(UsageError, match="A time limit of 0 would stop the job at once"):
         JobSpec("true", "/", timeout_s=0.0)
 
 

@@ -30,5 +30,5 @@ def test_jobs_are_named_by_id_range_name_and_last(words: list[str], selection: S
 
 
 def test_a_range_that_runs_backwards_is_refused_with_the_right_one() -> None:
-    with pytest.raises(UsageError, match=r"The range 12-10 runs backwards\. Write 10-12\."):
+    with pytest.raises(UsageError, match=r"The range 12-10 is in the wrong order\. Write 10-12\."):
         parse_selection(["3", "12-10"])

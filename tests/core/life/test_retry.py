@@ -107,14 +107,14 @@ def test_a_job_is_tried_exactly_as_often_as_asked(retries: int, backoff_s: float
 def test_a_lost_job_goes_back_without_using_up_a_retry_if_it_should() -> None:
     verdict = end(job(requeue_lost=1, retries=1, backoff_s=10.0), Outcome.LOST)
     assert (verdict.again, verdict.uses_retry, verdict.is_loss, verdict.wait_s) == (True, False, True, 0.0)
-    assert verdict.detail == "lost: what happened; back in the queue"
+    assert verdict.detail == "lost: what happened; requeued"
 
 
 def test_a_job_that_is_lost_again_and_again_goes_back_only_so_often() -> None:
     assert end(job(requeue_lost=1, losses=MOST_LOSSES - 1), Outcome.LOST).again
     last = end(job(requeue_lost=1, losses=MOST_LOSSES), Outcome.LOST)
     assert (last.again, last.outcome) == (False, Outcome.LOST)
-    assert last.detail == "what happened; lost 6 times in a row, so it is not put back any more"
+    assert last.detail == "what happened; lost 6 times in a row, so it is not requeued any more"
     assert end(job(requeue_lost=1, losses=MOST_LOSSES, retries=1), Outcome.LOST).uses_retry
 
 

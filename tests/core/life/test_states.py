@@ -23,13 +23,13 @@ def test_any_other_move_raises_with_the_job_s_story(before: State, after: State)
     with pytest.raises(IllegalTransition) as caught:
         check_transition(7, before, after, ["queued to starting", "starting to running"])
     assert str(caught.value) == (
-        f"Job 7 cannot go from {before} to {after}. Its story: queued to starting, starting to running."
+        f"Job 7 cannot move from {before} to {after}. Its history: queued to starting, starting to running."
     )
     assert isinstance(caught.value, DuckrowError)
 
 
 def test_a_job_without_a_story_says_so() -> None:
-    with pytest.raises(IllegalTransition, match="Its story: nothing recorded"):
+    with pytest.raises(IllegalTransition, match="Its history: nothing recorded"):
         check_transition(7, State.QUEUED, State.RUNNING)
 
 

@@ -79,5 +79,5 @@ def test_the_point_of_a_sweep_says_what_a_parameter_is() -> None:
 
 
 def test_a_parameter_that_is_not_there_is_told() -> None:
-    with pytest.raises(UsageError, match="'width', which is to decide the memory, does not stand in: python"):
+    with pytest.raises(UsageError, match="'width', which decides the memory, is not in: python"):
         recipe_of("/", "python t.py --size 3", None, ["width"])

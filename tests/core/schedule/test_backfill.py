@@ -157,10 +157,10 @@ def test_one_that_may_be_overtaken_is_not_what_a_job_waits_for() -> None:
     ],
 )
 def test_one_that_may_not_be_overtaken_is_named(turn: Turn, ahead: Turn) -> None:
-    assert why(turn, Ask(mb=4096), (ahead, Ask(mb=20_480))) == ["job 1 comes first and waits itself"]
+    assert why(turn, Ask(mb=4096), (ahead, Ask(mb=20_480))) == ["job 1 comes first and is waiting itself"]
 
 
 def test_the_one_that_keeps_its_turn_is_named_not_the_one_before_it() -> None:
     assert why(Turn(3), Ask(mb=4096), (Turn(1), Ask(mb=20_480)), (Turn(2), Ask(1))) == [
-        "job 2 comes first and waits itself"
+        "job 2 comes first and is waiting itself"
     ]

@@ -49,16 +49,16 @@ def test_a_job_that_nothing_holds_up_can_start_now() -> None:
     ("fields", "reason"),
     [
         ({"held": True}, "it is held: duckrow release"),
-        ({"wait_s": 90.0}, "its time has not come: 1m 30s to go"),
+        ({"wait_s": 90.0}, "it starts in 1m 30s (--begin)"),
         ({"paused": ""}, "everything is paused: duckrow resume"),
         ({"paused": "thesis"}, "thesis is paused: duckrow resume"),
         ({"waits_for": ((12, OK),)}, "it waits for job 12 to succeed"),
         ({"waits_for": ((12, ANY),)}, "it waits for job 12 to end"),
         ({"waits_for": ((12, FAILED),)}, "it waits for job 12 to fail"),
-        ({"limit": ("thesis", 2, 2)}, "thesis may run 2 jobs at a time, and 2 run"),
-        ({"limit": ("thesis", 1, 3)}, "thesis may run 1 job at a time, and 3 run"),
-        ({"limit": ("thesis", 0, 0)}, "thesis may run 0 jobs at a time, and 0 run"),
-        ({"host": "run-7"}, "it belongs to the run run-7, which is over: duckrow run --resume=run-7"),
+        ({"limit": ("thesis", 2, 2)}, "thesis may run 2 jobs at a time, and 2 are running"),
+        ({"limit": ("thesis", 1, 3)}, "thesis may run 1 job at a time, and 3 are running"),
+        ({"limit": ("thesis", 0, 0)}, "thesis may run 0 jobs at a time, and 0 are running"),
+        ({"host": "run-7"}, "it belongs to the run run-7, which has ended: duckrow run --resume=run-7"),
         ({"daemon_runs": False}, "the daemon is not running: duckrow up"),
     ],
 )
@@ -82,11 +82,11 @@ def test_all_reasons_are_told_and_what_a_person_wants_comes_first() -> None:
     )
     assert explain(everything) == [
         "it is held: duckrow release",
-        "its time has not come: 5.0s to go",
+        "it starts in 5.0s (--begin)",
         "thesis is paused: duckrow resume",
         "it waits for job 12 to succeed",
         "it waits for job 13 to end",
-        "thesis may run 1 job at a time, and 1 run",
+        "thesis may run 1 job at a time, and 1 is running",
         "the daemon is not running: duckrow up",
     ]
 
@@ -104,18 +104,18 @@ def test_devices_are_no_reason_while_a_person_must_act() -> None:
 
 def test_a_job_that_could_never_start_is_told_what_there_is() -> None:
     (reason,) = explain(waiting(3))
-    assert reason.startswith("it could never start as things are. It asks for 3 GPUs, and there are 2: 0, 1.")
+    assert reason.startswith("it can never start as things are. It asks for 3 GPUs, but there are 2: 0, 1.")
     assert "drained" not in reason
 
 
 def test_a_job_that_could_never_start_for_a_drain_is_told_which() -> None:
     (reason,) = explain(waiting(2, drained=frozenset({"1"})))
-    assert reason.startswith("it could never start as things are. It asks for 2 GPUs, and there is 1: 0.")
+    assert reason.startswith("it can never start as things are. It asks for 2 GPUs, but there is 1: 0.")
     assert reason.endswith("(1 drained)")
 
 
 def test_a_gpu_that_is_set_aside_is_told_with_what_to_type() -> None:
-    told = "GPU 1 is set aside: it fell off the bus; to give it out again: duckrow gpus add 1"
+    told = "GPU 1 is set aside: it fell off the bus; to use it again: duckrow gpus add 1"
     broken = {"1": "it fell off the bus"}
     assert explain(waiting(1, set_aside=broken, booked={"0": WHOLE})) == ["it needs 1 GPU; 0 of 1 are free", told]
     assert explain(waiting(2, set_aside=broken))[1:] == [told]  # it could never start so
@@ -174,7 +174,7 @@ def test_who_holds_a_gpu_is_no_reason_for_a_job_that_needs_a_slot() -> None:
 def test_a_job_behind_one_that_waits_is_told_which() -> None:
     behind = waiting(1, booked={"0": WHOLE}, ahead=((Turn(7), Ask(1)), (Turn(8), Ask(2))), ahead_count=2)
     (reason,) = explain(behind)
-    assert reason.startswith("job 8 comes first and waits itself")
+    assert reason.startswith("job 8 comes first and is waiting itself")
 
 
 @pytest.mark.parametrize("ahead", [(Turn(8), Ask(0)), (Turn(8), Ask(5))])
@@ -236,8 +236,8 @@ def test_a_gpu_that_could_not_be_read_is_told() -> None:
     for machine in (silent, TWO._replace(pressure={"0": WHOLE, "1": WHOLE})):
         assert explain(waiting(ask=Ask(mb=10), machine=machine)) == [
             "it needs 10M on a GPU",
-            "what GPU 0 has free is not known now, so nothing of it is given out",
-            "what GPU 1 has free is not known now, so nothing of it is given out",
+            "the free memory of GPU 0 is unknown, so nothing starts there",
+            "the free memory of GPU 1 is unknown, so nothing starts there",
         ]
 
 
@@ -247,16 +247,16 @@ def test_a_job_that_fits_can_start_now() -> None:
 
 def test_one_that_asks_for_more_than_there_is_could_never_start() -> None:
     (reason,) = explain(waiting(ask=Ask(mb=30_720), machine=TWO))
-    assert reason == ("it could never start as things are. It asks for 30G of GPU memory, and the largest GPU has 24G.")
+    assert reason == ("it can never start as things are. It asks for 30G of GPU memory, but the largest GPU has 24G.")
     (reason,) = explain(waiting(ask=Ask(cpus=9), machine=TWO))
-    assert reason == "it could never start as things are. It asks for 9 cores, and this machine has 8."
+    assert reason == "it can never start as things are. It asks for 9 cores, but this machine has 8."
 
 
 def test_cores_and_memory_that_are_promised_to_others_are_told() -> None:
     job = waiting(ask=Ask(cpus=4, mem_mb=20_480), machine=TWO, room={CORES: 3, MEMORY: 10_240})
     assert explain(job) == [
-        "it needs 4 cores; 3 of 8 are not promised to others",
-        "it needs 20G of memory; 10G of 64G are not promised to others",
+        "it needs 4 cores; 3 of 8 are free",
+        "it needs 20G of memory; 10G of 64G are free",
     ]
     assert explain(waiting(ask=Ask(cpus=3), machine=TWO, room={CORES: 3})) == [SOON]
 
@@ -265,8 +265,8 @@ def test_one_ahead_that_waits_for_cores_is_named_also_to_a_job_without_a_gpu() -
     seats = (*gpus(2), *side_cpus(1))
     ahead = ((Turn(7), Ask(1, cpus=8)),)
     behind: dict[str, Any] = {"seats": seats, "machine": TWO, "room": {CORES: 5}, "ahead": ahead, "ahead_count": 1}
-    assert explain(waiting(ask=Ask(1), **behind)) == ["job 7 comes first and waits itself"]
-    assert explain(waiting(ask=Ask(0, cpus=1), **behind)) == ["job 7 comes first and waits itself"]
+    assert explain(waiting(ask=Ask(1), **behind)) == ["job 7 comes first and is waiting itself"]
+    assert explain(waiting(ask=Ask(0, cpus=1), **behind)) == ["job 7 comes first and is waiting itself"]
     assert explain(waiting(ask=Ask(0), **behind)) == ["1 job comes first"]
 
 
@@ -287,7 +287,7 @@ def test_what_is_left_to_others_is_a_reason(policy: Policy, reason: str) -> None
 
 def test_gpus_that_somebody_else_uses_are_a_reason_where_they_are_left_alone() -> None:
     machine = TWO._replace(foreign_mb={"0": 2048, "1": 2048}, policy=Policy(only_idle=True))
-    assert "GPUs that somebody else uses are left alone" in explain(waiting(ask=Ask(1), machine=machine))
+    assert "GPUs that somebody else is using are not used" in explain(waiting(ask=Ask(1), machine=machine))
 
 
 def test_whom_a_job_for_a_whole_gpu_waits_for_is_told_and_what_to_type() -> None:
@@ -296,8 +296,8 @@ def test_whom_a_job_for_a_whole_gpu_waits_for_is_told_and_what_to_type() -> None
     assert explain(waiting(1, machine=machine)) == [
         "it needs 1 GPU; 0 of 2 are free",
         "GPU 0 is used by bob's python (process 7, 2G)",
-        "the driver does not tell who uses GPU 1",
-        "it waits until other people's processes have gone (--share-gpus: start beside them)",
+        "the driver does not say who is using GPU 1",
+        "it waits until other people's processes are gone (--share-gpus: start beside them)",
     ]
     assert explain(waiting(1, machine=TWO._replace(neighbours={"0": [bob]}))) == [SOON]
 

@@ -170,13 +170,13 @@ def test_a_device_is_given_out_once_and_what_is_booked_is_not_touched() -> None:
 @pytest.mark.parametrize(
     ("count", "seats", "why"),
     [
-        (3, gpus(2), "It asks for 3 GPUs, and there are 2: 0, 1. Ask for at most 2."),
-        (1, cpus(4), "It asks for 1 GPU, and there is none here, only 4 CPU slots. Leave --gpus out."),
-        (2, cpus(1), "It asks for 2 GPUs, and there is none here, only 1 CPU slot. Leave --gpus out."),
-        (0, gpus(2), "It asks for no GPU, and there is no CPU slot beside the 2 GPUs. Leave --cpu out."),
-        (0, gpus(1), "It asks for no GPU, and there is no CPU slot beside the 1 GPU. Leave --cpu out."),
-        (1, groups("0+1", "2+3"), "It asks for 1 GPU, and they are given out in these groups: 0+1 2+3."),
-        (2, groups("0", "0"), "It asks for 2 GPUs, and there is 1: 0. Ask for at most 1."),
+        (3, gpus(2), "It asks for 3 GPUs, but there are 2: 0, 1. Ask for at most 2."),
+        (1, cpus(4), "It asks for 1 GPU, but there is none here, only 4 CPU slots. Omit --gpus."),
+        (2, cpus(1), "It asks for 2 GPUs, but there is none here, only 1 CPU slot. Omit --gpus."),
+        (0, gpus(2), "It asks for no GPU, but there is no CPU slot beside the 2 GPUs. Omit --cpu."),
+        (0, gpus(1), "It asks for no GPU, but there is no CPU slot beside the 1 GPU. Omit --cpu."),
+        (1, groups("0+1", "2+3"), "It asks for 1 GPU, but jobs get one of these groups: 0+1 2+3."),
+        (2, groups("0", "0"), "It asks for 2 GPUs, but there is 1: 0. Ask for at most 1."),
     ],
 )
 def test_a_job_that_could_never_start_is_refused_with_the_reason(count: int, seats: list[Seat], why: str) -> None:

@@ -33,7 +33,7 @@ def test_runs_that_ask_for_the_same_are_a_group_and_others_are_not() -> None:
 def test_each_group_is_asked_for_the_gpus_that_its_own_runs_need() -> None:
     groups = group_runs(SlurmRequest(), [run(gpus=1), run({"partition": "big"}, gpus=4)])
     assert [request.gres for request in groups.requests] == ["gpu:1", "gpu:4"]
-    with pytest.raises(UsageError, match="A run needs 2 GPUs, and each SLURM job gets 1"):
+    with pytest.raises(UsageError, match="A run needs 2 GPUs, but each SLURM job gets 1"):
         group_runs(SlurmRequest(gres="gpu:4"), [run(gpus=4), run({"gres": "gpu:h100:1"}, gpus=2)])
 
 

@@ -80,7 +80,7 @@ def test_a_dependency_is_one_of_ours(text: str, words: str) -> None:
 
 @pytest.mark.parametrize("text", ["singleton", "after:12", "after:12+5", "aftercorr:12", "afterok:12?afterok:13"])
 def test_a_dependency_that_is_not_done_here_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"duckrow does not do"):
+    with pytest.raises(UsageError, match=r"duckrow does not support"):
         after(text)
 
 

@@ -102,21 +102,24 @@ def test_a_distribution_has_a_kind_and_two_ends(word: str, axis: Axis) -> None:
             "The parameter x: 0..1..1e-300 is more than 1,000,000 values. Take a larger step, or draw from it with"
             " uniform:0..1.",
         ),
-        (["0..9e999..9e999"], "The parameter x: 0..9e999..9e999 holds a number that is too large. Write smaller ones."),
+        (
+            ["0..9e999..9e999"],
+            "The parameter x: 0..9e999..9e999 contains a number that is too large. Write smaller ones.",
+        ),
         (["log:0..1"], "The parameter x: log:0..1 must begin above 0, as in log:1e-5..1e-1."),
         (["log:-1..1"], "The parameter x: log:-1..1 must begin above 0, as in log:1e-5..1e-1."),
-        (["uniform:1..0"], "The parameter x: uniform:1..0 runs backwards. Write the smaller number first."),
-        (["int:3..2"], "The parameter x: int:3..2 runs backwards. Write the smaller number first."),
+        (["uniform:1..0"], "The parameter x: uniform:1..0 is in the wrong order. Write the smaller number first."),
+        (["int:3..2"], "The parameter x: int:3..2 is in the wrong order. Write the smaller number first."),
         (["int:0.5..3"], "The parameter x: int:0.5..3 needs whole numbers, as in int:1..100."),
         (["int:0..1e3"], "The parameter x: int:0..1e3 needs whole numbers, as in int:1..100."),
-        (["log:1e-5"], "The parameter x: log:1e-5 is no distribution. Write it as log:1e-5..1e-1."),
-        (["log:1..2..3"], "The parameter x: log:1..2..3 is no distribution. Write it as log:1e-5..1e-1."),
-        (["uniform:0,1"], "The parameter x: uniform:0,1 is no distribution. Write it as uniform:0..1."),
+        (["log:1e-5"], "The parameter x: log:1e-5 is not a distribution. Write it as log:1e-5..1e-1."),
+        (["log:1..2..3"], "The parameter x: log:1..2..3 is not a distribution. Write it as log:1e-5..1e-1."),
+        (["uniform:0,1"], "The parameter x: uniform:0,1 is not a distribution. Write it as uniform:0..1."),
         (
             ["uniform:0..1e999"],
-            "The parameter x: uniform:0..1e999 has an end that is not a number. Write it as uniform:0..1.",
+            "The parameter x: uniform:0..1e999 has a bound that is not a number. Write it as uniform:0..1.",
         ),
-        (["1", "int:1..2"], "The parameter x: int:1..2 cannot stand beside other values. Write it alone."),
+        (["1", "int:1..2"], "The parameter x: int:1..2 cannot be mixed with other values. Use it alone."),
     ],
 )
 def test_what_cannot_be_meant_is_told(words: list[str], sentence: str) -> None:
@@ -180,9 +183,9 @@ def test_an_axis_that_was_made_in_python_is_taken_as_it_is() -> None:
         (count(), "more than 1,000,000 values"),
         (range(10**30), "more than 1,000,000 values"),
         (LogUniform(0, 1), "must begin above 0"),
-        (Uniform(0, float("nan")), "an end that is not a number"),
+        (Uniform(0, float("nan")), "a bound that is not a number"),
         (Integers(0.5, 3), "needs whole numbers"),  # type: ignore[arg-type]
-        (["uniform:0..1", 2], "cannot stand beside other values"),
+        (["uniform:0..1", 2], "cannot be mixed with other values"),
     ],
 )
 def test_what_cannot_be_meant_in_python_is_told(value: Any, said: str) -> None:

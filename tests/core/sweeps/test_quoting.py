@@ -118,7 +118,7 @@ HARD_PLACES = [
 def test_where_quoting_is_in_doubt_only_a_harmless_value_is_put(pattern: str) -> None:
     assert render(pattern, {"x": "0.1"}) == pattern.replace("{x}", "0.1")
     for value in ("a b", "$(id)", "", "'"):
-        with pytest.raises(UsageError, match=r"^The value '.*' of x cannot be quoted for where it stands"):
+        with pytest.raises(UsageError, match=r"^The value '.*' of x cannot be quoted at its place"):
             render(pattern, {"x": value})
 
 

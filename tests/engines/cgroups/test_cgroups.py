@@ -350,7 +350,7 @@ print(group.folder, group.remove())
 
 def test_a_user_to_whom_nothing_was_delegated_has_no_groups(group: AttemptGroup) -> None:
     said = in_place(group, "become_nobody(); print(place().way)")
-    assert said == f"process table (no cgroup to be had here: {group.folder} is not yours to write)"
+    assert said == f"process table (no cgroup available: you cannot write to {group.folder})"
 
 
 def test_a_user_to_whom_a_group_was_delegated_has_groups_in_it(group: AttemptGroup) -> None:
@@ -464,7 +464,7 @@ def test_a_job_is_held_to_its_memory_on_request(service: AttemptGroup, duckrow: 
     assert [outcome for outcome, _ in ends] == ["out-of-memory", "out-of-memory", "succeeded"]
     assert ends[0][1] == 40
     assert 100 <= ends[2][1] < 160
-    assert " MB of the machine's memory at most" in duckrow("show", "1").stdout
+    assert " MB of main memory at most" in duckrow("show", "1").stdout
 
 
 def test_what_a_process_had_before_it_was_moved_is_counted(group: AttemptGroup) -> None:

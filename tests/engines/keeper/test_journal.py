@@ -88,7 +88,7 @@ def test_a_journal_that_is_not_there_says_nothing(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    with pytest.raises(StateError, match=r"cannot be made: No such file or directory\. Nothing was started\."):
+    with pytest.raises(StateError, match=r"cannot be created: No such file or directory\. Nothing was started\."):
         JournalWriter(str(tmp_path / "none"))
 
 

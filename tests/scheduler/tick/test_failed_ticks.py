@@ -109,7 +109,7 @@ def test_a_job_that_is_in_the_way_again_is_set_aside(failed: FailedTicks, around
     for _ in range(2):
         failed.survive(IllegalTransition(5, "Job 5 was not queued."))
     assert state.shunned == {5}
-    assert around.said == ["Job 5 is set aside: Job 5 was not queued. The others go on."]
+    assert around.said == ["Job 5 is set aside: Job 5 was not queued. The others continue."]
     assert not failed.is_waited_for
     failed.survive(IllegalTransition(5, "Job 5 was not queued."))
     assert failed.is_waited_for, "that did not help: the host must not spin"

@@ -59,7 +59,7 @@ def test_the_folder_is_private(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("DUCKROW_HOME", str(tmp_path / "file" / "home"))
-    with pytest.raises(StateError, match=r"cannot be made: Not a directory\. Choose another one with DUCKROW_HOME="):
+    with pytest.raises(StateError, match=r"cannot be created: Not a directory\. Choose another one with DUCKROW_HOME="):
         state_folder()
 
 
@@ -155,7 +155,7 @@ def test_a_network_file_system_leads_to_a_local_folder_and_this_is_said_once(
     assert mode_of(local) == 0o700
     assert not (tmp_path / "xdg").exists()
     said = capfd.readouterr().err
-    assert said == f"duckrow: {tmp_path}/xdg/duckrow is on nfs4; its state is kept in {local} instead.\n"
+    assert said == f"duckrow: {tmp_path}/xdg/duckrow is on nfs4; duckrow keeps its state in {local} instead.\n"
     assert state_folder().root == str(local)
     assert capfd.readouterr().err == ""
 

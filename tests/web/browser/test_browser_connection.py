@@ -26,7 +26,7 @@ def test_a_browser_that_is_not_known_is_told_how_to_get_in(browser: Browser, liv
         page = context.new_page()
         page.goto(link)
         expect(page.get_by_text("duckrow web --url", exact=True)).to_be_visible()
-        expect(page.get_by_role("alert")).to_contain_text("This link does not work any more")
+        expect(page.get_by_role("alert")).to_contain_text("This link no longer works")
 
 
 def test_a_new_tab_gets_in_by_another_one_of_the_same_browser(live_server: LiveServer, browser: Browser) -> None:

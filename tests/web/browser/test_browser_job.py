@@ -45,9 +45,9 @@ def test_why_a_job_waits_is_said_in_sentences(live_server: LiveServer, open_page
     (job,) = live_server.waiting()
     live_server.api("/jobs/actions", {"action": "hold", "ids": [job]})
     page = open_page(f"/jobs/{job}")
-    expect(page.get_by_label("Why it waits")).to_contain_text("held")
+    expect(page.get_by_label("Why it is waiting")).to_contain_text("held")
     act(page, "release")
-    expect(page.get_by_label("Why it waits")).not_to_contain_text("held")
+    expect(page.get_by_label("Why it is waiting")).not_to_contain_text("held")
 
 
 def test_secrets_of_the_environment_are_masked(live_server: LiveServer, open_page: Open) -> None:
@@ -195,7 +195,7 @@ def test_a_long_log_is_a_window_that_moves(live_server: LiveServer, open_page: O
 
     until(down, "block after block")
     expect(log(page)).not_to_contain_text("line 000000001 ")
-    page.get_by_label("Place in the log").fill("500")
+    page.get_by_label("Position in the log").fill("500")
     expect(log(page)).to_contain_text(re.compile(r"line 0002000\d\d"))
     shown = log(page).locator(".line").all_inner_texts()
     assert all(re.fullmatch(r"line \d{9} of a log that has many lines", line) for line in shown if line), "whole lines"

@@ -150,7 +150,7 @@ def test_a_job_that_takes_more_than_it_reserved_is_marked(live_server: LiveServe
     page = open_page("/machine")
     over = page.locator(".resident-memory.is-over")
     expect(over).to_have_text("4.2 GB of 2 GB")
-    expect(over).to_have_attribute("title", "It takes more memory than it has reserved")
+    expect(over).to_have_attribute("title", "It uses more memory than it reserved")
 
 
 def test_the_timeline_opens_with_a_span_that_fits_and_a_legend(live_server: LiveServer, open_page: Open) -> None:

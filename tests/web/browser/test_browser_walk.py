@@ -68,7 +68,7 @@ def test_a_newcomer_does_it_all_from_the_page(live_server: LiveServer, open_page
     expect(page.get_by_role("button", name="Add 1 job")).to_be_enabled()
     page.keyboard.press("Control+Enter")
     page.get_by_role("link", name="big-one").click()
-    why = page.get_by_label("Why it waits")
+    why = page.get_by_label("Why it is waiting")
     expect(why).to_contain_text("paused")
     page.get_by_role("button", name="Resume", exact=True).click()
     expect(why).to_contain_text("95G")

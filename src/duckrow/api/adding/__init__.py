@@ -1,1 +1,1 @@
-"""Adding jobs: what is asked for, what it means here, and what would become of it."""
+"""Adding jobs: the options, what they mean on this machine, and previews."""

@@ -1,4 +1,4 @@
-"""When a job may begin, as people write it: at a time by the wall clock, or after a delay, whatever that clock does."""
+"""Parses --begin: a time of day by the wall clock, or a delay that ignores that clock."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ def parse_begin(text: str, now: datetime | None = None) -> Begin:
     try:
         return Begin((_american_date(word, now) or datetime.fromisoformat(text.strip())).timestamp())
     except ValueError:
-        raise UsageError(
-            f"'{text}' is not a time to begin. Write 22:00, +2h, tomorrow or '2026-11-16 08:00'."
-        ) from None
+        raise UsageError(f"'{text}' is not a start time. Write 22:00, +2h, tomorrow or '2026-11-16 08:00'.") from None
 
 
 def _delay(duration: str, text: str, now: datetime) -> Begin:
@@ -51,7 +49,7 @@ def _delay(duration: str, text: str, now: datetime) -> Begin:
     try:
         (now + timedelta(seconds=delay_s)).timestamp()
     except OverflowError:
-        raise UsageError(f"'{text}' is further away than any calendar reaches.") from None
+        raise UsageError(f"'{text}' is too far away.") from None
     return Begin(delay_s=delay_s)
 
 

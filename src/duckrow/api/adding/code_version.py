@@ -1,4 +1,4 @@
-"""Which code a run was started with: the commit, what was changed since, and on request all of it."""
+"""Records which code a run was started with: the commit, the diff, and on request a snapshot."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CodeVersion:
 
 
 def note_code(folder: str, cwd: str, root: str, snapshot: bool) -> CodeVersion:
-    """Write down which code is in `cwd` now, below `folder`. What lies below `root` are results, no code."""
+    """Write down which code is in `cwd` now, below `folder`. What is below `root` are results, not code."""
     top = _git(cwd, "rev-parse", "--show-toplevel").strip()
     place = _new_place(folder)
     facts: dict[str, object] = {"cwd": cwd, "noted_at": time.time()}

@@ -1,4 +1,4 @@
-"""Jobs before they are added: what a text would become, what is wrong with it, where it would be placed."""
+"""Previews jobs before they are added: how a text is read, what is wrong with it, where it would run."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def read_drafts(wanted: DraftedJobs) -> tuple[Request, list[Draft]]:
     if len(drafts) > MOST_JOBS:
         raise UsageError(f"{len(drafts)} jobs are too many for one request: at most {MOST_JOBS}.")
     if len(drafts) > 1 and wanted.options.get("outfile"):
-        raise UsageError("An output file is for one job: several would write over each other.")
+        raise UsageError("An output file is for one job: several would overwrite each other's output.")
     _find_shared_outfiles(drafts)
     return request, drafts
 
@@ -63,7 +63,7 @@ def read_drafts(wanted: DraftedJobs) -> tuple[Request, list[Draft]]:
 def _arrayed(drafts: list[Draft], array: Array) -> list[Draft]:
     """One job for each index."""
     if len(drafts) != 1:
-        raise UsageError("An array is for one command; this text has a job a line already.")
+        raise UsageError("An array is for one command. This text already has one job per line.")
     if len(array.indices) > MOST_JOBS or drafts[0].spec is None:
         return drafts * len(array.indices)
     spec = drafts[0].spec
@@ -93,7 +93,7 @@ def _program(command: str) -> str:
         return without_shell(shlex.split(command))
     except ValueError as error:
         written = shorten(command)
-        raise UsageError(f"The command '{written}' cannot be taken apart: {str(error).lower()}.") from None
+        raise UsageError(f"The command '{written}' cannot be split into words: {str(error).lower()}.") from None
 
 
 def outfile_problems(path: str) -> list[str]:
@@ -115,7 +115,7 @@ def _find_shared_outfiles(drafts: Sequence[Draft]) -> None:
     for draft in drafts:
         path = None if draft.entry.outfile is None or draft.spec is None else draft.spec.outfile
         if path in seen and path is not None:
-            draft.problems.append(f"Another of these jobs writes to {path}, too.")
+            draft.problems.append(f"Another of these jobs also writes to {path}.")
         elif path is not None:
             seen.add(path)
 

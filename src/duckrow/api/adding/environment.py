@@ -1,4 +1,4 @@
-"""The variables that a job takes along from whoever submits it."""
+"""The environment variables that a job gets from its submitter."""
 
 from __future__ import annotations
 

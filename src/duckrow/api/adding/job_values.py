@@ -32,7 +32,7 @@ def existing_folder(cwd: str | os.PathLike[str] | None) -> str:
     """This folder, or the one that was named, which must be there."""
     path = os.path.abspath(cwd or os.getcwd())
     if cwd is not None and not os.path.isdir(path):
-        raise UsageError(f"The folder {path} does not exist. Make it, or choose another.")
+        raise UsageError(f"The folder {path} does not exist. Create it, or choose another.")
     return path
 
 

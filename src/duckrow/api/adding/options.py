@@ -74,14 +74,14 @@ class Request(NamedTuple):
 _PLAIN: dict[str, tuple[type | tuple[type, ...], str]] = {
     "gpus": (int, "a whole number"),
     "cpus": (int, "a whole number"),
-    "name": (str, "a text"),
-    "project": (str, "a text"),
-    "env": (Mapping, "a dict of texts"),
+    "name": (str, "a string"),
+    "project": (str, "a string"),
+    "env": (Mapping, "a dict of strings"),
     "cwd": ((str, os.PathLike), "a path"),
-    "if_broken": (str, "a text"),
-    "begin": ((str, datetime), "a text or a datetime"),
+    "if_broken": (str, "a string"),
+    "begin": ((str, datetime), "a string or a datetime"),
     "outfile": ((str, os.PathLike), "a path"),
-    "on": (str, "a text"),
+    "on": (str, "a string"),
     "slurm": (Mapping, "a dict"),
     "preload": ((list, tuple), "a list of the names of modules"),
 }
@@ -124,7 +124,7 @@ def read_options(options: Mapping[str, Any]) -> Request:
 def _cluster(given: Mapping[str, Any]) -> SlurmRequest | None:
     if "on" not in given:
         if "slurm" in given:
-            raise UsageError('slurm= says what is asked of a cluster. Say which: on="slurm".')
+            raise UsageError('slurm= says what to ask of a cluster. Name the cluster: on="slurm".')
         return None
     if given.get("begin"):
         raise UsageError('begin= does not go with on=. SLURM has it itself: slurm={"sbatch": ["--begin=..."]}.')
@@ -162,18 +162,18 @@ def with_recipe(spec: JobSpec, what: str | None) -> JobSpec:
 def _check(key: str, value: Any) -> None:
     if key not in Options.__annotations__:
         near = nearest_word(key, Options.__annotations__)
-        hint = f"Did you mean {near}?" if near else f"There are {', '.join(Options.__annotations__)}."
+        hint = f"Did you mean {near}?" if near else f"Choose from {', '.join(Options.__annotations__)}."
         raise UsageError(f"There is no option {key}=. {hint}")
     kind, words = _PLAIN.get(key, (object, ""))
     is_right = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
     if not is_right:
-        raise UsageError(f"{key}={value!r}: that must be {words}.")
+        raise UsageError(f"{key}={value!r} must be {words}.")
     if key == "if_broken" and value not in ("skip", "wait"):
-        raise UsageError(f"if_broken={value!r}: that must be 'skip' or 'wait'.")
+        raise UsageError(f"if_broken={value!r} must be 'skip' or 'wait'.")
     texts = [*value, *value.values()] if key == "env" else value if key == "preload" else []
     for text in texts:
         if not isinstance(text, str) or "\0" in text:
-            raise UsageError(f"{key}: {text!r} is not a text.")
+            raise UsageError(f"{key}: {text!r} is not a string.")
     if key == "env" and any(not name or "=" in name for name in value):
         raise UsageError(f"env: {', '.join(map(repr, value))}: a variable has a name, without a '=' in it.")
 
@@ -204,4 +204,4 @@ def _after(after: After | None) -> list[Dependency]:
         return [Dependency(str(after), OK)]
     if isinstance(after, Iterable):
         return [dependency for each in after for dependency in _after(each)]
-    raise UsageError(f"after={after!r}: that must be ids, jobs, or a text like 'any:12'.")
+    raise UsageError(f"after={after!r} must be ids, jobs, or a string like 'any:12'.")

@@ -1,4 +1,4 @@
-"""Programs that run without a shell: a command of which the shell has nothing to do but to become the program."""
+"""Commands that run without a shell, because the shell would only exec the program."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def give_folders(specs: Sequence[JobSpec], root: str, snapshot: bool) -> None:
                     code.link_into(spec.folder)
                     spec.cwd = code.cwd
         except OSError as error:
-            raise UsageError(f"The folders of the runs cannot be made below {root}: {error.strerror}.") from None
+            raise UsageError(f"The folders of the runs cannot be created below {root}: {error.strerror}.") from None
 
 
 def _new_folder(parent: str) -> str:

@@ -1,4 +1,4 @@
-"""Where a job would be placed if it were added now, judged by the very rules that place it."""
+"""Where a job would run if it were added now, by the same rules that place it."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class WouldPlace:
     def place(self, spec: JobSpec) -> tuple[str, str | None]:
         """(where, in words; why it could never start)."""
         if not self._runs:
-            return "the daemon is not running: it is started when jobs are added", None
+            return "the daemon is not running: it starts when you add jobs", None
         ask = predicted_ask(spec.gpus, spec.needs.as_text(), self._peaks, self._here)
         never = refusal(ask, self._seats, self._machine)
         if never:
-            return "", f"This job could never start. {never}"
+            return "", f"This job can never start. {never}"
         if spec.held:
             return "it waits until it is released", None
         if self._all_paused or spec.project in self._paused:
@@ -66,5 +66,5 @@ class WouldPlace:
             return f"it starts at once, on {describe_devices(holds)}", None
         self._ahead.append((spec.priority, is_aside))
         more = "more than " if ahead >= _MOST_AHEAD else ""
-        behind = f", behind {more}{plural(ahead, 'job')}" if ahead else ""
-        return f"it waits for a device to be free{behind}", None
+        behind = f", after {more}{plural(ahead, 'job')}" if ahead else ""
+        return f"it waits for a free device{behind}", None

@@ -1,1 +1,1 @@
-"""Python calls as jobs: written into a folder before, called in a process of their own, read back after."""
+"""Python calls as jobs: written into a folder, called in their own process, and read back."""

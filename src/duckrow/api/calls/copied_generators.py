@@ -1,4 +1,4 @@
-"""A function of a script takes copies of the script's values along: of a random generator, too, in the same state."""
+"""Warns when a function captures a random generator: every call would get a copy in the same state."""
 
 from __future__ import annotations
 

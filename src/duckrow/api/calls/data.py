@@ -1,4 +1,4 @@
-"""Large data of calls: in files of their own, beside the call, which calls with the same data share.
+"""Large data of calls: in separate files beside the call, shared by calls with the same data.
 
 Such a file is named after what is in it. The next call gets a hard link to it: it is on disk once, and goes with the
 last folder that has it.
@@ -130,7 +130,7 @@ class _Reader:
         return line
 
     def _now(self, wanted: int) -> tuple[IO[bytes], int]:
-        """Where to read, and how much of what is wanted can be had there."""
+        """Where to read, and how much of what is wanted is there."""
         path, left = self._parts[0]
         if path is None:
             return self._call, min(wanted, left)
@@ -141,7 +141,7 @@ class _Reader:
     def _has_read(self, count: int) -> None:
         path, left = self._parts[0]
         if count == 0 and left:
-            raise EOFError(f"{path or 'The call'} has been cut off")
+            raise EOFError(f"{path or 'The call'} is incomplete")
         self._parts[0] = (path, left - count)
         if left == count:
             del self._parts[0]

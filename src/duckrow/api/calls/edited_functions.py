@@ -1,4 +1,4 @@
-"""Runs of a sweep whose function was edited since: what has succeeded before is run again."""
+"""Finds runs of a sweep whose function was edited, so that they run again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from duckrow.store.sweeps import PointJob
 
 
 def find_edited(todo: Todo, rows: Iterable[PointJob], now: Code) -> None:
-    """Move them from what has succeeded to what runs again; `rows`: the runs that there are."""
+    """Move them from what has succeeded to what runs again; `rows`: all runs."""
     for row in rows:
         job_id = row.job_id
         if job_id not in todo.points:

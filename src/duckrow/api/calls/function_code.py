@@ -1,4 +1,4 @@
-"""Which code a function is, so that one that was edited can be told from one that was not.
+"""Fingerprints the code of a function, to detect edits.
 
 It counts what its own words say: its bytecode, the functions and classes of the user that it uses, and plain values
 (numbers, texts, lists of them) of its closure, its defaults and its module. Libraries do not count, nor do comments,

@@ -1,4 +1,4 @@
-"""Python functions as jobs: the call is written into a folder before, the result is read from it after."""
+"""Python functions as jobs: writes the call into a folder, and reads the result from it."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def forget_call(folder: str) -> None:
 def _tell_of_data(call: Call, size: int) -> None:
     if size >= _MUCH_DATA:
         warn(
-            f"A call of {call.name} takes {size / 1e6:.0f} MB of data along. Calls with the same data share one copy "
+            f"A call of {call.name} sends {size / 1e6:.0f} MB of data. Calls with the same data share one copy "
             f"of it on disk, and each reads it. If it is in a file anyway, let {call.name} read that."
         )
 
@@ -166,7 +166,7 @@ def value_of(folder: str, who: str) -> Any:
         raise JobFailed(f"{who} left no result in {folder}.")
     with open(path, "rb") as file:
         if pickle.load(file)["kind"] != RETURNED:
-            raise JobFailed(f"{who} left an error in {folder}, and yet ended well.")
+            raise JobFailed(f"{who} left an error in {folder}, but exited with code 0.")
         try:
             return _Reader(file).load()
         except (Exception, SystemExit) as error:  # a module that is not here, or whatever a foreign class does
@@ -174,12 +174,12 @@ def value_of(folder: str, who: str) -> Any:
 
 
 def code_of_call(folder: str) -> Mapping[str, str] | None:
-    """Which function the call that lies there makes; None if nobody knows."""
+    """Which function the call in this folder makes; None if unknown."""
     return _read_quietly(f"{folder}/{CALL}").get("code")
 
 
 def code_of_result(folder: str) -> Mapping[str, str] | None:
-    """Which function has returned the result that lies there; None if nobody knows."""
+    """Which function returned the result in this folder; None if unknown."""
     return _read_quietly(f"{folder}/{RESULT}").get("code")
 
 

@@ -1,4 +1,4 @@
-"""This very Python, started again."""
+"""Starts the same Python interpreter again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that were queued by an earlier version name modules that stand elsewhere today: they are found all the same."""
+"""Finds the modules that calls of earlier versions name, wherever these modules are today."""
 
 from __future__ import annotations
 

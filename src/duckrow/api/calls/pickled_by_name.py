@@ -1,4 +1,4 @@
-"""Pickles for a process that executes the script itself: what stands in the script is left to the script.
+"""Pickles for a process that executes the script itself: names defined in the script are resolved by the script.
 
 Else a class of the script would be there twice, and an object of the one would not be an instance of the other.
 """

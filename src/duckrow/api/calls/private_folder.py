@@ -1,4 +1,4 @@
-"""Folders that nobody else may look into, however they came to be there."""
+"""Folders that nobody else may read, whoever created them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def private_folder(path: str) -> str:
     except FileExistsError:
         pass
     except OSError as error:
-        raise DuckrowError(f"The folder {path} cannot be made: {error.strerror}.") from None
+        raise DuckrowError(f"The folder {path} cannot be created: {error.strerror}.") from None
     found = os.lstat(path)  # a link may lead to a folder where others read
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise DuckrowError(f"{path} is not a folder of yours. Remove it: secrets are kept there.")
+        raise DuckrowError(f"{path} is not your folder. Remove it: duckrow keeps secrets there.")
     if stat.S_IMODE(found.st_mode) != 0o700:
         os.chmod(path, 0o700)
     return path

@@ -1,4 +1,4 @@
-"""The script in which a function or a class stands, executed anew in the process of each run.
+"""Executes the script that defines a function or class again in the process of each run.
 
 Such a function cannot be imported there, and its pickle would bring along copies of the script's values: the same
 random generator, the same id in all runs. So the script is executed, up to the place where it would start the runs. Its
@@ -28,7 +28,7 @@ _compiled: dict[bytes, CodeType] = {}
 
 
 def script_of(thing: Any) -> Script | None:
-    """The script, if it has this under its name at the top and can be executed anew; not so in a notebook."""
+    """The script, if it defines this name at its top level and can be executed again; None in a notebook."""
     main: Any = sys.modules["__main__"]
     path = getattr(main, "__file__", None)
     if getattr(thing, "__module__", None) != "__main__" or not hasattr(main, getattr(thing, "__qualname__", "")):

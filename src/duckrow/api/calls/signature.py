@@ -25,7 +25,7 @@ def check_kind(function: Callable[..., Any]) -> None:
     name = shown_name(function)
     if _is(inspect.iscoroutinefunction, function):
         raise WrongCall(
-            f"{name} is an async function, and a job makes a plain call. Submit a function that runs it: "
+            f"{name} is an async function, but a job makes a plain call. Submit a function that runs it: "
             f"def run(*args, **kwargs): return asyncio.run({name}(*args, **kwargs))"
         )
     if _is(inspect.isasyncgenfunction, function):

@@ -1,1 +1,1 @@
-"""Runs on clusters: submitted, copied from their batch's folder, watched and controlled."""
+"""Runs on clusters: submitting, copying from their batch's folder, watching and controlling them."""

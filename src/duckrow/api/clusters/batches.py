@@ -154,7 +154,7 @@ class Batches:
         tending = self._looked(copy.batch, states)
         lapsed = lapse(tending)
         if lapsed:
-            self.notes.append(f"{len(lapsed)} interrupted runs wait again: their SLURM job has ended.")
+            self.notes.append(f"{len(lapsed)} interrupted runs are queued again: their SLURM job has ended.")
             tending.claims.look()
         self._note(copy, tending)
         if tending.claims.free() and not tending.stands_still():

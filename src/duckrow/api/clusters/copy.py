@@ -1,4 +1,4 @@
-"""The database's copy of a batch: brought up to date from its folder, which is the truth."""
+"""Updates the database's copy of a batch from its folder, which is authoritative."""
 
 from __future__ import annotations
 

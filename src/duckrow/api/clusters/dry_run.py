@@ -1,4 +1,4 @@
-"""What would be submitted to a cluster, and nothing is."""
+"""Shows what would be submitted to a cluster, and submits nothing."""
 
 from __future__ import annotations
 

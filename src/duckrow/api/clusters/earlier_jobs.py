@@ -1,4 +1,4 @@
-"""Jobs that there are already, on their way into a batch; and back, if SLURM does not want it."""
+"""Moves existing jobs into a batch, and back if SLURM refuses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of the memory of runs: taken along to a cluster, and brought home from there."""
+"""Copies what is known about the memory of runs to a cluster and back."""
 
 from __future__ import annotations
 

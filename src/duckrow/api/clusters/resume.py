@@ -48,4 +48,4 @@ def _find(client: Client, file: str | None, name: str | None) -> BatchRow:
         if row.name == name or (path is not None and os.path.exists(row.folder) and Batch(row.folder).file == path):
             return row
     what = f"'{name}'" if name is not None else f"of {file}"
-    raise UsageError(f"There is no batch {what} to resume. `duckrow batches` shows all. Omit --resume to begin one.")
+    raise UsageError(f"There is no batch {what} to resume. `duckrow batches` shows all. Omit --resume to start one.")

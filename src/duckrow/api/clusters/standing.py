@@ -1,4 +1,4 @@
-"""How batches on clusters stand, in words: what keeps their runs from going on, and what to type."""
+"""The status of batches in words: why their runs are stuck, and what to type."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def groups_in_words(standing: Standing | None) -> list[str]:
 def why_it_waits(batch: str, standing: Standing | None, detail: str = "", asks: str = "") -> list[str]:
     """Why a run of a batch has not begun. `standing`: of those that ask for the same as it; `asks`: for what."""
     if standing is not None and standing.still:
-        return [f"its batch {batch} stands still: {standing.still}. Type: {start_command(batch)}"]
+        return [f"its batch {batch} is stuck: {standing.still}. Type: {start_command(batch)}"]
     note = f" ({detail})" if detail else ""
     for_it = f" with {asks}" if asks else ""
     sentences = [f"it waits for a SLURM job of batch {batch}{for_it} to take it{note}"]
@@ -63,7 +63,7 @@ def held_jobs(held: Mapping[str, str]) -> list[str]:
 def standing_still(session: Session, host_ids: Collection[int]) -> list[str]:
     """A sentence for each of these batches for which nothing more is submitted."""
     return [
-        f"Batch {batch.name} stands still: {why}. Still waiting. Type: {start_command(batch.name)}"
+        f"Batch {batch.name} is stuck: {why}. Still waiting. Type: {start_command(batch.name)}"
         for batch, why in _still(session)
         if batch.id in host_ids
     ]
@@ -81,5 +81,5 @@ def still_note(session: Session) -> str:
     names = [batch.name for batch, _ in _still(session)]
     if not names:
         return ""
-    what = f"batch {names[0]} stands still" if len(names) == 1 else f"{len(names)} batches stand still"
+    what = f"batch {names[0]} is stuck" if len(names) == 1 else f"{len(names)} batches are stuck"
     return f"; {what} ({start_command(names[0])})"

@@ -46,7 +46,7 @@ def read_request(on: str, values: Mapping[str, Any]) -> SlurmRequest:
     profiles = settings.slurm_profiles()
     if on not in CLUSTERS and on not in profiles:
         known = ", ".join(dict.fromkeys([*CLUSTERS, *profiles]))
-        raise UsageError(f"--on {on}: there is no such cluster. There are {known}; [engines.slurm.{on}] makes one.")
+        raise UsageError(f"--on {on}: there is no such cluster. Choose from {known}; [engines.slurm.{on}] makes one.")
     given = {key: value for key, value in values.items() if value not in (None, (), [])}
     if on in CLUSTERS and on != "slurm":
         return replace(request_from(given), on=on)
@@ -140,7 +140,7 @@ def _later(client: Client, error: NoAnswer, ids: Sequence[int]) -> str:
         who = "The daemon submits them as soon as SLURM answers."
     except DuckrowError as no_daemon:
         who = f"`duckrow batches` submits them when SLURM answers; the daemon cannot: {no_daemon}"
-    return f"{error} The runs {compact_ids(ids)} are noted. {who}"
+    return f"{error} The runs {compact_ids(ids)} are recorded. {who}"
 
 
 def _create(
@@ -161,7 +161,7 @@ def _create(
                 stream.write("*\n")
     except OSError as error:
         raise UsageError(
-            f"The folder {folder} cannot be made: {error.strerror}. Choose another place, on a file system that the "
+            f"The folder {folder} cannot be created: {error.strerror}. Choose another place, on a file system that the "
             "compute nodes see too: [engines.slurm] folder."
         ) from None
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def earlier_request(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
     """What was asked of the cluster for those of its runs that have not succeeded; None: they were not on one.
 
-    The next batch lies beside the last, wherever this is typed.
+    The next batch is created beside the last one, wherever you type this.
     """
     points = sweeps.store.points(sweep.id)
     hosts = {point.host_id for point in points if point.outcome != Outcome.SUCCEEDED}

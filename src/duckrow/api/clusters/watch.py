@@ -1,4 +1,4 @@
-"""Seeing the runs of a batch through: what has changed of them, and whether anything more will."""
+"""Watches the runs of a batch: what has changed, and whether anything more will."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people want of runs on clusters: kill, hold, release, a priority, run again.
+"""Wishes about runs on clusters: kill, hold, release, priority, rerun.
 
 The truth is the folder of their batch. Where a pilot may want the same run at the same moment, the claim decides, and
 the answer says of which runs the wish came true.
@@ -99,7 +99,7 @@ class BatchWishes:
         self._submit(ids)
 
     def _submit(self, ids: Sequence[int]) -> None:
-        """Whoever wants these to run wants SLURM jobs for them, also where all have been cancelled."""
+        """To run these, SLURM jobs are needed, also where all have been cancelled."""
         batches = self._batches
         batches.go_on(sorted({run.batch_id for run in batches.of_jobs(ids).values()}))
         batches.copy()

@@ -1,1 +1,1 @@
-"""The devices: what they are at, what people wish for them, and what is known of the memory of jobs."""
+"""Devices: their state, wishes about them, and what is known about the memory of jobs."""

@@ -1,4 +1,4 @@
-"""The devices as people look at them: memory, heat, what runs there, whose the rest is."""
+"""Devices as the page shows them: memory, temperature, jobs, and other people's processes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def _card(device: dict[str, Any], live: dict[int, LiveJob], policies: dict[str, 
 
 def _state_of(device: dict[str, Any]) -> tuple[str, str | None]:
     if device.get("unattended"):
-        return "unattended", "no daemon runs: nothing starts here" + ("; its jobs go on" if device["jobs"] else "")
+        jobs = "; its jobs keep running" if device["jobs"] else ""
+        return "unattended", f"the daemon is not running: nothing starts here{jobs}"
     if device["set_aside"]:
         return "set-aside", f"{device['set_aside']}. Reset it or restart the machine, then use it again"
     if device["problem"]:
@@ -83,7 +84,7 @@ def _state_of(device: dict[str, Any]) -> tuple[str, str | None]:
         return "draining", "it gets no new job"
     if device["jobs"]:
         return "busy", None
-    return ("foreign", "somebody else uses it") if device["foreign_mb"] else ("free", None)
+    return ("foreign", "somebody else is using it") if device["foreign_mb"] else ("free", None)
 
 
 def _job(job: dict[str, Any], live: dict[int, LiveJob]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The GPUs as they are now: a living host is asked to read them, and what it tells is put beside the jobs.
+"""The current state of the GPUs: asks a live host to read them, and combines the readings with the jobs.
 
 Where no daemon lives, those that nobody gives out are read here.
 """
@@ -81,7 +81,7 @@ class GpuView:
         return self._fresh(gpus, fresh_s) if gpus else {}
 
     def _fresh(self, gpus: dict[str, float], fresh_s: float) -> dict[str, KeptReading]:
-        """`gpus`: since when each is given out. What was told of them, as new as can be had without long waiting."""
+        """`gpus`: since when each is given out. Their readings, as recent as possible without a long wait."""
         asked = time.monotonic()
         before = self._looked_at_until(asked)
         if self._asked_since is None:

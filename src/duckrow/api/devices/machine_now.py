@@ -1,4 +1,4 @@
-"""The machine of a host as its last readings show it, for those who explain or foresee what it does."""
+"""The machine according to a host's last readings, for `why` and previews."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has been learned of the memory of jobs, and how a person corrects it."""
+"""What was learned about the memory of jobs, and how to correct it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ class Memory:
     def correct(self, words: str, peak_mb: int, model: str | None) -> list[Peak]:
         """Say what a recipe takes, on all GPUs that it has run on or on those of a model; what it was before."""
         if peak_mb < 1:
-            raise UsageError(
-                "A job that takes nothing needs no memory. Write a size, or forget it: duckrow memory forget"
-            )
+            raise UsageError("0 is not a size. Write a size, or forget it: duckrow memory forget")
         peaks = self.peaks()
         chosen = _named(words, peaks)
         if model is not None:
@@ -54,14 +52,14 @@ class Memory:
         if len(found) == 1:
             return found[0]
         if found:
-            raise UsageError(f"'{words}' names several GPU models: {', '.join(found)}. Write more of it.")
-        raise UsageError(f"No GPU model '{words}' has been seen here. There are: {', '.join(known) or 'none'}.")
+            raise UsageError(f"'{words}' names several GPU models: {', '.join(found)}. Be more specific.")
+        raise UsageError(f"No GPU model '{words}' has been seen here. Known: {', '.join(known) or 'none'}.")
 
 
 def _named(words: str, peaks: Sequence[Peak]) -> list[Peak]:
     """By its number in the listing, that line; by a part of its text, all lines of the recipe."""
     if not peaks:
-        raise UsageError("Nothing has been learned yet. Jobs with --pack or --gpu-mem auto teach it.")
+        raise UsageError("Nothing has been learned yet. duckrow learns from jobs with --pack or --gpu-mem auto.")
     if re.fullmatch(r"\d{1,9}", words):
         if not 1 <= int(words) <= len(peaks):
             raise UsageError(f"There is no number {words}: `duckrow memory` shows 1 to {len(peaks)}.")
@@ -69,11 +67,11 @@ def _named(words: str, peaks: Sequence[Peak]) -> list[Peak]:
     recipes = list(dict.fromkeys(peak.recipe for peak in peaks))
     found = _matching(words, recipes)
     if not found:
-        raise UsageError(f"No recipe has '{words}' in it. `duckrow memory` shows which there are.")
+        raise UsageError(f"No recipe has '{words}' in it. `duckrow memory` lists them.")
     if len(found) > 1:
         shown = "\n".join(f"  {recipe}" for recipe in found[:_SHOWN])
         more = f"\n  and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        raise UsageError(f"'{words}' is in several recipes. Write more of it, or its number:\n{shown}{more}")
+        raise UsageError(f"'{words}' is in several recipes. Be more specific, or write its number:\n{shown}{more}")
     return [peak for peak in peaks if peak.recipe == found[0]]
 
 

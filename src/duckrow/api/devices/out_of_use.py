@@ -1,4 +1,4 @@
-"""Devices that get no new job: a person has drained them, or something is wrong with them."""
+"""Devices that get no new job: drained by a user, or set aside."""
 
 from __future__ import annotations
 

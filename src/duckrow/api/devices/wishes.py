@@ -1,4 +1,4 @@
-"""What people want of the daemon's GPUs: give out one more, give it no new job, give it up."""
+"""Wishes about the daemon's GPUs: add, drain, remove."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def wish_of_devices(client: Client, devices: Sequence[str], wish: DeviceWish) -> list[str]:
-    """For all of them or, if one of them is none of the daemon's, for none; what will happen, in words."""
+    """For all of them or, if the daemon does not have one of them, for none; what will happen, in words."""
     if wish in (DeviceWish.DRAIN, DeviceWish.REMOVE):
         client.ensure_daemon()
         for device in devices:
@@ -32,7 +32,7 @@ def wish_of_devices(client: Client, devices: Sequence[str], wish: DeviceWish) ->
 def _wish_of_device(client: Client, device: str, wish: DeviceWish) -> str:
     """`add`, `drain`, `remove`, `undrain`; what will happen, in words."""
     if wish in (DeviceWish.ADD, DeviceWish.UNDRAIN) and _give_out_again(client, device) and client.daemon() is None:
-        return f"GPU {device} is given out again."
+        return f"GPU {device} is available to jobs again."
     client.ensure_daemon()
     device, offered = _checked(client, device, wish)
     is_given_out = wish == DeviceWish.UNDRAIN or (wish == DeviceWish.ADD and device in offered)
@@ -40,15 +40,15 @@ def _wish_of_device(client: Client, device: str, wish: DeviceWish) -> str:
     client.ring_all()
     busy = any(device == place["device"] and place["jobs"] for place in devices_with_jobs(client))
     if wish == DeviceWish.ADD:
-        return f"GPU {device} is given out."
+        return f"GPU {device} is available to jobs."
     if wish == DeviceWish.UNDRAIN:
-        return f"GPU {device} is given out again."
+        return f"GPU {device} is available to jobs again."
     what = (
         "it gets no new job"
         if wish == DeviceWish.DRAIN
-        else "it goes when its last job has ended"
+        else "it is removed when its last job has ended"
         if busy
-        else "it is gone"
+        else "it is removed"
     )
     return f"GPU {device}: {what}."
 

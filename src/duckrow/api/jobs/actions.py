@@ -1,4 +1,4 @@
-"""The verbs by their names, for the page: one to do to one job, or to many at once."""
+"""The verbs by name, for the web page, applied to one job or many."""
 
 from __future__ import annotations
 

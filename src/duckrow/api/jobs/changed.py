@@ -1,4 +1,4 @@
-"""What came of a verb: which jobs it was done to, which were refused and why, and how to take it back."""
+"""The result of a verb: which jobs changed, which were refused and why, and how to undo it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from duckrow.api.queue.views import JobView
-from duckrow.core.life.states import State
+from duckrow.core.life.states import State, state_in_words
 from duckrow.store.jobs.jobs import Glance
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ J = TypeVar("J", JobView, Glance)  # all of a job, or only what those need who h
 
 @dataclass
 class Changed(Generic[J]):
-    before: dict[int, J]  # each job that there is, as it stood when we looked
+    before: dict[int, J]  # each existing job, as it was when we looked
     done: list[int] = field(default_factory=list)
     refused: list[RefusedChange] = field(default_factory=list)
     undo: dict[str, Any] | None = None  # what the page sends to take it back, where that can be done
@@ -43,9 +43,10 @@ class Changed(Generic[J]):
             if job.id in done:
                 continue
             if job.state == State.QUEUED:
-                self.refuse(job.id, f"job {job.id} has started meanwhile, and was left as it is")
+                self.refuse(job.id, f"job {job.id} has already started and was not changed")
             else:
-                self.refuse(job.id, f"job {job.id} is {job.outcome or job.state}: only a job that waits can be changed")
+                now = state_in_words(job.state, job.outcome)
+                self.refuse(job.id, f"job {job.id} {now}: only queued jobs can be changed")
 
     def as_json(self) -> dict[str, Any]:
         refused = [each._asdict() for each in self.refused]
@@ -53,7 +54,7 @@ class Changed(Generic[J]):
 
 
 def look_at(client: Client, ids: Sequence[int]) -> Changed[JobView]:
-    """An answer in which nothing has been done yet; ids that are no jobs are refused."""
+    """An answer in which nothing has been done yet; ids without a job are refused."""
     return _answer(client.views(list(dict.fromkeys(ids))), ids)
 
 

@@ -1,4 +1,4 @@
-"""Clean: forget what is old, or what runs have left, and give back the space that it took."""
+"""Clean: forget old jobs, or what runs have left, and free the disk space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edit: change a job that waits."""
+"""Edit: change a queued job."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _refuse_impossible(client: Client, job_id: int, gpus: int | None) -> None:
     for job in client.jobs.asked_for([job_id]):
         specs = [replace(job.spec, gpus=gpus)] if job.host_id == DAEMON else []
         for _, why_not in could_never_start(client, specs):
-            raise UsageError(f"Job {job_id} could never start so. {why_not} Nothing was changed.")
+            raise UsageError(f"Job {job_id} could never start like this. {why_not} Nothing was changed.")
 
 
 def spec_of(client: Client, job_id: int) -> dict[str, Any]:

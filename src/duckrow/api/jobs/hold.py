@@ -1,4 +1,4 @@
-"""Hold and release: jobs that wait are not started, until they are released."""
+"""Hold and release: held jobs do not start until they are released."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kill: end jobs with all their processes; one that waits never starts."""
+"""Kill: stop jobs with all their processes; queued jobs never start."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def kill(client: Client, ids: Sequence[int], at_once: bool = False, answered: bo
     changed = look_at(client, ids)
     for job in changed.jobs:
         if job.state == State.DONE:
-            changed.refuse(job.id, f"{job.words} is {job.outcome} already")
+            changed.refuse(job.id, f"{job.words} is already done ({job.outcome})")
     alive = [job for job in changed.jobs if job.state != State.DONE]
     changed.done = [job.id for job in alive]
     if not alive:

@@ -1,4 +1,4 @@
-"""The order of jobs that wait: their priority, and their place within it."""
+"""The order of queued jobs: their priority, and their place within it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pause and resume single jobs: one that waits is held, one that runs is suspended."""
+"""Pause and resume single jobs: a queued one is held, a running one is suspended."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pause(client: Client, ids: Sequence[int]) -> PausedJobs:
         elif job.held:  # it waits for its next attempt
             paused.waiting.append(job.id)
         else:
-            refused[job.id] = f"{job.words} {state_in_words(job.state, job.outcome)} meanwhile"
+            refused[job.id] = f"{job.words} has changed: it {state_in_words(job.state, job.outcome)}"
     return _ended(paused, refused, undo="resume")
 
 
@@ -86,7 +86,7 @@ def _why_not_resumed(client: Client, job: JobView) -> str:
         return f"{job.words} {state_in_words(job.state, job.outcome)}: it is not paused"
     pauses = client.jobs.pauses()
     if "" in pauses:
-        return f"{job.words} is not paused by itself, but everything is: duckrow resume"
+        return f"{job.words} is paused because everything is: duckrow resume"
     if job.project in pauses:
-        return f"{job.words} is not paused by itself, but {job.project} is: duckrow resume --project {job.project}"
+        return f"{job.words} is paused because {job.project} is: duckrow resume --project {job.project}"
     return f"{job.words} is not paused: duckrow why {job.id} says what it waits for"

@@ -1,4 +1,4 @@
-"""Pause and resume the queue, as a whole or of one project: nothing more is started."""
+"""Pause and resume the whole queue or one project: nothing more starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pause_queue(client: Client, project: str | None, stop_running: bool = False)
 
 
 def _suspend(client: Client, project: str | None) -> int:
-    """Suspend what runs, but for what is suspended already; how many jobs that are."""
+    """Suspend the running jobs that are not suspended yet; returns how many."""
     before = client.jobs.suspended()
     running = [row.job_id for row in client.jobs.live() if project in (None, row.project) and row.job_id not in before]
     if running:

@@ -1,4 +1,4 @@
-"""Remove: forget jobs that wait or are done, with their logs and folders."""
+"""Remove: forget queued or finished jobs, with their logs and folders."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def remove(client: Client, ids: Sequence[int]) -> Changed[JobView]:
 def _why_not(client: Client, job_id: int) -> str:
     waiting = ControlStore(client.database).waiting_for(job_id)
     if waiting:
-        return f"job {job_id} is waited for by job {waiting[0]}; remove that one first"
+        return f"job {waiting[0]} is waiting for job {job_id}; remove job {waiting[0]} first"
     try:
         return f"job {job_id} is {client.job(job_id).state}; kill it first"
     except JobGone as error:

@@ -1,4 +1,4 @@
-"""Rerun: jobs that are done go back into the queue as a further attempt, as they are or changed."""
+"""Rerun: run finished jobs again as another attempt, as they are or changed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rerun(
         if job.state == State.DONE:
             changed.done.append(job.id)
         else:
-            changed.refuse(job.id, f"{job.words} is {job.state}, not done")
+            changed.refuse(job.id, f"{job.words} is {job.state}; only finished jobs can run again")
     if changed.done and not dry_run:
         put_back(client, changed.done, {key: checked_change(key, value) for key, value in (changes or {}).items()})
     return changed

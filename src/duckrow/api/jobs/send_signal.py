@@ -1,4 +1,4 @@
-"""Send a signal to the processes of jobs, as for a checkpoint: the jobs go on."""
+"""Sends a signal to the processes of jobs, for example for a checkpoint; the jobs keep running."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def send_signal(client: Client, ids: Sequence[int], name: str) -> Changed[JobVie
     changed = look_at(client, ids)
     for job in changed.jobs:
         if job.state == State.DONE:
-            changed.refuse(job.id, f"{job.words} is done already")
+            changed.refuse(job.id, f"{job.words} is already done")
         elif job.state == State.QUEUED:
-            changed.refuse(job.id, f"{job.words} waits: it has no process to signal")
+            changed.refuse(job.id, f"{job.words} is queued: it has no process to signal")
         else:
             changed.done.append(job.id)
     on_clusters = client.on_clusters(changed.done)

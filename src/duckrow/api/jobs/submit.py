@@ -38,7 +38,7 @@ def submit_jobs(
         client.tender.copy()  # they may wait for runs on a cluster
     why_not = next(could_never_start(client, specs), None)
     if why_not:
-        raise UsageError(f"This job could never start. {why_not[1]} Nothing was submitted.")
+        raise UsageError(f"This job can never start. {why_not[1]} Nothing was submitted.")
     with client.database.transaction():
         control = ControlStore(client.database)
         # Before the jobs are there: `last` is not one of themselves.
@@ -84,7 +84,7 @@ def not_yet_met(client: Client, after: Sequence[Dependency], may_be_broken: bool
             else:
                 wanted, ended = in_words(dependency.condition, job_id), state_in_words(State.DONE, outcome)
                 raise UsageError(
-                    f"This job would wait for {wanted}, which {ended} already, so it would never start. "
+                    f"This job would wait for {wanted}, which already {ended}, so it would never start. "
                     "Nothing was submitted."
                 )
     return waits_for

@@ -37,9 +37,10 @@ def wait(
                 views = client.views(ids)
                 if all(view.state == State.DONE for view in views):
                     return views
-                unfinished = _Unfinished(client, ids)  # one was run again meanwhile
+                unfinished = _Unfinished(client, ids)  # one runs again
             if deadline is not None and time.monotonic() >= deadline:
-                raise WaitedTooLong(f"Not all of them were done within {timeout_s:g} s.")
+                which = f"Job {ids[0]} was not" if len(ids) == 1 else "Not all of the jobs were"
+                raise WaitedTooLong(f"{which} done within {timeout_s:g} s.")
             attendance.look(ids)
             lending.look(ids)
         raise AssertionError("changes never end")

@@ -1,4 +1,4 @@
-"""What holds of every change to a job that waits: it must wait, here, and its host is told."""
+"""Checks shared by all changes to queued jobs: still queued, on this machine; then notifies the host."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.core.errors import ConflictError, UsageError
-from duckrow.core.life.states import State
+from duckrow.core.life.states import State, state_in_words
 from duckrow.store.batches import BatchStore
 from duckrow.store.jobs.control import ControlStore
 
@@ -32,8 +32,8 @@ def must_be_here(client: Client, ids: Sequence[int]) -> None:
     for job_id, run in store.of_jobs(ids).items():
         batch = store.get(run.batch_id).name
         raise UsageError(
-            f"Job {job_id} waits on a cluster, in batch {batch}: it can be held, released, given a priority or "
-            "killed, but not changed otherwise."
+            f"Job {job_id} is queued on a cluster, in batch {batch}. You can hold, release, prioritise or kill it, "
+            "but not change it."
         )
 
 
@@ -41,8 +41,8 @@ def must_wait(client: Client, job_id: int) -> None:
     must_be_here(client, [job_id])
     state, outcome = ControlStore(client.database).end_of(job_id)
     if state != State.QUEUED:
-        raise ConflictError(f"Job {job_id} is {outcome or state}: only a job that waits can be changed.")
+        raise ConflictError(f"Job {job_id} {state_in_words(state, outcome)}: only queued jobs can be changed.")
 
 
 def has_started(job_id: int) -> ConflictError:
-    return ConflictError(f"Job {job_id} has started meanwhile, and was left as it is.")
+    return ConflictError(f"Job {job_id} has already started and was not changed.")

@@ -1,1 +1,1 @@
-"""Reading logs: pieces of them, what is in them, and the errors that failed jobs had last."""
+"""Reading logs: parts of them, searching them, and the errors of failed jobs."""

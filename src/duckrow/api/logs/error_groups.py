@@ -1,4 +1,4 @@
-"""What failed jobs said last, each error once."""
+"""Groups failed jobs by the end of their logs, each error once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOOKED_AT = 20_000  # failed jobs whose logs are read, the newest
 
 
 def errors_of(client: Client, failed: Filter, lines: int) -> tuple[list[dict[str, Any]], int]:
-    """The errors of the jobs that match, and how many older ones were not looked at."""
+    """The errors of the jobs that match, and how many older ones were not checked."""
     views = listing(client, failed, -1, sort="id")
     left_out = max(len(views) - LOOKED_AT, 0)
     return error_groups(views[left_out:], lines), left_out
@@ -31,7 +31,7 @@ def error_groups(views: Sequence[JobView], lines: int) -> list[dict[str, Any]]:
         error = end[-1] if end else view.detail
         key = (view.outcome or view.state, essence(error))
         groups.setdefault(key, []).append(view)
-        said.setdefault(key, end or [error or "(it has said nothing)"])
+        said.setdefault(key, end or [error or "(no output)"])
     ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[1][0].id))
     return [
         {

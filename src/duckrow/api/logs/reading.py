@@ -1,4 +1,4 @@
-"""Pieces of the log of an attempt, read without ever holding all of it."""
+"""Reads parts of a log without loading all of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The daemon from outside: is it there, start it, end it. It is started by its command alone."""
+"""The daemon seen from outside: whether it is running, starting it (only by its command), stopping it."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def _for_a_daemon(folder: Folder) -> dict[str, str]:
 
 
 def _signal(row: HostRow, number: int) -> None:
-    """To that very process; one that has ended just now is no trouble."""
+    """Only to that process; it is fine if it has just ended."""
     if not row.process:  # the daemon of an older duckrow, which has its lock: nobody else has its PID
         os.kill(row.pid or 0, number)
     elif space_in(row.process) != our_pid_space():
         raise DuckrowError(
-            f"The daemon runs in another container (as process {row.pid} there). Run `duckrow down` in that one."
+            f"The daemon is running in another container (process {row.pid} there). Run `duckrow down` there."
         )
     else:
         signal_process(row.process, number)

@@ -1,4 +1,4 @@
-"""Is all well with this installation? Each check is a line: what was found, and what to do."""
+"""`duckrow doctor`: each check says what it found and what to do."""
 
 from __future__ import annotations
 
@@ -37,12 +37,17 @@ COMPLETIONS = {
     "zsh": "~/.zfunc/_duckrow",
     "fish": "~/.config/fish/completions/duckrow.fish",
 }
-# What daemons say when all is well; also of two that were started at once, the one that was slower.
+# What daemons log when all is well; also the slower one of two that were started at once.
 _ROUTINE = (
-    "The daemon runs as",
+    "The daemon is running",
     "The daemon ends",
-    "All is well again",
+    "The problem is solved",
     "nothing was lost",
+    "There is already a daemon",
+    "is used again",
+    # by versions up to 0.1
+    "The daemon runs as",
+    "All is well again",
     "There is a daemon already",
     "is given out again",
 )
@@ -92,14 +97,14 @@ def _state(folder: Folder) -> Iterator[Finding]:
     if owned is not None:
         yield Finding("state", PROBLEM, owned.what, owned.advice)
     elif is_read_only(root):
-        advice = "Nothing is lost; duckrow goes on when it is writable again. dmesg may say why; or set DUCKROW_HOME."
+        advice = "Nothing is lost; duckrow continues when it is writable again. dmesg may say why; or set DUCKROW_HOME."
         yield Finding("state", PROBLEM, f"{root} is on a file system that is read-only now", advice)
     elif not os.access(root, os.R_OK | os.W_OK | os.X_OK):
         yield Finding("state", PROBLEM, f"{root} cannot be written", f"chmod 700 {root}, or set DUCKROW_HOME.")
     elif mode & 0o077:
         yield Finding("state", PROBLEM, f"{root} is open to other users ({mode:o})", f"chmod 700 {root}")
     else:
-        yield Finding("state", OK, f"{root} is yours alone")
+        yield Finding("state", OK, f"only you can read {root}")
     yield from _disk(root)
 
 
@@ -110,8 +115,8 @@ def _state_to_be(root: str) -> Finding:
     if not os.path.isdir(above):
         return Finding("state", PROBLEM, f"{above} is not a folder", "Move it away, or set DUCKROW_HOME.")
     if not os.access(above, os.W_OK | os.X_OK):
-        return Finding("state", PROBLEM, f"{root} cannot be made: {above} is not yours to write", "Set DUCKROW_HOME.")
-    return Finding("state", OK, f"{root} will be made on first use")
+        return Finding("state", PROBLEM, f"{root} cannot be created: you cannot write to {above}", "Set DUCKROW_HOME.")
+    return Finding("state", OK, f"{root} will be created on first use")
 
 
 def _disk(root: str) -> Iterator[Finding]:
@@ -127,7 +132,7 @@ def _disk(root: str) -> Iterator[Finding]:
 def _database(folder: Folder) -> Iterator[Finding]:
     if size_of(folder.database) == 0:
         if not has_remains(folder):  # else that has been told
-            yield Finding("database", OK, "none yet; the first job makes it")
+            yield Finding("database", OK, "none yet; the first job creates it")
         return
     try:
         look = Look(folder)
@@ -152,9 +157,10 @@ def _form(look: Look) -> Finding:
         advice = "duckrow down; then move the database away. Logs and run folders are kept."
         return Finding("database", PROBLEM, f"it is damaged: {complaints[0]}", advice)
     if look.form > NEWEST_FORM:
-        return Finding("database", PROBLEM, f"it was written by a newer duckrow (form {look.form})", "Upgrade duckrow.")
-    later = "" if look.form == NEWEST_FORM else f", brought to form {NEWEST_FORM} when next used"
-    return Finding("database", OK, f"sound, of form {look.form}{later}")
+        found = f"it was written by a newer duckrow (schema {look.form})"
+        return Finding("database", PROBLEM, found, "Upgrade duckrow.")
+    later = "" if look.form == NEWEST_FORM else f", upgraded to schema {NEWEST_FORM} on next use"
+    return Finding("database", OK, f"healthy (schema {look.form}{later})")
 
 
 def _daemon(folder: Folder, look: Look) -> Iterator[Finding]:
@@ -164,11 +170,11 @@ def _daemon(folder: Folder, look: Look) -> Iterator[Finding]:
         devices = [device for seat in seats for device in seat.devices]
         gpus = sorted({device for device in devices if not device.startswith("cpu")})
         given = f"GPU{'s' if len(gpus) > 1 else ''} {', '.join(gpus)}" if gpus else plural(len(devices), "CPU slot")
-        yield Finding("daemon", OK, f"it runs as process {pid}, over {given}")
+        yield Finding("daemon", OK, f"running (process {pid}) with {given}")
     else:
         waiting = look.waiting_for_daemon()
-        wait = f"{plural(waiting, 'job')} wait{'s' if waiting == 1 else ''}"
-        found = f"it does not run, and {wait}" if waiting else "it does not run; submit starts it"
+        wait = f"{plural(waiting, 'job')} {'is' if waiting == 1 else 'are'} queued"
+        found = f"not running, and {wait}" if waiting else "not running; submit starts it"
         yield Finding("daemon", WARN if waiting else OK, found, "duckrow up" if waiting else "")
     yield from _broken(look, living)
     trouble = last_trouble(folder.daemon_log)
@@ -176,7 +182,7 @@ def _daemon(folder: Folder, look: Look) -> Iterator[Finding]:
         yield Finding("daemon.log", WARN, f"it ends with: {trouble}", f"See {folder.daemon_log}.")
     leftover = look.unwatched(living)
     if leftover:
-        found = f"{plural(leftover, 'attempt')} of a daemon or run that is gone"
+        found = f"{plural(leftover, 'attempt')} of a daemon or run that has died"
         yield Finding("leftovers", WARN, found, "duckrow up looks after them.")
 
 
@@ -184,7 +190,7 @@ def _broken(look: Look, living: list[int]) -> Iterator[Finding]:
     if look.form != NEWEST_FORM:
         return
     for gpu, why in look.set_aside(living).items():
-        advice = f"Reset it, or restart the machine. To give it out again: duckrow gpus add {gpu}"
+        advice = f"Reset it, or restart the machine. To use it again: duckrow gpus add {gpu}"
         yield Finding("gpus", WARN, f"GPU {gpu} is set aside: {why}", advice)
 
 
@@ -220,7 +226,7 @@ def _nvidia() -> Iterator[Finding]:
     driver = nvidia_driver()
     nodes = _device_nodes()
     if driver is None and not nodes:
-        yield Finding("nvidia", OK, "no driver: duckrow gives out CPU slots, or the devices that you name")
+        yield Finding("nvidia", OK, "no driver: duckrow uses CPU slots, or the devices that you name")
         return
     if driver:
         yield Finding("nvidia", OK, f"driver {driver}")
@@ -284,7 +290,7 @@ def _smi() -> Iterator[Finding]:
     except (OSError, subprocess.TimeoutExpired) as error:
         said, failed = [str(error)], True
     if failed:
-        advice = "The driver does not work; a restart of the machine often helps after its upgrade."
+        advice = "The driver does not work; after an upgrade of the driver, a reboot often helps."
         yield Finding("nvidia-smi", PROBLEM, said[0], advice)
     else:
         gpus = [line for line in said if line.startswith("GPU ")]
@@ -298,9 +304,9 @@ def _settings() -> Iterator[Finding]:
     try:
         sources = {value.source for value in Settings().values().values()} - {"default"}
     except DuckrowError as error:
-        yield Finding("settings", PROBLEM, str(error), "duckrow config tells whether it is mended.")
+        yield Finding("settings", PROBLEM, str(error), "Check with: duckrow config")
         return
-    found = f"from {', '.join(sorted(sources))}" if sources else f"all as by default ({user_file()} may have some)"
+    found = f"from {', '.join(sorted(sources))}" if sources else f"all defaults (put yours into {user_file()})"
     yield Finding("settings", OK, found)
 
 
@@ -308,7 +314,7 @@ def _service() -> Iterator[Finding]:
     if not os.path.exists(unit_path()):
         return
     if lingers():
-        yield Finding("service", OK, f"{unit_path()}; it goes on when you log out")
+        yield Finding("service", OK, f"{unit_path()}; it keeps running when you log out")
     else:
         advice = "loginctl enable-linger keeps it, and your jobs, when you log out."
         yield Finding("service", WARN, f"{unit_path()}; it ends when you log out", advice)

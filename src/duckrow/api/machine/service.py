@@ -1,4 +1,4 @@
-"""The daemon as a service of the user's systemd: its unit, putting it in place, taking it away."""
+"""The daemon as a systemd service of the user: its unit, installing and removing it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def unit_text(command: Sequence[str]) -> str:
         "Type=notify",
         "NotifyAccess=all",
         f"ExecStart={' '.join(_quoted(word, '$') for word in command)}",
-        "# Not the home folder: Python would take its own modules from there, if there are files with such names.",
+        "# Not the home folder: Python would import files from there that are named like its own modules.",
         "WorkingDirectory=/",
         *(f"Environment={_quoted(assignment)}" for assignment in kept),
-        "# Jobs outlive the daemon: it alone is ended, and finds them again. Till then its keeper sees how they end.",
+        "# Jobs outlive the daemon: only the daemon is stopped. Its keeper records how they end until it is back.",
         "KillMode=process",
-        "# Each job gets a cgroup of its own, beside the daemon's. systemd before 254 ignores the second line, and the",
+        "# Each job gets its own cgroup, beside the daemon's. systemd before 254 ignores the second line, and the",
         "# memory of jobs is not counted then.",
         "Delegate=yes",
         f"DelegateSubgroup={HOST_LEAF}",

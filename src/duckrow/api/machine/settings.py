@@ -1,4 +1,4 @@
-"""Where settings come from: the user's file, pyproject.toml, variables. A mistake is told with the place it is in."""
+"""Where settings come from: the user's file, pyproject.toml, variables. An error names its place."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Settings:
 def _file_layers() -> Iterator[Layer]:
     path = user_file()
     if os.environ.get("DUCKROW_CONFIG") and not os.path.exists(path):
-        raise UsageError(f"DUCKROW_CONFIG names {path}, which does not exist. Make it, or unset the variable.")
+        raise UsageError(f"DUCKROW_CONFIG names {path}, which does not exist. Create it, or unset the variable.")
     text = bytes_of(path)
     if text:
         yield Layer(path, False, _checked(parse_toml(text, path), path))
@@ -79,7 +79,7 @@ def parse_toml(text: bytes, path: str) -> dict[str, Any]:
         table: dict[str, Any] = tomllib.loads(text.decode())
         return table
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not TOML: {error}. Mend that line.") from None
+        raise UsageError(f"{path} is not valid TOML: {error}. Fix that line.") from None
 
 
 def _checked(table: Any, path: str, above: str = "") -> dict[str, dict[str, Any]]:
@@ -90,7 +90,9 @@ def _checked(table: Any, path: str, above: str = "") -> dict[str, dict[str, Any]
     for section, keys in table.items():
         if section == PROJECTS:
             if not isinstance(keys, dict):
-                raise UsageError(f"In {path}, '{PROJECTS}' is no setting: write [{above}{PROJECTS}.NAME] above some.")
+                raise UsageError(
+                    f"In {path}, '{PROJECTS}' is not a setting. Write [{above}{PROJECTS}.NAME] above some settings."
+                )
             for project, values in keys.items():
                 _check_project(project, f"In {path}, [{above}{PROJECTS}.{project}]")
                 found[f"{PROJECTS}.{project}"] = _checked_section(f"{PROJECTS}.{project}", values, path, above)
@@ -107,7 +109,7 @@ def _checked_slurm(engines: Any, path: str, above: str) -> dict[str, dict[str, A
     """`[engines.slurm]`, and `[engines.slurm.NAME]` for each cluster."""
     slurm = engines.get("slurm") if isinstance(engines, dict) and set(engines) == {"slurm"} else None
     if not isinstance(slurm, dict):
-        raise UsageError(f"In {path}, [{above}{ENGINES}] has clusters only: write [{above}{SLURM}.NAME] above them.")
+        raise UsageError(f"In {path}, [{above}{ENGINES}] has only clusters. Write [{above}{SLURM}.NAME] above them.")
     found: dict[str, dict[str, Any]] = {SLURM: {}}
     for key, value in slurm.items():
         if isinstance(value, dict):
@@ -128,7 +130,7 @@ def _check_slurm(key: str, value: Any, where: str) -> None:
         read_value(key, value)
     except UsageError as error:
         near = nearest_word(key, KEYS) if key not in KEYS else None
-        reason = f" is no part of a SLURM request. Did you mean '{near}'?" if near else f" {error}."
+        reason = f" is not a setting of a SLURM request. Did you mean '{near}'?" if near else f" {error}."
         raise UsageError(f"{where}{reason}") from None
 
 
@@ -155,7 +157,7 @@ def _check_value(section: str, key: str, value: Any, where: str) -> None:
         if key == "signal":
             parse_notice(value)  # which signals there are is the machine's to say, not core's
     except UsageError as error:
-        # The reasons of the table go on with the sentence; those of the rules of core are sentences.
+        # The reasons of the table continue the sentence; those of the rules of core are sentences themselves.
         reason = str(error)
         told = f": {reason}" if reason[:1] == "'" else f": {_as_written(value)} {reason}."
         raise UsageError(f"{where}{told}") from None
@@ -178,15 +180,15 @@ def _variable_layers(environment: Mapping[str, str]) -> Iterator[Layer]:
         section, middle, key = words[0].lower(), words[1:-1], words[-1].lower()
         if section == PROJECTS:
             if not middle:
-                raise UsageError(f"The variable {variable} is no setting: write {PREFIX}PROJECTS__NAME__KEY.")
+                raise UsageError(f"The variable {variable} is not a setting: write {PREFIX}PROJECTS__NAME__KEY.")
             section = f"{PROJECTS}.{'__'.join(middle)}"
             _check_project("__".join(middle), f"The variable {variable}")
         elif section not in SECTIONS:
-            raise UsageError(f"The variable {variable} is no setting: {_no_section(section)}")
+            raise UsageError(f"The variable {variable} is not a setting: {_no_section(section)}")
         elif middle or len(words) == 1:
-            raise UsageError(f"The variable {variable} is no setting: write {PREFIX}SECTION__KEY.")
+            raise UsageError(f"The variable {variable} is not a setting: write {PREFIX}SECTION__KEY.")
         if key not in settings_of(section):
-            raise UsageError(f"The variable {variable} is no setting: {_no_key(section, key)}")
+            raise UsageError(f"The variable {variable} is not a setting: {_no_key(section, key)}")
         _check_value(section, key, environment[variable], f"The variable {variable}")
         yield Layer(variable, True, {section: {key: environment[variable]}})
 
@@ -197,9 +199,9 @@ def _variable_layers(environment: Mapping[str, str]) -> Iterator[Layer]:
 def _no_section(word: str, above: str = "") -> str:
     homes = [setting.section for setting in SETTINGS if setting.key == word]
     if homes:
-        return f"'{word}' stands outside of its section: it belongs to [{above}{homes[0]}]."
+        return f"'{word}' is outside its section. Put it under [{above}{homes[0]}]."
     near = nearest_word(word, (*SECTIONS, PROJECTS))
-    hint = f"Did you mean [{above}{near}]?" if near else f"There are {', '.join((*SECTIONS, PROJECTS))}."
+    hint = f"Did you mean [{above}{near}]?" if near else f"Choose from {', '.join((*SECTIONS, PROJECTS))}."
     return f"there is no section [{above}{word}]. {hint}"
 
 
@@ -213,5 +215,5 @@ def _no_key(section: str, key: str, above: str = "") -> str:
     elif homes:
         hint = f"It belongs to {' or '.join(homes)}."
     else:
-        hint = f"There are {', '.join(settings_of(section))}."
+        hint = f"Choose from {', '.join(settings_of(section))}."
     return f"there is no setting '{key}' in [{above}{section}]. {hint}"

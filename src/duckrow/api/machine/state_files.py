@@ -1,4 +1,4 @@
-"""The files of the state folder: is one missing or replaced that a living host uses? Each fault is a finding."""
+"""Checks the files of the state folder: is one missing or replaced that a live host uses?"""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _hosts_without_database(folder: Folder) -> Iterator[Finding]:
         if pid:
             found = f"{_named(host_id, pid)} uses a database that was removed or replaced"
             yield Finding(
-                "host", PROBLEM, found, f"It should have ended by itself. kill {pid}; its running jobs go on."
+                "host", PROBLEM, found, f"It should have ended by itself. kill {pid}; its running jobs keep running."
             )
 
 
@@ -56,15 +56,11 @@ def _missing_of_hosts(folder: Folder, hosts: set[int]) -> Iterator[Finding]:
             continue
         pid = lock_file_holder(folder, host_id)
         if pid is None:
-            found = f"{folder.host_lock(host_id)} was removed, but {_named(host_id, pid)} lives"
-            yield Finding(
-                "lock", PROBLEM, found, "It makes it again by itself. If it does not: duckrow down; duckrow up."
-            )
+            found = f"{folder.host_lock(host_id)} was removed, but {_named(host_id, pid)} is alive"
+            yield Finding("lock", PROBLEM, found, "It recreates it by itself. If not: duckrow down; duckrow up.")
         if not _can_be_rung(folder.host_fifo(host_id)):
-            found = f"{folder.host_fifo(host_id)} was removed or replaced: {_named(host_id, pid)} hears of no new jobs"
-            yield Finding(
-                "bell", PROBLEM, found, "It makes it again by itself. If it does not: duckrow down; duckrow up."
-            )
+            found = f"{folder.host_fifo(host_id)} was removed or replaced: {_named(host_id, pid)} misses new jobs"
+            yield Finding("bell", PROBLEM, found, "It recreates it by itself. If not: duckrow down; duckrow up.")
 
 
 def _can_be_rung(fifo: str) -> bool:
@@ -82,11 +78,11 @@ def _no_database(folder: Folder) -> Iterator[Finding]:
     if size_of(path) or not has_remains(folder) or os.path.exists(path + RESCUED):
         return
     if os.path.exists(path):
-        advice = f"Put a copy of it back, or begin a new queue: mv {path} {path}.damaged"
+        advice = f"Put a copy of it back, or start a new queue: mv {path} {path}.damaged"
         yield Finding("database", PROBLEM, f"{path} is empty, but there are folders of earlier jobs", advice)
     else:
         advice = (
-            f"If you did not remove it, put it back. The next command begins a new queue; logs are in {folder.runs}."
+            f"If you did not remove it, put it back. The next command starts a new queue; logs are in {folder.runs}."
         )
         yield Finding("database", WARN, f"{path} is gone, but there are folders of earlier jobs", advice)
 
@@ -99,5 +95,5 @@ def _rescued(folder: Folder) -> Iterator[Finding]:
         advice = f"If your jobs are in {path}, remove it."
         yield Finding("database", WARN, f"{saved} is a copy of a database that was lost while it was in use", advice)
     else:
-        advice = f"mv {saved} {path}, then duckrow up, brings your jobs back; rm {saved} begins a new queue."
+        advice = f"mv {saved} {path}, then duckrow up, brings your jobs back; rm {saved} starts a new queue."
         yield Finding("database", PROBLEM, f"{path} was removed while it was in use; it was saved", advice)

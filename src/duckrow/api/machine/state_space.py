@@ -1,4 +1,4 @@
-"""How much room the state takes, and how much there is left: a warning before the disk is full."""
+"""How much disk space the state uses, and how much is left: a warning before the disk is full."""
 
 from __future__ import annotations
 

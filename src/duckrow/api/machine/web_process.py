@@ -1,4 +1,4 @@
-"""The web servers of a state folder from outside: which there are, starting one beside the daemon, ending it.
+"""The web servers of a state folder, seen from outside: listing them, starting one beside the daemon, stopping it.
 
 Each has a file that says where it listens, and the lock on that file for as long as it lives.
 """
@@ -71,7 +71,7 @@ def _living(path: str) -> WebServer | None:
 def start_beside_daemon(home: str) -> str:
     """Start a server that outlives this command; what it says of itself."""
     if any(server.beside_daemon for server in running_servers(home)):
-        return "duckrow: the page is being served already; `duckrow web --url` prints a new link.\n"
+        return "duckrow: the page is already being served; `duckrow web --url` prints a new link.\n"
     import subprocess
 
     command = [sys.executable, "-c", _PROGRAM, "web", "--no-browser", "--beside-daemon"]
@@ -87,7 +87,7 @@ def start_beside_daemon(home: str) -> str:
     assert child.stdout is not None
     said = child.stdout.read().decode(errors="replace")  # it closes this once it listens
     if not said:
-        raise DuckrowError(f"The page could not be served; {home}/web.log says why. The daemon runs.")
+        raise DuckrowError(f"The page could not be served; {home}/web.log says why. The daemon is running.")
     return said
 
 

@@ -1,1 +1,1 @@
-"""Python's own way in: `duckrow.submit`, `duckrow.sweep`, handles and the executor."""
+"""The Python interface: `duckrow.submit`, `duckrow.sweep`, handles and the executor."""

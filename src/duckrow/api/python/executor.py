@@ -35,7 +35,7 @@ P = ParamSpec("P")
 _LOOK_S = 0.02  # how often the watcher asks whether anything has changed
 _ASK_SLURM_S = 3.0  # how often SLURM is asked, where jobs are on a cluster
 _AT_LEAST_S = 1.0  # how often it looks in any case
-_SHARE = 5  # with so many jobs that a look takes long, it rests so many times as long
+_SHARE = 5  # when a look takes long because there are many jobs, it rests this many times as long
 _ONE_QUERY = 5000  # ids
 
 # Options of Python's own executors, whose workers make many calls, and what to do here.
@@ -43,7 +43,7 @@ _OF_POOLS = {
     "initializer": "Do it at the beginning of the function.",
     "initargs": "Give them to the function.",
     "mp_context": "The process is always a new one.",
-    "max_tasks_per_child": "It is as if it were 1.",
+    "max_tasks_per_child": "It counts as 1.",
     "thread_name_prefix": "name= names the jobs.",
 }
 
@@ -114,7 +114,7 @@ class Executor(concurrent.futures.Executor):
 
     `max_workers`: how many of its jobs may run at a time; by default as many as there are devices. `engine`: local, or
     a cluster (`slurm`), where all calls of a `map` are one batch. The other options are those of `duckrow.submit`, for
-    all of its jobs. If the caller dies, its jobs go on.
+    all of its jobs. If the caller dies, its jobs keep running.
     """
 
     def __init__(self, max_workers: int | None = None, *, engine: str = "local", **options: Unpack[Options]) -> None:
@@ -124,7 +124,7 @@ class Executor(concurrent.futures.Executor):
         _refuse(options)
         self._request = read_options({"on": None if engine == "local" else engine, **options})
         if self._request.cluster is not None and max_workers is not None:
-            raise UsageError('max_workers is for this machine. Of a cluster ask slurm={"max_jobs": 2, ...}.')
+            raise UsageError('max_workers is for this machine. For a cluster, use slurm={"max_jobs": 2, ...}.')
         self._home = state_folder().root
         self._max_workers = max_workers
         self._lock = threading.Lock()
@@ -140,9 +140,9 @@ class Executor(concurrent.futures.Executor):
     def map(
         self, fn: Callable[..., T], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int = 1
     ) -> Iterator[T]:
-        """The results in the order of the arguments. `chunksize`: so many calls are one job."""
+        """The results in the order of the arguments. `chunksize`: how many calls make one job."""
         if chunksize < 1:
-            raise BadValue(f"chunksize={chunksize!r}: that must be a number of 1 or more.")
+            raise BadValue(f"chunksize={chunksize!r} must be a number of 1 or more.")
         until = None if timeout is None else time.monotonic() + timeout
         calls = list(zip(*iterables, strict=False))
         check_kind(fn)
@@ -189,7 +189,7 @@ class Executor(concurrent.futures.Executor):
 
     def _ensure_watcher(self) -> None:
         if self._watcher is None:
-            # Somebody has to release the jobs that are held. Else a script may end while its jobs go on.
+            # Somebody has to release held jobs. Otherwise a script may end while its jobs are still running.
             is_needless = self._max_workers is None
             self._watcher = threading.Thread(target=self._watch, name="duckrow-executor", daemon=is_needless)
             self._watcher.start()
@@ -264,7 +264,7 @@ class Executor(concurrent.futures.Executor):
             self._watcher = None
         for future in futures:
             broken = concurrent.futures.BrokenExecutor(
-                f"Job {future.job.id} goes on, but nobody watches it: {words_of(error)}"
+                f"Job {future.job.id} keeps running, but nothing watches it: {words_of(error)}"
             )
             broken.__cause__ = error
             future.fail(broken)
@@ -277,7 +277,7 @@ def _refuse(options: Mapping[str, Any]) -> None:
             raise UsageError(f"{key}= is for one job, so an executor does not have it.")
     for key, instead in _OF_POOLS.items():
         if key in options:
-            raise UsageError(f"There is no {key}=: each call is a job in a process of its own. {instead}")
+            raise UsageError(f"There is no {key}=: each call is a job in its own process. {instead}")
 
 
 def _begun(client: Client, ids: Iterable[int]) -> list[JobView]:

@@ -1,4 +1,4 @@
-"""Jobs that a Python program runs here and now: `duckrow run`, fed with lines of JSON, told of in events."""
+"""Runs jobs from a Python program through `duckrow run`: JSON lines in, events out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run_jobs(
 
     `list_file`: where the list of jobs is written, for `duckrow run --resume`; it is locked while the run lives. A
     signal that would end this program goes to the run instead: one lets running jobs finish, two stop them. If this
-    program is killed, the run goes on.
+    program is killed, the run continues.
     """
     reading, writing = os.pipe()
     devices = [f"--devices={token}" for token in gpus]

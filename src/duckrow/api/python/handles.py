@@ -1,4 +1,4 @@
-"""A job in Python: the handle by which it is watched, waited for and ended."""
+"""The Python handle of a job: watch it, wait for it, kill it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _IN_WORDS = {
 
 
 class NotDoneInTime(WaitedTooLong, TimeoutError):
-    """A job was not done within the time that its caller wanted to wait. It goes on."""
+    """A job was not done within the time that its caller wanted to wait. It keeps running."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,7 +88,7 @@ class Job(Generic[T]):
         return self.state == State.DONE
 
     def wait(self, timeout: float | None = None) -> Job[T]:
-        """Until it is done, however it ended. A TimeoutError if that takes longer than so many seconds."""
+        """Waits until it is done, however it ended. Raises TimeoutError if that takes longer than `timeout` seconds."""
         self._end(timeout)
         return self
 

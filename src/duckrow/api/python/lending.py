@@ -1,4 +1,4 @@
-"""A job that waits for other jobs lends them its CPU slot: where jobs that wait hold all slots, none would start.
+"""A job that waits for other jobs lends them its CPU slot; otherwise waiting jobs could block all slots.
 
 A GPU is not lent, since the job may have memory on it. There a sentence says what to change.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duckrow.api.queue.views import JobView
     from duckrow.api.session import Session
 
-_LOOK_S = 0.5  # a queue that goes on by itself needs no help
+_LOOK_S = 0.5  # a queue that moves by itself needs no help
 _TELL_S = 2.0  # nor need anybody be told of it
 
 
@@ -47,7 +47,7 @@ class Lending:
             self._is_told = True
             self._tell(
                 f"Job {self._own.id} keeps its GPU while it waits for jobs that have not started. If all GPUs are kept "
-                "like this, it waits for ever. Let a job that only waits for others have no GPU: gpus=0, or --cpu."
+                "like this, it waits for ever. Give a job that only waits for others no GPU: gpus=0, or --cpu."
             )
 
     def _all_wait(self, ids: Sequence[int]) -> bool:

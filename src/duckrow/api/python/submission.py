@@ -62,13 +62,13 @@ def _told_apart(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """(options of the job, arguments of the function by name)."""
     if kwargs is not None and not isinstance(kwargs, Mapping):
-        raise UsageError(f"kwargs={kwargs!r}: that must be a dict, of arguments of {shown_name(task)} by name.")
+        raise UsageError(f"kwargs={kwargs!r} must be a dict with the arguments of {shown_name(task)} by name.")
     options = {name: value for name, value in named.items() if name in Options.__annotations__}
     arguments = {name: value for name, value in named.items() if name not in options}
     for name in names_of(task, args).intersection(options) if kwargs is None else ():
         raise UsageError(
-            f"{name}= is an option of the job, and {shown_name(task)}() has a parameter '{name}' too. Write the "
-            f"function's in kwargs: kwargs={{'{name}': ...}}. With kwargs={{}}, {name}= is the job's alone."
+            f"{name}= is an option of the job, and {shown_name(task)}() has a parameter '{name}' too. Put the "
+            f"function's argument into kwargs: kwargs={{'{name}': ...}}. With kwargs={{}}, {name}= belongs to the job."
         )
     for name in arguments.keys() & (kwargs or {}).keys():
         raise UsageError(f"'{name}' is given twice, by itself and in kwargs.")
@@ -77,7 +77,7 @@ def _told_apart(
 
 def _joined(task: Any) -> str:
     if not isinstance(task, list | tuple):
-        raise UsageError(f"{task!r} cannot be a job. Submit a text, a list of words, or a function.")
+        raise UsageError(f"{task!r} cannot be a job. Submit a string, a list of words, or a function.")
     return shlex.join(str(word) for word in task)
 
 

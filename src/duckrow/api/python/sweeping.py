@@ -1,4 +1,4 @@
-"""`duckrow.sweep`: a command or a Python function over a grid of parameters, queued."""
+"""`duckrow.sweep`: queues a command or a Python function for every combination of its parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells those who wait for jobs that nobody would run these, or see them end, and what to type."""
+"""Warns people who wait for jobs when no scheduler is running them, and says what to type."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Attendance:
             if sentence not in self._told:
                 self._tell(sentence)
         if self._told and not sentences:
-            self._tell("It goes on: somebody sees to it again.")
+            self._tell("The scheduler is back; continuing.")
         self._told = sentences
 
 
@@ -72,12 +72,12 @@ def _in_words(waiting: Mapping[HostRow, int], unseen: bool) -> list[str]:
     sentences = []
     if unseen or any(host.id == DAEMON for host in waiting):
         sentences.append(
-            "The daemon is not running, so no job starts and nobody sees jobs end. Still waiting. Type: duckrow up"
+            "The daemon is not running, so no job starts, and no end is noticed. Still waiting. Type: duckrow up"
         )
     for host, count in waiting.items():
         if host.id != DAEMON:
             sentences.append(
-                f"The run {host.name} has ended and {plural(count, 'job')} of it did not start. "
+                f"The run {host.name} has ended and {plural(count, 'job')} did not start. "
                 f"Still waiting. Type: duckrow run --resume={host.name}"
             )
     return sentences

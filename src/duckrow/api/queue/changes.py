@@ -1,4 +1,4 @@
-"""Whether anything has changed that people look at, asked again and again at little cost."""
+"""Cheap polling: has anything changed that people look at?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long jobs will take, judged by how long their like have taken."""
+"""Estimates how long jobs will take from similar jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that is known of one job, for whoever shows a job on a page of its own."""
+"""Everything about one job, for its own page."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def job_details(client: Client, job_id: int) -> dict[str, Any]:
 
 
 def _error(view: JobView) -> list[str]:
-    """What a job that did not succeed said last, from its traceback on if there is one; the error is the last line."""
+    """The end of the log of a failed job, from its traceback on if there is one; the error is the last line."""
     if view.outcome in (None, Outcome.SUCCEEDED, Outcome.KILLED, Outcome.SKIPPED) or not view.log:
         return []
     lines = last_lines(view.log, _ERROR_LINES, longest=LINE_SHOWN)

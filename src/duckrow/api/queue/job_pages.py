@@ -1,4 +1,4 @@
-"""A page of the jobs that match, in any order, with how many there are; quick however many that is."""
+"""One page of the matching jobs, in any order, with counts; fast for any number of jobs."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def jobs_of_page(
     name, down = sort.removeprefix("-"), sort.startswith("-")
     if name not in SORTS:
         raise UsageError(
-            f"Jobs cannot be sorted by '{name}'.{nearest(name, SORTS)} There are: {', '.join(SORTS)}; with a minus in"
-            " front downwards."
+            f"Jobs cannot be sorted by '{name}'.{nearest(name, SORTS)} Choose from: {', '.join(SORTS)}; a minus in"
+            " front reverses the order."
         )
     ids = ListingStore(client.database).ids(filter, SORTS[name], down, per_page, (page - 1) * per_page)
     return annotated(client, ids)

@@ -1,4 +1,4 @@
-"""The story of a job: all that is known of it."""
+"""The history of a job: everything that is known about it."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def parse_words(what: str, texts: Iterable[str], known: Sequence[str]) -> tuple[
     words = tuple(word.strip().lower() for text in texts for word in text.split(",") if word.strip())
     for word in words:
         if word not in known:
-            raise UsageError(f"There is no {what} '{word}'.{nearest(word, known)} There are: {', '.join(known)}.")
+            raise UsageError(f"There is no {what} '{word}'.{nearest(word, known)} Choose from: {', '.join(known)}.")
     return words
 
 

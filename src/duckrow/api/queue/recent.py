@@ -1,4 +1,4 @@
-"""The newest jobs, for those who complete words: quick, without making anything, and never with an error."""
+"""The newest jobs, for shell completion: fast, creates nothing, and never fails."""
 
 from __future__ import annotations
 

@@ -41,9 +41,9 @@ class JobView:
     requeue_lost: bool = False
     held: bool = False
     not_before: float | None = None
-    eta_s: float | None = None  # until it will be done, as far as its like tell; None: unknown
+    eta_s: float | None = None  # until it will be done, judged by similar jobs; None: unknown
     run_ended: bool = False  # it waits for a run that has ended
-    folder: str | None = None  # of the run, where one was chosen; the others lie in the state folder
+    folder: str | None = None  # of the run, where one was chosen; the others are in the state folder
     sweep: str | None = None
     utilization: float | None = None  # mean share of the time in which its GPUs were busy, in percent
     gpu_seconds: float | None = None  # of the latest attempt: how many GPUs it has had, times how long

@@ -1,4 +1,4 @@
-"""Gathering what `core.explain` needs to say why a job waits."""
+"""Gathers what `core.schedule.explain` needs to say why a job waits."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def why(client: Client, job_id: int) -> list[str]:
     facts = store.waiting_facts(job_id)
     if facts.state != State.QUEUED:
         if facts.suspended:
-            return [f"it has begun and is suspended, since it was paused: duckrow resume {job_id}"]
+            return [f"it is running but suspended, because it was paused: duckrow resume {job_id}"]
         what = state_in_words(facts.state, facts.outcome)
-        return [f"it does not wait: it {what}" + (f" ({facts.detail})" if facts.detail else "")]
+        return [f"it is not waiting: it {what}" + (f" ({facts.detail})" if facts.detail else "")]
     now = time.time()
     batch = BatchStore(client.database).among([facts.host_id]).get(facts.host_id)
     if batch is not None:

@@ -20,7 +20,7 @@ class Choice(NamedTuple):
 def choose(everything: Results, choice: Choice) -> tuple[Results, list[str]]:
     """The rows, and the columns to show of them."""
     if (choice.per or choice.highest) and not choice.best:
-        raise UsageError("The highest, and the best per value of something, are of a metric: say which is the best.")
+        raise UsageError("`highest` and `per` need `best`: name a metric.")
     chosen = everything.where(*choice.where)
     if choice.best:
         chosen = chosen.best(choice.best, lowest=not choice.highest, per=_words(choice.per))

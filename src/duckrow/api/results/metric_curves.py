@@ -1,4 +1,4 @@
-"""How the metrics of a run went: a point for each time that it reported one."""
+"""The metrics of a run over time: one point per report."""
 
 from __future__ import annotations
 

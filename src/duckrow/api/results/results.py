@@ -84,7 +84,7 @@ class Results(list[Row]):
         return self._with(sorted_rows(self, self.column(column.removeprefix("-") if down else column), down))
 
     def first(self, count: int) -> Results:
-        """At most so many, from the top."""
+        """The first `count` rows."""
         return self._with(self[:count])
 
     def best(self, metric: str, lowest: bool = True, per: str | Sequence[str] | None = None) -> Results:
@@ -102,7 +102,7 @@ class Results(list[Row]):
         known = self.columns
         column = word if word in known else SHORT_NAMES.get(word, word)
         if column not in known:
-            raise UsageError(f"There is no column '{word}'.{nearest(word, known)} There are: {', '.join(known)}.")
+            raise UsageError(f"There is no column '{word}'.{nearest(word, known)} Choose from: {', '.join(known)}.")
         return column
 
     def _reported(self, metric: str) -> str:
@@ -142,8 +142,8 @@ class Results(list[Row]):
             pandas = import_module("pandas")
         except ImportError:
             raise DuckrowError(
-                "pandas is not installed in this Python, so there is no frame. Install it, or use the results as they "
-                "are: a list of dicts."
+                "pandas is not installed in this Python, so frame() does not work. Install it, or use the results as "
+                "they are: a list of dicts."
             ) from None
         return pandas.DataFrame(list(self), columns=self.columns)
 

@@ -84,4 +84,4 @@ def what_went_wrong(row: Row) -> str:
     if said:
         return said[-1]
     end = f"signal {row['signal']}" if row["signal"] is not None else f"exit {row['exit_code']}"
-    return f"({end}, and nothing was printed)"
+    return f"({end}, no output)"

@@ -1,4 +1,4 @@
-"""Metrics of a run that somebody else reports: one that cannot call `duckrow.report` where it is."""
+"""Metrics that somebody else reports for a run that cannot call `duckrow.report` itself."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def report_for(client: Client, job_id: int, metrics: Mapping[str, Any]) -> None:
         raise UsageError('Say what to report: {"loss": 0.3, "step": 10}.')
     for name, value in metrics.items():
         if not name.strip() or not isinstance(value, str | int | float | bool):
-            raise UsageError(f"'{name[:100]}' is not a metric: each has a name, and a number, a text, true or false.")
+            raise UsageError(f"'{name[:100]}' is not a metric: each has a name, and a number, a string, true or false.")
     view = client.job(job_id)
     folder = view.folder or client.folder.run_folder(view.project, view.name, view.id)
     if not os.path.isdir(folder):
-        raise ConflictError(f"Job {job_id} has no folder yet: it has not begun. Report when it runs.")
+        raise ConflictError(f"Job {job_id} has no folder yet: it has not started. Report when it runs.")
     if not note_metrics(f"{folder}/{FILE_NAME}", dict(metrics)):
         raise DuckrowError(f"The metrics could not be written to {folder}/{FILE_NAME}. Is the disk full?")

@@ -1,1 +1,1 @@
-"""Sweeps: from files and grids to runs, and how they stand."""
+"""Sweeps: from files and grids to runs, and their progress."""

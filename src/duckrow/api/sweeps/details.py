@@ -88,11 +88,11 @@ def runs_to_repeat(client: Client, word: str, ids: Sequence[int] | None, failure
     if ids is not None:
         unknown = set(ids) - {row["id"] for row in found}
         if unknown:
-            raise UsageError(f"Job {min(unknown)} is none of the sweep '{found.sweep.name}'.")
+            raise UsageError(f"Job {min(unknown)} is not part of the sweep '{found.sweep.name}'.")
         return list(ids)
     if failure is None:
         return [row["id"] for row in found if row["state"] in UNSUCCESSFUL]
     groups = [group for group in found.failures() if group.error == failure]
     if not groups:
-        raise UsageError("No run of the sweep has failed with this error, or not any more.")
+        raise UsageError("No run of the sweep failed with this error (any more).")
     return groups[0].ids

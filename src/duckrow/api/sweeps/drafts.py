@@ -1,4 +1,4 @@
-"""A sweep before it is begun: its points, their commands, and what is wrong."""
+"""Previews a sweep before it starts: its points, their commands, and what is wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from duckrow.api.sweeps.sweeps import DEFAULT_ROOT, parameters_of
 from duckrow.core.errors import UsageError
 from duckrow.core.sweeps.point_names import point_name
 from duckrow.core.sweeps.sweep import Axis, expand, parse_axis, read_grid
-from duckrow.core.sweeps.template import placeholders, render
+from duckrow.core.sweeps.template import placeholders, render, unused_note
 
 MOST_POINTS = 10_000
 _SHOWN = 50
@@ -33,8 +33,8 @@ def preview_sweep(wish: Wish) -> dict[str, Any]:
         {"name": point_name(point), "command": command, "parameters": parameters_of(point)}
         for point, command in zip(points[:_SHOWN], commands, strict=False)
     ]
-    note = f"{', '.join(unused)} does not stand in the command; a run finds it in its params.json only."
-    return {"total": len(points), "points": shown, "notes": [note] if unused else [], "problems": []}
+    notes = [unused_note(unused)] if unused else []
+    return {"total": len(points), "points": shown, "notes": notes, "problems": []}
 
 
 def begin_sweep(wish: Wish) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _points(wish: Wish) -> list[Any]:
     grids = _grids(wish)
     missing = [name for name in placeholders(wish["pattern"]) if not any(name in grid for grid in grids)]
     if missing and not any(grids):
-        raise UsageError(f"The command has the placeholder {{{missing[0]}}}, and no value for it.")
+        raise UsageError(f"The command has the placeholder {{{missing[0]}}}, but there is no value for it.")
     points = expand([read_grid(_axes(grid)) for grid in grids], wish["mode"], wish["n_samples"], wish["seed"])
     if len(points) > MOST_POINTS:
         raise UsageError(f"{len(points)} runs are too many for one request: at most {MOST_POINTS}.")

@@ -1,4 +1,4 @@
-"""Sweeps that are written down in a file: YAML, TOML or CSV."""
+"""Reads sweeps from YAML, TOML or CSV files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _read_yaml(path: str, text: str) -> Any:
     try:
         return yaml.load(text, Loader=_yaml_loader())
     except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}.") from None
+        raise UsageError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
 
 
 def _yaml_loader() -> Any:
@@ -79,7 +79,7 @@ def _read_csv(path: str, text: str) -> list[Grid]:
         raise UsageError(f"{path} has no rows. Its first line names the parameters, each other line is a run.")
     names = [name.strip() for name in rows[0]]
     if "" in names or len(set(names)) < len(names):
-        raise UsageError(f"{path}: each column needs a name of its own in the first line.")
+        raise UsageError(f"{path}: each column needs its own name in the first line.")
     for number, row in enumerate(rows[1:], start=2):
         if row and len(row) != len(names):
             raise UsageError(f"{path}, line {number}: {len(row)} values for {len(names)} parameters.")
@@ -111,12 +111,12 @@ def _checked(path: str, content: Any) -> SweepFile:
     for key, value in content.items():
         if key not in _KEYS:
             raise UsageError(
-                f"{path}: there is no key '{key}'.{nearest(str(key), _KEYS)} There are: {', '.join(_KEYS)}."
+                f"{path}: there is no key '{key}'.{nearest(str(key), _KEYS)} Choose from: {', '.join(_KEYS)}."
             )
         if not isinstance(value, _KEYS[key]) or isinstance(value, bool):
             raise UsageError(f"{path}: the value of '{key}' cannot be {value!r}.")
     if content.get("mode") not in (None, *MODES):
-        raise UsageError(f"{path}: there is no mode '{content['mode']}'. There are: {', '.join(MODES)}.")
+        raise UsageError(f"{path}: there is no mode '{content['mode']}'. Choose from: {', '.join(MODES)}.")
     rest = {key: value for key, value in content.items() if key != "parameters"}
     return SweepFile(grids=_grids(path, content.get("parameters", {})), **rest)
 

@@ -1,4 +1,4 @@
-"""Which sweeps there are, and how each of them stands."""
+"""Lists the sweeps with their progress."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from duckrow.core.errors import NotFoundError
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.store.sweeps import CountedSweep, SweepRow, SweepStore
 
-HOW_TO_BEGIN = "Begin one: duckrow sweep 'python train.py --lr {lr}' -p lr 0.1 0.01 --submit"
+HOW_TO_BEGIN = "Start one: duckrow sweep 'python train.py --lr {lr}' -p lr 0.1 0.01 --submit"
 _NAMES_SHOWN = 20
 
 
@@ -20,7 +20,7 @@ class NoSweepYet(NotFoundError):
 
 
 def find_sweep(client: Client, word: str | int | None = None) -> SweepRow:
-    """The sweep of this name (the newest of them), of this id, or `PROJECT/NAME`; without a word the newest of all."""
+    """The sweep of this name (the newest of them), of this id, or `PROJECT/NAME`; if empty, the newest of all."""
     store = SweepStore(client.database)
     if word is None:
         newest = store.latest()
@@ -42,7 +42,7 @@ def _unknown(word: str, names: list[str]) -> NotFoundError:
     if not names:
         return NotFoundError(f"There is no sweep '{word}', and no other yet. {HOW_TO_BEGIN}")
     listed = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
-    return NotFoundError(f"There is no sweep '{word}'.{nearest(word, names)} There are: {listed}.")
+    return NotFoundError(f"There is no sweep '{word}'.{nearest(word, names)} Choose from: {listed}.")
 
 
 def handle_of(client: Client, sweep: SweepRow) -> str:

@@ -1,4 +1,4 @@
-"""Sweeps: which of the wanted points have a run already, and what has to be run."""
+"""Sweeps: which of the wanted points already have a run, and what has to be run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Todo:
     succeeded: int = 0
     edited: dict[int, list[str]] = field(default_factory=dict)  # those of `again` that had, and what was edited since
     outdated: list[int] = field(default_factory=list)  # those of `busy` that call a function as it was before
-    points: dict[int, Point] = field(default_factory=dict)  # of each job that there is
+    points: dict[int, Point] = field(default_factory=dict)  # of each existing job
 
     @property
     def count(self) -> int:
@@ -51,12 +51,12 @@ class Todo:
     def in_words(self) -> str:
         parts = [f"{len(self.missing)} new"] if self.missing else []
         failed = len(self.again) - len(self.edited)
-        parts += [f"{failed} again that had not succeeded"] if failed else []
-        parts += [f"{len(self.edited)} again since {self._what_was_edited()}"] if self.edited else []
-        parts += [f"{len(self.stranded)} that had not been started"] if self.stranded else []
-        before = f" ({len(self.outdated)} with the function as it was)" if self.outdated else ""
-        parts += [f"{len(self.busy)} running or waiting already{before}"] if self.busy else []
-        parts += [f"{self.succeeded} skipped after success"] if self.succeeded else []
+        parts += [f"{failed} that did not succeed run again"] if failed else []
+        parts += [f"{len(self.edited)} run again because {self._what_was_edited()}"] if self.edited else []
+        parts += [f"{len(self.stranded)} that had not started"] if self.stranded else []
+        before = f" ({len(self.outdated)} with the old function)" if self.outdated else ""
+        parts += [f"{len(self.busy)} already running or queued{before}"] if self.busy else []
+        parts += [f"{self.succeeded} skipped (succeeded before)"] if self.succeeded else []
         return ", ".join(parts) or "nothing"
 
     def _what_was_edited(self) -> str:
@@ -241,7 +241,7 @@ class Sweeps:
         return sorted([*ids, *todo.again, *todo.stranded])
 
     def leave_clusters(self, todo: Todo) -> None:
-        """What is run again on this machine is no run of a batch any more."""
+        """What runs again on this machine no longer belongs to a batch."""
         with self.client.database.transaction():
             BatchStore(self.client.database).leave(todo.again)
 
@@ -254,7 +254,7 @@ class Sweeps:
 
 
 def _remove_empty(sweep: SweepRow) -> None:
-    """The folders of a sweep that never was; what else lies there stays."""
+    """Removes the folders of a sweep that was never added; other files stay."""
     for folder, ours in (
         (sweep.folder, {".code"}),
         (os.path.dirname(sweep.folder), set()),
@@ -283,10 +283,10 @@ def _make_folders(sweep: SweepRow) -> None:
         os.makedirs(sweep.folder, exist_ok=True)
         if is_new:
             with open(f"{sweep.root}/.gitignore", "w") as file:
-                file.write("*\n")  # results are no code
+                file.write("*\n")  # results are not code
     except OSError as error:
         raise UsageError(
-            f"The folder {sweep.folder} cannot be made: {error.strerror}. Choose another with --root."
+            f"The folder {sweep.folder} cannot be created: {error.strerror}. Choose another with --root."
         ) from None
 
 
@@ -301,7 +301,7 @@ def _own_folder(path: str, parameters: str) -> str:
         with open(f"{free}/params.json", "w") as file:
             file.write(parameters + "\n")
     except OSError as error:
-        raise UsageError(f"The folder {free} cannot be made: {error.strerror}.") from None
+        raise UsageError(f"The folder {free} cannot be created: {error.strerror}.") from None
     return free
 
 

@@ -1,4 +1,4 @@
-"""`duckrow batches`: the batches of runs on clusters, their SLURM jobs, and taking up one from another login node."""
+"""`duckrow batches`: the batches of runs on clusters, their SLURM jobs, and adding one from another login node."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ _NUMBERS = ("running", "failed", "jobs")
 
 @click.command(short_help="Show the batches of runs on clusters.")
 @click.argument("name", required=False)
-@click.option("--start", is_flag=True, help="Submit SLURM jobs for runs that wait, also after a scancel of all.")
-@click.option("--add", "adds", is_flag=True, help="Take up all that other login nodes have submitted.")
+@click.option(
+    "--start", is_flag=True, help="Submit SLURM jobs for queued runs, also after you cancelled all with scancel."
+)
+@click.option("--add", "adds", is_flag=True, help="Add all batches that other login nodes have submitted.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
 def command(name: str | None, start: bool, adds: bool, as_json: bool) -> int:
-    """Show what was submitted with --on: each batch, where it lies, how far it is, its SLURM jobs.
+    """Show what was submitted with --on: each batch, its folder, its progress, its SLURM jobs.
 
     \b
     duckrow batches                         all that this login node knows
     duckrow batches slurm-1115-153636       one of them
     duckrow batches slurm-1115-153636 --start
-    duckrow batches .duckrow-slurm/thesis   take up one that was submitted elsewhere, by its folder
-    duckrow batches --add                   take up all that lie where batches are kept
+    duckrow batches .duckrow-slurm/thesis   add one that was submitted elsewhere, by its folder
+    duckrow batches --add                   add all that are found
 
-    Those that another login node has submitted are found in .duckrow-slurm, in the folder that the settings name, and
-    beside those that are known here. Once one is taken up, its runs are in `duckrow ls` here too.
+    Batches that another login node has submitted are found in .duckrow-slurm, in the folder that the settings name, and
+    beside those that are known here. Once you have added one, its runs are in `duckrow ls` here too.
     """
     from duckrow.api.clusters.listing import adopt_batch, batch_rows, find_batch, start_batch
 
@@ -43,11 +45,11 @@ def command(name: str | None, start: bool, adds: bool, as_json: bool) -> int:
     if name is None:
         _look_for_others(client, adds)
     elif adds:
-        raise UsageError("--add takes up all that are found. To take up one, name its folder, without --add.")
+        raise UsageError("--add adds all that are found. To add one, give its folder without --add.")
     found = None if name is None else find_batch(client, name)
     if start:
         if found is None:
-            raise UsageError("Say which batch is to go on: duckrow batches NAME --start.")
+            raise UsageError("Say which batch to continue: duckrow batches NAME --start.")
         jobs = start_batch(client, found)
         say(f"duckrow: {plural(len(jobs), 'SLURM job')} submitted for {found.name}.")
     rows = batch_rows(client, found)
@@ -63,9 +65,9 @@ def command(name: str | None, start: bool, adds: bool, as_json: bool) -> int:
             for request in row["requests"]:
                 say(f"duckrow: {row['name']}: {request}")
             if row["still"]:
-                say(f"duckrow: {row['name']} stands still: {row['still']}. Type: {start_command(row['name'])}")
+                say(f"duckrow: {row['name']} is stuck: {row['still']}. Type: {start_command(row['name'])}")
     else:
-        say("duckrow: there is no batch. `duckrow run --on slurm` makes one.")
+        say("duckrow: there is no batch. `duckrow run --on slurm` creates one.")
     return EXIT_OK
 
 
@@ -77,10 +79,10 @@ def _look_for_others(client: Client, adds: bool) -> None:
     if adds:
         for folder in unknown:
             adopt_batch(client, folder)
-        say(f"duckrow: taken up: {', '.join(map(os.path.relpath, unknown)) or 'none, for all are known'}.")
+        say(f"duckrow: added: {', '.join(map(os.path.relpath, unknown)) or 'none (all are known)'}.")
     elif unknown:
         more = ", ..." if len(unknown) > 5 else ""
         say(
             f"duckrow: submitted by another login node: {', '.join(map(os.path.relpath, unknown[:5]))}{more}. "
-            "`duckrow batches --add` takes up all, `duckrow batches FOLDER` one."
+            "To add all: duckrow batches --add. To add one: duckrow batches FOLDER"
         )

@@ -1,4 +1,4 @@
-"""`duckrow clean`: forget what has been done for long, and what ended runs have left."""
+"""`duckrow clean`: forget old jobs, and what ended runs have left."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.units import format_duration, plural
 
 
-@click.command(short_help="Forget jobs that have been done for long.")
+@click.command(short_help="Forget old jobs.")
 @click.option("--older-than", type=TIME, metavar="AGE", help="Done for longer than this: 12h, 7d, 4w.")
-@click.option("--run", "run_name", metavar="NAME", help="What still waits for this run, which has ended.")
-@click.option("--dry-run", is_flag=True, help="Only say how many.")
+@click.option("--run", "run_name", metavar="NAME", help="Jobs that this run, which has ended, left in the queue.")
+@click.option("--dry-run", is_flag=True, help="Only show how many.")
 def command(older_than: float | None, run_name: str | None, dry_run: bool) -> int:
-    """Forget jobs that have been done for long, with their logs and folders.
+    """Forget old jobs, with their logs and folders.
 
-    Also jobs that still wait for a `duckrow run` that has ended: with --older-than those that have waited for so long,
-    with --run those of one run. What that run has done stays.
+    This includes queued jobs of a `duckrow run` that has ended: with --older-than, those that have waited that long;
+    with --run, those of one run. Its finished jobs stay.
 
     \b
     duckrow clean --older-than 7d

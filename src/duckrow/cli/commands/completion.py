@@ -1,4 +1,4 @@
-"""`duckrow completion`: the script by which a shell completes duckrow's words."""
+"""`duckrow completion`: the script for shell completion."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _CHANGES = {
 }
 
 
-@click.command(short_help="Print the completion script of a shell.")
+@click.command(short_help="Print the completion script for a shell.")
 @click.argument("shell", type=click.Choice(list(COMPLETIONS)))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> int:
-    """Print the script by which a shell completes verbs, options, ids and names of jobs.
+    """Print the script that completes verbs, options, ids and names of jobs in your shell.
 
     \b
     duckrow completion bash > ~/.local/share/bash-completion/completions/duckrow
     duckrow completion zsh > ~/.zfunc/_duckrow
     duckrow completion fish > ~/.config/fish/completions/duckrow.fish
-    eval "$(duckrow completion bash)"      just in this shell
+    eval "$(duckrow completion bash)"      only in this shell
 
-    If the folder is not there, make it first: mkdir -p ~/.zfunc
+    If the folder does not exist, create it first: mkdir -p ~/.zfunc
     """
     from click.shell_completion import get_completion_class
 

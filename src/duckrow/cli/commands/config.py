@@ -16,8 +16,8 @@ from duckrow.core.settings import DEFAULT
 
 
 @click.command(short_help="Show the settings and where they come from.")
-@click.option("--project", "-p", help="As they hold for jobs of this project.")
-@click.option("--path", is_flag=True, help="Print where your file of settings is, or would be.")
+@click.option("--project", "-p", help="Show what applies to jobs of this project.")
+@click.option("--path", is_flag=True, help="Print the path of your settings file, whether it exists or not.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: setting, value, source, help.")
 def command(project: str | None, path: bool, as_json: bool) -> int:
     """Show each setting, its value, and where it comes from: a file, a variable, or the default.
@@ -48,7 +48,10 @@ def command(project: str | None, path: bool, as_json: bool) -> int:
     print_table(("SETTING", "VALUE", "FROM"), rows, ["dim" if row[2] == DEFAULT else "" for row in rows])
     others = [name for name in settings.projects() if name != (project or settings["job.project"])]
     if others:
-        say(f"duckrow: there are settings of their own for {', '.join(others)} (duckrow config --project NAME).")
+        say(
+            f"duckrow: {', '.join(others)} {'has its' if len(others) == 1 else 'have their'} own settings "
+            "(duckrow config --project NAME)."
+        )
     return EXIT_OK
 
 

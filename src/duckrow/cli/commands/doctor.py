@@ -1,4 +1,4 @@
-"""`duckrow doctor`: is all well with this installation, and if not, what to do."""
+"""`duckrow doctor`: checks this installation and suggests fixes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from duckrow.core.units import plural
 _COLOURS = {OK: "green", WARN: "yellow", PROBLEM: "red"}
 
 
-@click.command(short_help="Check this installation and say what to do.")
+@click.command(short_help="Check this installation and suggest fixes.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: check, level, found, advice.")
 def command(as_json: bool) -> int:
     """Check versions, state folder, database, daemon, settings and GPUs. Changes nothing.

@@ -1,4 +1,4 @@
-"""`duckrow down`: ends the daemon."""
+"""`duckrow down`: stops the daemon."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from duckrow.core.errors import EXIT_OK
 from duckrow.core.units import plural
 
 
-@click.command(short_help="End the daemon; running jobs go on.")
-@click.option("--kill", "kill_jobs", is_flag=True, help="End the running jobs too.")
+@click.command(short_help="Stop the daemon; running jobs keep running.")
+@click.option("--kill", "kill_jobs", is_flag=True, help="Stop the running jobs too.")
 def command(kill_jobs: bool) -> int:
-    """End the daemon. Running jobs go on, and waiting ones wait, until it is up again.
+    """Stop the daemon. Running jobs keep running; queued jobs stay queued until it is up again.
 
     \b
     duckrow down
@@ -27,10 +27,9 @@ def command(kill_jobs: bool) -> int:
         say("duckrow: the daemon is not running.")
         return EXIT_OK
     running_now = client.running()
+    keep, them = ("keeps", "it") if running_now == 1 else ("keep", "them")
     note = (
-        f" {plural(running_now, 'running job')} still there; `duckrow up` looks after them again."
-        if running_now
-        else ""
+        f" {plural(running_now, 'job')} {keep} running; `duckrow up` looks after {them} again." if running_now else ""
     )
     say(f"duckrow: the daemon has ended.{note}")
     return EXIT_OK

@@ -12,11 +12,11 @@ TOOLS = ("simple_gpu_scheduler", "simple_hypersearch", "gpupeasy")
 
 @click.command(
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []},
-    short_help="Be an older tool.",
+    short_help="Run an older tool's own command.",
 )
 @click.argument("words", nargs=-1, metavar="TOOL [OPTIONS]...", type=click.UNPROCESSED)
 def command(words: tuple[str, ...]) -> int:
-    """Take an older tool's place, with its own options and its own output.
+    """Run an older tool's command, with its own options and output.
 
     \b
     duckrow dropin simple_gpu_scheduler --gpus 0 1 2 < commands.txt
@@ -31,5 +31,5 @@ def command(words: tuple[str, ...]) -> int:
         return 0
     tool = words[0].replace("-", "_")
     if tool not in TOOLS:
-        raise UsageError(f"There is no drop-in '{words[0]}'. There are: {', '.join(TOOLS)}.")
+        raise UsageError(f"There is no drop-in '{words[0]}'. Choose from: {', '.join(TOOLS)}.")
     return become(module_command(f"duckrow.dropin.{tool}", *words[1:]))

@@ -1,4 +1,4 @@
-"""`duckrow edit`: change a job that waits, by flags or in an editor."""
+"""`duckrow edit`: change a queued job, with options or in an editor."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from duckrow.cli.options.option_values import SIZE, TIME
 from duckrow.core.errors import EXIT_OK, UsageError
 
 
-@click.command(short_help="Change a job that waits.")
+@click.command(short_help="Change a queued job.")
 @click.argument("word", metavar="ID", shell_complete=complete_jobs)
 @click.option("--command", "command_", help="What to run.")
 @click.option("--cwd", help="Folder to run in.")
-@click.option("--name", "-n", help="What to call it.")
+@click.option("--name", "-n", help="Name of the job.")
 @click.option("--project", "-p", help="The project it belongs to.")
 @gpu_count_options("it gets")
 @click.option("--retries", type=click.IntRange(0), help="How often to try again.")
-@click.option("--requeue-lost/--no-requeue-lost", default=None, help="Whether to queue it again if it is lost.")
+@click.option("--requeue-lost/--no-requeue-lost", default=None, help="Whether to requeue it if it is lost.")
 @click.option("--timeout", "timeout_s", type=TIME, help="Time limit.")
 @click.option("--grace", "grace_s", type=TIME, help="Time between SIGTERM and SIGKILL.")
 @click.option("--outfile", "-o", help="Where the output goes.")
 @click.option("--max-log", "max_log_bytes", type=SIZE, help="Most bytes of its log.")
 @click.option("--priority", type=int, help="Higher ones start first.")
 def command(word: str, command_: str | None, **values: Any) -> int:
-    """Change a job that waits. Without flags it opens in $EDITOR. One that has started meanwhile is left as it is.
+    """Change a queued job. Without options, it opens in $EDITOR. A job that has started stays as it is.
 
     \b
     duckrow edit 12 --gpus 2 --timeout 4h
@@ -40,7 +40,7 @@ def command(word: str, command_: str | None, **values: Any) -> int:
     client = client_of_verb()
     ids = client.select([word])
     if len(ids) != 1:
-        raise UsageError(f"'{word}' names {len(ids)} jobs; one can be edited at a time.")
+        raise UsageError(f"'{word}' names {len(ids)} jobs. You can edit one at a time.")
     values["gpus"] = gpu_count(values)
     changes = {key: value for key, value in {"command": command_, **values}.items() if value is not None}
     if not changes:
@@ -57,7 +57,7 @@ def _edited(spec: dict[str, Any]) -> dict[str, Any]:
     """What a person has changed of `key = value` lines; the values are JSON, which people can read and write."""
     import json
 
-    lines = ["# Change what you like, save and close. A job that has started meanwhile is left as it is."]
+    lines = ["# Change what you like, save and close. A job that has started stays as it is."]
     lines += [f"{key} = {json.dumps(value)}" for key, value in spec.items() if not isinstance(value, bytes)]
     changes: dict[str, Any] = {}
     for line in edit_in_editor("\n".join(lines) + "\n").splitlines():
@@ -67,9 +67,9 @@ def _edited(spec: dict[str, Any]) -> dict[str, Any]:
         try:
             value = json.loads(text)
         except ValueError:
-            raise UsageError(f"The line '{line}' cannot be read; nothing was changed. Text stands in quotes.") from None
+            raise UsageError(f"The line '{line}' cannot be read. Nothing was changed. Put text in quotes.") from None
         if not equals or key not in spec:
-            raise UsageError(f"'{key}' of a job cannot be changed; nothing was changed.")
+            raise UsageError(f"'{key}' of a job cannot be changed. Nothing was changed.")
         if value != spec[key]:
             changes[key] = value
     return changes

@@ -22,7 +22,7 @@ _WATCH_S = "1"
 _NO_DAEMON = "duckrow: the daemon is not running; `duckrow up` starts it."
 
 
-@click.group(invoke_without_command=True, short_help="Show the devices, add, drain and remove them.")
+@click.group(invoke_without_command=True, short_help="Show, add, drain and remove devices.")
 @click.option(
     "--watch", "-w", type=TIME, is_flag=False, flag_value=_WATCH_S, metavar="[SECONDS]",
     help=f"Refresh every N seconds (default {_WATCH_S}).",
@@ -30,15 +30,15 @@ _NO_DAEMON = "duckrow: the daemon is not running; `duckrow up` starts it."
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
 @click.pass_context
 def command(ctx: click.Context, /, watch: float | None, as_json: bool) -> int:
-    """Show the GPUs and CPU slots that duckrow gives out, and who is on them; or change the daemon's.
+    """Show the GPUs and CPU slots that duckrow uses, and who is on them; or change the daemon's.
 
-    Without a daemon, the GPUs of this machine are shown as they are.
+    Without a daemon, shows the GPUs of this machine.
 
     \b
     duckrow gpus
     duckrow gpus --watch        until Ctrl-C
-    duckrow gpus add 2          give out GPU 2 as well, or again if it was set aside
-    duckrow gpus drain 0        no new job on GPU 0; what runs there may end
+    duckrow gpus add 2          use GPU 2 as well, or again if it was set aside
+    duckrow gpus drain 0        no new job on GPU 0; running ones may finish
     duckrow gpus remove 0       the same, and then it is gone
     """
     if ctx.invoked_subcommand:
@@ -47,9 +47,9 @@ def command(ctx: click.Context, /, watch: float | None, as_json: bool) -> int:
     view = GpuView(client)
     if watch is not None:
         if as_json:
-            raise UsageError("--watch draws again and again, --json prints once. Leave one of them out.")
+            raise UsageError("--watch and --json do not go together. Omit one of them.")
         if not sys.stdout.isatty():
-            raise UsageError("--watch draws in a terminal, and this is none. Leave it out.")
+            raise UsageError("--watch needs a terminal. Omit it.")
         _watch(client, view, max(watch, 0.1))
     devices = view.all_of_this_machine()
     if as_json:
@@ -87,7 +87,7 @@ def _changer(wish: DeviceWish, help_text: str) -> None:
         return EXIT_OK
 
 
-_changer(DeviceWish.ADD, "Give out these GPUs as well, or again if they were set aside.")
-_changer(DeviceWish.DRAIN, "Start no new job on these GPUs; what runs there may end.")
+_changer(DeviceWish.ADD, "Use these GPUs as well, or again if they were set aside.")
+_changer(DeviceWish.DRAIN, "Start no new job on these GPUs; running ones may finish.")
 _changer(DeviceWish.UNDRAIN, "Start jobs on these GPUs again.")
-_changer(DeviceWish.REMOVE, "Give these GPUs up, each when its last job has ended.")
+_changer(DeviceWish.REMOVE, "Stop using these GPUs, each when its last job has ended.")

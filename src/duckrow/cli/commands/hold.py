@@ -1,4 +1,4 @@
-"""`duckrow hold`: waiting jobs are not started until they are released."""
+"""`duckrow hold`: queued jobs do not start until they are released."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK
 
 
-@click.command(short_help="Hold waiting jobs back.")
+@click.command(short_help="Keep queued jobs from starting.")
 @click.argument("words", nargs=-1, required=True, metavar="IDS...", shell_complete=complete_jobs)
 def command(words: tuple[str, ...]) -> int:
-    """Hold waiting jobs back, until `duckrow release`. A job that has started is left alone.
+    """Keep queued jobs from starting until `duckrow release`. Running jobs are not affected.
 
-    To suspend a job that runs: `duckrow pause`.
+    To suspend a running job: `duckrow pause`.
 
     \b
     duckrow hold 12

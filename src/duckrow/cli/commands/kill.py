@@ -1,4 +1,4 @@
-"""`duckrow kill`: end jobs, with all their processes."""
+"""`duckrow kill`: stop jobs, with all their processes."""
 
 from __future__ import annotations
 
@@ -18,43 +18,51 @@ from duckrow.core.units import plural
 _NAMED = 10  # jobs that are told of one by one
 
 
-@click.command(short_help="End jobs.")
+@click.command(short_help="Stop jobs.")
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
 @click.option(
-    "--all", "-a", "kill_all", is_flag=True, help="All jobs that are not done, those of runs and on clusters too."
+    "--all", "-a", "kill_all", is_flag=True, help="All jobs that are not done, including those of runs and on clusters."
 )
-@click.option("--now", is_flag=True, help="SIGKILL at once, without SIGTERM and grace.")
+@click.option("--now", is_flag=True, help="Send SIGKILL at once, without SIGTERM and grace time.")
 @click.option(
-    "--signal", "-s", "signal_name", metavar="NAME", help="Only send this signal (USR1, INT, 10): the job goes on."
+    "--signal", "-s", "signal_name", metavar="NAME", help="Only send this signal (USR1, INT, 10); do not stop the job."
 )
 def command(words: tuple[str, ...], kill_all: bool, now: bool, signal_name: str | None) -> int:
-    """End jobs: SIGTERM to all their processes, after a grace SIGKILL. A job that waits never starts.
+    """Stop jobs: SIGTERM to all their processes, then SIGKILL after a grace time. Queued jobs never start.
 
     \b
     duckrow kill 12
     duckrow kill 10-20 train
     duckrow kill --now last
-    duckrow kill --signal USR1 12       to those of its processes that listen to it, as for a checkpoint
+    duckrow kill --signal USR1 12       to its processes that handle it, for example for a checkpoint
     """
     if bool(words) == kill_all:
-        raise UsageError("Say which jobs to end: ids, names or --all.")
+        raise UsageError("Say which jobs to stop: ids, names or --all.")
     if now and signal_name is not None:
         raise UsageError("Either --now or --signal, not both.")
     client = client_of_verb()
     client.tender.copy()
     ids = client.select(words) if words else client.unfinished()[0]
     changed = kill(client, ids, at_once=now) if signal_name is None else send_signal(client, ids, signal_name)
-    if words and len(ids) < _NAMED:
-        for job in [job for job in changed.jobs if job.state == State.DONE]:
-            say(f"duckrow: {job.words} is done already.")
-    if signal_name is None:
-        say(f"duckrow: {plural(len(changed.done), 'job')} told to end.")
-    else:
+    if words:
+        _say_done([job for job in changed.jobs if job.state == State.DONE])
+    if signal_name is not None:
         _say_sent(changed, signal_name)
+    elif changed.done:
+        say(f"duckrow: stopping {plural(len(changed.done), 'job')}.")
+    elif not words:
+        say("duckrow: there is no job to stop.")
     return EXIT_OK
+
+
+def _say_done(jobs: list[JobView]) -> None:
+    for job in jobs[:_NAMED]:
+        say(f"duckrow: {job.words} is already done.")
+    if len(jobs) > _NAMED:
+        say(f"duckrow: and {len(jobs) - _NAMED} more are already done.")
 
 
 def _say_sent(changed: Changed[JobView], name: str) -> None:
     for job in [job for job in changed.jobs if job.state == State.QUEUED][:_NAMED]:
-        say(f"duckrow: {job.words} waits: it has no process to signal.")
+        say(f"duckrow: {job.words} is queued: it has no process to signal.")
     say(f"duckrow: {name} sent to {plural(len(changed.done), 'job')}.")

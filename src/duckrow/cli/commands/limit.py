@@ -13,8 +13,8 @@ from duckrow.core.units import plural
 
 @click.command(short_help="Limit how many jobs of a project run at a time.")
 @click.argument("project", required=False)
-@click.option("--max-running", type=click.IntRange(0), metavar="N", help="At most so many at a time.")
-@click.option("--none", "no_limit", is_flag=True, help="No limit any more.")
+@click.option("--max-running", type=click.IntRange(0), metavar="N", help="At most N at a time.")
+@click.option("--none", "no_limit", is_flag=True, help="Remove the limit.")
 @click.option("--json", "as_json", is_flag=True, help="Print the limits as JSON.")
 def command(project: str | None, max_running: int | None, no_limit: bool, as_json: bool) -> int:
     """Limit how many jobs of a project run at a time; without a project, show the limits.

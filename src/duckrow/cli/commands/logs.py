@@ -25,13 +25,13 @@ _ERROR_LINES = 5
 _PREFIX_COLOURS = ("cyan", "magenta", "yellow", "green", "blue")
 
 
-@click.command(short_help="Print what jobs have printed.")
+@click.command(short_help="Print the output of jobs.")
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
-@click.option("--follow", "-f", is_flag=True, help="Go on printing until the jobs are done, also when tried again.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing until the jobs are done, retries included.")
 @click.option("--tail", "-t", type=click.IntRange(1), metavar="N", help="Only the last N lines.")
-@click.option("--attempt", type=click.IntRange(1), metavar="N", help="Of the Nth attempt, not the latest.")
-@click.option("--errors", is_flag=True, help="The end of each failed job's log, the same error once.")
-@click.option("--raw", is_flag=True, help="As it was written: progress bars are not folded.")
+@click.option("--attempt", type=click.IntRange(1), metavar="N", help="Show attempt N, not the latest.")
+@click.option("--errors", is_flag=True, help="Show the end of each failed job's log, each error once.")
+@click.option("--raw", is_flag=True, help="Print the log unchanged: do not fold progress bars.")
 @click.option("--path", is_flag=True, help="Print where the logs are instead.")
 @click.option("--json", "as_json", is_flag=True, help="With --errors: print JSON (docs/json.md describes it).")
 def command(
@@ -44,19 +44,19 @@ def command(
     path: bool,
     as_json: bool,
 ) -> int:
-    """Print the output of jobs (by default of the last one); of several jobs, each line behind its job.
+    """Print the output of jobs (by default the last one). With several jobs, each line begins with its job.
 
     \b
     duckrow logs 12             all of it
     duckrow logs -f last        as it comes
     duckrow logs -t 20 10-14    the last lines of each
     duckrow logs --errors       why jobs failed, the most frequent error first
-    duckrow logs 12 --attempt 1 before it was tried again
+    duckrow logs 12 --attempt 1 before it was retried
     """
     if as_json and not errors:
         raise UsageError("--json goes with --errors. `duckrow show --json` names the logs of a job.")
     if follow and (attempt is not None or errors):
-        raise UsageError("--follow goes on with the latest attempt. Leave out --attempt and --errors.")
+        raise UsageError("--follow shows the latest attempt. Omit --attempt and --errors.")
     client = client_of_verb()
     if errors:
         return _errors(client, words, tail or _ERROR_LINES, as_json)
@@ -93,8 +93,8 @@ def _turn_to_attempt(client: Client, views: Iterable[JobView], number: int) -> N
     for view in views:
         logs = {made["number"]: made["log"] for made in story_of(client, view.id)["attempts_made"]}
         if number not in logs:
-            had = f"It has had {len(logs)}" if logs else "It has not begun"
-            raise UsageError(f"Job {view.id} has no attempt {number}. {had}; `duckrow show {view.id}` tells of each.")
+            had = f"It has had {len(logs)}" if logs else "It has not started"
+            raise UsageError(f"Job {view.id} has no attempt {number}. {had}; `duckrow show {view.id}` lists them.")
         view.log = logs[number]
 
 
@@ -105,7 +105,7 @@ def prefix_of(view: JobView) -> bytes:
 
 def _print_log(view: JobView, tail: int | None, raw: bool, prefix: bytes) -> None:
     if view.log is None:
-        say(f"duckrow: {view.words} has not begun, so it has printed nothing.")
+        say(f"duckrow: {view.words} has not started, so there is no output.")
     elif view.log and not os.path.exists(view.log):
         say(f"duckrow: {view.words} has no log: its output went to the terminal, or {view.log} was removed.")
     elif view.log and raw:
@@ -156,7 +156,7 @@ class _Follower:
             for earlier in made[max(followed - 1, 0) : -1]:
                 self._print(view, earlier["log"], final=True)
             if followed:
-                say(f"duckrow: {view.words} is tried again (attempt {view.attempts}).")
+                say(f"duckrow: {view.words} is being retried (attempt {view.attempts}).")
             self._attempts[view.id] = view.attempts
         if view.log:
             self._print(view, view.log, final=view.state in (State.DONE, State.QUEUED))

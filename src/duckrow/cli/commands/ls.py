@@ -1,4 +1,4 @@
-"""`duckrow ls`: the jobs, active ones last, so that they stand above the prompt."""
+"""`duckrow ls`: the jobs, active ones last, so that they are right above the prompt."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ _ASKS_FOR = ("states", "outcomes", "failed", "project", "name", "sweep", "since"
 
 @click.command(short_help="List jobs.")
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
-@click.option("--state", "-s", "states", multiple=True, help="Only in these states, or with these outcomes.")
-@click.option("--outcome", "outcomes", multiple=True, help="Only with these outcomes.")
-@click.option("--failed", is_flag=True, help="Only those that are done and did not succeed.")
-@click.option("--project", "-p", help="Only of this project.")
-@click.option("--name", "-n", metavar="PATTERN", help="Only with such a name: train, 'train-*'.")
+@click.option("--state", "-s", "states", multiple=True, help="Only jobs in these states or with these outcomes.")
+@click.option("--outcome", "outcomes", multiple=True, help="Only jobs with these outcomes.")
+@click.option("--failed", is_flag=True, help="Only finished jobs that did not succeed.")
+@click.option("--project", "-p", help="Only jobs of this project.")
+@click.option("--name", "-n", metavar="PATTERN", help="Only jobs with this name: train, 'train-*'.")
 @click.option("--sweep", metavar="NAME", help="Only the runs of this sweep.")
 @click.option("--since", type=TIME, metavar="AGE", help="Only those added within this time (90s, 2h, 7d).")
-@click.option("--older-than", type=TIME, metavar="AGE", help="Only those added longer ago.")
-@click.option("--limit", "-l", type=click.IntRange(1), metavar="N", help="Show N jobs, not as many as fit the screen.")
+@click.option("--older-than", type=TIME, metavar="AGE", help="Only those added longer ago than this.")
+@click.option("--limit", "-l", type=click.IntRange(1), metavar="N", help="Show N jobs instead of a screenful.")
 @click.option("--page", type=click.IntRange(1), default=1, metavar="N", help="Show page N.")
 @click.option("--all", "-a", "show_all", is_flag=True, help="Show all of them.")
 @click.option("--columns", "-c", metavar="NAMES", help=f"What to show: {', '.join(COLUMNS)}.")
-@click.option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN downwards.")
+@click.option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN reverses the order.")
 @click.option(
     "--watch", "-w", type=TIME, is_flag=False, flag_value=_WATCH_S, metavar="[N]",
     help=f"Refresh every N seconds (default {_WATCH_S}).",
 )  # fmt: skip
-@click.option("--tree", is_flag=True, help="Each job below the one that it waits for (--after).")
+@click.option("--tree", is_flag=True, help="Show each job below the one that it waits for (--after).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
 def command(words: tuple[str, ...], watch: float | None, tree: bool, as_json: bool, **options: Any) -> int:
-    """List jobs: those that run or wait, and the last that are done. In a terminal as many as fit the screen, else all.
+    """List running and queued jobs, and the last finished ones. In a terminal, as many as fit on the screen; else all.
 
-    Jobs that still wait for a `duckrow run` that has ended are summed up in one line. --all and filters list them.
+    Jobs of an interrupted `duckrow run` are counted in one line. --all and filters list them.
 
     \b
     duckrow ls                                the newest
@@ -80,9 +80,9 @@ def command(words: tuple[str, ...], watch: float | None, tree: bool, as_json: bo
     request = _Request(client, words, options, tree, folds=not (words or as_json))
     if watch is not None:
         if as_json:
-            raise UsageError("--watch draws a table again and again, --json prints once. Leave one of them out.")
+            raise UsageError("--watch and --json do not go together. Omit one of them.")
         if not sys.stdout.isatty():
-            raise UsageError("--watch draws in a terminal, and this is none. Leave it out, or use `duckrow wait`.")
+            raise UsageError("--watch needs a terminal. Omit it, or use `duckrow wait`.")
         request.watch(max(watch, 0.1))
     if as_json:
         print_json([view.as_json() for view in request.views()])
@@ -187,7 +187,7 @@ class _Request:
 
 
 def _checked_sort(text: str) -> str:
-    """A column; with a minus in front downwards."""
+    """A column; a minus in front reverses the order."""
     down, name = "-" * text.startswith("-"), text.removeprefix("-")
     if "," in name or not name:
         raise UsageError(f"--sort takes one column, with or without a minus in front: not '{text}'.")

@@ -1,4 +1,4 @@
-"""`duckrow memory`: what has been learned of the GPU memory of jobs."""
+"""`duckrow memory`: what was learned about the GPU memory of jobs."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from duckrow.core.units import format_duration, format_mb, parse_size_mb, plural
 
 
 @click.group(
-    invoke_without_command=True, short_help="Show, correct and forget what is known of the GPU memory of jobs."
+    invoke_without_command=True, short_help="Show and correct what duckrow knows about the GPU memory of jobs."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
 @click.pass_context
 def command(ctx: click.Context, /, as_json: bool) -> int:
-    """Show what jobs have taken of GPUs at most, by recipe and GPU model: --pack and --gpu-mem auto go by it.
+    """Show the most GPU memory that jobs have used, by recipe and GPU model. --pack and --gpu-mem auto use this.
 
-    RECIPE is a number of the list, or a part of a recipe's text that no other recipe has.
+    RECIPE is a number from the list, or a part of the text of just one recipe.
 
     \b
     duckrow memory
-    duckrow memory set 2 12G                       so much it takes, whatever is seen
+    duckrow memory set 2 12G                       it uses 12 GB, whatever duckrow measures
     duckrow memory set train.py 12G --model H200   on GPUs of this model
-    duckrow memory forget train.py                 learn it anew
+    duckrow memory forget train.py                 learn it again
     duckrow memory forget --all
     """
     return EXIT_OK if ctx.invoked_subcommand else _show(as_json)
@@ -39,7 +39,7 @@ def _show(as_json: bool) -> int:
         print_json([peak._asdict() for peak in peaks])
         return EXIT_OK
     if not peaks:
-        say("duckrow: nothing has been learned yet. Jobs with --pack or --gpu-mem auto teach it.")
+        say("duckrow: nothing has been learned yet. duckrow learns from jobs with --pack or --gpu-mem auto.")
         return EXIT_OK
     now = time.time()
     rows = [
@@ -72,7 +72,7 @@ def set_peak(recipe: str, size: str, model: str | None) -> int:
 
 @command.command("forget")
 @click.argument("recipe", required=False)
-@click.option("--all", "everything", is_flag=True, help="All that was learned.")
+@click.option("--all", "everything", is_flag=True, help="Forget everything that was learned.")
 def forget(recipe: str | None, everything: bool) -> int:
     """Forget what a recipe takes: its next job gets a GPU to itself, and is learned from."""
     if (recipe is None) != everything:

@@ -1,4 +1,4 @@
-"""`duckrow move`: the order of waiting jobs within a priority."""
+"""`duckrow move`: the order of queued jobs within a priority."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from duckrow.core.units import plural
 _NAMED = 10
 
 
-@click.command(short_help="Change the order of waiting jobs.")
+@click.command(short_help="Change the order of queued jobs.")
 @click.argument("words", nargs=-1, required=True, metavar="IDS...", shell_complete=complete_jobs)
 @click.option("--before", metavar="ID", help="Right before this job, with its priority.")
 @click.option("--first", is_flag=True, help="To the front of its priority.")
 @click.option("--last", is_flag=True, help="To the back of its priority.")
 def command(words: tuple[str, ...], before: str | None, first: bool, last: bool) -> int:
-    """Change the order of jobs that wait. Several keep their order among themselves.
+    """Change the order of queued jobs. Several jobs keep their order among themselves.
 
     \b
     duckrow move 12 --first

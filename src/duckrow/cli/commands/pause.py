@@ -1,4 +1,4 @@
-"""`duckrow pause`: nothing more is started, or these jobs do not go on."""
+"""`duckrow pause`: pauses the queue, a project or single jobs."""
 
 from __future__ import annotations
 
@@ -15,32 +15,31 @@ from duckrow.core.life.failures import compact_ids
 from duckrow.core.units import plural
 
 
-@click.command(short_help="Start nothing more, or pause jobs.")
+@click.command(short_help="Pause the queue, a project or single jobs.")
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
-@click.option("--project", "-p", help="Only of this project.")
-@click.option("--stop-running", is_flag=True, help="Suspend running jobs too; their GPU memory stays taken.")
+@click.option("--project", "-p", help="Only jobs of this project.")
+@click.option("--stop-running", is_flag=True, help="Suspend running jobs too; they keep their GPU memory.")
 def command(words: tuple[str, ...], project: str | None, stop_running: bool) -> int:
-    """Start nothing more, until `duckrow resume`. Running jobs go on, unless you suspend them with --stop-running.
+    """Start nothing more until `duckrow resume`. Running jobs keep running, unless you say --stop-running.
 
-    With IDS: pause these jobs. A running job is suspended with all its processes, and its time limit stands still; a
-    waiting job is held.
+    With IDS: pause these jobs. A running job is suspended with all its processes, and its time limit stops running;
+    a queued job is held.
 
     \b
     duckrow pause                      start nothing more
     duckrow pause --project thesis     of this project
-    duckrow pause --stop-running       and suspend what runs
-    duckrow pause 12                   pause this job, whether it runs or waits
+    duckrow pause --stop-running       and suspend running jobs
+    duckrow pause 12                   pause this job, running or queued
     """
     client = client_of_verb()
     if words:
         if project is not None or stop_running:
-            raise UsageError("Say either which jobs to pause, or --project and --stop-running: not both.")
+            raise UsageError("Give either the jobs to pause, or --project and --stop-running, not both.")
         return _pause_jobs(client, words)
     suspended = pause_queue(client, project, stop_running)
     if stop_running:
-        what_they = "what it holds" if suspended == 1 else "what they hold"
-        say(f"duckrow: {plural(suspended, 'running job')} suspended; {what_they} of GPU memory stays taken.")
-    say(f"duckrow: {project or 'everything'} is paused. `duckrow resume` goes on.")
+        say(f"duckrow: {plural(suspended, 'running job')} suspended. {_keeps(suspended)} GPU memory.")
+    say(f"duckrow: {project or 'everything'} is paused. To continue: duckrow resume")
     return EXIT_OK
 
 
@@ -48,12 +47,17 @@ def _pause_jobs(client: Client, words: tuple[str, ...]) -> int:
     paused = pause(client, client.select(words))
     say_refused(paused)
     if paused.running:
-        say(f"duckrow: {plural(len(paused.running), 'job')} suspended; the devices and GPU memory stay taken.")
+        keeps = _keeps(len(paused.running))
+        say(f"duckrow: {plural(len(paused.running), 'job')} suspended. {keeps} devices and GPU memory.")
     if paused.waiting:
-        say(f"duckrow: {plural(len(paused.waiting), 'waiting job')} held.")
+        say(f"duckrow: {plural(len(paused.waiting), 'queued job')} held.")
     if paused.done:
-        say(f"duckrow: to go on: duckrow resume {compact_ids(paused.done)}")
+        say(f"duckrow: to continue: duckrow resume {compact_ids(paused.done)}")
     return EXIT_OK if paused.done or not paused.refused else EXIT_FAILED
+
+
+def _keeps(count: int) -> str:
+    return "It keeps its" if count == 1 else "They keep their"
 
 
 def say_refused(paused: PausedJobs) -> None:
@@ -61,7 +65,7 @@ def say_refused(paused: PausedJobs) -> None:
     for refused in paused.refused[:_NAMED]:
         say(f"duckrow: {refused.why}.")
     if len(paused.refused) > _NAMED:
-        say(f"duckrow: and {plural(len(paused.refused) - _NAMED, 'job')} more were left as they are.")
+        say(f"duckrow: and {len(paused.refused) - _NAMED} more that were not changed.")
 
 
 _NAMED = 10

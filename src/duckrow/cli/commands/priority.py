@@ -1,4 +1,4 @@
-"""`duckrow priority`: who comes first."""
+"""`duckrow priority`: changes the priority of queued jobs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK
 
 
-@click.command(short_help="Change which jobs come first.", context_settings={"ignore_unknown_options": True})
+@click.command(short_help="Change the priority of queued jobs.", context_settings={"ignore_unknown_options": True})
 @click.argument("priority", type=int)
 @click.argument("words", nargs=-1, required=True, metavar="IDS...", shell_complete=complete_jobs)
 def command(priority: int, words: tuple[str, ...]) -> int:
-    """Give waiting jobs a priority: higher ones start first; 30 is the usual one.
+    """Give queued jobs a priority: higher ones start first; 30 is the default.
 
     \b
     duckrow priority 50 12

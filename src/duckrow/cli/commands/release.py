@@ -1,4 +1,4 @@
-"""`duckrow release`: jobs that were held may start."""
+"""`duckrow release`: lets held jobs start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from duckrow.core.errors import EXIT_OK
 @click.command(short_help="Let held jobs start.")
 @click.argument("words", nargs=-1, required=True, metavar="IDS...", shell_complete=complete_jobs)
 def command(words: tuple[str, ...]) -> int:
-    """Let jobs start that were held.
+    """Let held jobs start.
 
     \b
     duckrow release 12

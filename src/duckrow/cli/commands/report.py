@@ -13,16 +13,16 @@ from duckrow.core.sweeps.results import number_of
 _WORDS = {"true": True, "false": False}
 
 
-@click.command(short_help="Note metrics of a run, from a shell script.")
+@click.command(short_help="Record metrics of a run, from a shell script.")
 @click.argument("words", nargs=-1, metavar="NAME=VALUE...")
 def command(words: tuple[str, ...]) -> int:
-    """Note metrics of the run that this is part of: `duckrow results` shows the last value of each.
+    """Record metrics of this run: `duckrow results` shows the last value of each.
 
     \b
     duckrow report loss=0.3 step=10
-    duckrow report accuracy=$accuracy || true     so that the script works without duckrow, too
+    duckrow report accuracy=$accuracy || true     so that the script also works without duckrow
 
-    Numbers become numbers, true and false become what they say, all else is text. In Python:
+    Numbers become numbers, true and false become booleans, everything else is text. In Python:
     duckrow.report(loss=0.3, step=10).
     """
     if not words:
@@ -31,11 +31,11 @@ def command(words: tuple[str, ...]) -> int:
     path = os.environ.get(VARIABLE)
     if not path:
         raise UsageError(
-            f"This is not within a run of duckrow ({VARIABLE} is not set), so there is nothing to report to. "
-            "Jobs of `duckrow run`, `submit` and `sweep` have it."
+            f"This is not a duckrow job ({VARIABLE} is not set), so there is nowhere to report to. "
+            "Use it in jobs of `duckrow run`, `submit` and `sweep`."
         )
     if not report(**metrics):
-        raise DuckrowError(f"The metrics could not be written to {path}. Is its folder there, and the disk not full?")
+        raise DuckrowError(f"The metrics could not be written to {path}. Does its folder exist? Is the disk full?")
     return EXIT_OK
 
 

@@ -1,4 +1,4 @@
-"""`duckrow rerun`: jobs that are done go back into the queue, as a further attempt."""
+"""`duckrow rerun`: run finished jobs again, as another attempt."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from duckrow.core.units import plural
 _NAMED = 10  # jobs that are listed
 
 
-@click.command(short_help="Put jobs that are done back into the queue.")
+@click.command(short_help="Run finished jobs again.")
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
 @click.option(
     "--failed",
     is_flag=True,
-    help="All that failed, ran out of memory or time, or were lost; of IDS, or of all. Not what you killed.",
+    help="All jobs (or those of IDS) that failed, ran out of memory, timed out or were lost; not those you killed.",
 )
 @click.option("--sweep", metavar="NAME", help="With --failed: only those of this sweep.")
 @click.option("--project", "-p", help="With --failed: only those of this project.")
 @click.option("--since", type=TIME, help="With --failed: only those that were added within this time (2h, 1d).")
-@click.option("--dry-run", is_flag=True, help="Only say which jobs would run again.")
+@click.option("--dry-run", is_flag=True, help="Only show which jobs would run again.")
 @click.option("--command", "command_", help="Run this instead.")
 @gpu_count_options("it gets")
 @click.option("--timeout", "timeout_s", type=TIME, help="With this time limit.")
-@click.option("--retries", type=click.IntRange(0), help="With so many retries.")
+@click.option("--retries", type=click.IntRange(0), help="With N retries.")
 @click.option("--priority", type=int, help="With this priority.")
 def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run: bool, **values: Any) -> int:
     """Run jobs again, with the same command, folder and variables, or with changes. Earlier attempts are kept.
 
-    Jobs that were skipped because of how one of these had ended are queued again, too.
+    Jobs that were skipped because one of these failed are queued again too.
 
     \b
     duckrow rerun 12
@@ -66,7 +66,7 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
     ids = _failed(client, words, **among) if failed else client.select(words)
     changed = rerun(client, ids, changes, dry_run)
     for refused in changed.refused[:_NAMED]:
-        say(f"duckrow: {refused.why}: nothing to run again.")
+        say(f"duckrow: {refused.why}.")
     done = [changed.before[job_id] for job_id in changed.done]
     named = [f"{job.id} ({clean(job.full_name)}, {job.outcome})" for job in done]
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
@@ -74,7 +74,8 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
     if dry_run:
         say(f"duckrow: {plural(len(done), 'job')} would run again{which}.")
         return EXIT_OK
-    say(f"duckrow: {len(done)} {'job is' if len(done) == 1 else 'jobs are'} back in the queue{which}.")
+    if done or not changed.refused:
+        say(f"duckrow: {len(done)} {'job is' if len(done) == 1 else 'jobs are'} back in the queue{which}.")
     return EXIT_OK
 
 

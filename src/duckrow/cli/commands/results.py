@@ -25,21 +25,21 @@ _PATTERN_WIDTH = 200
 _OTHER_LINES = 8  # of the screen: above and below the rows
 
 
-@click.command(short_help="Show the runs of a sweep: parameters, metrics, how they went.")
+@click.command(short_help="Show the runs of a sweep: parameters, metrics, outcomes.")
 @click.argument("sweep", required=False)
-@click.option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN downwards.")
+@click.option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN reverses the order.")
 @click.option("--filter", "-f", "filters", multiple=True, metavar="EXPR", help="Only rows such as lr=0.1, 'loss<0.3'.")
 @click.option("--best", metavar="METRIC", help="Only the run with the lowest value of this metric.")
 @click.option("--max", "highest", is_flag=True, help="With --best: the highest.")
 @click.option("--per", metavar="COLUMN", help="With --best: the best for each value of this parameter.")
 @click.option("--columns", "-c", metavar="NAMES", help="What to show, with commas.")
-@click.option("--all", "-a", "show_all", is_flag=True, help="Show all of them, not as many as fit the screen.")
+@click.option("--all", "-a", "show_all", is_flag=True, help="Show all of them, not only a screenful.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with all columns.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
-@click.option("--list", "list_all", is_flag=True, help="Show which sweeps there are instead.")
+@click.option("--list", "list_all", is_flag=True, help="List all sweeps instead.")
 def command(sweep: str | None, as_csv: bool, as_json: bool, list_all: bool, show_all: bool, **options: Any) -> int:
     """Show the runs of a sweep (a name or an id; by default the newest): their parameters, the last value of each
-    metric that they have reported, how they went, and why some failed. In a terminal as many as fit the screen.
+    metric that they have reported, their outcomes, and why some failed. In a terminal, as many as fit on the screen.
 
     \b
     duckrow results                                   the newest sweep
@@ -55,9 +55,7 @@ def command(sweep: str | None, as_csv: bool, as_json: bool, list_all: bool, show
         raise UsageError("--per and --max go with --best METRIC.")
     if list_all:
         if sweep or show_all or any(options.values()):
-            raise UsageError(
-                "--list shows all sweeps. Leave out the sweep and the other options, but for --csv and --json."
-            )
+            raise UsageError("--list shows all sweeps. Omit the sweep and all other options except --csv and --json.")
         return _print_sweeps(list_sweeps(client_of_verb()), as_csv, as_json)
     try:
         everything = results(sweep)
@@ -97,7 +95,7 @@ def _print_table(everything: Results, chosen: Results, columns: list[str], show_
     failures = everything.failures_in_words()
     if failures:
         say(clean(failures))
-        say(f"Run just those again: duckrow rerun --failed --sweep {shlex.quote(everything.handle)}")
+        say(f"Run only those again: duckrow rerun --failed --sweep {shlex.quote(everything.handle)}")
 
 
 def _print_sweeps(sweeps: list[dict[str, Any]], as_csv: bool, as_json: bool) -> int:

@@ -1,4 +1,4 @@
-"""`duckrow resume`: go on after a pause."""
+"""`duckrow resume`: continue after a pause."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from duckrow.core.life.failures import compact_ids
 from duckrow.core.units import plural
 
 
-@click.command(short_help="Go on after a pause.")
+@click.command(short_help="Continue after a pause.")
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
 @click.option("--project", "-p", help="Only this project.")
 def command(words: tuple[str, ...], project: str | None) -> int:
-    """Start jobs again after `duckrow pause`. A project or a job that was paused by itself stays paused.
+    """Start jobs again after `duckrow pause`. A project or job that you paused separately stays paused.
 
-    With IDS: let these jobs go on that were paused or held.
+    With IDS: continue these paused or held jobs.
 
     \b
     duckrow resume
@@ -32,13 +32,14 @@ def command(words: tuple[str, ...], project: str | None) -> int:
     client = client_of_verb()
     if words:
         if project is not None:
-            raise UsageError("Say either which jobs to resume, or --project: not both.")
+            raise UsageError("Give either the jobs to resume, or --project, not both.")
         return _resume_jobs(client, words)
     left = resume_queue(client, project)
     note = f"; still paused: {', '.join(name or 'everything' for name in left.projects)}" if left.projects else ""
-    say(f"duckrow: {project or 'everything'} goes on{note}.")
+    say(f"duckrow: {project or 'everything'} continues{note}.")
     if left.jobs:
-        say(f"duckrow: {plural(len(left.jobs), 'job')} paused before stays so: duckrow resume {compact_ids(left.jobs)}")
+        stay = "stays" if len(left.jobs) == 1 else "stay"
+        say(f"duckrow: {plural(len(left.jobs), 'job')} {stay} paused: duckrow resume {compact_ids(left.jobs)}")
     return EXIT_OK
 
 
@@ -48,5 +49,5 @@ def _resume_jobs(client: Client, words: tuple[str, ...]) -> int:
     if resumed.running:
         say(f"duckrow: {plural(len(resumed.running), 'job')} running again.")
     if resumed.waiting:
-        say(f"duckrow: {plural(len(resumed.waiting), 'waiting job')} released.")
+        say(f"duckrow: {plural(len(resumed.waiting), 'queued job')} released.")
     return EXIT_OK if resumed.done or not resumed.refused else EXIT_FAILED

@@ -1,4 +1,4 @@
-"""`duckrow rm`: forget jobs that wait or are done."""
+"""`duckrow rm`: forget queued or finished jobs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from duckrow.core.errors import EXIT_FAILED, EXIT_OK
 from duckrow.core.units import plural
 
 
-@click.command(short_help="Forget jobs that wait or are done.")
+@click.command(short_help="Forget queued or finished jobs.")
 @click.argument("words", nargs=-1, required=True, metavar="IDS...", shell_complete=complete_jobs)
 def command(words: tuple[str, ...]) -> int:
-    """Forget jobs that wait or are done, with their logs and folders. A running job must be killed first.
+    """Forget queued or finished jobs, with their logs and folders. Kill running jobs first.
 
     \b
     duckrow rm 12

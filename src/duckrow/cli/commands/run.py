@@ -1,4 +1,4 @@
-"""`duckrow run`: commands from a file or a pipe, over the devices of this machine, until all are done."""
+"""`duckrow run`: runs commands from a file or a pipe on the devices of this machine until all are done."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from duckrow.api.sweeps.sweeps import Todo
 
 _LOOKED_AT_BYTES = 1 << 16  # of a file, to see whether it is a list of commands
-_TABLE_JOBS = 40  # a table of more than these is no summary
+_TABLE_JOBS = 40  # a longer table is not a summary
 
 
 class RunCommand(DeviceCommand):
@@ -56,7 +56,7 @@ class RunCommand(DeviceCommand):
         rest = super().parse_args(ctx, args)
         if rest and not ctx.resilient_parsing:
             words = shlex.join([str(ctx.params["file"]), *rest])
-            raise UsageError(f"run takes one list of commands. To run one command: duckrow run -- {words}")
+            raise UsageError(f"`duckrow run` takes one file of commands. To run one command: duckrow run -- {words}")
         return rest
 
 
@@ -64,51 +64,51 @@ class RunCommand(DeviceCommand):
 @click.argument("file", required=False)
 @device_options
 @gpu_count_options()
-@click.option("--delimiter", help="Jobs of several lines: a line that is just this ends a job.")
+@click.option("--delimiter", metavar="TEXT", help="Allow jobs of several lines: a line with only TEXT ends a job.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["commands", "json"]),
     default="commands",
-    help="What the lines are: commands, or JSON with a job's own name, folder, env ...",
+    help="Format of the lines: commands, or JSON with a name, folder, env ... for each job.",
 )
 @click.option("--follow/--no-follow", "-f", default=None, help="Print all output, each line prefixed with its job.")
-@click.option("--passthrough", is_flag=True, help="Leave the output of the jobs as it comes; no logs.")
+@click.option("--passthrough", is_flag=True, help="Print the output of the jobs unchanged; keep no logs.")
 @click.option(
     "--resume",
     "resumed",
     metavar="[RUN]",
-    help="Continue an interrupted run: the last one of this file and folder, or a named one.",
+    help="Continue an interrupted run: the last one of this file in this folder, or RUN.",
 )
 @click.option("--max-failures", type=click.IntRange(1), metavar="N", help="Start nothing more after N failures.")
-@click.option("--announce", metavar="TEXT", help="Print this as each job starts, with its {command} and {gpus}.")
-@click.option("--events", type=click.Path(), help="Write starts and ends to this file, as lines of JSON.")
-@click.option("--once", is_flag=True, help="Keep nothing for --resume: what was not started is skipped.")
+@click.option("--announce", metavar="TEXT", help="Print TEXT when a job starts; {command} and {gpus} are filled in.")
+@click.option("--events", type=click.Path(), help="Append a line of JSON to this file when a job starts or ends.")
+@click.option("--once", is_flag=True, help="Keep nothing for --resume: skip what was not started.")
 @click.option("--blocks", is_flag=True, hidden=True)  # an if, a loop or a case over several lines is one job
 @click.option("--as-written", is_flag=True, hidden=True)  # jobs see the names of GPUs, and their order, as given
 @click.option("--fill", is_flag=True, hidden=True)  # of several free devices take the one listed first
-@click.option("--lifo", is_flag=True, help="Of several free devices take the one listed last, or freed last.")
+@click.option("--lifo", is_flag=True, help="Use the free device that was listed last, or freed last.")
 @click.option("--dry-run", is_flag=True, help="Show what would run where.")
 @click.option("--table/--no-table", default=None, help="Print a table of all jobs at the end.")
 @slurm_options
 @job_options
 @click.pass_context
 def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
-    """Run commands from FILE or from a pipe, one a line, over GPUs or CPU slots.
+    """Run commands from FILE or a pipe, one per line, on GPUs or CPU slots.
 
     \b
-    duckrow run commands.txt                        over all GPUs, one job on each at a time
-    duckrow run --devices 0,1 commands.txt          over these GPUs
+    duckrow run commands.txt                        on all GPUs, one job on each at a time
+    duckrow run --devices 0,1 commands.txt          on these GPUs
     duckrow run --gpus 2 commands.txt               each job gets two GPUs
     cat commands.txt | duckrow run --slots 4        four at a time, without GPUs
     duckrow run --devices 0+1 2+3 commands.txt      each job gets one of these pairs
     tail -f -n 0 q | duckrow run --devices 0-2      a queue: lines start as they are appended
     duckrow run -- python train.py                  wait for a free GPU, then run this here
-    duckrow run --resume commands.txt               go on where an interrupted run stopped
-    duckrow run --on slurm --gres gpu:4 --time 2h commands.txt    in SLURM jobs that take runs as they can
+    duckrow run --resume commands.txt               continue an interrupted run
+    duckrow run --on slurm --gres gpu:4 --time 2h commands.txt    on a SLURM cluster
 
-    Blank lines and lines that begin with # are skipped; a backslash at the end continues a line. Each job's
-    output goes to its own log (`duckrow logs ID`).
+    Blank lines and lines that begin with # are ignored. A backslash at the end of a line continues it. Each
+    job's output goes to its own log (`duckrow logs ID`).
 
     Ctrl-C once: start nothing more, let running jobs finish. Twice: stop them. The exit code is 0 if all
     succeeded, 1 if any failed, 2 for wrong usage, 130 if interrupted.
@@ -135,7 +135,7 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     here = ctx.meta.get("duckrow.command")
     if here is not None:
         if given.announce or given.events:
-            raise UsageError("--announce and --events are for a list of jobs; one command behind -- has the terminal.")
+            raise UsageError("--announce and --events are for a list of jobs. Omit them with a command after --.")
         return _run_here(here, file, offer, gpus, options)
     if given.dry_run:
         return _dry_run(file, offer, given, options)
@@ -167,7 +167,7 @@ def check_devices(
     check_needs(needs, gpus)
     why_not = refusal(ask_of(gpus, needs.as_text()), offer.seats, offer.machine, chosen_by="")
     if why_not:
-        raise UsageError(f"No job could ever start. {why_not}")
+        raise UsageError(f"No job can ever start. {why_not}")
     for note in () if quiet else offer.notes:
         say(f"duckrow: {note}")
     return offer
@@ -222,7 +222,7 @@ def _run_list(file: str | None, offer: Offer, given: RunOptions, options: JobOpt
     if given.announce:
         run.start_one_by_one()
     if run.source is not None and run.source.is_terminal:
-        say("duckrow: reading commands from the terminal, one a line; Ctrl-D ends them.")
+        say("duckrow: reading commands from the terminal, one per line. End with Ctrl-D.")
     return _see_through(run, view, given.watch.table, "" if given.once else _again(run, given.form), given.once)
 
 
@@ -326,7 +326,7 @@ def _summarise(run: ForegroundRun, view: RunView, wants_table: bool | None, agai
     for line in report.failure_lines():
         say(line)
     if again and (report.failed or left):
-        say(f"duckrow: what has not succeeded runs again with: {again}")
+        say(f"duckrow: to run again what did not succeed: {again}")
 
 
 def _packing(run: ForegroundRun, view: RunView) -> str:
@@ -342,7 +342,7 @@ def _packing(run: ForegroundRun, view: RunView) -> str:
 def _run_here(words: Sequence[str], file: str | None, offer: Offer, gpus: int | None, options: JobOptions) -> int:
     """One command in this terminal: its input, its output, its exit code."""
     if file is not None:
-        raise UsageError(f"Either a file of commands ({file}) or one command behind --, not both.")
+        raise UsageError(f"Give either a file of commands ({file}) or a command after --, not both.")
     # A program takes the place of its shell, which would else die of a Ctrl-C that the program handles.
     spec = options.spec(command_of(words) if len(words) == 1 else f"exec {command_of(words)}", gpus)
     view = RunView(tells_exit_codes=False)
@@ -415,5 +415,5 @@ def _dry_run(file: str | None, offer: Offer, given: RunOptions, options: JobOpti
         where = places.get(number, "next free")
         limit = f"  (limit {format_duration(spec.timeout_s)})" if spec.timeout_s else ""
         print(f"{where:<10}  {clean(shorten(spec.command, 200))}{limit}")
-    say(f"duckrow: {plural(len(specs), 'job')} over {plural(len(offer.seats), 'place')}; nothing was run.")
+    say(f"duckrow: {plural(len(specs), 'job')} on {plural(len(offer.seats), 'place')}. Nothing was run.")
     return EXIT_OK

@@ -1,4 +1,4 @@
-"""`duckrow show`: all that is known of a job."""
+"""`duckrow show`: everything about a job."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from duckrow.core.units import format_duration, format_mb, plural
 @click.option("--env", "with_names", is_flag=True, help="The names of its variables too; never their values.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
 def command(words: tuple[str, ...], with_names: bool, as_json: bool) -> int:
-    """Show everything about jobs: what they are, each attempt, and their story. Without an ID: the last one.
+    """Show everything about jobs: what they are, each attempt, and their history. By default, the last job.
 
     \b
     duckrow show
@@ -107,9 +107,9 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
         "priority": str(story["priority"]),
         "time limit": "" if limit is None else format_duration(limit),
         "retries": str(retries) if retries else "",
-        "if lost": "back into the queue" if story["requeue_lost"] else "",
+        "if lost": "requeue" if story["requeue_lost"] else "",
         "held": f"yes (duckrow release {story['id']})" if story["held"] else "",
-        "suspended": f"yes, since it was paused (duckrow resume {story['id']})" if story["suspended"] else "",
+        "suspended": f"yes, because it was paused (duckrow resume {story['id']})" if story["suspended"] else "",
         "not before": "" if not_before is None else _clock(not_before),
         "waits for": _lost_run(story),
         "after": ", ".join(
@@ -150,7 +150,7 @@ def _print_attempt(attempt: dict[str, Any]) -> None:
         attempt["outcome"] or f"running as process {attempt['pid']}",
         f"exit {end}" if end else "",
         "" if attempt["peak_memory_mb"] is None else f"{attempt['peak_memory_mb']} MB at most",
-        "" if attempt["host_peak_mb"] is None else f"{attempt['host_peak_mb']} MB of the machine's memory at most",
+        "" if attempt["host_peak_mb"] is None else f"{attempt['host_peak_mb']} MB of main memory at most",
         "" if attempt["utilization"] is None else f"{attempt['utilization']:.0f}% busy",
         f"{format_duration(attempt['gpu_seconds'])} of GPU time" if attempt["gpu_seconds"] else "",
         clean(attempt["detail"]),
@@ -158,7 +158,7 @@ def _print_attempt(attempt: dict[str, Any]) -> None:
     print("  " + ", ".join(word for word in words if word))
     for title, curve in _curves(attempt):
         print(f"    {title:<7}{curve}")
-    print(f"    log {clean(attempt['log'])}" if attempt["log"] else "    printed nothing")
+    print(f"    log {clean(attempt['log'])}" if attempt["log"] else "    no output")
 
 
 def _curves(attempt: dict[str, Any]) -> Iterator[tuple[str, str]]:

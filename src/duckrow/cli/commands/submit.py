@@ -45,7 +45,7 @@ class SubmitCommand(SpeaksSbatch):
             ctx.params.clear()
             super().parse_args(ctx, list(options))
             if ctx.params["words"]:
-                raise UsageError(f"'{shlex.join(ctx.params['words'])}' in a #DUCKROW line is no option.")
+                raise UsageError(f"'{shlex.join(ctx.params['words'])}' in a #DUCKROW line is not an option.")
             ctx.params.clear()
             rest = super().parse_args(ctx, options + typed)
         return self.add_sbatch_lines(ctx, script, options + typed) or rest
@@ -65,20 +65,25 @@ def _script_text(words: list[str], file: str | None) -> str:
 @click.command(cls=SubmitCommand, context_settings={"allow_interspersed_args": False}, short_help="Add jobs.")
 @click.argument("words", nargs=-1, metavar="[--] COMMAND...")
 @click.option("--file", "-F", help="Add each line of this file as a job (- for standard input).")
-@click.option("--delimiter", help="With --file: a line that is just this ends a job of several lines.")
+@click.option(
+    "--delimiter", metavar="TEXT", help="With --file: allow jobs of several lines; a line with only TEXT ends a job."
+)
 @click.option(
     "--format",
     "form",
     type=click.Choice(["commands", "json"]),
     default="commands",
-    help="What the lines of --file are: commands, or JSON with a job's own name, folder, env ...",
+    help="Format of the lines of --file: commands, or JSON with a name, folder, env ... for each job.",
 )
 @gpu_count_options()
 @click.option("--wrap", metavar="COMMAND", help="Shell text to run, as in sbatch.")
 @click.option(
-    "--outfile", "-o", type=click.Path(), help="Write the output there instead of the job's own log; %j is its id."
+    "--outfile",
+    "-o",
+    type=click.Path(),
+    help="Write the output to this file instead of the job's log; %j is the job's id.",
 )
-@click.option("--error", type=click.Path(), help="Write what it prints as errors there.")
+@click.option("--error", type=click.Path(), help="Write its errors (stderr) to this file.")
 @click.option(
     "--after",
     "after",
@@ -86,19 +91,19 @@ def _script_text(words: list[str], file: str | None) -> str:
     metavar="[ok|any|failed:]IDS",
     help="Wait for these jobs to succeed, end or fail.",
 )
-@click.option("-d", "--dependency", multiple=True, metavar="afterok:IDS", help="The same in sbatch's words.")
+@click.option("-d", "--dependency", multiple=True, metavar="afterok:IDS", help="The same, written as for sbatch.")
 @click.option(
     "--if-broken",
     type=click.Choice(["skip", "wait"]),
-    help="With --after: if a job before it ends in the wrong way.  [default: skip]",
+    help="With --after: what to do if the other job ends in the wrong way.  [default: skip]",
 )
-@click.option("--begin", metavar="TIME", help="Not before 22:00, +2h, tomorrow, '2026-11-16 08:00'.")
+@click.option("--begin", metavar="TIME", help="Start it no earlier than 22:00, +2h, tomorrow, '2026-11-16 08:00'.")
 @click.option("--array", metavar="0-9%4", help="One job for each index, in DUCKROW_ARRAY_INDEX; %N: N at a time.")
 @click.option("--priority", type=int, help="Higher ones start first.  [default: 30]")
-@click.option("--root", type=click.Path(), help="Make the run's folder there.  [default: the state folder]")
-@click.option("--snapshot", is_flag=True, help="Copy the code first: later edits do not change what waits.")
-@click.option("--hold", is_flag=True, help="Do not start it before `duckrow release`.")
-@click.option("--wait", "-w", "waits", is_flag=True, help="Wait for the end; exit with the job's code.")
+@click.option("--root", type=click.Path(), help="Create the run's folder in this one.  [default: the state folder]")
+@click.option("--snapshot", is_flag=True, help="Copy the code first, so that later edits do not change it.")
+@click.option("--hold", is_flag=True, help="Hold it until `duckrow release`.")
+@click.option("--wait", "-w", "waits", is_flag=True, help="Wait until it is done; exit with the job's exit code.")
 @click.option("--json", "as_json", is_flag=True, help="Print the ids as JSON.")
 @slurm_options
 @job_options
@@ -110,23 +115,21 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     duckrow submit -- python train.py --lr 0.1        one job
     duckrow submit --gpus 2 -- torchrun train.py      that needs two GPUs
     duckrow submit 'python prep.py && python fit.py'  shell text, in quotes
-    duckrow submit --file commands.txt                thousands of jobs, a line each
+    duckrow submit --file commands.txt                thousands of jobs, one per line
     duckrow submit --after 12 -- python eval.py       when job 12 has succeeded
     duckrow submit --array 0-9%4 'train $DUCKROW_ARRAY_INDEX'
     duckrow submit train.sh                           with #DUCKROW --gpus 2 lines in it, or #SBATCH lines
     duckrow submit <<END                              a script of several lines as one job
     duckrow submit --on slurm --file commands.txt     as runs of SLURM jobs
 
-    The job runs in this folder and with these environment variables. The daemon is started if none runs.
+    The job runs in this folder with your environment variables. If the daemon is not running, submit starts it.
     """
     if values["if_broken"] is not None and not (values["after"] or values["dependency"]):
-        raise UsageError("--if-broken says what happens if a job before this one ends in the wrong way: --after 12.")
+        raise UsageError("--if-broken needs --after 12: it says what to do if that job ends in the wrong way.")
     if values["delimiter"] is not None and file is None:
         raise UsageError("--delimiter is for a file of several jobs: duckrow submit --file jobs.txt --delimiter %%")
     if values["form"] == "json" and file is None:
-        raise UsageError(
-            "--format json is for a file with a job in each line: duckrow submit --format json --file FILE"
-        )
+        raise UsageError("--format json is for a file with one job per line: duckrow submit --format json --file FILE")
     gpus = gpu_count(values)
     options = take_job_options(values)
     options.priority = options.priority if values["priority"] is None else values["priority"]
@@ -205,7 +208,7 @@ def _submit_on(
     from duckrow.cli.options.slurm_options import refuse_with_cluster
 
     in_slurm = "SLURM has it itself: --sbatch="
-    own_log = "Each run has a log of its own: duckrow logs."
+    own_log = "Each run has its own log: duckrow logs."
     refuse_with_cluster([("begin", given.begin, f"{in_slurm}--begin=..."), ("error", given.error, own_log)])
     if given.outfile and "%" in given.outfile:
         raise UsageError(f"--outfile {given.outfile}: a % does not go with --on. {own_log}")
@@ -232,7 +235,7 @@ def _begin(text: str) -> tuple[float | None, float | None]:
 def _arrayed(specs: list[JobSpec], array: Array) -> list[JobSpec]:
     """One job for each index."""
     if len(specs) != 1:
-        raise UsageError("--array is for one command; a file already has a job a line.")
+        raise UsageError("--array is for one command. A file already has one job per line.")
     return [replace(specs[0], array_index=index) for index in array.indices]
 
 
@@ -284,11 +287,11 @@ def _refuse_no_script(words: list[str]) -> None:
         import shutil
 
         if "/" in path or shutil.which(path) is None:
-            raise UsageError(f"There is no file {path} in this folder. Say where it is, or what to run instead.")
+            raise UsageError(f"There is no file {path} in this folder. Give its path, or a command to run.")
     elif os.path.isfile(path) and ("/" not in path or not os.access(path, os.X_OK)):
         rest = f" {shlex.join(words[1:])}" if words[1:] else ""
         raise UsageError(
-            f"{path} does not begin with #!, so nobody knows what runs it. Write: "
+            f"{path} does not begin with #!, so duckrow does not know which program runs it. Write: "
             f"duckrow submit -- {_PROGRAMS[ending]} {path}{rest}"
         )
 

@@ -1,4 +1,4 @@
-"""`duckrow sweep`: one command over the points of a grid: printed, run here, queued, or sent to a cluster."""
+"""`duckrow sweep`: one command for every point of a grid: printed, run here, queued, or sent to a cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.life.failures import compact_ids
 from duckrow.core.sweeps.sweep import MODES, Grid, Point, expand, parse_axis
-from duckrow.core.sweeps.template import placeholders, render
+from duckrow.core.sweeps.template import placeholders, render, unused_note
 from duckrow.core.units import plural
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ def _take_parameters(args: Sequence[str]) -> tuple[list[str], list[dict[str, lis
             grids.append({})
         elif word in _PARAMETER:
             if not words or _is_option(words[0]):
-                raise UsageError("Behind -p stand a name and its values: -p lr 0.1 0.01.")
+                raise UsageError("-p takes a name and its values: -p lr 0.1 0.01.")
             name = words.pop(0)
             if name in grids[-1]:
-                raise UsageError(f"The parameter '{name}' is given twice. Write all its values behind one -p.")
+                raise UsageError(f"The parameter '{name}' is given twice. Write all its values after one -p.")
             grids[-1][name] = []
             while words and not _is_option(words[0]):
                 grids[-1][name].append(words.pop(0))
@@ -75,21 +75,23 @@ def _is_option(word: str) -> bool:
     return re.match(r"-[A-Za-z-]", word) is not None
 
 
-@click.command(cls=SweepCommand, short_help="Run a command over a grid of parameters.")
+@click.command(cls=SweepCommand, short_help="Run a command for every combination of its parameters.")
 @click.argument("pattern", required=False)
 @click.option(
     "-p", "--param", "_param", metavar="NAME VALUE...", help="A parameter: values, 0..9, log:1e-5..1e-1, int:1..9."
 )
-@click.option("--or", "_or", is_flag=True, help="The -p behind it are another grid; all its points are added.")
+@click.option("--or", "_or", is_flag=True, help="Begin another grid with the -p that follow; its points are added.")
 @click.option("--from", "file", help="Read the sweep from a .yaml, .toml or .csv file.")
-@click.option("--mode", type=click.Choice(MODES), help="All points in order, all shuffled, or drawn.  [default: grid]")
+@click.option(
+    "--mode", type=click.Choice(MODES), help="All points in order, all shuffled, or random points.  [default: grid]"
+)
 @click.option("--n-samples", type=click.IntRange(1), metavar="N", help="Only N points, drawn at random.")
 @click.option("--seed", type=int, help="Same seed, same points in the same order.  [default: 0]")
 @click.option("--run", "here", is_flag=True, help="Run them here and now, like `duckrow run`.")
 @click.option("--submit", "queue", is_flag=True, help="Add them to the daemon's queue.")
-@click.option("--resume", is_flag=True, help="Go on with the last sweep of this folder, or the one named by --name.")
-@click.option("--root", type=click.Path(), help=f"Where the runs' folders are made.  [default: ./{DEFAULT_ROOT}]")
-@click.option("--snapshot", is_flag=True, help="Copy the code first: later edits do not change what waits.")
+@click.option("--resume", is_flag=True, help="Continue the last sweep of this folder, or the one given with --name.")
+@click.option("--root", type=click.Path(), help=f"Where to create the runs' folders.  [default: ./{DEFAULT_ROOT}]")
+@click.option("--snapshot", is_flag=True, help="Copy the code first, so that later edits do not change it.")
 @device_options
 @slurm_options
 @gpu_count_options("each run gets")
@@ -102,7 +104,7 @@ def _is_option(word: str) -> bool:
 @run_options
 @click.pass_context
 def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
-    """Put every combination of the parameters into a command. Prints the commands, unless told to run them.
+    """Fill every combination of the parameters into a command. Prints the commands, unless you run or submit them.
 
     \b
     duckrow sweep 'python train.py --lr {lr} --seed {seed}' -p lr 0.1 0.01 -p seed 0..4
@@ -112,11 +114,11 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
     duckrow sweep ... | duckrow run --devices 0,1    or pipe them to whatever runs commands
     duckrow sweep 'train --lr {lr}' -p lr log:1e-5..1e-1 --n-samples 20 --run
     duckrow sweep --from sweep.yaml --submit         grids, command and mode from a file
-    duckrow sweep --resume                           what is missing or failed of the last one
+    duckrow sweep --resume                           the missing and failed runs of the last sweep
 
-    The same command again runs what is missing or has failed, and skips what has succeeded. Each run has a
-    folder of its own, named by its parameters, with its log, parameters, metrics and code version in it;
-    `duckrow results` is the table of them all. Values are quoted for the shell.
+    The same command again runs what is missing or failed, and skips what succeeded. Each run has
+    its own folder, named after its parameters, with its log, parameters, metrics and code version;
+    `duckrow results` shows them all in a table. Values are quoted for the shell.
     """
     gpus = gpu_count(values)
     job_values = take_job_values(values)
@@ -195,16 +197,14 @@ def _wish(given: SweepOptions) -> WantedSweep:
     pattern = given.pattern or file.command
     if given.command_words:
         if given.pattern:
-            raise UsageError("Either a command in quotes or one behind --, not both.")
+            raise UsageError("Give either a command in quotes or one after --, not both.")
         pattern = command_of(given.command_words)
     if not pattern:
-        raise UsageError(
-            "There is no command. It stands first: duckrow sweep 'python train.py --lr {lr}' -p lr 0.1 0.01"
-        )
+        raise UsageError("There is no command. Put it first: duckrow sweep 'python train.py --lr {lr}' -p lr 0.1 0.01")
     points = _points(given, file, pattern)
     unused = sorted({name for point in points for name in point} - set(placeholders(pattern)))
     if unused:
-        say(f"duckrow: {', '.join(unused)} does not stand in the command; a run finds it in its params.json only.")
+        say(f"duckrow: {unused_note(unused)}")
     return WantedSweep(pattern, points, [render(pattern, point) for point in points], file)
 
 
@@ -215,7 +215,7 @@ def _points(given: SweepOptions, file: SweepFile, pattern: str) -> list[Point]:
     grids = _united(typed, file)
     if not any(grids) and placeholders(pattern):
         raise UsageError(
-            f"The command has the placeholder {{{placeholders(pattern)[0]}}}, and no value for it. "
+            f"The command has the placeholder {{{placeholders(pattern)[0]}}}, but there is no value for it. "
             f"Write: -p {placeholders(pattern)[0]} VALUE..."
         )
     return expand(grids, mode, given.n_samples or file.n_samples, seed)
@@ -226,7 +226,7 @@ def _united(typed: list[dict[str, Any]], file: SweepFile) -> Sequence[Grid]:
     if not file.grids:
         return typed
     if len(typed) > 1:
-        raise UsageError("--or stands between grids on the command line; those of a file are united already.")
+        raise UsageError("--or separates grids on the command line. The grids of a file are already combined.")
     return [{**grid, **typed[0]} for grid in file.grids]
 
 

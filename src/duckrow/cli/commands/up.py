@@ -24,11 +24,11 @@ from duckrow.scheduler.hosts.host import AlreadyRunning
 @click.command(cls=DeviceCommand, short_help="Start the daemon.")
 @device_options
 @click.option("--foreground", is_flag=True, help="Stay here and log to the terminal (for systemd).")
-@click.option("--quiet", is_flag=True, help="Say nothing if all is well.")
+@click.option("--quiet", is_flag=True, help="Print nothing if all is well.")
 @click.option("--web", "with_page", is_flag=True, help="Serve the page too (duckrow web), in the background.")
-@click.option("--service", is_flag=True, help="Have systemd start it, now and whenever you log in.")
+@click.option("--service", is_flag=True, help="Let systemd start it, now and whenever you log in.")
 @click.option("--print", "print_unit", is_flag=True, help="With --service: only print the unit.")
-@click.option("--remove", is_flag=True, help="With --service: take the service away again; jobs go on.")
+@click.option("--remove", is_flag=True, help="With --service: remove the service; jobs keep running.")
 @click.option("--no-dispatch", is_flag=True, hidden=True)
 @click.option("--by-default", is_flag=True, hidden=True)
 @click.option("--gpus", "named_before", multiple=True, hidden=True)
@@ -40,12 +40,12 @@ def command(
     """Start the daemon, which runs what `duckrow submit` adds. `duckrow submit` does this by itself.
 
     \b
-    duckrow up                    all GPUs, else one slot a core; or what was chosen last time
-    duckrow up --devices 0,1      just these GPUs
+    duckrow up                    all GPUs, without GPUs one slot per core; or what you chose last time
+    duckrow up --devices 0,1      only these GPUs
     duckrow up --devices 0 0 1 1  two jobs on each at a time
     duckrow up --slots 8          CPU slots
     duckrow up --web              and the page for a browser
-    duckrow up --service          as a service of systemd, back after a restart of the machine
+    duckrow up --service          as a systemd service, which starts again after a reboot
     """
     if (values["print_unit"] or values["remove"]) and not values["service"]:
         raise UsageError("--print and --remove go with --service: duckrow up --service --print")
@@ -74,22 +74,22 @@ def _launch(choice: DeviceChoice, quiet: bool, dispatch: bool, keep_s: float | N
         _end_for_change(choice)
         pid, is_new = launch(choice, sys.executable, dispatch, keep_s)
     if not is_new and not quiet:
-        say(f"duckrow: the daemon runs already, as process {pid}.")
+        say(f"duckrow: the daemon is already running (process {pid}).")
     elif not quiet:
-        say(f"duckrow: the daemon runs as process {pid}, over {daemon_seats()}.")
+        say(f"duckrow: the daemon is running (process {pid}), with {daemon_seats()}.")
         for note in notes_on(choice):
             say(f"duckrow: {note}")
     return EXIT_OK
 
 
 def _end_for_change(choice: DeviceChoice) -> None:
-    """The next daemon has other devices. What runs goes on, and is found again by it."""
+    """The next daemon has other devices. Running jobs keep running, and it finds them again."""
     from duckrow.api.client import Client
     from duckrow.api.machine import service
 
     if os.path.exists(service.unit_path()):
         words = " ".join(choice.words())
-        raise UsageError(f"The daemon is a service of systemd. To change its devices: duckrow up --service {words}")
+        raise UsageError(f"The daemon is a systemd service. To change its devices: duckrow up --service {words}")
     check_devices(choice)
     with Client() as client:
         client.end_daemon()
@@ -99,7 +99,7 @@ def _take_old_devices(values: dict[str, Any]) -> None:
     """`--gpus` was what `--devices` is. A unit that was written then goes on; a person is told."""
     named = values.pop("named_before")
     if named and not values["by_default"]:
-        raise UsageError(f"To choose which GPUs the daemon gives out: duckrow up --devices {' '.join(named)}.")
+        raise UsageError(f"To choose which GPUs the daemon uses: duckrow up --devices {' '.join(named)}.")
     values["devices"] = values["devices"] or named
 
 
@@ -160,17 +160,17 @@ def _serve_by_systemd(choice: DeviceChoice, print_unit: bool, remove: bool) -> i
         return EXIT_FAILED
     # One that `submit` has started would keep the service from starting.
     if client.end_daemon():
-        say("duckrow: the daemon that ran has ended; its running jobs go on, and the service looks after them.")
+        say("duckrow: the old daemon has ended. Its running jobs keep running, and the service looks after them.")
     for words in (["daemon-reload"], ["enable", service.UNIT], ["restart", service.UNIT]):
         trouble = service.systemctl(*words)
         if trouble:
             raise DuckrowError(
                 f"systemctl --user {' '.join(words)} failed: {trouble.rstrip('.')}. The unit is in place; "
-                "duckrow up --service --remove takes it away."
+                "to remove it: duckrow up --service --remove"
             )
-    say("duckrow: the service is enabled and runs: systemctl --user status duckrow")
+    say("duckrow: the service is enabled and running: systemctl --user status duckrow")
     if not service.lingers():
-        say("duckrow: it starts when you log in and ends when you log out; to keep it always: loginctl enable-linger")
+        say("duckrow: it starts when you log in and ends when you log out. To keep it running: loginctl enable-linger")
     return EXIT_OK
 
 
@@ -182,6 +182,6 @@ def _remove_service() -> int:
         say("duckrow: there is no service to remove.")
         return EXIT_OK
     service.systemctl("daemon-reload")
-    note = f" systemd was not told: {trouble}" if trouble else " Running jobs go on."
+    note = f" systemd was not informed: {trouble}" if trouble else " Running jobs keep running."
     say(f"duckrow: {service.unit_path()} is removed.{note}")
     return EXIT_OK

@@ -1,4 +1,4 @@
-"""`duckrow wait`: until jobs are done; its exit code tells whether they succeeded."""
+"""`duckrow wait`: until jobs are done; its exit code says whether they succeeded."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _NAMED = 10
 @click.command(short_help="Wait until jobs are done.")
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
 @click.option(
-    "--all", "-a", "wait_all", is_flag=True, help="All jobs that are not done, those of runs and on clusters too."
+    "--all", "-a", "wait_all", is_flag=True, help="All jobs that are not done, including those of runs and on clusters."
 )
-@click.option("--timeout", type=TIME, help="Wait at most so long; exit code 124 if that was not enough.")
+@click.option("--timeout", type=TIME, help="Wait at most this long; then exit with code 124.")
 def command(words: tuple[str, ...], wait_all: bool, timeout: float | None) -> int:
     """Wait until jobs are done. The exit code is 0 if all of them succeeded, else 1.
 
@@ -44,12 +44,12 @@ def command(words: tuple[str, ...], wait_all: bool, timeout: float | None) -> in
 
 
 def _all(client: Client) -> list[int]:
-    """Those that somebody would start; of the others nobody knows when."""
+    """All jobs that will start; those of an ended run may never do so."""
     ids, stranded = client.unfinished()
     if stranded:
         say(
-            f"duckrow: {plural(len(stranded), 'job')} of a run that has ended "
-            f"{'is' if len(stranded) == 1 else 'are'} not waited for: duckrow run --resume, or duckrow kill --all"
+            f"duckrow: not waiting for {plural(len(stranded), 'job')} of a run that has ended. "
+            "Continue: duckrow run --resume. Drop: duckrow kill --all"
         )
     left_out = set(stranded)
     return [job_id for job_id in ids if job_id not in left_out]

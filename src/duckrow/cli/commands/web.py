@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Show the queue in a browser.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port; by default 8787, or the next that is free.")
-@click.option("--read-only", is_flag=True, help="Show everything, change nothing: for a screen on the wall.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port.  [default: 8787, or the next free one]")
+@click.option("--read-only", is_flag=True, help="Show everything, change nothing: for a shared screen.")
 @click.option("--base-path", default="", metavar="PATH", help="Behind a proxy: the path that it is reached under.")
 @click.option("--proxy-name", "proxy_names", multiple=True, metavar="NAME", help="Behind a proxy: its host name.")
-@click.option("--allow-network", is_flag=True, help="Listen at an address that others can reach.")
+@click.option("--allow-network", is_flag=True, help="Listen on an address that others can reach.")
 @click.option("--open/--no-browser", "opens", default=None, help="Open a browser, or do not.")
 @click.option("--url", "prints_url", is_flag=True, help="Print a new link to the running server.")
 @click.option("--token", "prints_token", is_flag=True, help="Print the token for scripts.")
@@ -34,12 +34,12 @@ def command(prints_url: bool, prints_token: bool, opens: bool | None, beside_dae
     duckrow web                          here, and over `ssh -L 8787:127.0.0.1:8787`
     duckrow web --url                    another link, to log in again or in another browser
     duckrow web --token                  the token that scripts send
-    duckrow web --read-only --port 9000  to look at, not to touch
+    duckrow web --read-only --port 9000  read-only
     duckrow up --web                     beside the daemon, in the background
 
-    It is a process of its own: when it ends, jobs and the daemon do not notice, and all logins end. Jobs that are
-    added from the page run in this folder and with these environment variables, unless they say otherwise. With
-    --read-only, --url and --token are those of a read-only server: they open no other.
+    It is a separate process. When it ends, all logins end; jobs and the daemon are not affected. Jobs that you
+    add on the page run in this folder with your environment variables, unless they say otherwise. With
+    --read-only, --url and --token belong to a read-only server and open no other.
     """
     _need_extra()
     from duckrow.api.python.handles import client_of
@@ -157,7 +157,7 @@ def _greet(serving: ServerOptions, link: str, beside_daemon: bool) -> None:
     if beside_daemon:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever started us has read enough
     else:
-        say("duckrow: Ctrl-C ends it; jobs go on.")
+        say("duckrow: Ctrl-C stops it; jobs keep running.")
 
 
 def _has_browser() -> bool:

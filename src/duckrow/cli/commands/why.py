@@ -15,7 +15,7 @@ from duckrow.core.errors import EXIT_OK
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md describes it).")
 def command(words: tuple[str, ...], as_json: bool) -> int:
-    """Say why jobs are not running (by default the last one), by the very rules that start them.
+    """Say why jobs are not running (by default the last one), by the same rules that start them.
 
     \b
     duckrow why 12

@@ -1,4 +1,4 @@
-"""The words behind `--` as one command for a shell."""
+"""The words after `--` as one command for a shell."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from duckrow.core.errors import UsageError
 def command_of(words: Sequence[str]) -> str:
     """One word is shell text as it is (`'a | b'`); several are a program and its arguments, kept apart."""
     if not words:
-        raise UsageError("There is no command behind --. Write: -- python train.py")
+        raise UsageError("There is no command after --. Write: -- python train.py")
     return words[0] if len(words) == 1 else shlex.join(words)

@@ -22,16 +22,13 @@ def advice_on(option: str) -> str | None:
     """What to type instead of an option that submit does not have; None if it is nobody's."""
     name = option.split("=", 1)[0]
     if name == "--devices":
-        return (
-            "Which GPUs are given out is said once, for all jobs: duckrow up --devices 0,1. "
-            "How many this job needs: --gpus 2."
-        )
+        return "Choose the GPUs once, for all jobs: duckrow up --devices 0,1. How many this job needs: --gpus 2."
     if name in _device_option_names():
-        return f"{name} is said once, for all jobs: duckrow up {name}."
+        return f"Set {name} once, for all jobs: duckrow up {name}."
     if name == "--gpus-per-job":
         return "--gpus says how many GPUs each job needs: --gpus 2."
     if name == "--follow":
-        return "To see the output as it comes: duckrow logs -f ID. To wait for the end: --wait."
+        return "To follow the output: duckrow logs -f ID. To wait until the job is done: --wait."
     if name in _OF_RUN:
         return f"{name} is for a list of commands that runs while you wait: duckrow run {name}."
     return _of_sbatch(f"--{LETTERS[name[1:]]}" if name[1:] in LETTERS else name)
@@ -39,11 +36,11 @@ def advice_on(option: str) -> str | None:
 
 def _of_sbatch(name: str) -> str | None:
     if name in _IN_OUR_WORDS:
-        return f"{name} is sbatch's. Here it is {_IN_OUR_WORDS[name]}."
+        return f"{name} is an option of sbatch. In duckrow, use {_IN_OUR_WORDS[name]}."
     if name == "--nodes":
         return "--nodes is for runs on a cluster: --on slurm --nodes 2."
     if name.removeprefix("--") in OF_SBATCH:
-        return f"{name} is sbatch's, and means nothing here. On a cluster: --on slurm --sbatch={name}=..."
+        return f"{name} is an option of sbatch and has no meaning here. On a cluster: --on slurm --sbatch={name}=..."
     return None
 
 

@@ -1,4 +1,4 @@
-"""`--gpus N` is how many GPUs a job needs, `--devices 0,1` which may be given out; who mixes them up is told."""
+"""`--gpus N` is how many GPUs a job needs, `--devices 0,1` which to use; if you mix them up, duckrow says so."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class GpuCount(click.ParamType[int]):
         gives_out = ctx is not None and any("--devices" in each.opts for each in ctx.command.params)
         which = "" if gives_out else "duckrow up "
         if text.isdecimal():
-            raise UsageError(f"{_HOW_MANY} For a job without one: --cpu. For GPU number 0: {which}--devices 0.")
+            raise UsageError(f"{_HOW_MANY} For a job without a GPU: --cpu. For GPU number 0: {which}--devices 0.")
         if text and looks_like_devices(text):
-            raise UsageError(f"{_HOW_MANY} To choose which GPUs are given out: {which}--devices {text}.")
-        raise UsageError(f"{_HOW_MANY} '{text}' is not a number of them: --gpus 2.")
+            raise UsageError(f"{_HOW_MANY} To choose which GPUs to use: {which}--devices {text}.")
+        raise UsageError(f"{_HOW_MANY} '{text}' is not a number. Write --gpus 2.")
 
 
 def gpu_count_options(what: str = "each job gets") -> Callable[[Function], Function]:
     """`--gpus` and `--cpu`, of which `gpu_count` makes one number."""
 
     def add(function: Function) -> Function:
-        cpu = click.option("--cpu", "without_gpu", is_flag=True, help="No GPU: a CPU slot.")
+        cpu = click.option("--cpu", "without_gpu", is_flag=True, help="Use a CPU slot and no GPU.")
         gpus = click.option("--gpus", type=GpuCount(), help=f"How many GPUs {what}.  [default: one device]")
         return gpus(cpu(function))
 
@@ -47,7 +47,7 @@ def gpu_count_options(what: str = "each job gets") -> Callable[[Function], Funct
 
 
 def gpu_count(values: dict[str, Any]) -> int | None:
-    """Take both options out of a verb's arguments: 0 is no GPU, None one device of whatever kind."""
+    """Take both options out of a verb's arguments: 0 means no GPU, None means one device of any kind."""
     gpus: int | None = values.pop("gpus")
     if not values.pop("without_gpu"):
         return gpus
@@ -97,4 +97,4 @@ def _refuse_list_of_gpus(args: Sequence[str]) -> None:
                 break
             named.append(further)
         if len(named) > 1:
-            raise UsageError(f"{_HOW_MANY} To choose which GPUs are given out: --devices {' '.join(named)}.")
+            raise UsageError(f"{_HOW_MANY} To choose which GPUs to use: --devices {' '.join(named)}.")

@@ -36,7 +36,7 @@ def parse_variable(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
         if name not in os.environ:
-            raise UsageError(f"--env {name}: that variable is not set here. Write --env {name}=VALUE.")
+            raise UsageError(f"--env {name}: this variable is not set. Write --env {name}=VALUE.")
         value = os.environ[name]
     if not name or "\0" in text:
         raise UsageError(f"'{text}' is not a variable. Write NAME=VALUE.")
@@ -66,7 +66,7 @@ def _add_options(function: Function, options: Sequence[Callable[[Function], Func
     return function
 
 
-_NAME = click.option("-n", "--name", default="", help="What to call it; by default the script or program.")
+_NAME = click.option("-n", "--name", default="", help="Name of the job.  [default: the script or program]")
 _PROJECT_HELP = "The project it belongs to.  [default: default]"
 
 
@@ -77,10 +77,10 @@ _JOB_OPTIONS = [
     click.option(
         "--requeue-lost/--no-requeue-lost",
         default=None,
-        help="Put it back into the queue if it is lost, as by a restart of the machine.",
+        help="Requeue the job if it is lost, for example because the machine was restarted.",
     ),
     click.option("--backoff", type=TIME, help="Wait before the first retry, then double it.  [default: 10s]"),
-    click.option("--timeout", type=TIME_OR_NONE, help="End it after this time (90s, 30m, 2h, 1:30:00)."),
+    click.option("--timeout", type=TIME_OR_NONE, help="Stop the job after this time (90s, 30m, 2h, 1:30:00)."),
     click.option(
         "--signal",
         "notice",
@@ -88,21 +88,27 @@ _JOB_OPTIONS = [
         help="Signal the job this long before its time limit; 'none': do not.  [default: USR2@30s]",
     ),
     click.option("--grace", type=TIME, help="Time between SIGTERM and SIGKILL.  [default: 10s]"),
-    click.option("-e", "--env", "variables", type=VARIABLE, multiple=True, help="Set NAME=VALUE, or take NAME along."),
-    click.option("--cwd", type=click.Path(), help="Folder to run in; by default this one."),
+    click.option(
+        "-e", "--env", "variables", type=VARIABLE, multiple=True, help="Set a variable, or pass on NAME from here."
+    ),
+    click.option("--cwd", type=click.Path(), help="Folder to run in.  [default: this one]"),
     click.option("--shell", help="Shell that runs the command.  [default: /bin/sh]"),
     click.option("--max-log", type=SIZE_OR_NONE, help="Keep only the beginning and the end of a longer log (10M)."),
     click.option(
-        "--gpu-mem", type=GPU_MEMORY, help="GPU memory that it needs on each GPU (10G), or 'auto': learn it, and pack."
+        "--gpu-mem",
+        type=GPU_MEMORY,
+        help="GPU memory needed on each GPU (10G), or 'auto': duckrow learns it and packs.",
     ),
-    click.option("--total-gpu-mem", type=MEGABYTES, help="GPU memory in all, over as few GPUs as possible."),
-    click.option("--pack", is_flag=True, help="Let jobs share GPUs by the memory they really use: --gpu-mem auto."),
+    click.option("--total-gpu-mem", type=MEGABYTES, help="Total GPU memory, on as few GPUs as possible."),
+    click.option("--pack", is_flag=True, help="Pack jobs onto GPUs by the memory they really use (--gpu-mem auto)."),
     click.option("--memory-params", help="With auto: parameters that decide the memory (batch_size,model)."),
     click.option("--cpus", type=click.IntRange(1), metavar="N", help="Cores that it needs."),
-    click.option("--mem", type=MEGABYTES, help="Memory of the machine that it needs (16G)."),
-    click.option("--mem-limit", is_flag=True, help="Have the kernel end it if it takes more than --mem."),
+    click.option("--mem", type=MEGABYTES, help="Main memory that it needs (16G)."),
+    click.option("--mem-limit", is_flag=True, help="Let the kernel stop the job if it uses more than --mem."),
     click.option(
-        "--preload", type=MODULES, help="Fork it from a Python that has imported these libraries: torch,numpy."
+        "--preload",
+        type=MODULES,
+        help="Preload these libraries (torch,numpy) once, and fork the jobs from that process.",
     ),
 ]
 
@@ -233,7 +239,9 @@ def fill_devices(section: str, values: dict[str, Any], settings: Settings) -> No
             values[knob.option] = settings[f"{section}.{knob.option}"]
 
 
-DEVICES_HELP = "Which GPUs: 0,1 or 0-3 (a job each), 0+1 2+3 (pairs), 0 0 (two jobs on one), 0:24G (its size), all."
+DEVICES_HELP = (
+    "Which GPUs: 0,1 or 0-3 (one job on each), 0+1 2+3 (pairs), 0 0 (two jobs on one), 0:24G (with its size), all."
+)
 
 
 def device_options(function: Function) -> Function:

@@ -1,4 +1,4 @@
-"""Jobs as lines of JSON: what is the same for all stands in the options, what differs in the line."""
+"""Jobs as lines of JSON: the options have what all jobs share, the lines what differs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def spec_of_line(
     needs = None if machine is BARE else spec.needs.as_text()
     why_not = refusal(ask_of(spec.gpus, needs), seats, machine, chosen_by="") if seats else None
     if why_not:
-        raise UsageError(f"The job {shorten(spec.command)} could never start. {why_not}")
+        raise UsageError(f"The job {shorten(spec.command)} can never start. {why_not}")
     return spec
 
 
@@ -96,7 +96,7 @@ def _point(point: Mapping[str, Any]) -> PointOfSweep:
     """Of a sweep that another program has begun."""
     kinds = {name: type(value) for name, value in point.items()}
     if kinds != {"sweep_id": int, "key": str, "parameters": str}:
-        raise UsageError("The 'point' of a job has a sweep_id, a key and parameters, which are JSON in a text.")
+        raise UsageError("The 'point' of a job has a sweep_id, a key and parameters, which are JSON in a string.")
     return PointOfSweep(**point)
 
 
@@ -104,7 +104,7 @@ _NEEDS = ("gpu_mem", "total_gpu_mem", "cpus", "mem")
 
 
 def _with_needs(options: JobOptions, job: Mapping[str, Any]) -> JobOptions:
-    """What the options say, but for what the line says. Of GPU memory it says all, if it says anything."""
+    """What the options say, except where the line says otherwise. GPU memory comes from one or the other."""
     given: dict[str, Any] = {key: _amount(job[key]) for key in _NEEDS if key in job}
     if AUTO in (given.get("total_gpu_mem"), given.get("mem")):
         raise UsageError("Only the gpu_mem of a job can be 'auto'.")
@@ -124,12 +124,12 @@ def _checked(line: str) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(f"This line is not JSON ({error}): {shorten(line)}") from None
     except RecursionError:
-        raise UsageError(f"This line is too deep for a job: {shorten(line)}") from None
+        raise UsageError(f"This line is nested too deeply for a job: {shorten(line)}") from None
     if not isinstance(job, dict) or "command" not in job:
         raise UsageError(f'A job is written as {{"command": "python train.py", ...}}, not as {shorten(line)}')
     for key, value in job.items():
         if key not in _KINDS:
-            raise UsageError(f"A job has no '{shorten(key)}'. There are: {', '.join(KEYS)}.")
+            raise UsageError(f"A job has no key '{shorten(key)}'. The keys are: {', '.join(KEYS)}.")
         if not isinstance(value, _KINDS[key]) or not _is_possible(key, value):
             raise UsageError(f"The '{key}' of a job cannot be {shorten(repr(value))}.")
     return job
@@ -156,7 +156,7 @@ def _is_variable(name: str, value: Any) -> bool:
 
 
 def _is_text(text: str) -> bool:
-    """JSON can write halves of characters, which are none."""
+    """JSON can write halves of characters (lone surrogates), which are not text."""
     try:
         os.fsencode(text)
         return True

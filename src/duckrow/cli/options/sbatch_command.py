@@ -73,7 +73,7 @@ class SpeaksSbatch(GroupedCommand):
             raise UsageError(advice) from None
 
     def add_sbatch_lines(self, ctx: click.Context, script: str, words: list[str]) -> list[str] | None:
-        """Parse all of it anew, with what the script's lines mean ahead of the words, which win."""
+        """Parse all of it again, with the script's lines before the words, so that the words win."""
         options = sbatch_options(script)
         ctx.meta[_META] = SbatchLines(options, [])
         if not options or ctx.params["on"] is not None:

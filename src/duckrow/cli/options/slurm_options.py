@@ -15,10 +15,10 @@ _OPTIONS = [
     click.option(
         "--on",
         metavar="CLUSTER",
-        help="Run on this cluster: slurm, or one of the settings ([engines.slurm.NAME]). The others go with it.",
+        help="Run on this cluster: slurm, or one of your settings ([engines.slurm.NAME]). The options below need it.",
     ),
     click.option("--partition", help="SLURM's partition."),
-    click.option("--account", help="Whom the time is charged to."),
+    click.option("--account", help="The SLURM account to charge."),
     click.option("--qos", help="SLURM's quality of service."),
     click.option("--gres", help="What each SLURM job gets (gpu:4)."),
     click.option("--time", metavar="TIME", help="The time limit of a SLURM job (2h, 30m, 1-12:00:00)."),
@@ -30,10 +30,10 @@ _OPTIONS = [
         "--fixed-chunks",
         is_flag=True,
         default=None,
-        help="Deal runs out beforehand, not as places become free.",
+        help="Assign runs to SLURM jobs in advance, not when they have room.",
     ),
     click.option("--max-jobs", type=click.IntRange(1), metavar="N", help="At most N SLURM jobs at a time."),
-    click.option("--sbatch", multiple=True, metavar="OPTION", help="A further option of sbatch (--sbatch=--mem=8G)."),
+    click.option("--sbatch", multiple=True, metavar="OPTION", help="Another option for sbatch (--sbatch=--mem=8G)."),
 ]
 NAMES = (
     *("partition", "account", "qos", "gres", "time", "nodes", "cpus_per_task"),

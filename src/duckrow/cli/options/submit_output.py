@@ -1,4 +1,4 @@
-"""Where `duckrow submit` has the output of jobs written, and whether they would write over each other."""
+"""Where `duckrow submit` writes the output of jobs, and whether they would overwrite each other's."""
 
 from __future__ import annotations
 
@@ -35,12 +35,14 @@ def refuse_outputs(specs: Sequence[JobSpec], outfile: str | None, output: Output
     if output is not None:
         shell = os.path.basename(specs[0].shell)
         if output.error is not None and shell in _OF_ANOTHER_FAMILY:
-            raise UsageError(f"--error does not go with --shell {shell}, which writes that in another way. Omit one.")
+            raise UsageError(
+                f"--error does not go with --shell {shell}, which has another syntax for it. Omit one of them."
+            )
         named = [output.files(at, 1, spec.array_index, spec.name) for at, spec in enumerate(specs, start=1)]
         files = [path for pair in named for path in pair]
     written = [path for path in files if path not in (None, os.devnull)]
     if len(set(written)) < len(written):
         raise UsageError(
-            "--outfile is for one job: several would write over each other. Put %j, the job's id, into its name"
+            "--outfile is for one job: several would overwrite each other's output. Put %j, the job's id, into its name"
             " (in an array also %a, the index)."
         )

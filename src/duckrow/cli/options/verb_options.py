@@ -116,7 +116,7 @@ def take_run_options(values: dict[str, Any], gpu_count: int | None) -> RunOption
 
 
 def take_sweep_options(values: dict[str, Any], gpu_count: int | None, **behind: Any) -> SweepOptions:
-    """`behind`: what stands behind `-p` and `--`."""
+    """`behind`: what follows `-p` and `--`."""
     del values["_param"], values["_or"]  # they stand in the help
     return SweepOptions(
         devices=_take_devices(values), watch=_take_watch(values), gpu_count=gpu_count, **behind, **values

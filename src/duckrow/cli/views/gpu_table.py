@@ -66,7 +66,7 @@ def _out_of_use(device: Device) -> str:
 
 def _set_aside(device: Device) -> str:
     gpu = device["device"]
-    return f"GPU {gpu} is set aside: {clean(device['set_aside'])}. To give it out again: duckrow gpus add {gpu}"
+    return f"GPU {gpu} is set aside: {clean(device['set_aside'])}. To use it again: duckrow gpus add {gpu}"
 
 
 def _is_read(device: Device) -> bool:

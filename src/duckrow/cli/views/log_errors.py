@@ -1,4 +1,4 @@
-"""What failed jobs said last, printed."""
+"""Prints the end of the logs of failed jobs, each error once."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def say_totals(groups: Sequence[dict[str, Any]], left_out: int) -> None:
     if not jobs:
         say("No job has failed.")
         return
-    more = f" {left_out} older ones were not looked at." if left_out else ""
+    more = f" {left_out} older ones were not checked." if left_out else ""
     say(f"{plural(jobs, 'job')} did not succeed, with {plural(len(groups), 'error')}.{more}")

@@ -49,7 +49,7 @@ class GrowingLines:
         return text.removesuffix("\n").split("\n") if text else []
 
     def more_bytes(self, prefix: bytes = b"", final: bool = False) -> Iterator[bytes]:
-        """To be written out, each line behind the prefix. As it was, but for what a progress bar has overwritten.
+        """The text to print, each line after the prefix, without what a progress bar has overwritten.
 
         A line that does not end is given away in pieces, and then cannot be folded any more.
         """

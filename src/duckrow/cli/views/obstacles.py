@@ -1,4 +1,4 @@
-"""What keeps the queue from going on, in words."""
+"""What blocks the queue, in words."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from duckrow.core.units import plural
 
 
 def obstacles(client: Client, some_wait: bool) -> str:
-    """What keeps the queue, or part of it, from going on, as the end of a sentence: with what to type."""
+    """What blocks the queue, or part of it, as the end of a sentence, with what to type."""
     return _set_aside(client) + _others(client, some_wait)
 
 
 def left_by_runs(runs: Sequence[EndedRun]) -> list[str]:
-    """What runs that have ended have left, with what to type to go on and to drop it."""
+    """The jobs that ended runs have left, with what to type to continue or drop them."""
     lines = [
-        f"{run.name} has ended, and {plural(run.jobs, 'job')} of it {'waits' if run.jobs == 1 else 'wait'}. "
-        f"Go on: duckrow run --resume={run.name}. Drop: duckrow clean --run {run.name}"
+        f"{run.name} has ended with {plural(run.jobs, 'job')} left. "
+        f"Continue: duckrow run --resume={run.name}. Drop: duckrow clean --run {run.name}"
         for run in runs[-_RUNS_TOLD:]
     ]
     older = runs[:-_RUNS_TOLD]

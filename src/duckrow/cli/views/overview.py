@@ -34,7 +34,7 @@ def _queue(client: Client, filter: Filter, counts: dict[str, int]) -> list[str]:
 def _devices(client: Client, lines_above: int) -> list[str]:
     lines = gpu_lines(GpuView(client, patient=False).all_of_this_machine())
     if not lines:
-        return ["No device is given out now: the daemon is not running, and no `duckrow run`."]
+        return ["No devices are in use: neither the daemon nor a `duckrow run` is running."]
     most = max(terminal_height() - _OWN_LINES - lines_above, 3)
     return lines if len(lines) <= most else [*lines[: most - 1], "... (duckrow gpus)"]
 
@@ -43,7 +43,7 @@ def _next_steps(counts: dict[str, int]) -> list[str]:
     if any(counts.get(outcome) for outcome in ("failed", "out-of-memory", "timed-out", "lost")):
         second = ("duckrow ls --failed", "what went wrong")
     elif counts:
-        second = ("duckrow ls", "how the jobs go")
+        second = ("duckrow ls", "how the jobs are going")
     else:
         second = ("duckrow run commands.txt", "run a list of commands now, one on each GPU at a time")
     steps = [("duckrow submit -- python train.py", "add a job to the queue"), second, ("duckrow help", "all commands")]

@@ -1,4 +1,4 @@
-"""Who else watches a run: a line for each start, and events for a program."""
+"""Other observers of a run: a line for each start, and events for a program."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Announcer(Observer):
             while rest:  # past the buffer, which would keep what nobody takes and fail at the end
                 rest = rest[os.write(sys.stdout.fileno(), rest) :]
         except OSError:
-            pass  # nobody listens any more; the jobs go on
+            pass  # nobody listens any more; the jobs keep running
 
 
 class EventWriter(Observer):
@@ -88,7 +88,7 @@ class EventWriter(Observer):
         how = {"exit_code": attempt.exit_code, "signal": attempt.signal, "detail": verdict.detail}
         self._write("ended", attempt, at, outcome=verdict.outcome, again=verdict.again, **how)
         successor = self._behind.pop(attempt.id, None)
-        if successor is not None and successor.follows is None:  # else it has stood back, and is queued again
+        if successor is not None and successor.follows is None:  # otherwise it gave up its place and is queued again
             self._write("starting", successor, successor.started_at)
 
     def _write(self, event: str, attempt: LiveAttempt, at: float, **more: Any) -> None:
@@ -101,7 +101,7 @@ class EventWriter(Observer):
             self._file.write(json.dumps({**what, **where, **more}) + "\n")
             self._file.flush()
         except OSError:
-            pass  # nobody listens any more; the jobs go on
+            pass  # nobody listens any more; the jobs keep running
 
 
 def open_events(path: str) -> TextIO:

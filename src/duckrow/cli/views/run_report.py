@@ -1,4 +1,4 @@
-"""What a run has come to: counts, and its failures grouped by their error."""
+"""The summary of a run: counts, and its failures grouped by their error."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Report:
         if refused:
             parts.append(f"{refused} refused")
         if skipped:
-            parts.append(f"{skipped} had succeeded before")
+            parts.append(f"{skipped} succeeded earlier")
         if left:
             parts.append(f"{left} not started")
         return f"{', '.join(parts)}, in {format_duration(elapsed_s)}."
@@ -99,7 +99,7 @@ class Report:
             rest = sum(len(endings) for _, endings in shown[_GROUPS_SHOWN:])
             lines.append(f"  and {rest} more, with {len(shown) - _GROUPS_SHOWN} other errors.")
         if self.failed > len(self.failures):
-            lines.append(f"  and {self.failed - len(self.failures)} more, not looked at.")
+            lines.append(f"  and {self.failed - len(self.failures)} more.")
         return lines
 
 

@@ -1,4 +1,4 @@
-"""What a person sees of a run while it goes on."""
+"""What you see of a run while it is running."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RunView(Observer):
         self.report = Report()
         self.began_mono = time.monotonic()
         self.run: Progress | None = None
-        self._left_behind = 0  # jobs that succeeded, but for processes that had to be ended
+        self._left_behind = 0  # jobs that succeeded, but left processes that had to be stopped
         self.last_code: int | None = None  # how the last job ended, as a shell would say it
 
     def attach(self, run: Progress) -> None:
@@ -62,7 +62,7 @@ class RunView(Observer):
                 why = f" ({verdict.detail})" if verdict.detail else ""
                 self.tell(f"{attempt.job.words}: {ending.reason()}{why}: {shorten(clean(attempt.job.title))}")
             elif self.report.failed == _TOLD_AT_ONCE + 1:
-                self.tell("more failures are summed up at the end.")
+                self.tell("further failures are counted at the end.")
         elif attempt.left_behind and self._left_behind < _TOLD_AT_ONCE:
             self._left_behind += 1
             self.tell(f"job {attempt.job.id}: {attempt.left_behind}. End the command with `wait` to let it finish.")
@@ -74,7 +74,7 @@ class RunView(Observer):
         self.tell(sentence)
 
     def trouble_over(self) -> None:
-        self.tell("all is well again; going on.")
+        self.tell("the problem is solved; continuing.")
 
     def event(self, what: str, detail: Any) -> None:
         """What the run itself has to say."""
@@ -84,16 +84,16 @@ class RunView(Observer):
             self.tell(detail)
         elif what == "paused":
             what_is = "everything is" if "" in detail else f"{', '.join(detail)} is"
-            self.tell(f"{what_is} paused, so nothing is started. `duckrow resume` goes on.")
+            self.tell(f"{what_is} paused, so nothing starts. To continue: duckrow resume")
         elif what == "waiting":
             self.tell(f"waiting for a free device: {'; '.join(detail)}. `duckrow gpus` shows who has them.")
         elif what == "gave-up":
             self.tell(f"{plural(detail, 'failure')}: starting nothing more, {running} still running.")
         elif what == "interrupted" and detail == 1:
-            again = "" if self.run.hung_up else " Once more (Ctrl-C) to stop them."
+            again = "" if self.run.hung_up else " Press Ctrl-C again to stop them."
             self.tell(f"starting nothing more; {plural(running, 'running job')} may finish.{again}")
         elif what == "interrupted" and detail == 2:
-            self.tell(f"stopping {plural(running, 'running job')}. Once more to kill at once.")
+            self.tell(f"stopping {plural(running, 'running job')}. Press Ctrl-C again to kill them at once.")
 
 
 class FollowView(RunView):

@@ -11,7 +11,7 @@ from duckrow.api.queue.views import JobView
 def as_tree(views: Sequence[JobView], edges: Iterable[tuple[int, int]]) -> list[JobView]:
     """The jobs in that order, their names drawn in. `edges` are (job, job that it waits for).
 
-    A job that waits for several stands below the last of them.
+    A job that waits for several is shown below the last of them.
     """
     shown = {view.id: view for view in views}
     parents: dict[int, int] = {}

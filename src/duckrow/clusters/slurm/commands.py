@@ -112,7 +112,7 @@ def _ask(words: Sequence[str], environment: Mapping[str, str] | None = None, ans
 def program(name: str) -> str:
     found = shutil.which(name)
     if found is None:
-        raise UsageError(f"There is no {name} here: this is no node of a SLURM cluster, or it is not on the PATH.")
+        raise UsageError(f"There is no {name} here: this is not a node of a SLURM cluster, or the PATH lacks it.")
     return found
 
 
@@ -122,6 +122,6 @@ def sentence(text: str) -> str:
 
 
 def _outside_of_jobs(environment: Mapping[str, str]) -> dict[str, str]:
-    """A job that is submitted from within another one is no part of that; but how SLURM is found is as it is here."""
+    """A job that is submitted from within another one is not part of it; but it finds SLURM as we do here."""
     outside = {name: value for name, value in environment.items() if not name.startswith("SLURM_")}
     return {**outside, "SLURM_CONF": os.environ["SLURM_CONF"]} if "SLURM_CONF" in os.environ else outside

@@ -63,7 +63,7 @@ class Faults:
         self._silent.pop(gpu, None)
 
     def _new_errors(self, reading: Reading) -> Fault | None:
-        """Errors that were there at the first reading have been lived with so far. A reset begins to count anew."""
+        """Errors that were there at the first reading have been lived with so far. A reset sets the counters back."""
         count = None if reading.health is None else reading.health.uncorrected
         if count is None:
             return None

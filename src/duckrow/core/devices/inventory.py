@@ -42,7 +42,7 @@ class Seat(NamedTuple):
 
 
 def looks_like_devices(token: str) -> bool:
-    """Whether a word on the command line goes on with the list of devices of `--devices`."""
+    """Whether a word on the command line continues the list of `--devices`."""
     return re.fullmatch(_DEVICE_TOKEN, token) is not None
 
 
@@ -87,7 +87,7 @@ def split_sizes(tokens: Sequence[str]) -> tuple[list[str], dict[str, int]]:
         if size:
             mb = parse_size_mb(size)
             if mb < 1:
-                raise UsageError(f"--devices {match[0]} names a GPU without memory. Write 0:24G.")
+                raise UsageError(f"--devices {match[0]} gives a GPU no memory. Write 0:24G.")
             if sizes.setdefault(device, mb) != mb:
                 raise UsageError(f"GPU {device} was given two sizes. Name it once, as in {device}:24G.")
         return device
@@ -104,7 +104,7 @@ def parse_gpus(tokens: Sequence[str], jobs_per_gpu: int = 1, all_gpus: Sequence[
     empty token is a CPU slot.
     """
     if jobs_per_gpu < 1:
-        raise UsageError(f"--jobs-per-gpu {jobs_per_gpu} leaves nothing to run on. Use 1 or more.")
+        raise UsageError(f"--jobs-per-gpu {jobs_per_gpu} leaves no place to run on. Use 1 or more.")
     for token in tokens:
         if not looks_like_devices(token):
             raise UsageError(
@@ -117,7 +117,7 @@ def parse_gpus(tokens: Sequence[str], jobs_per_gpu: int = 1, all_gpus: Sequence[
             raise UsageError("--devices all: no GPU was found on this machine. Use --slots N to run on CPU slots.")
         groups = [[gpu] for gpu in all_gpus]
     elif "all" in tokens:
-        raise UsageError("--devices all stands alone: it already names every GPU.")
+        raise UsageError("Use --devices all alone: it already means every GPU.")
     elif len(tokens) == 1:
         groups = [part.split("+") if part else [] for part in tokens[0].split(",")]
     else:
@@ -140,9 +140,9 @@ def _seats_of(groups: Sequence[Sequence[str]]) -> list[Seat]:
 
 
 def cpu_seats(count: int, *, first: int = 0, side: bool = False) -> list[Seat]:
-    """So many slots without a GPU."""
+    """`count` slots without a GPU."""
     if count < 1:
-        raise UsageError(f"--slots {count} leaves nothing to run on. Use 1 or more.")
+        raise UsageError(f"--slots {count} leaves no place to run on. Use 1 or more.")
     return [Seat(((f"{CPU}{number}", WHOLE),), side) for number in range(first, first + count)]
 
 

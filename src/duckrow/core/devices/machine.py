@@ -35,7 +35,7 @@ class Machine(NamedTuple):
         return max(mb * WHOLE // (self.total_mb[device] * parts), 1)
 
     def free_mb(self, device: str, booked: Mapping[str, int]) -> float:
-        """What nobody uses and nobody has reserved."""
+        """What nobody uses and nothing is reserved for."""
         if device not in self.total_mb:
             return 0
         free = WHOLE - booked.get(device, 0) - self.pressure.get(device, 0)

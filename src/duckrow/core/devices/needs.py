@@ -12,7 +12,7 @@ from duckrow.core.errors import UsageError
 class Needs(NamedTuple):
     gpu_mem_mb: int | None = None  # on each of its GPUs
     total_gpu_mem_mb: int | None = None  # on all its GPUs together; how many they are is for duckrow to choose
-    auto: bool = False  # as much as its like have taken; as long as nobody knows, a GPU to itself
+    auto: bool = False  # as much as similar jobs have used; while that is unknown, a GPU to itself
     recipe: str = ""  # what makes two jobs alike for their memory
     cpus: int | None = None
     mem_mb: int | None = None
@@ -45,11 +45,11 @@ def check_needs(needs: Needs, gpus: int | None) -> None:
     if needs.total_gpu_mem_mb is not None and needs.auto:
         raise UsageError("Either --total-gpu-mem, or leave it to duckrow (--pack, --gpu-mem auto), not both.")
     if needs.total_gpu_mem_mb is not None and gpus is not None:
-        raise UsageError("--total-gpu-mem chooses how many GPUs there are. Leave the number away, or use --gpu-mem.")
+        raise UsageError("--total-gpu-mem chooses how many GPUs there are. Omit --gpus, or use --gpu-mem.")
     if gpus == 0 and (needs.gpu_mem_mb or needs.total_gpu_mem_mb or needs.auto):
-        raise UsageError("A job without a GPU needs no GPU memory. Leave one of the two away.")
+        raise UsageError("A job without a GPU needs no GPU memory. Omit one of the two.")
     if needs.mem_limit and needs.mem_mb is None:
-        raise UsageError("--mem-limit holds a job to its --mem. Say how much that is: --mem 16G --mem-limit.")
+        raise UsageError("--mem-limit needs --mem, the most that the job may use: --mem 16G --mem-limit.")
     for what, value in (
         ("--gpu-mem", needs.gpu_mem_mb),
         ("--total-gpu-mem", needs.total_gpu_mem_mb),
@@ -57,7 +57,7 @@ def check_needs(needs: Needs, gpus: int | None) -> None:
         ("--mem", needs.mem_mb),
     ):
         if value is not None and value < 1:
-            raise UsageError(f"{what} must be more than nothing.")
+            raise UsageError(f"{what} must be more than 0.")
 
 
 def with_margin(peak_mb: int) -> int:
@@ -81,7 +81,7 @@ PLAIN = Ask()
 
 
 def wants_whole_gpus(ask: Ask) -> bool:
-    """Whether it wants GPUs, or slots of them, without a word about memory: it shares them with nobody else."""
+    """Whether it wants GPUs, or slots of them, and says nothing about memory: it shares them with nobody else."""
     by_memory = ask.mb is not None or ask.total_mb is not None or ask.alone or ask.larger_than_mb > 0
     return ask.gpus != 0 and not by_memory
 
@@ -93,7 +93,7 @@ def is_packed(ask: Ask) -> bool:
 
 @lru_cache(maxsize=4096)
 def ask_of(gpus: int | None, text: str | None, learned_mb: int | None = None) -> Ask:
-    """`learned_mb`: what its like have taken, for a job that leaves it to duckrow."""
+    """`learned_mb`: what similar jobs have used, for a job that leaves it to duckrow."""
     if text is None:
         return Ask(gpus) if gpus is not None else PLAIN
     needs = needs_from(text)

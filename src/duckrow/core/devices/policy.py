@@ -60,17 +60,17 @@ class Policy:
     # At most this many are used at a time.
     max_gpus: int | None = _knob(None, "max_gpus", Form.COUNT, "Use at most N GPUs at a time.", least=1, metavar="N")
     # Which are taken first.
-    prefer: tuple[str, ...] = _knob((), "prefer", Form.NAMES, "Take these first: 0,1,2,3,7,6.", metavar="GPUS")
+    prefer: tuple[str, ...] = _knob((), "prefer", Form.NAMES, "Use these GPUs first: 0,1,2,3,7,6.", metavar="GPUS")
     # A GPU that anybody else uses gets no job at all.
     only_idle: bool = _knob(
-        False, "only_idle_gpus", Form.FLAG, "Start nothing on GPUs that anybody else uses, packed or not."
+        False, "only_idle_gpus", Form.FLAG, "Start nothing, not even packed jobs, on GPUs that anybody else uses."
     )
     # A job that wants a whole GPU does not wait for the processes of other users.
     share: bool = _knob(
         False,
         "share_gpus",
         Form.SWITCH,
-        "Start beside other people's processes.  [default: wait for them to go]",
+        "Start jobs beside other people's processes.  [default: wait until they are gone]",
         settings={
             "run": "`duckrow run` starts jobs beside other people's processes.",
             "daemon": "The daemon starts jobs beside other people's processes.",
@@ -82,15 +82,15 @@ class Policy:
         DISPLAYS,
         "ignore_processes",
         Form.NAMES,
-        "Programs that do not count as somebody: Xorg,gnome-shell.  [default: those of desktops]",
+        "Programs on GPUs to ignore: Xorg,gnome-shell.  [default: desktop programs]",
         metavar="NAMES",
         settings={
-            "run": "Programs on GPUs that do not count as somebody who uses them.",
-            "daemon": "The same for the daemon.",
+            "run": "Programs on GPUs to ignore.",
+            "daemon": "Programs on GPUs to ignore (daemon).",
         },
     )
     # Of each GPU never given out; None: a hundredth.
-    margin_mb: int | None = _knob(None, "mem_margin", Form.SIZE, "GPU memory that is never given out.  [default: 1 %]")
+    margin_mb: int | None = _knob(None, "mem_margin", Form.SIZE, "GPU memory that is kept free.  [default: 1 %]")
     # NVIDIA's MPS: off, auto (for jobs that are packed), on.
     mps: str = _knob(
         "auto",

@@ -1,4 +1,4 @@
-"""How text becomes commands: one a line, blank lines and comments left out, long ones continued."""
+"""Splits text into commands: one per line, without blank lines and comments; long lines can be continued."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def program_in_place_of_list(path: str, text: str) -> str | None:
     if not first.startswith("#!") and not any(_is_of_block(line) for line in text.split("\n")):
         return None
     return (
-        f"{path} is a script, not a list of commands, each of which is a job. To run it as one job: duckrow run -- "
-        f"sh {path}. If its jobs have several lines, say what stands between them: --delimiter"
+        f"{path} is a script, not a list of commands. To run it as one job: duckrow run -- "
+        f"sh {path}. If it is a list of jobs of several lines, name the line between them with --delimiter."
     )
 
 

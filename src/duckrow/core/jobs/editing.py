@@ -1,4 +1,4 @@
-"""What may be changed of a job that waits, and what its values must be."""
+"""Which fields of a queued job can be changed, and which values they accept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST_S = 1e12  # as many digits as a time may have that is written as text
 
 def _text(key: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or "\0" in value:
-        raise UsageError(f"{key} must be text, and not empty: {value!r}.")
+        raise UsageError(f"{key} must be a string that is not empty: {value!r}.")
     return value
 
 
@@ -74,6 +74,6 @@ def checked_change(key: str, value: Any) -> Any:
         raise UsageError(f"'{key}' of a job cannot be changed. These can: {', '.join(EDITABLE)}.")
     if value is None:
         if key not in _MAY_BE_NULL:
-            raise UsageError(f"A job cannot be without {key}.")
+            raise UsageError(f"A job needs {key}.")
         return None
     return _RULES[key](key, value)

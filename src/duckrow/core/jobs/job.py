@@ -84,11 +84,11 @@ class JobSpec:
             if value is not None and value < 0:
                 raise UsageError(f"{what.capitalize()} cannot be negative: {value}.")
         if self.timeout_s == 0:
-            raise UsageError("A time limit of 0 would end the job at once. For no limit leave it out, or say none.")
+            raise UsageError("A time limit of 0 would stop the job at once. For no limit, omit it or write none.")
         if self.needs is not NO_NEEDS:
             check_needs(self.needs, self.gpus)
             if self.needs.mem_limit and self.preload is not None:
-                raise UsageError("--mem-limit does not go with --preload: a warm start shares memory with other runs.")
+                raise UsageError("--mem-limit does not go with --preload: a preloaded job shares memory with others.")
         self.name = self.name or name_of_command(self.command)
         check_name("project", self.project)
         check_name("name", self.name)
@@ -188,7 +188,7 @@ class LiveAttempt:
     lost_because: str = ""  # nobody saw how its first process ended
     left_behind: str = ""  # what was still running when that had ended, in words
     stop_began_mono: float | None = None
-    stop_step: int = 0  # how far the kill ladder went: 0 nothing, 1 SIGTERM, 2 SIGKILL
+    stop_step: int = 0  # the last step of stopping: 0 nothing, 1 SIGTERM, 2 SIGKILL
     exit: Exit | None = None  # of its first process; what it left behind may keep the attempt from being done
     id: int = field(init=False)  # names the attempt by one number within its state folder
 
@@ -272,7 +272,7 @@ class LiveAttempt:
         self.stop_began_mono = mono
 
     def take_step(self, step: int) -> None:
-        """Of the kill ladder."""
+        """A step of stopping: SIGTERM, then SIGKILL."""
         self.stop_step = step
 
     def ask_again(self) -> None:

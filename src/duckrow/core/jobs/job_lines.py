@@ -29,7 +29,7 @@ def read_batch(text: str, delimiter: str | None = None) -> list[Entry]:
 
 
 def _separates(text: str) -> bool:
-    """Whether there is a `;;` that is none of a shell's: neither of a `case`, nor within quotes."""
+    """Whether there is a `;;` that does not belong to the shell: neither to a `case` nor inside quotes."""
     unquoted = _QUOTED.sub("", text) if _BETWEEN in text else ""
     return _BETWEEN in unquoted and re.search(r"\bcase\b", unquoted) is None
 

@@ -1,4 +1,4 @@
-"""Names of output files with sbatch's `%j` and its like in them."""
+"""Names of output files with sbatch's `%j` and similar placeholders."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OutputNames(NamedTuple):
     node: str
 
     def files(self, job_id: int, array_id: int, index: int | None, name: str) -> tuple[str | None, str | None]:
-        """(output, errors) of one job; errors that go where the output goes are no file of their own."""
+        """(output, errors) of one job; errors that go to the same file as the output have no file of their own."""
         who = WhoWrites(job_id, array_id, index, name, self.user, self.node)
         out, error = (None if pattern is None else fill(pattern, who) for pattern in self[:2])
         return out, None if error == out else error

@@ -34,5 +34,5 @@ def parse_selection(words: Iterable[str]) -> Selection:
                 names.append(part)
     for first, end in ranges:
         if end < first:
-            raise UsageError(f"The range {first}-{end} runs backwards. Write {end}-{first}.")
+            raise UsageError(f"The range {first}-{end} is in the wrong order. Write {end}-{first}.")
     return Selection(tuple(ranges), tuple(names), last)

@@ -1,4 +1,4 @@
-"""Whether lines of shell are a whole: an `if`, a loop, a `case` or `{` that has begun goes on to its end."""
+"""Whether lines of shell are complete: an `if`, a loop, a `case` or `{` must be closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows the end of an attempt: is the job done, or is it tried again, and after how long?"""
+"""What follows the end of an attempt: is the job done, or is it retried, and after how long?"""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def after_end(
         return Verdict(outcome, True, wait_s, detail="asked to be requeued (exit 75)")
     if outcome is Outcome.LOST and job.requeue_lost:
         if job.losses < MOST_LOSSES:
-            return Verdict(outcome, True, detail=f"lost: {detail}; back in the queue", is_loss=True)
-        detail = f"{detail}; lost {job.losses + 1} times in a row, so it is not put back any more"
+            return Verdict(outcome, True, detail=f"lost: {detail}; requeued", is_loss=True)
+        detail = f"{detail}; lost {job.losses + 1} times in a row, so it is not requeued any more"
     if job.retries_used < job.retries:
         wait_s = min(job.backoff_s * 2 ** min(job.retries_used, 30), LONGEST_BACKOFF_S)
         story = f"{outcome}, retry {job.retries_used + 1} of {job.retries}"

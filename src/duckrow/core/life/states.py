@@ -53,17 +53,20 @@ def state_in_words(state: str, outcome: str | None) -> str:
 # The only moves there are, each with what causes it. The architecture page draws this table.
 TRANSITIONS: dict[tuple[State, State], str] = {
     (State.QUEUED, State.STARTING): "its devices are free: they are booked and the start is recorded",
-    (State.QUEUED, State.DONE): "killed or skipped before it began",
+    (State.QUEUED, State.DONE): "killed or skipped before it started",
     (State.STARTING, State.RUNNING): "its process was seen",
-    (State.STARTING, State.STOPPING): "it must end before it was seen running",
+    (State.STARTING, State.STOPPING): "it must stop before it was seen running",
     (State.STARTING, State.DONE): "it ended before it was seen running, or could not be started",
-    (State.STARTING, State.QUEUED): "it never began: the scheduler died before it acted, or it stood back from a line",
+    (
+        State.STARTING,
+        State.QUEUED,
+    ): "it never started: the scheduler died, or it gave up its place behind a running job",
     (State.RUNNING, State.STOPPING): "killed, over its time limit, or it left processes behind",
     (State.RUNNING, State.DONE): "its process ended, or vanished",
-    (State.RUNNING, State.QUEUED): "it ended and is tried again: a retry, or exit code 75",
+    (State.RUNNING, State.QUEUED): "it ended and is requeued: a retry, or exit code 75",
     (State.STOPPING, State.DONE): "all its processes are gone",
-    (State.STOPPING, State.QUEUED): "all its processes are gone, and it is tried again",
-    (State.DONE, State.QUEUED): "a person asked for a rerun, or the GPU on which it failed is broken",
+    (State.STOPPING, State.QUEUED): "all its processes are gone, and it is requeued",
+    (State.DONE, State.QUEUED): "you asked for a rerun, or the GPU on which it failed is broken",
 }
 
 LIVE = (State.STARTING, State.RUNNING, State.STOPPING)
@@ -74,7 +77,7 @@ def check_transition(job_id: int, before: State, after: State, history: Iterable
     """Raise, with the job's story, unless the table has this move."""
     if (before, after) not in TRANSITIONS:
         story = ", ".join(history) or "nothing recorded"
-        raise IllegalTransition(job_id, f"Job {job_id} cannot go from {before} to {after}. Its story: {story}.")
+        raise IllegalTransition(job_id, f"Job {job_id} cannot move from {before} to {after}. Its history: {story}.")
 
 
 def left_behind(processes: Sequence[str]) -> str:
@@ -82,9 +85,9 @@ def left_behind(processes: Sequence[str]) -> str:
     count, shown = len(processes), ", ".join(processes[:_MOST_NAMED])
     more = f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
     which = (
-        "1 process was still running and was ended"
+        "1 process was still running and was stopped"
         if count == 1
-        else f"{count} processes were still running and were ended"
+        else f"{count} processes were still running and were stopped"
     )
     return f"{which}: {shown}{more}"
 

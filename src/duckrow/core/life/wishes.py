@@ -51,7 +51,7 @@ def is_kill(wish: str) -> bool:
 
 
 def signal_wish(number: int) -> SignalWish:
-    """Only send this signal: the job goes on."""
+    """Only send this signal; the job keeps running."""
     return SignalWish(f"{_SIGNAL}{number}")
 
 

@@ -10,7 +10,7 @@ from duckrow.core.ports import Reading
 
 STRANGER = 0
 ANOTHER_DUCKROW = -1
-"""What an owner is that is no attempt of ours. One below is an attempt of another host of ours, or one that has just
+"""The owner of memory that no attempt of ours uses. A lower number is an attempt of our other hosts, or one that just
 ended, as a negative number."""
 
 

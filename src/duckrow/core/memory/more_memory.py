@@ -8,7 +8,7 @@ from duckrow.core.devices.needs import Needs
 from duckrow.core.memory.prediction import leaves_room
 
 _TRIES_BESIDE_OTHERS = 3
-_NEARLY_EMPTY = 0.93  # so much of a GPU is there to be had when nobody else uses it
+_NEARLY_EMPTY = 0.93  # this share of a GPU is available when nobody else uses it
 
 
 class RanOut(NamedTuple):
@@ -16,7 +16,7 @@ class RanOut(NamedTuple):
 
     held_mb: int | None  # what it had reserved on each GPU; None: nobody knows
     peak_mb: int  # what was seen of it
-    wanted_mb: int  # what the end of its log said that it needs; 0: nothing
+    wanted_mb: int  # how much memory the end of its log asked for; 0: nothing
     alone: bool  # nothing else held anything of its GPUs
     total_mb: int | None  # the smallest of its GPUs
     largest_mb: int | None  # as large there are as many here as it has

@@ -13,7 +13,7 @@ from duckrow.core.memory.use import Use
 from duckrow.core.ports import Reading
 
 FOREIGN_WINDOW_S = 60.0
-"""What others have used within this time counts as used: a colleague who restarts is not overrun."""
+"""What others have used within this time counts as used: a colleague may be restarting a program."""
 
 FRESH_S = 2.0
 """An older reading says nothing of now: the scheduler, `why` and previews alike take it for none.
@@ -44,7 +44,7 @@ class Observation:
         self._passing: dict[str, int] = {}  # GPU -> what is used and counts only as long as it is there
         self._ignored: dict[str, int] = {}  # GPU -> what those take that make it no less idle
         self._before_us: dict[str, int] = {}  # what was used of a GPU when none of ours was on it
-        self._stale: dict[str, float] = {}  # GPUs that must be read anew after this moment
+        self._stale: dict[str, float] = {}  # GPUs that must be read again after this moment
         self._neighbours = RecentNeighbours()
         self._shows_pids = False  # the driver has named a process of ours: what it calls a PID is one here
 

@@ -50,7 +50,7 @@ _KILLED = re.compile(r"(?:\S.*: line \d+: +\d+ )?Killed\b")  # as a shell tells 
 _NOT_MEANT = re.compile(r"(?<!NCCL )warn|\b(?:avoid|prevent|caught|if|hint)\b", re.I)
 _ADVICE = "If reserved"  # PyTorch's, behind its figures
 _GOES_ON = re.compile(r"\b(?:retry|retrying|trying again|skipping|falling back|recover\w*)\b", re.I)
-# Exceptions that only tell of the failure of another process or library: the cause stands above them.
+# Exceptions that only report the failure of another process or library: the cause is printed above them.
 _ECHO = re.compile(
     r"ChildFailedError|CalledProcessError|Process(?:Exited|Raised)Exception|SignalException|SystemExit|KeyboardInterrupt"
     r"|Engine core init|EngineDeadError|RayTaskError|ActorDied|WorkerCrashed|BrokenProcessPool|exited unexpectedly"

@@ -49,5 +49,5 @@ def _value_of(name: str, command: str, point: Mapping[str, Any] | None) -> str:
     flag = re.escape(name).replace("_", "[_-]").replace("\\-", "[_-]")
     found = re.search(rf"(?:^|\s)(?:--?)?{flag}(?:=|\s+)(\S+)", command)
     if found is None:
-        raise UsageError(f"The parameter '{name}', which is to decide the memory, does not stand in: {command.strip()}")
+        raise UsageError(f"The parameter '{name}', which decides the memory, is not in: {command.strip()}")
     return found[1].strip("'\"")

@@ -44,7 +44,7 @@ class Use:
         self._draw(mono - self._started_mono, most, busy)
 
     def resume(self, curve: Sequence[Point]) -> None:
-        """Go on with what an earlier host has seen."""
+        """Continue with what an earlier host has seen."""
         self.curve = list(curve)
         self.peak_mb = max((mb for _, mb, _ in curve), default=0)
         self._busy_sum, self._busy_count = float(sum(busy for _, _, busy in curve)), len(curve)

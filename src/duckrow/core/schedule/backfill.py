@@ -13,10 +13,10 @@ from duckrow.core.jobs.job import DEFAULT_PRIORITY, LiveAttempt, QueuedJob
 from duckrow.core.schedule.placement import Holds, place
 
 TOGETHER_S = 600.0
-"""Jobs that came within so many seconds came together, as far as the order is concerned."""
+"""Jobs that were added within this many seconds count as added together."""
 
 MOST_OVERTAKERS = 256
-"""By so many later ones, at the most, a job is overtaken because they are easier to place."""
+"""At most this many later jobs may overtake a job because they are easier to place."""
 
 
 class Comer(Protocol):

@@ -41,7 +41,7 @@ class Notice(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """Take the next step of the kill ladder: 1 is SIGTERM, 2 is SIGKILL."""
+    """Take the next step of stopping: 1 is SIGTERM, 2 is SIGKILL."""
 
     attempt: LiveAttempt
     step: int
@@ -68,7 +68,7 @@ def decide(
     """What to start, and whom to warn or stop. Nothing that is given is changed.
 
     `mono`: the time, by the clock that measures limits and graces.
-    `ask_of`: what a job asks for, with what is known of its like put in.
+    `ask_of`: what a job asks for, completed with what is known about similar jobs.
     """
     live = list(live)
     signals = _Signals(mono)
@@ -94,7 +94,7 @@ def choose_starts(
 ) -> list[Start]:
     """The jobs that start now, in order. `room`: how many more of a limited scope may run.
 
-    Nobody overtakes a waiting job that wants the same kind of device, but for one whose time limit says that it will
+    No job overtakes a waiting job that wants the same kind of device, except one whose time limit says that it will
     have ended before that job could start, and for jobs that are packed by memory and came together (`overtaking`).
     Cores and memory of the machine are one kind for all.
     """
@@ -130,7 +130,7 @@ class _Choice:
         self._booked, self._room, self._shadow = booked, room, shadow
         self._trials = Trials(seats, booked, machine)
         self._machine_is_waited_for = False
-        self._in_vain: set[Ask] = set()  # what was not to be had: a queue is often full of jobs that ask for the same
+        self._in_vain: set[Ask] = set()  # what was not available: a queue is often full of jobs that ask for the same
         if not any(seat.is_cpu for seat in seats):
             self.for_slots.shut()
 
@@ -148,7 +148,7 @@ class _Choice:
         holds = self._trials.place(ask) if passes and fits_machine else None
         if holds is not None:
             self._start(job, ask, holds)
-        elif self._trials.is_possible(ask):  # its GPUs may have been taken away: then it is no reason to wait
+        elif self._trials.is_possible(ask):  # its GPUs may have been removed: then there is nothing to wait for
             if passes and fits_machine:
                 self._in_vain.add(ask)
             self._wait(job, ask, front, for_machine=passes and not fits_machine)
@@ -175,7 +175,7 @@ class _Choice:
 
 
 def machine_has_room(ask: Ask, room: Mapping[str, int]) -> bool:
-    """Whether enough of the machine's cores and memory is not promised to others."""
+    """Whether enough of the machine's cores and memory is not reserved."""
     return room.get(CORES, ask.cpus) >= ask.cpus and room.get(MEMORY, ask.mem_mb) >= ask.mem_mb
 
 

@@ -1,4 +1,4 @@
-"""Why a job is not running: the very rules that place it, in words."""
+"""Why a job is not running: the same rules that place it, in words."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def explain(job: WaitingJob) -> list[str]:
     """Every reason, the one that must go first first."""
     reasons = list(_wishes(job))
     if job.host is not None:
-        reasons.append(f"it belongs to the run {job.host}, which is over: duckrow run --resume={job.host}")
+        reasons.append(f"it belongs to the run {job.host}, which has ended: duckrow run --resume={job.host}")
     elif not job.daemon_runs:
         reasons.append("the daemon is not running: duckrow up")
     if reasons:
@@ -66,7 +66,7 @@ def explain(job: WaitingJob) -> list[str]:
     never = refusal(job.ask, usable, job.machine)
     if never:
         drained = f" ({', '.join(sorted(job.drained))} drained)" if job.drained else ""
-        return [f"it could never start as things are. {never}{drained}", *_set_aside(job)]
+        return [f"it can never start as things are. {never}{drained}", *_set_aside(job)]
     reasons += _places(job, usable)
     return reasons or [SOON]
 
@@ -76,13 +76,14 @@ def _wishes(job: WaitingJob) -> list[str]:
     if job.held:
         reasons.append("it is held: duckrow release")
     if job.wait_s is not None and job.wait_s > 0:
-        reasons.append(f"its time has not come: {format_duration(job.wait_s)} to go")
+        reasons.append(f"it starts in {format_duration(job.wait_s)} (--begin)")
     if job.paused is not None:
         reasons.append(f"{job.paused or 'everything'} is paused: duckrow resume")
     reasons += [f"it waits for {in_words(condition, job_id)}" for job_id, condition in job.waits_for]
     if job.limit is not None and job.limit[2] >= job.limit[1]:
         what, most, running = job.limit
-        reasons.append(f"{what} may run {plural(most, 'job')} at a time, and {running} run")
+        are = "is" if running == 1 else "are"
+        reasons.append(f"{what} may run {plural(most, 'job')} at a time, and {running} {are} running")
     return reasons
 
 
@@ -90,7 +91,7 @@ def _places(job: WaitingJob, usable: Sequence[Seat]) -> list[str]:
     reasons = []
     blocking = _first_that_waits(job, usable)
     if blocking is not None:
-        reasons.append(f"job {blocking} comes first and waits itself")
+        reasons.append(f"job {blocking} comes first and is waiting itself")
     elif job.ahead_count:
         reasons.append(f"{plural(job.ahead_count, 'job')} come first" if job.ahead_count > 1 else "1 job comes first")
     reasons += _machine_reasons(job)
@@ -119,8 +120,7 @@ def _is_left_alone(seat: Seat, job: WaitingJob) -> bool:
 
 def _set_aside(job: WaitingJob) -> list[str]:
     return [
-        f"GPU {gpu} is set aside: {why}; to give it out again: duckrow gpus add {gpu}"
-        for gpu, why in job.set_aside.items()
+        f"GPU {gpu} is set aside: {why}; to use it again: duckrow gpus add {gpu}" for gpu, why in job.set_aside.items()
     ]
 
 
@@ -151,7 +151,7 @@ def _memory_reasons(job: WaitingJob, gpus: Sequence[str]) -> list[str]:
             told.append(_locked(gpu, job.machine.locked_by[gpu]))
             continue
         if _is_unread(job.machine, gpu):
-            told.append(f"what GPU {gpu} has free is not known now, so nothing of it is given out")
+            told.append(f"the free memory of GPU {gpu} is unknown, so nothing starts there")
             continue
         if gpu not in job.machine.total_mb:
             continue  # who holds it is told anyway
@@ -162,12 +162,12 @@ def _memory_reasons(job: WaitingJob, gpus: Sequence[str]) -> list[str]:
 
 
 def _locked(gpu: str, user: str) -> str:
-    return f"{user}'s duckrow has just started a job on GPU {gpu}: its memory is waited for, 2 minutes at most"
+    return f"{user}'s duckrow has just started a job on GPU {gpu}: waiting for its memory to show, at most 2 minutes"
 
 
 def _ownerless(job: WaitingJob, gpu: str) -> str:
     return (
-        f"{format_mb(job.ownerless_mb[gpu])} of GPU {gpu} belong to no process that can be seen: one outside this "
+        f"{format_mb(job.ownerless_mb[gpu])} of GPU {gpu} belong to no visible process: one outside this "
         "container has them, or a reset frees them (nvidia-smi --gpu-reset)"
     )
 
@@ -186,9 +186,9 @@ def _neighbour_reasons(job: WaitingJob, usable: Sequence[Seat]) -> list[str]:
         elif users:
             reasons.append(f"GPU {gpu} is used by {', '.join(map(str, users))}")
         elif gpu in machine.unread:
-            reasons.append(f"the driver does not tell who uses GPU {gpu}")
+            reasons.append(f"the driver does not say who is using GPU {gpu}")
     if reasons and not machine.policy.only_idle:
-        reasons.append("it waits until other people's processes have gone (--share-gpus: start beside them)")
+        reasons.append("it waits until other people's processes are gone (--share-gpus: start beside them)")
     return reasons
 
 
@@ -206,7 +206,7 @@ def _polite_reasons(job: WaitingJob, usable: Sequence[Seat]) -> list[str]:
     reasons = [
         (policy.max_gpus is not None, f"at most {plural(policy.max_gpus or 0, 'GPU')} may be used at a time"),
         (policy.min_free_gpus > 0, f"{plural(policy.min_free_gpus, 'GPU')} must stay free"),
-        (policy.only_idle, "GPUs that somebody else uses are left alone"),
+        (policy.only_idle, "GPUs that somebody else is using are not used"),
         (policy.jobs_per_gpu is not None, f"at most {plural(policy.jobs_per_gpu or 0, 'job')} may share a GPU"),
     ]
     return [reason for is_set, reason in reasons if is_set]
@@ -216,13 +216,11 @@ def _machine_reasons(job: WaitingJob) -> list[str]:
     cores, memory = job.room.get(CORES), job.room.get(MEMORY)
     reasons = []
     if cores is not None and job.ask.cpus > cores:
-        reasons.append(
-            f"it needs {plural(job.ask.cpus, 'core')}; {cores} of {job.machine.cpus} are not promised to others"
-        )
+        reasons.append(f"it needs {plural(job.ask.cpus, 'core')}; {cores} of {job.machine.cpus} are free")
     if memory is not None and job.ask.mem_mb > memory:
         reasons.append(
             f"it needs {format_mb(job.ask.mem_mb)} of memory; {format_mb(max(memory, 0))} of "
-            f"{format_mb(job.machine.mem_mb or 0)} are not promised to others"
+            f"{format_mb(job.machine.mem_mb or 0)} are free"
         )
     return reasons
 

@@ -70,7 +70,7 @@ def _gpus_of(seats: Sequence[Seat]) -> list[str]:
 
 
 def _gather(gpus: int, seats: Sequence[Seat], booked: Ledger, machine: Machine) -> Holds | None:
-    """Seats on different devices that add up to exactly so many GPUs, whole ones; the largest are tried first."""
+    """Seats on different devices that add up to exactly `gpus` whole GPUs; the largest are tried first."""
     taken: dict[str, int] = {}
     some = _preferred([seat for seat in seats if not seat.is_cpu], machine)
     for seat in sorted(some, key=lambda seat: -seat.gpu_count):
@@ -123,7 +123,7 @@ def _fits(ask: Ask, free_mb: float, count: int) -> bool:
 
 
 def _politely(fit: Sequence[str], count: int, gpus: Sequence[str], booked: Ledger, machine: Machine) -> list[str]:
-    """The first so many of them that may be used together."""
+    """The first `count` of them that may be used together."""
     chosen: list[str] = []
     for gpu in fit:
         if len(chosen) < count and machine.may_use([*chosen, gpu], gpus, booked):
@@ -167,57 +167,55 @@ def refusal(ask: Ask, seats: Sequence[Seat], machine: Machine = BARE, chosen_by:
 def _too_polite(policy: Policy, names: Sequence[str]) -> str:
     most = [] if policy.max_gpus is None else [f"--max-gpus {policy.max_gpus}"]
     left = [f"--min-free-gpus {policy.min_free_gpus}"] if policy.min_free_gpus else []
-    return f"It asks for more of the {plural(len(names), 'GPU')} than {' and '.join([*most, *left])} leaves to it."
+    return f"It asks for more of the {plural(len(names), 'GPU')} than {' and '.join([*most, *left])} allows."
 
 
 def over_the_machine(ask: Ask, machine: Machine) -> str | None:
     """Whether it asks for more cores or memory than the machine has, in words."""
     if machine.cpus is not None and ask.cpus > machine.cpus:
-        return f"It asks for {ask.cpus} cores, and this machine has {machine.cpus}."
+        return f"It asks for {ask.cpus} cores, but this machine has {machine.cpus}."
     if machine.mem_mb is not None and ask.mem_mb > machine.mem_mb:
-        return f"It asks for {format_mb(ask.mem_mb)} of memory, and this machine has {format_mb(machine.mem_mb)}."
+        return f"It asks for {format_mb(ask.mem_mb)} of memory, but this machine has {format_mb(machine.mem_mb)}."
     return None
 
 
 def _too_little_memory(ask: Ask, names: Sequence[str], machine: Machine, chosen_by: str) -> str:
     if not names:
-        return "It asks for GPU memory, and there is no GPU here. Omit --gpu-mem."
+        return "It asks for GPU memory, but there is no GPU here. Omit --gpu-mem."
     sizes = {name: machine.total_mb[name] for name in names if name in machine.total_mb}
     if not sizes:
         return (
-            f"How much memory GPU {names[0]} has is not known here. Say it: {chosen_by}--devices "
+            f"The memory of GPU {names[0]} is unknown. Give its size: {chosen_by}--devices "
             f"{','.join(f'{name}:24G' for name in names)}."
         )
     if ask.total_mb is not None:
         there = f"{format_mb(sum(sizes.values()))} on {plural(len(names), 'GPU')}"
-        return f"It asks for {format_mb(ask.total_mb)} of GPU memory in even parts, and there are {there}."
+        return f"It asks for {format_mb(ask.total_mb)} of GPU memory in even parts, but there is only {there}."
     if ask.larger_than_mb and max(sizes.values()) <= ask.larger_than_mb:
-        return (
-            f"It has run out of memory alone on a GPU of {format_mb(ask.larger_than_mb)}, and there is no larger one."
-        )
+        return f"It ran out of memory alone on a GPU of {format_mb(ask.larger_than_mb)}, and there is no larger one."
     asked = f"It asks for {format_mb(ask.mb or 0)} of GPU memory"
     enough = sum(machine.free_mb(name, {}) >= (ask.mb or 0) for name in sizes)
     if enough:
         have = "has" if enough == 1 else "have"
-        return f"{asked} on each of {ask.gpus} GPUs, and {enough} of {plural(len(names), 'GPU')} {have} as much."
+        return f"{asked} on each of {ask.gpus} GPUs, but only {enough} of {plural(len(names), 'GPU')} {have} that much."
     largest = max(sizes, key=lambda name: sizes[name])
     kept_mb = sizes[largest] - machine.free_mb(largest, {})
-    kept = f", of which {format_mb(kept_mb)} are never given out (--mem-margin)" if kept_mb >= 1 else ""
-    return f"{asked}, and the largest GPU has {format_mb(sizes[largest])}{kept}."
+    kept = f", of which {format_mb(kept_mb)} are kept free (--mem-margin)" if kept_mb >= 1 else ""
+    return f"{asked}, but the largest GPU has {format_mb(sizes[largest])}{kept}."
 
 
 def _too_few(gpus: int | None, seats: Sequence[Seat], names: Sequence[str]) -> str:
     if gpus is None:
-        return "No device is left to give out."
+        return "No device is left."
     cpu_slots = sum(seat.is_cpu for seat in seats)
     asked = plural(gpus or 0, "GPU")
     if gpus == 0:
-        return f"It asks for no GPU, and there is no CPU slot beside the {plural(len(names), 'GPU')}. Leave --cpu out."
+        return f"It asks for no GPU, but there is no CPU slot beside the {plural(len(names), 'GPU')}. Omit --cpu."
     if not names:
-        return f"It asks for {asked}, and there is none here, only {plural(cpu_slots, 'CPU slot')}. Leave --gpus out."
+        return f"It asks for {asked}, but there is none here, only {plural(cpu_slots, 'CPU slot')}. Omit --gpus."
     sizes = sorted({seat.gpu_count for seat in seats if not seat.is_cpu})
     if max(sizes) > 1:
         groups = " ".join("+".join(seat.devices) for seat in seats if not seat.is_cpu)
-        return f"It asks for {asked}, and they are given out in these groups: {groups}."
+        return f"It asks for {asked}, but jobs get one of these groups: {groups}."
     there = f"there {'is' if len(names) == 1 else 'are'} {len(names)}: {', '.join(names)}"
-    return f"It asks for {asked}, and {there}. Ask for at most {len(names)}."
+    return f"It asks for {asked}, but {there}. Ask for at most {len(names)}."

@@ -11,7 +11,7 @@ from duckrow.core.schedule.placement import Holds, over_the_machine, place, refu
 
 
 class Trials:
-    """Only packed jobs come in so many sizes that it pays to remember: of others the first one that waits is the last.
+    """Only packed jobs have enough different sizes to be worth remembering; of others, the first that waits ends it.
 
     Devices only fill up while a tick is decided. So what was in vain stays so, and what fewer GPUs or less memory could
     not satisfy, more cannot.

@@ -42,7 +42,7 @@ def check_own_request(values: Mapping[str, Any]) -> dict[str, Any]:
     for key in values:
         if key not in OWN_KEYS:
             near = nearest_word(key, OWN_KEYS)
-            hint = f"Did you mean {near}?" if near else f"There are {', '.join(OWN_KEYS)}."
+            hint = f"Did you mean {near}?" if near else f"Choose from {', '.join(OWN_KEYS)}."
             raise UsageError(f"A job cannot ask for '{key}' by itself. {hint}")
     request_from(values)
     return dict(values)
@@ -83,7 +83,7 @@ def too_long(groups: Groups, specs: Sequence[JobSpec]) -> str:
             minutes = math.ceil(spec.timeout_s / 60)
             return (
                 f"Runs may take {limit} (--timeout), and a SLURM job ends after {whole} (--time). One that has not "
-                f"ended by then begins again from what it has saved. Ask for more: --time {minutes}m"
+                f"ended by then starts again from what it has saved. Ask for more: --time {minutes}m"
             )
     return ""
 
@@ -122,7 +122,7 @@ def _gres(request: SlurmRequest) -> list[str]:
 
 
 def _has_gpus(given: list[str], wanted: list[str]) -> bool:
-    """Of each kind that is wanted, and of all together; whoever wants none leaves them to others."""
+    """Of each kind that is wanted, and of all together; a kind that wants none leaves them to others."""
     of_gpus = [gpus_in(",".join(gres)) for gres in (given, wanted)]
     if of_gpus[0] < of_gpus[1] or bool(of_gpus[0]) != bool(of_gpus[1]):
         return False
@@ -146,7 +146,7 @@ def _is_gpu(gres: str) -> bool:
 
 
 def told_apart(requests: Sequence[SlurmRequest]) -> list[str]:
-    """Each in words: just what is not the same in all of them."""
+    """Each in words: only what differs between them."""
     keys = [key for key in OWN_KEYS if len({getattr(request, key) for request in requests}) > 1]
     return [", ".join(_in_words(key, getattr(request, key)) for key in keys) for request in requests]
 

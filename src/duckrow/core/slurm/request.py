@@ -42,12 +42,12 @@ class SlurmRequest:
     container: str | None = None  # an image in which each run is run, by apptainer
     # For the pilots.
     runs_per_job: int | None = None  # None: as many as it can
-    parallel_runs: int | None = None  # None: one a GPU, else one a core
+    parallel_runs: int | None = None  # None: one per GPU, without GPUs one per core
     fixed_chunks: bool = False  # job i runs just the ith runs_per_job runs
     max_jobs: int | None = None  # at a time
     signal_delay: float = 120.0  # seconds ahead of the time limit at which it is told
     max_interruptions: int = 10  # by time limits, preemption and dead nodes, before a run is given up
-    stagger: float = 0.0  # place i waits i times so many seconds before its first run
+    stagger: float = 0.0  # place i waits i times this many seconds before its first run
     lease: float = 30.0  # how long a pilot that says nothing is taken to live
     folder: str | None = None  # where batches are kept
     on: str = "slurm"  # which batch system it is for, of those in clusters/known.py
@@ -113,13 +113,13 @@ class SlurmRequest:
         return gpus_in(self.gres or on_node)
 
     def for_gpus(self, most: int) -> SlurmRequest:
-        """With GPUs for a run that wants so many, where none were asked for; a UsageError where they are too few."""
+        """With enough GPUs for a run, where none were asked for; a UsageError where there are too few."""
         gpus = self.gpus
         if gpus is None or most <= gpus:
             return self
         if gpus:
             raise UsageError(
-                f"A run needs {most} GPUs, and each SLURM job gets {gpus}. Ask for more: --gres gpu:{most}. "
+                f"A run needs {most} GPUs, but each SLURM job gets {gpus}. Ask for more: --gres gpu:{most}. "
                 "Nothing was submitted."
             )
         return replace(self, gres=",".join([*([self.gres] if self.gres else []), f"gpu:{most}"]))
@@ -130,7 +130,7 @@ class SlurmRequest:
         return 1 if self.nodes > 1 else self.parallel_runs or self.gpus or 1
 
     def jobs_for(self, runs: int, living: int = 0) -> int:
-        """How many SLURM jobs there should be for so many runs that nobody has taken, beside those that live.
+        """How many SLURM jobs there should be for `runs` runs that nobody has taken, beside those that are alive.
 
         Enough for all of them, whoever comes by later: `max_jobs` says only how many may run at a time. Where each
         takes as many as it can, that many are enough.
@@ -189,7 +189,7 @@ def minutes_text(seconds: float) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value) or "\n" in str(value):
-        raise UsageError("must be a text on one line")
+        raise UsageError("must be a string on one line")
     return str(value)
 
 
@@ -221,7 +221,7 @@ def _flag(value: Any) -> bool:
 def _lines(value: Any) -> tuple[str, ...]:
     lines = [value] if isinstance(value, str) else value
     if not isinstance(lines, list | tuple) or not all(isinstance(line, str) and "\n" not in line for line in lines):
-        raise UsageError("must be a list of texts")
+        raise UsageError("must be a list of strings")
     return tuple(lines)
 
 
@@ -241,7 +241,7 @@ KEYS = tuple(_READERS)
 def read_value(key: str, value: Any) -> Any:
     """One value of a request; raises UsageError with the end of a sentence."""
     if key not in _READERS:
-        raise UsageError(f"is no part of a SLURM request. There are {', '.join(KEYS)}")
+        raise UsageError(f"is not a setting of a SLURM request. Choose from {', '.join(KEYS)}")
     return _READERS[key](value)
 
 

@@ -15,7 +15,7 @@ LETTERS = {
     "w": "nodelist", "N": "nodes", "n": "ntasks", "o": "output", "O": "overcommit", "s": "oversubscribe",
     "p": "partition", "q": "qos", "Q": "quiet", "t": "time", "v": "verbose", "W": "wait",
 }  # fmt: skip
-# A value of these stands behind a `=` or not at all.
+# A value of these follows a `=`, or there is none.
 _FLAGS = frozenset(
     """contiguous exclusive get-user-env hold ignore-pbs nice no-kill no-requeue overcommit oversubscribe parsable
     propagate quiet reboot requeue resv-ports spread-job stepmgr test-only use-min-nodes verbose wait""".split()

@@ -20,7 +20,7 @@ _NOT_HERE = {
 
 
 def time_limit(text: str) -> str:
-    """SLURM's `90` (minutes), `90:30`, `1:30:00`, `1-12`, `1-12:30`, `1-12:30:00`, as seconds; 0 is no limit."""
+    """SLURM's `90` (minutes), `90:30`, `1:30:00`, `1-12`, `1-12:30`, `1-12:30:00`, as seconds; 0 means no limit."""
     stripped = text.strip().lower()
     if stripped in _UNLIMITED:
         return NO_LIMIT
@@ -48,7 +48,7 @@ def warning(text: str) -> str:
 
 
 def gpus_asked(options: Mapping[str, str]) -> int | None:
-    """How many GPUs a script asks for, on the one node that there is; None if it does not say."""
+    """How many GPUs a script asks for, on its single node; None if it does not say."""
     tasks = tasks_of(options)
     asked = []
     for name, times in (("gpus", 1), ("gpus-per-node", 1), ("gpus-per-task", tasks)):
@@ -68,7 +68,9 @@ def tasks_of(options: Mapping[str, str]) -> int:
 def after(text: str) -> str:
     """`afterok:12:13,afterany:14` in the words of `--after`; an id without a condition is sbatch's afterany."""
     if "?" in text:
-        raise UsageError(f"--dependency={text}: duckrow does not do ? (one of several is enough). Name one of them.")
+        raise UsageError(
+            f"--dependency={text}: duckrow does not support ? (one of several is enough). Name one of them."
+        )
     return ",".join(_after_one(part.strip(), text) for part in text.split(","))
 
 
@@ -76,7 +78,7 @@ def _after_one(part: str, text: str) -> str:
     kind, _, jobs = part.partition(":")
     if kind.lower() in _NOT_HERE:
         what, instead = _NOT_HERE[kind.lower()]
-        raise UsageError(f"--dependency={text}: duckrow does not do {kind} ({what}). {instead}")
+        raise UsageError(f"--dependency={text}: duckrow does not support {kind} ({what}). {instead}")
     if kind.lower() in _CONDITIONS:
         return f"{_CONDITIONS[kind.lower()]}:{jobs}"
     return f"any:{part}" if kind == part else part

@@ -78,7 +78,7 @@ def _native(value: Any) -> Any:
 def _axis(name: str, words: Sequence[Any]) -> Axis:
     drawn = [word for word in words if isinstance(word, str) and _DISTRIBUTION.fullmatch(word)]
     if drawn and len(words) > 1:
-        raise UsageError(f"The parameter {name}: {drawn[0]} cannot stand beside other values. Write it alone.")
+        raise UsageError(f"The parameter {name}: {drawn[0]} cannot be mixed with other values. Use it alone.")
     if drawn:
         return _distribution(name, drawn[0])
     values: list[Any] = []
@@ -97,7 +97,7 @@ def _distribution(name: str, word: str) -> Axis:
     kind, _, ends = word.partition(":")
     match = _RANGE.fullmatch(ends)
     if not match or match[3]:
-        raise UsageError(f"The parameter {name}: {word} is no distribution. Write it as {_EXAMPLES[kind]}.")
+        raise UsageError(f"The parameter {name}: {word} is not a distribution. Write it as {_EXAMPLES[kind]}.")
     if kind != "int":
         low, high = float(match[1]), float(match[2])
         return _checked(name, LogUniform(low, high) if kind == "log" else Uniform(low, high), word)
@@ -108,9 +108,9 @@ def _distribution(name: str, word: str) -> Axis:
 
 def _checked(name: str, axis: Distribution, word: str) -> Distribution:
     if not math.isfinite(axis.low) or not math.isfinite(axis.high):
-        raise UsageError(f"The parameter {name}: {word} has an end that is not a number. Write it as uniform:0..1.")
+        raise UsageError(f"The parameter {name}: {word} has a bound that is not a number. Write it as uniform:0..1.")
     if axis.high < axis.low:
-        raise UsageError(f"The parameter {name}: {word} runs backwards. Write the smaller number first.")
+        raise UsageError(f"The parameter {name}: {word} is in the wrong order. Write the smaller number first.")
     if isinstance(axis, Integers) and not (isinstance(axis.low, int) and isinstance(axis.high, int)):
         raise UsageError(f"The parameter {name}: {word} needs whole numbers, as in {_EXAMPLES['int']}.")
     if isinstance(axis, LogUniform) and axis.low <= 0:
@@ -145,7 +145,7 @@ def _count(name: str, word: str, texts: list[str]) -> Sequence[Any]:
         return counted
     numbers = [float(f"{number}e{exponent}") for number in counted]
     if not all(map(math.isfinite, numbers)):
-        raise UsageError(f"The parameter {name}: {word} holds a number that is too large. Write smaller ones.")
+        raise UsageError(f"The parameter {name}: {word} contains a number that is too large. Write smaller ones.")
     return numbers
 
 

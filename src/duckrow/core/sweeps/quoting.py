@@ -108,8 +108,8 @@ class ShellReader:
         if _SAFE.fullmatch(value) and not backslash and not self.after_variable:
             return value
         raise UsageError(
-            f"The value '{shorten(value)}' of {name} cannot be quoted for where it stands in the command (behind <<,"
-            " within ${...}, $((...)) or nested backticks). Put it into a variable first:"
+            f"The value '{shorten(value)}' of {name} cannot be quoted at its place in the command (after <<,"
+            " inside ${...}, $((...)) or nested backticks). Put it into a variable first:"
             f' X={{{name}}}; ... "$X".'
         )
 

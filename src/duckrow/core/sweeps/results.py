@@ -32,7 +32,7 @@ def number_of(value: Any) -> int | float | None:
 
 
 def cell_text(value: Any) -> str:
-    """A cell as text, whole: nothing for what is missing, JSON for what is no scalar."""
+    """A cell as text, in full: nothing for what is missing, JSON for what is not a scalar."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -76,7 +76,7 @@ def name_columns(taken: Iterable[str], names: Iterable[str], prefix: str) -> dic
 
 
 def varying(rows: Sequence[Row], columns: Iterable[str]) -> list[str]:
-    """Those of the columns that are not the same in all rows."""
+    """The columns that differ between rows."""
     return [column for column in columns if len({cell_text(row.get(column)) for row in rows}) > 1]
 
 

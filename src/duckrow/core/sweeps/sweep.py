@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 MODES = ("grid", "shuffled", "random")
-DRAWS_PER_POINT = 100  # on average, before it is believed that there are no more points to be found
+DRAWS_PER_POINT = 100  # on average, before we give up looking for more points
 
 T = TypeVar("T")
 

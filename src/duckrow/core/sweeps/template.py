@@ -102,3 +102,9 @@ def _number(text: str) -> Any:
         except ValueError:
             continue
     return text
+
+
+def unused_note(names: list[str]) -> str:
+    """Says which parameters the command does not use."""
+    are, them = ("is", "it") if len(names) == 1 else ("are", "them")
+    return f"{', '.join(names)} {are} not in the command. Runs find {them} only in their params.json."

@@ -83,7 +83,7 @@ def run_task(task_class: type[GPUTask], config: Mapping[str, Any], work_dir: str
     noted = note_of(config)  # the task may change it
     _have_alone(work_dir)
     if successes_in(work_dir).get(who) == noted:
-        print("This task has succeeded meanwhile, in another run of it. It is not run again.")
+        print("This task has succeeded in another run in the meantime. It does not run again.")
         return
     _draw_into_files()
     task = task_class(config, work_dir)
@@ -98,7 +98,7 @@ def run_task(task_class: type[GPUTask], config: Mapping[str, Any], work_dir: str
 
 
 def _have_alone(folder: str) -> None:
-    """Wait while another process works in this folder: a run goes on when the script that began it is killed.
+    """Wait while another process works in this folder: a run continues when the script that started it is killed.
 
     The lock ends with the last process of the task.
     """
@@ -106,7 +106,7 @@ def _have_alone(folder: str) -> None:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        print("Another run is at this task. Waiting for its end.", flush=True)
+        print("Another run is working on this task. Waiting until it ends.", flush=True)
         fcntl.flock(fd, fcntl.LOCK_EX)
     except OSError:
         pass  # a file system without locks

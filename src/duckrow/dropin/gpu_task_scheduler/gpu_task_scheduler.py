@@ -53,7 +53,7 @@ class GPUTaskScheduler:
         if code == EXIT_INTERRUPTED:
             raise KeyboardInterrupt(f"{len(failed)} of {plural(len(tasks), 'task')} did not succeed")
         if code not in (EXIT_OK, EXIT_FAILED):
-            raise DuckrowError(f"The tasks were not run to their end: duckrow ended with exit code {code}.")
+            raise DuckrowError(f"The tasks did not finish: duckrow ended with exit code {code}.")
         if failed and check:
             raise SystemExit(self._report(failed, len(tasks)))
         if failed:
@@ -123,9 +123,9 @@ class GPUTaskScheduler:
             self._log("skips", name, self._gpus[0], time.time())
         if skipped:
             others = sum(skipped.values())
-            differs = f" ({others} of them with other global settings)" if others else ""
+            differs = f", {others} of them with other global settings" if others else ""
             print(
-                f"{plural(len(skipped), 'task')} skipped, having succeeded before{differs}. With force_rerun they run "
+                f"{plural(len(skipped), 'task')} skipped (succeeded before{differs}). With force_rerun they run "
                 f"again; so does one without the {SUCCESS} in its folder.",
                 file=sys.stderr,
             )

@@ -26,7 +26,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # made once, and not in each of a tho
 
 
 def note_of(config: Mapping[str, Any]) -> Note:
-    """What tells one configuration from another; where an object lies in memory does not."""
+    """What distinguishes one configuration from another; the address of an object does not."""
     return {str(name): _without_address(repr(config[name])) for name in config}
 
 

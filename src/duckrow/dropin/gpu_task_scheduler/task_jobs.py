@@ -42,14 +42,14 @@ def name_of_class(task_class: type[GPUTask]) -> str:
 
 
 def jobs_of(tasks: Sequence[Task], task_class: type[GPUTask], calls: str, slots: int) -> list[dict[str, Any]]:
-    """A line of `duckrow run --format json` for each; what they call lies in one file of the folder `calls`."""
+    """A line of `duckrow run --format json` for each; what they call is in one file of the folder `calls`."""
     path = os.path.join(calls, _FILE)
     places, carries_code = _store(tasks, task_class, path)
     jobs = [_job(task, task_class, path, place) for task, place in zip(tasks, places, strict=True)]
     warm = f"{_MODULE},cloudpickle" if carries_code else _MODULE
     alike = Counter(repr(job["env"]) for job in jobs)
     for job in jobs:
-        if alike[repr(job["env"])] > slots:  # for as many as there are places, a warm Python is no gain
+        if alike[repr(job["env"])] > slots:  # with as many places as jobs, a preloaded Python gains nothing
             job["preload"] = warm
     return jobs
 

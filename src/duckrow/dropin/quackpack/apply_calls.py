@@ -33,7 +33,7 @@ def call_all(functions: Sequence[ApplyFunction], command: str, env: dict[str, st
         for function in functions:
             name = getattr(function, "__name__", repr(function))
             command = _checked(function(command, env))
-    except BaseException as error:  # an exit, too, is no command
+    except BaseException as error:  # an exit is not a command either
         # Without our own frame.
         told = traceback.format_exception(type(error), error, error.__traceback__ and error.__traceback__.tb_next)
         why = f"The apply functions failed ({name}), so this job's command was not run."

@@ -15,7 +15,7 @@ def insert_string(total_str: str, previous_str: str, insert_str: str) -> str:
     """Put a word behind the first that is `previous_str`. All else, quotes and blanks too, stays as it is."""
     found = re.search(rf"(?<!\S){re.escape(previous_str)}(?!\S)", total_str)
     if found is None:
-        raise ValueError(f"'{previous_str}' is no word of this command: {total_str}")
+        raise ValueError(f"'{previous_str}' is not a word of this command: {total_str}")
     return f"{total_str[: found.end()]} {insert_str}{total_str[found.end() :]}"
 
 

@@ -32,8 +32,8 @@ from duckrow.dropin.quackpack.gpus import GpuInfo, get_memory_gpus
 from duckrow.dropin.quackpack.launching import command_in_attempt, command_without_shell
 from duckrow.kernel.log_ends import last_lines
 
-# Memory is given out to the last MB, as the original did. The need that stands here for all jobs only says that there
-# are such needs; each has its own. What has not been run is run when the script is started again.
+# Memory is given out to the last MB, as the original did. The need given here for all jobs only says that jobs
+# have such needs; each has its own. What has not run yet runs when the script is started again.
 _OPTIONS = ["--mem-margin=0", "--total-gpu-mem=1", "--no-follow", "--no-table", "--once", "--share-gpus"]
 _SHOWN = 20  # lines of a log, for whoever debugs
 
@@ -66,14 +66,14 @@ def schedule_cmd_gpus(
     gpus = get_memory_gpus(most_free_first=False)
     _refuse_impossible(jobs, gpus)
     if timeout_s <= 0:
-        print(f"A schedule of {timeout_s:g} s is over before it begins. Nothing was started.", file=sys.stderr)
+        print(f"timeout_s={timeout_s:g} leaves no time to run anything. Nothing was started.", file=sys.stderr)
         return EXIT_FAILED
     progress = _Progress()
     code = _run(jobs, [str(gpu.idx) for gpu in gpus], timeout_s, command_apply_functions or (), progress)
     if code == EXIT_INTERRUPTED:
         raise KeyboardInterrupt("the schedule was interrupted")
     if code not in (EXIT_OK, EXIT_FAILED):
-        raise DuckrowError(f"The jobs were not run to their end: duckrow ended with exit code {code}.")
+        raise DuckrowError(f"The jobs did not finish: duckrow ended with exit code {code}.")
     if debug_on_crash and progress.failed:
         _debug(progress.failed, progress.commands)
     return code
@@ -88,7 +88,7 @@ def _refuse_impossible(jobs: Sequence[GpuJobInfo], gpus: Sequence[GpuInfo]) -> N
     for job in jobs:
         why_not = refusal(Ask(total_mb=job.need_mb), seats, machine)
         if why_not:
-            raise UsageError(f"The job {shorten(job.cmd)} could never start. {why_not} Nothing was started.")
+            raise UsageError(f"The job {shorten(job.cmd)} can never start. {why_not} Nothing was started.")
 
 
 def _run(
@@ -109,11 +109,11 @@ def _run(
             store_functions(functions, folder)
             progress.calls = ApplyServer(functions, folder)
         with Deadline(list_file, timeout_s) as deadline, _on_sigterm(deadline.end_now):
-            needed = True  # if this program is killed, the run goes on
+            needed = True  # if this program is killed, the run continues
             code = run_jobs(lines, list_file, [",".join(gpus)], progress.note, _OPTIONS)
             needed = bool(functions) and code != EXIT_OK  # for `duckrow rerun`
         if deadline.passed:
-            print(f"The {timeout_s:g} s of the schedule are over: what ran was stopped.", file=sys.stderr)
+            print(f"The {timeout_s:g} s of the schedule are over: running jobs were stopped.", file=sys.stderr)
         return code
     finally:
         if progress.calls is not None:
@@ -141,7 +141,7 @@ def _on_sigterm(stop: Callable[[], None]) -> Iterator[None]:
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if came:
-        print("Exiting: SIGTERM. What ran was stopped.", file=sys.stderr)
+        print("Exiting: SIGTERM. Running jobs were stopped.", file=sys.stderr)
         raise SystemExit(0)  # as the original did
 
 
@@ -185,7 +185,7 @@ class _Progress:
         try:
             print(f"{what} CUDA_VISIBLE_DEVICES={','.join(devices)}", flush=True)
         except OSError:
-            pass  # nobody listens any more; the jobs go on
+            pass  # nobody listens any more; the jobs keep running
 
 
 def _debug(failed: Sequence[JobView], commands: Mapping[str, str]) -> None:
@@ -194,5 +194,5 @@ def _debug(failed: Sequence[JobView], commands: Mapping[str, str]) -> None:
         how = job.detail or (f"exit code {job.exit_code}" if job.signal is None else f"signal {job.signal}")
         print(f"{commands.get(job.command, job.command)} {job.outcome} ({how}): the end of {job.log}")
         print("\n".join(last_lines(job.log, _SHOWN, blank=True)) if job.log else "")
-    print(f"{plural(len(failed), 'job')} did not succeed, see `failed`. `c` goes on.", flush=True)
+    print(f"{plural(len(failed), 'job')} did not succeed, see `failed`. `c` continues.", flush=True)
     pdb.set_trace()

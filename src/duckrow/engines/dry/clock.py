@@ -1,4 +1,4 @@
-"""A machine's three clocks, which go on only when somebody turns them."""
+"""A machine's three clocks, which move only when a test moves them."""
 
 from __future__ import annotations
 

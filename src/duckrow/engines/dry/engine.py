@@ -141,7 +141,7 @@ class DryEngine:
         leftovers = () if is_gone else (f"a helper (process {process.pid})",)
         self._ended.add(process.attempt_id)
         if process.is_lost:
-            reason = "its process ended while nobody was there to see how"
+            reason = "its process ended while no scheduler was watching"
             self._report(Vanished(process.attempt_id, reason, leftovers))
             return
         if behaviour.prints:

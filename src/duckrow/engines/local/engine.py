@@ -176,7 +176,7 @@ class LocalEngine:
         return self._kernel_kills.happened()
 
     def close(self, keepers_in_use: set[str]) -> None:
-        """Let go. Attempts that run go on, and their ends will stand in the journal; one that nobody needs goes."""
+        """Let go. Attempts keep running, and the journal records their ends; one that nobody needs is removed."""
         self._groups.close()
         self._spawner.close()
         self._preloaded.close()

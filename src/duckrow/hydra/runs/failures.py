@@ -23,7 +23,7 @@ class Failures:
         except FileNotFoundError:
             return
         if count >= self.most:
-            raise LauncherError(f"This run was not begun: {count} others have failed (max_failures={self.most}).")
+            raise LauncherError(f"This run was not started: {count} others have failed (max_failures={self.most}).")
 
     def note(self) -> None:
         if int(os.environ.get("DUCKROW_ATTEMPT", "1")) > self.retries:

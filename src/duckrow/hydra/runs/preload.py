@@ -1,4 +1,4 @@
-"""Imported by a warm process, from which runs are then forked: makes everything ready that they share."""
+"""Imported by a preloaded process, from which runs are then forked: prepares everything that they share."""
 
 from __future__ import annotations
 

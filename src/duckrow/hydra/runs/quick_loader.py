@@ -1,6 +1,6 @@
 """Composing quickly: what the runs of a multirun have in common is composed once, and each run's values put in.
 
-Hydra composes the config of a run from all its files anew, which costs 50 to 100 ms, and does it twice: the sweeper
+Hydra composes the config of a run from all its files again, which costs 50 to 100 ms, and does it twice: the sweeper
 checks every run before the launcher gets it. Most runs differ only in values (`lr=0.1`). Which files make up the config
 depends on the choices of groups (`model=convnet`) alone.
 """

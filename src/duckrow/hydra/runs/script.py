@@ -1,4 +1,4 @@
-"""A function that stands in a script: the script is executed in each run, up to the call that began the multirun."""
+"""A function that is defined in a script: each run executes the script, up to the call that began the multirun."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CALLED = "_run_hydra"  # of hydra.main, by every function that it has decorated
 
 
 def script_of_function(function: TaskFunction) -> Script | None:
-    """None: it stands in a module; or its script cannot be executed anew, and the function has to be pickled."""
+    """None: it is in a module; or its script cannot be executed again, and the function has to be pickled."""
     from duckrow.api.calls.script_again import script_of
 
     return script_of(function) if hasattr(import_module("hydra.main"), _CALLED) else None

@@ -1,4 +1,4 @@
-"""GPUs that are broken, or look so: they get no new job, and the jobs that failed because of them wait again."""
+"""GPUs that are broken, or look so: they get no new job, and the jobs that failed because of them are requeued."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class BrokenGpus:
     # -- what is kept -----------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """A daemon goes on with what an earlier one has set aside. A machine that was restarted begins anew."""
+        """A daemon keeps what an earlier one has set aside. After a restart of the machine, nothing is set aside."""
         offered = {device for seat in self._state.seats for device in seat.devices}
         for gpu in self._rows.of_host(self._state.host_id):
             same_boot = self._state.host_id == DAEMON and gpu.boot_id == self._boot_id
@@ -118,7 +118,7 @@ class BrokenGpus:
             if self._aside[device].passes:
                 self._returns[device] += 1
                 self._give_out(device)
-                self._observer.trouble(f"GPU {device} is given out again: its fault is over.")
+                self._observer.trouble(f"GPU {device} is used again: it has recovered.")
 
     def _note_fault(self, device: str, fault: Fault, now: Now) -> None:
         before = self._aside.get(device)
@@ -128,7 +128,7 @@ class BrokenGpus:
         failures += before.suspect.rest() if before is not None and before.suspect is not None else []
         passes = fault.passes and self._returns[device] < _MOST_RETURNS
         self._set_aside(SetAside(device, fault.why, self._boot_id, passes=passes), now)
-        self._tell(f"GPU {device} is set aside: {fault.why}. Jobs that fail on it wait again.", device)
+        self._tell(f"GPU {device} is set aside: {fault.why}. Jobs that fail on it are requeued.", device)
         self._send_back(device, failures, now)
 
     # -- what ends say ----------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class BrokenGpus:
             return verdict
         self._tried |= suspect.open
         self._rows.save(self._state.host_id, gpu)
-        self._tell(f"GPU {device} is set aside: {why}. Some of those jobs are tried on other GPUs.", device)
+        self._tell(f"GPU {device} is set aside: {why}. Some of those jobs are retried on other GPUs.", device)
         return _back(verdict, gpu) if here else verdict
 
     def _note_test(self, job_id: int, gpus: Sequence[str], effect: Effect, verdict: Verdict, now: Now) -> None:
@@ -203,13 +203,13 @@ class BrokenGpus:
             self._streaks.was_innocent(device)
             self._give_out(device)
             self._observer.trouble(
-                f"GPU {device} is given out again: jobs that failed on it within seconds fail elsewhere too."
+                f"GPU {device} is used again: jobs that failed on it within seconds fail elsewhere too."
             )
         elif blame is Blame.GPU:
             count = plural(len(gpu.suspect.failures), "job")
             why = f"{count} in a row failed on it within seconds, and {told}"
             self._set_aside(SetAside(device, why, self._boot_id), now)
-            self._tell(f"GPU {device} stays set aside: {why}. All jobs that failed on it wait again.", device)
+            self._tell(f"GPU {device} stays set aside: {why}. All jobs that failed on it are requeued.", device)
             self._tried |= set(self._send_back(device, gpu.suspect.rest(), now))
         else:
             self._rows.save(self._state.host_id, gpu)
@@ -231,7 +231,7 @@ class BrokenGpus:
     def _tell(self, sentence: str, device: str) -> None:
         left = self._state.not_set_aside([seat for seat in self._state.seats if not seat.is_cpu])
         none = "" if left else " No GPU is left, so jobs that need one wait."
-        self._observer.trouble(f"{sentence}{none} To give it out again: duckrow gpus add {device}")
+        self._observer.trouble(f"{sentence}{none} To use it again: duckrow gpus add {device}")
 
     def _send_back(self, device: str, failures: Iterable[Failure], now: Now) -> list[int]:
         """Those that wait again; not one that was removed, or has been tried again since."""
@@ -255,4 +255,4 @@ def _back(verdict: Verdict, gpu: SetAside) -> Verdict:
 
 
 def _detail(gpu: SetAside) -> str:
-    return f"it failed on GPU {gpu.device}, which is set aside: {gpu.why}; it waits again"
+    return f"it failed on GPU {gpu.device}, which is set aside: {gpu.why}; it is requeued"

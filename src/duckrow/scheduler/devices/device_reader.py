@@ -1,4 +1,4 @@
-"""Reading the GPUs in a thread of its own: a driver that hangs must not keep the loop waiting."""
+"""Reads the GPUs in a separate thread, so that a driver that hangs does not block the loop."""
 
 from __future__ import annotations
 

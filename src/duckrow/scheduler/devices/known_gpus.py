@@ -1,4 +1,4 @@
-"""What is known of a host's GPUs beside what is read of them: which there are, their sizes, models and names."""
+"""What is known about a host's GPUs besides their readings: names, sizes and models."""
 
 from __future__ import annotations
 

@@ -65,14 +65,14 @@ class Sharing:
             self._tell(f"MPS cannot be used: {why} Jobs share GPUs without it (--mps off does so from the start).")
 
     def _is_full(self, attempt: LiveAttempt) -> bool:
-        """A GPU takes so many clients, and CUDA refuses the next: that one shares the GPU without MPS."""
+        """A GPU takes a limited number of clients, and CUDA refuses the next: that one shares the GPU without MPS."""
         from duckrow.engines.local.gpus.mps import MOST_CLIENTS
 
         for gpu, _ in attempt.holds:
             others = (each for each in self._state.live.values() if each.id != attempt.id and each.follows is None)
             if sum(self._wants(each) and gpu in dict(each.holds) for each in others) >= MOST_CLIENTS:
                 self._without.add(attempt.job.id)
-                self._tell(f"GPU {gpu} has {MOST_CLIENTS} jobs under MPS, as many as it takes: more run without it.")
+                self._tell(f"GPU {gpu} has {MOST_CLIENTS} jobs under MPS, which is the limit. More run without it.")
                 return True
         return False
 
@@ -83,7 +83,7 @@ class Sharing:
         self._without.add(attempt.job.id)
         self._failures += 1
         if self._failures >= _MOST_FAILURES and not self._in_vain:
-            self._give_up(f"{_MOST_FAILURES} jobs in a row have failed by it ({why}).")
+            self._give_up(f"{_MOST_FAILURES} jobs in a row have failed because of it ({why}).")
         return True
 
     def succeeded(self, attempt: LiveAttempt) -> None:

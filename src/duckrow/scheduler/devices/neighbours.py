@@ -1,4 +1,4 @@
-"""Telling of those with whom the GPUs are shared: whom the next job waits for, and beside whom one was started."""
+"""Reports other users of the GPUs: whom the next job waits for, and beside whom one was started."""
 
 from __future__ import annotations
 

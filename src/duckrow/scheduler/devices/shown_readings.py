@@ -1,4 +1,4 @@
-"""What people get to see of the GPUs: the last reading while somebody looks, and how they were over time."""
+"""The GPU readings that people see: the last one while somebody looks, and their history."""
 
 from __future__ import annotations
 

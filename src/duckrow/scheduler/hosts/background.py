@@ -44,7 +44,7 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool, 
         serve(folder, offer, link, ready, dispatch, keep_s)
     except AlreadyRunning as error:
         link.journal.remove()
-        raise AlreadyRunning(f"There is a daemon already. {error}") from None
+        raise AlreadyRunning(f"There is already a daemon. {error}") from None
 
 
 def check_devices(choice: DeviceChoice) -> Offer:
@@ -67,7 +67,7 @@ def notes_on(choice: DeviceChoice) -> tuple[str, ...]:
         choice = remembered(database, choice)
     offer = check_devices(choice)
     visible = f"{VISIBLE}={os.environ.get(VISIBLE)}"
-    limit = f"only the GPUs in {visible} are given out; to choose others: duckrow up --devices"
+    limit = f"using only the GPUs in {visible}; to choose others: duckrow up --devices"
     return (*([limit] if offer.is_limited else []), *offer.notes)
 
 
@@ -148,7 +148,7 @@ def _open_log(folder: Folder) -> int:
 
 
 def _own_environment(folder: Folder) -> dict[str, str]:
-    """A daemon that is started from within a job is no part of that job."""
+    """A daemon that is started from within a job is not part of that job."""
     of_machine = (GPU_LOCKS, CGROUPS)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DUCKROW_") or name in of_machine}
     return {**kept, "DUCKROW_HOME": folder.root, TAG: DAEMON_TAG}

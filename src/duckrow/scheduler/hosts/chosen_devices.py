@@ -1,4 +1,4 @@
-"""The devices that people gave the daemon, kept over restarts."""
+"""The devices that you chose for the daemon, kept when it restarts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The daemon sees to batches on clusters: beside the loop, by the very command that a person would type."""
+"""The daemon looks after batches on clusters: beside the loop, with the same command that a user would type."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ClusterTending:
             except (StateError, OSError) as error:
                 trouble = str(error)
             if trouble and trouble != self._told and not self._closing.is_set():
-                self._tell(f"Runs on clusters could not be seen to: {trouble}")
+                self._tell(f"Could not look after runs on clusters: {trouble}")
             self._told = trouble
             self._closing.wait(_EVERY_S)
 

@@ -32,7 +32,7 @@ class CommandSource:
         else:
             try:
                 reactor.watch(self._fd, self._read)
-            except OSError:  # /dev/null and its like are always readable and cannot be watched
+            except OSError:  # /dev/null and similar files are always readable and cannot be watched
                 self.is_file = True
                 self._read()
 

@@ -28,7 +28,7 @@ class _LogTrouble(Observer):
         _log(sentence)
 
     def trouble_over(self) -> None:
-        _log("All is well again.")
+        _log("The problem is solved.")
 
 
 def _stamp() -> str:
@@ -74,7 +74,7 @@ def serve(
     signals.on(signal.SIGQUIT, end_all)
     loop.begin()
     loop.turn(0)
-    _log(f"The daemon runs as process {os.getpid()} over {plural(len(offer.seats), 'seat')}.")
+    _log(f"The daemon is running (process {os.getpid()}) with {plural(len(offer.seats), 'seat')}.")
     ready()
     retention = None if keep_s is None else Retention(folder, keep_s, _log)
     if retention is not None:
@@ -92,4 +92,5 @@ def serve(
             retention.close()
     running = len(loop.state.live)
     loop.close()
-    _log(f"The daemon ends; {plural(running, 'running job')} still there." if running else "The daemon ends.")
+    keep = "keeps" if running == 1 else "keep"
+    _log(f"The daemon ends; {plural(running, 'job')} {keep} running." if running else "The daemon ends.")

@@ -46,7 +46,7 @@ class DryHost:
         self.loop.begin()
 
     def die(self) -> None:
-        """As if killed: nothing more is written, and others see it at once. What runs goes on."""
+        """As if killed: nothing more is written, and others see it at once. Running jobs keep running."""
         self.loop.host.release()
         self.reactor.close()
         self.database.close()

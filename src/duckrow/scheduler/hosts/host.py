@@ -1,4 +1,4 @@
-"""Being a host: the lock that says we live, the bell that wakes us, and the other hosts around us."""
+"""Being a host: the lock that says that we are alive, the bell that wakes us, and the other hosts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Host:
         lost = lost_its_database(self.folder, host_id)
         if lost:
             return f"Process {lost} still uses a database that was removed or replaced. End it: kill {lost}"
-        return f"It is running already, as process {self._pid_of_other(host_id)}."
+        return f"It is already running (process {self._pid_of_other(host_id)})."
 
     def _pid_of_other(self, host_id: int) -> int | None:
         """One that has taken the lock just now may not have said yet who it is."""

@@ -1,7 +1,7 @@
 """The files that a host depends on: are they still the ones it opened?
 
 Somebody may remove or replace them while the host has them open. The kernel tells, and the host looks: what it can
-make again it makes again; without its database it is no host any more, and stands down.
+create again it creates again; without its database it can no longer be a host, and steps down.
 """
 
 from __future__ import annotations
@@ -111,12 +111,12 @@ class OwnFiles:
             mended = [*self._mend_database(), *self._mend_host_files()]
             self._watch_all()
         except OSError as error:
-            self._say(f"{error.filename} cannot be made again: {error.strerror}.")
+            self._say(f"{error.filename} cannot be created again: {error.strerror}.")
             self._look_later(_CONFIRM_S)
             return
         self._said = ""
         for path in mended:
-            self._say(f"{path} was removed or replaced. It was made again; nothing was lost.")
+            self._say(f"{path} was removed or replaced. It was recreated; nothing was lost.")
 
     def _say(self, sentence: str) -> None:
         if sentence != self._said:
@@ -145,8 +145,8 @@ class OwnFiles:
         saved = rescue(self._database, self._host.database_fd, self._root)
         self._host.release()  # not before: others see that nobody lives, and begin a new queue
         self._reactor.close()
-        jobs = f" {running} running job{'s go' if running > 1 else ' goes'} on." if running else ""
-        raise FilesLost(f"{lost} while this process used it: it stands down.{jobs} {saved}".rstrip())
+        jobs = f" {running} running job{'s keep' if running > 1 else ' keeps'} running." if running else ""
+        raise FilesLost(f"{lost} while this process used it: it steps down.{jobs} {saved}".rstrip())
 
     # -- repairing --------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""A database that lost its name while we had it open: what is in it is saved."""
+"""Saves a database that was removed while we had it open."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _save(database: Database) -> str:
     half = f"{target}.{os.getpid()}"
     try:
         if not database.save_copy(half):
-            return "Its jobs could not be saved: it is not whole."
+            return "Its jobs could not be saved: the database is incomplete."
         os.chmod(half, 0o600)
         os.replace(half, target)
         _remove_own_log(database)
@@ -39,7 +39,7 @@ def _save(database: Database) -> str:
 
 
 def _remove_own_log(database: Database) -> None:
-    """All of it is in the copy. A log that lies beside another database would be taken for its own."""
+    """All of it is in the copy. A log beside another database would be taken for that one's."""
     for path, ours in ((f"{database.path}-wal", database.files.wal), (f"{database.path}-shm", database.files.shm)):
         if file_id(path) == ours and ours is not None:
             os.unlink(path)

@@ -1,4 +1,4 @@
-"""Forgetting jobs that have been done for longer than the settings want: beside the loop, and never in its way."""
+"""Forgets old jobs (daemon.keep) in the background, without delaying the loop."""
 
 from __future__ import annotations
 

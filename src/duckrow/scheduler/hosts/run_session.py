@@ -1,4 +1,4 @@
-"""Opening a `duckrow run`: a new one, or an interrupted one that goes on."""
+"""Opens a `duckrow run`: a new one, or an interrupted one to resume."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def open_run(
 ) -> ForegroundRun:
     """A run that is ready to go. `output` is that of the engine; on a terminal, the one command is given later.
 
-    Unless its seats were chosen anew, a resumed run has those that it had.
+    Unless you chose other seats, a resumed run keeps those that it had.
     """
     folder = state_folder()
     cwd, source = os.getcwd(), os.path.abspath(file) if file and file != "-" else ""
@@ -159,7 +159,7 @@ def _find_earlier(folder: Folder, resume: str, cwd: str, source: str) -> HostRow
         found, what = hosts.run_named(resume), f"'{resume}'"
     database.close()
     if found is None or found.source == IN_TERMINAL:
-        raise UsageError(f"There is no earlier run {what} to resume. Leave --resume away to begin one.")
+        raise UsageError(f"There is no earlier run {what} to resume. Omit --resume to start one.")
     return found
 
 

@@ -1,4 +1,4 @@
-"""When somebody sets the wall clock: what people are shown of what goes on is restated by the clock as it is now.
+"""When somebody sets the wall clock, the displayed times of running jobs are restated by the new clock.
 
 Nothing that is decided depends on it. But a job would seem to have run for two hours more, or for less than nothing.
 """

@@ -1,4 +1,4 @@
-"""Jobs that must not begin yet, and the alarms that tell when the next of them may."""
+"""Jobs that must not start yet, and the alarms for the next of them."""
 
 from __future__ import annotations
 

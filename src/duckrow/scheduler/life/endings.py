@@ -1,4 +1,4 @@
-"""What the engine reports becomes states: seen running, ended, vanished, never begun."""
+"""What the engine reports becomes states: seen running, ended, vanished, never started."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Endings:
             case Gone():
                 self._finish(attempt, now)
             case NeverBegan():
-                self._unstart(attempt, 0.0, now, "it had not begun when the scheduler ended")
+                self._unstart(attempt, 0.0, now, "it had not started when the scheduler ended")
             case NotStarted(_, reason, try_later):
                 self._not_started(attempt, reason, try_later, now)
 
@@ -142,15 +142,13 @@ class Endings:
     def _not_started(self, attempt: LiveAttempt, reason: str, try_later: bool, now: Now) -> None:
         if try_later:
             self._unstart(attempt, _RETRY_START_S, now, f"not started: {reason}")
-            self._observer.trouble(
-                f"{attempt.job.words.capitalize()} could not be started: {reason}. It is tried again."
-            )
+            self._observer.trouble(f"{attempt.job.words.capitalize()} could not be started: {reason}. It is retried.")
         else:
             self._finish(attempt, now, Outcome.FAILED, f"could not be started: {reason}")
 
     def _unstart(self, attempt: LiveAttempt, wait_s: float, now: Now, detail: str) -> None:
         if attempt.stopped_for is Outcome.KILLED:
-            self._finish(attempt, now, Outcome.KILLED, "killed before it began")
+            self._finish(attempt, now, Outcome.KILLED, "killed before it started")
             return
         self._store.attempts.unstart(attempt, wait_s, now, detail)
         self._delays.requeued(wait_s, now)

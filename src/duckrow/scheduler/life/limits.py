@@ -14,7 +14,7 @@ from duckrow.core.schedule.decide import CORES, MEMORY
 class Limits:
     def __init__(self) -> None:
         self.most: dict[str, int] = {}  # scope -> how many at a time
-        self.elsewhere: list[Needs] = []  # what is reserved on this machine by other hosts
+        self.elsewhere: list[Needs] = []  # what other hosts have reserved of this machine
 
     def look(self, most: dict[str, int], elsewhere: list[Needs]) -> None:
         """As the database has them now."""

@@ -14,7 +14,7 @@ from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.new_attempts import NewAttempts
 from duckrow.store.attempts.attempts import AttemptStore
 
-# An attempt that has lasted so long is no short one, whatever those before it were: nobody should wait behind it.
+# An attempt that has lasted this long is not short, whatever those before it were: no job should line up behind it.
 SLOW_S = 3 * BRISK_S
 
 
@@ -47,7 +47,7 @@ class LiningUp:
         return grown
 
     def _may_grow(self) -> bool:
-        """Whoever counts jobs, or has to leave devices alone, decides anew for each."""
+        """Where jobs are counted, or devices left alone, each job needs a new decision."""
         state = self._state
         wanted = state.may_start and state.looks_ahead and bool(state.queue)
         return wanted and not state.limits.most and not state.any_out_of_use
@@ -71,6 +71,6 @@ class LiningUp:
         """All who have not been started go back to the queue."""
         for attempt in list(self._state.lined_up.values()):
             if attempt.follows is not None and self._engine.stand_down(attempt):
-                self._store.unstart(attempt, 0.0, now, "stood back from the line")
+                self._store.unstart(attempt, 0.0, now, "gave up its place behind a running job")
                 self._state.drop(attempt)
                 self._state.look_again()

@@ -56,7 +56,7 @@ class Recovery:
                 self._state.drop(live[attempt_id])
             else:
                 live[attempt_id].go_back(known[attempt_id])
-        # Those that the tick had let go of: their ends are reported again, but one that had stood back is forgotten.
+        # Those that the tick had let go of: their ends are reported again, but one that gave up its place is forgotten.
         let_go = [attempt for attempt_id, attempt in known.items() if attempt_id not in live]
         self._state.watch(let_go)
         pending = self._state.pending()

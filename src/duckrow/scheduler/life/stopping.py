@@ -1,4 +1,4 @@
-"""The beginning of the end of an attempt: written down here; the tick takes the steps of the kill ladder."""
+"""Begins to stop an attempt: records it here; the tick then sends SIGTERM and SIGKILL."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Stopping:
         attempt.begin_stop(reason, now.mono)
 
     def kill(self, attempt: LiveAttempt, now: Now, why: str, at_once: bool) -> None:
-        """Begin the kill ladder; `at_once`: without waiting for the grace."""
+        """Begin to stop it; `at_once`: without waiting for the grace time."""
         if attempt.stopped_for is not Outcome.KILLED:
             self.begin(attempt, Outcome.KILLED, now, why)
         if at_once:

@@ -1,4 +1,4 @@
-"""A job that a person pauses while it runs: its processes are suspended, and its time limit stands still meanwhile."""
+"""Suspends running jobs that somebody pauses; their time limits stop in the meantime."""
 
 from __future__ import annotations
 

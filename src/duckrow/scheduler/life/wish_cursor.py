@@ -1,4 +1,4 @@
-"""How far the wishes of people were looked at: there may be a million, and a tick looks at some."""
+"""How far the wishes were processed: there may be a million, and a tick looks at a few."""
 
 from __future__ import annotations
 

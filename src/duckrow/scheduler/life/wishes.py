@@ -1,4 +1,4 @@
-"""Fulfilling what people want of jobs: kill, rerun, pause; and what a job that waits for others wants itself."""
+"""Fulfils wishes about jobs: kill, rerun, pause, and lending slots."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Wishes:
     def fulfil(self, now: Now) -> None:
         """Those for jobs that are ours to touch; the others are left to their hosts.
 
-        So many at a time that the loop is soon back: it takes a minute to kill a million jobs.
+        Only a few at a time, so that the loop is soon back: it takes a minute to kill a million jobs.
         """
         after = self._state.wishes.after
         if after is None:
@@ -103,7 +103,7 @@ class Wishes:
         if state in LIVE or not self._is_ours(each.host_id):
             return False
         if is_kill(each.wish) and state is State.QUEUED:
-            self._store.moves.finish(each.job_id, State.QUEUED, Outcome.KILLED, now.wall, "killed before it began")
+            self._store.moves.finish(each.job_id, State.QUEUED, Outcome.KILLED, now.wall, "killed before it started")
         elif each.wish == Wish.RERUN and state is State.DONE:
             host_id = each.host_id if self._host.is_alive(each.host_id) else DAEMON
             self._store.reruns.rerun(each.job_id, now.wall, host_id)

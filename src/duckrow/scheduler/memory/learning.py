@@ -1,4 +1,4 @@
-"""What jobs of a recipe have been seen to take: kept over restarts, and put to use for the next ones."""
+"""Learns how much memory jobs of a recipe use: kept when duckrow restarts, and used for the next ones."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Learning:
     # -- what is learned --------------------------------------------------------------------------------------
 
     def still_learns(self, attempt: LiveAttempt) -> bool:
-        """Whether it holds more than its like will need, as soon as that is known."""
+        """Whether it holds more than similar jobs will need, once that is known."""
         needs = needs_from(attempt.job.needs)
         return needs.auto and not needs.alone and all(share == WHOLE for _, share in attempt.holds)
 
@@ -80,7 +80,7 @@ class Learning:
             self._learn(attempt, use.peak_mb)
 
     def from_failure(self, attempt: LiveAttempt, wanted_mb: int) -> None:
-        """One that ran out of memory has told how much it wanted: its like need not find that out one by one."""
+        """A job that ran out of memory has said how much it wanted: similar jobs need not find that out one by one."""
         largest_mb = self._gpus.given_out.largest_mb()
         if not wanted_mb or largest_mb is None or attempt.job.needs is None:
             return

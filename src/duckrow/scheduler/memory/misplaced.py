@@ -1,4 +1,4 @@
-"""After the start: is an attempt where it was put? A script may choose a GPU itself, and then the list is wrong."""
+"""Detects jobs that use a GPU that they were not given: a script may choose one itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retries after running out of memory, with more of it; and after a failure of MPS, without it."""
+"""Retries after failures that say what to change: out of memory with more, a failure of MPS without it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class MemoryRetries:
         needs = needs_from(attempt.job.needs)
         if which == "host":
             learned = next_host_needs(needs, self._watch.gpus.machine.mem_mb)
-            told = "ran out of the machine's memory"
+            told = "ran out of main memory"
         else:
             ending = self._ending(attempt, use, memory_wanted_mb(lines))
             learned = next_needs(needs, ending)
@@ -53,14 +53,14 @@ class MemoryRetries:
         if learned is None:
             return Verdict(Outcome.OUT_OF_MEMORY, again=False, detail=f"{told}, {self._why_final(which, attempt)}")
         self._store.set_needs(attempt.job.id, learned)
-        return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=f"{told}; tried again {_how(learned, which)}")
+        return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=f"{told}; retried {_how(learned, which)}")
 
     def _after_mps(self, attempt: LiveAttempt, outcome: Outcome, lines: list[str]) -> Verdict | None:
         """One that failed by MPS, which it had from us, is tried again without; that uses up none of its retries."""
         why = mps_failure(lines)
         if why is None or not self._sharing.failed(attempt, why):
             return None
-        return Verdict(outcome, again=True, detail=f"{why}; tried again without MPS")
+        return Verdict(outcome, again=True, detail=f"{why}; retried without MPS")
 
     def _ending(self, attempt: LiveAttempt, use: Use | None, wanted_mb: int | None) -> RanOut:
         gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
@@ -75,7 +75,7 @@ class MemoryRetries:
 
     def _why_final(self, which: str, attempt: LiveAttempt) -> str:
         if which == "host":
-            return "and there is no more of it here"
+            return "and there is no more here"
         size_mb = self._watch.gpus.smallest_mb([device for device, _ in attempt.holds])
         size = f" of {format_mb(size_mb)}" if size_mb is not None else ""
         gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
@@ -90,5 +90,5 @@ def _how(needs: Needs, which: str) -> str:
     if needs.alone:
         return f"on a GPU that has {format_mb(needs.gpu_mem_mb)} free" if needs.gpu_mem_mb else "with a GPU to itself"
     if needs.total_gpu_mem_mb is not None:
-        return f"with {format_mb(needs.total_gpu_mem_mb)} in all"
+        return f"with {format_mb(needs.total_gpu_mem_mb)} in total"
     return f"with {format_mb(needs.gpu_mem_mb or 0)}"

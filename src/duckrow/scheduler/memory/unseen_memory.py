@@ -1,4 +1,4 @@
-"""Memory that is reserved for an attempt and cannot be seen yet: its GPUs stay locked for other duckrows."""
+"""Memory that is reserved for an attempt and not visible yet: its GPUs stay locked for other duckrows."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class UnseenMemory:
         self._keeps_others_away = keeps_others_away
         place = os.stat(root)
         self._locks = GpuLocks(f"{place.st_dev}-{place.st_ino}")  # others may read it: it tells nothing but who is who
-        self._open: dict[int, _Unseen] = {}  # attempt -> what is reserved for it and not seen yet
+        self._open: dict[int, _Unseen] = {}  # attempt -> what is reserved for it
         self._met: set[int] = set()  # attempts with needs of which we know whether anything is reserved for them
         self.locked_by: dict[str, int] = {}  # GPUs on which a duckrow of this user is about to take memory
         self._told: set[str | tuple[str, int]] = set()
@@ -79,7 +79,7 @@ class UnseenMemory:
         return set(self.locked_by)
 
     def _tell(self, by_lock: Mapping[str, str]) -> None:
-        """Say once of whom is no longer waited for, and that there is no place to agree with others in."""
+        """Say once whose lock is now ignored, and that there is no folder for locks."""
         fault = self._locks.fault
         if fault and fault not in self._told:
             self._told.add(fault)
@@ -90,7 +90,7 @@ class UnseenMemory:
             self._observer.trouble(f"{user}'s duckrow has locked GPU {gpu} for 2 minutes: that is now ignored.")
 
     def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
-        """Keep the locks of the GPUs on which memory is reserved, until it can be seen; the others go."""
+        """Keep the locks of the GPUs on which memory is reserved, until it is visible; release the others."""
         for attempt in starts:
             if attempt.job.needs is not None or self._locks.held:
                 self._reserve(attempt, mono)

@@ -199,7 +199,7 @@ class Watch:
                 self._store.note(self._state.live[attempt_id], use)
 
     def adopted(self, attempts: Iterable[LiveAttempt]) -> None:
-        """Go on with the curves of attempts that another host, now dead, has started: within a transaction."""
+        """Continue the curves of attempts that another host, now dead, has started: within a transaction."""
         for attempt in attempts:
             curve = self._store.curve(attempt) if _on_gpu(attempt) else []
             if curve:

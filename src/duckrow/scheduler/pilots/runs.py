@@ -79,7 +79,7 @@ class PilotRuns:
         return not self.interrupted and (self.quota is None or self.count < self.quota)
 
     def take(self, most: int) -> bool:
-        """Claim up to so many runs, and give them to the loop; False if there was none."""
+        """Claim up to `most` runs, and give them to the loop; False if there were none."""
         if any(taken.write_at == 0.0 for taken in self.taken.values() if taken.ended is not None):
             return True  # what has ended is written down before anything else is taken
         if time.monotonic() < self._look_at:
@@ -127,7 +127,7 @@ class PilotRuns:
             spec = taken.run.spec
             why_not = refusal(ask_of(spec.gpus, spec.needs.as_text()), seats, machine)
             if why_not and taken.ended is None:
-                self._close(job_id, Outcome.FAILED, f"it could never start in this SLURM job. {why_not}")
+                self._close(job_id, Outcome.FAILED, f"it can never start in this SLURM job. {why_not}")
 
     # -- ending -----------------------------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ class PilotRuns:
             del self.taken[job_id]
 
     def kill(self, number: int, at_once: bool) -> bool:
-        """Fulfil a wish; False if the run is none of ours."""
+        """Fulfil a wish; False if the run is not ours."""
         job_id = self.batch.runs[number].job_id
         taken = self.taken.get(job_id)
         if taken is None or taken.ended is not None:
@@ -174,7 +174,7 @@ class PilotRuns:
             self._jobs.wish([job_id], kill_wish(at_once))
             self._loop.state.wake()
         else:
-            self._close(job_id, Outcome.KILLED, "killed before it began")
+            self._close(job_id, Outcome.KILLED, "killed before it started")
         return True
 
     def give_back_rest(self) -> None:
@@ -202,13 +202,13 @@ class PilotRuns:
         too_often = self.claims.interruptions(run) + 1 > self.batch.request.max_interruptions
         try:
             if facts.get("interruption") and too_often:
-                given_up = {"outcome": Outcome.TIMED_OUT, "detail": f"interrupted too often; at last: {why}"}
+                given_up = {"outcome": Outcome.TIMED_OUT, "detail": f"interrupted too often; last: {why}"}
                 self.claims.finish(run, taken.claim, {**facts, **given_up})
             else:
                 facts.pop("outcome", None)
                 self.claims.release(run, taken.claim, why, facts)
         except OSError as error:  # the disk is full: others give it back once we are gone
-            self._loop.observer.trouble(f"Job {job_id} cannot be given back: {error.strerror}.")
+            self._loop.observer.trouble(f"Job {job_id} cannot be returned to its batch: {error.strerror}.")
 
     # -- telling ----------------------------------------------------------------------------------------------
 

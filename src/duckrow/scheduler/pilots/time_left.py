@@ -21,7 +21,7 @@ class PilotTime:
     def fits(self, spec: JobSpec, asked_s: float | None = None) -> bool:
         """Whether it should be begun here, by its time limit or by how long similar ones took.
 
-        `asked_s`: how much time it was to have, where that is less than we have in all.
+        `asked_s`: how much time it was to have, where that is less than our total.
         """
         left_s = None if self._whole_s is None else self._whole_s - (time.monotonic() - self._began_mono)
         fit = fits(self._lengths.expected_s(_kind(spec), spec.timeout_s or asked_s), left_s, self._whole_s)

@@ -1,4 +1,4 @@
-"""A tick that could not be written does not end the host: nothing was done, what was seen is kept, all is read anew."""
+"""A tick that could not be written does not end the host: nothing was done, events are kept, all is read again."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FailedTicks:
         self._reactor.later(_AGAIN_S, self._try_again)
 
     def _set_aside(self, error: DuckrowError) -> bool:
-        """Whether it goes on at once, without what was in the way."""
+        """Whether it continues at once, without what was in the way."""
         if isinstance(error, WrongWish):
             self._observer.trouble(str(error))
             self._wishes.forget(error.wish_id)
@@ -56,7 +56,7 @@ class FailedTicks:
         times = self._in_the_way[error.job_id] = self._in_the_way.get(error.job_id, 0) + 1
         if times == 2:  # the first time we may only have been wrong about where it is
             self._state.shun(error.job_id)
-            self._observer.trouble(f"Job {error.job_id} is set aside: {error} The others go on.")
+            self._observer.trouble(f"Job {error.job_id} is set aside: {error} The others continue.")
         return times <= 2
 
     def _try_again(self) -> None:

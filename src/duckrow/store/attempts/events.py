@@ -1,4 +1,4 @@
-"""Events that are not moves: something worth knowing of an attempt that goes on. A trigger writes those of moves."""
+"""Events that are not moves: notes about a running attempt. A trigger writes those of moves."""
 
 from __future__ import annotations
 

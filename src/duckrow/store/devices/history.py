@@ -12,7 +12,7 @@ from duckrow.store.sqlite.database import Database
 _SQL = load_queries("device_history")
 
 SLOT_S = 10
-_LASTING_SLOTS = 12  # one of so many is kept after the first hour
+_LASTING_SLOTS = 12  # one of this many is kept after the first hour
 _FULL_PACE_S, _KEPT_S = 3600, 48 * 3600
 _THIN_OUT_S = 600  # how often what is old is thinned out
 

@@ -1,4 +1,4 @@
-"""What recipes have taken at most on each model of GPU: learned by hosts, corrected by people."""
+"""The most memory that recipes have used on each GPU model: learned by hosts, corrected by users."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PeakStore:
         self._database.execute(_SQL["learn"], values)
 
     def hear(self, recipe: str, model: str, peak_mb: int, corrected: bool = False, runs: int = 0) -> None:
-        """Others have learned this, from so many runs."""
+        """Others have learned this, from `runs` runs."""
         values = {"recipe": to_sql(recipe), "model": model, "peak_mb": peak_mb, "runs": runs, "corrected": corrected}
         self._database.execute(_SQL["hear"], {**values, "at": time.time()})
 

@@ -28,7 +28,7 @@ class SetAside(NamedTuple):
 
 
 class SetAsideStore:
-    """Within the caller's transaction, but for `of_hosts` and `want_back`."""
+    """Within the caller's transaction, except `of_hosts` and `want_back`."""
 
     def __init__(self, database: Database) -> None:
         self.database = database

@@ -1,1 +1,1 @@
-"""The state folder: what lies where, whose it is, and the lock of a living host."""
+"""The state folder: its layout, its owner, and the lock of a live host."""

@@ -1,4 +1,4 @@
-"""The lock that says a host lives: a file in `hosts/`, and with it a byte of the database.
+"""The lock that says that a host is alive: a file in `hosts/`, and with it a byte of the database.
 
 The kernel lets go of both when the host's process ends, however it ends. A host of this version has both. If its lock
 file is gone and its byte is not, somebody removed the file. If it has the file alone, it has lost its database.

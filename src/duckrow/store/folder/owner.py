@@ -34,12 +34,12 @@ def _nearest(root: str) -> str:
 
 def _advice(root: str, path: str) -> str:
     if os.environ.get("DUCKROW_HOME"):
-        return "DUCKROW_HOME leads there: unset it, or set it to a folder of yours."
+        return "DUCKROW_HOME leads there: unset it, or set it to your own folder."
     if _owner_of(os.path.expanduser("~")) == os.getuid() and len(path) >= len(root):
         # In our own home: duckrow was run there by somebody else in our name.
-        return f"Was duckrow run with sudo? Take it back: sudo chown -R {_user_name(os.getuid())}: {root}"
+        return f"Was duckrow run with sudo? Make it yours again: sudo chown -R {_user_name(os.getuid())}: {root}"
     variable = "XDG_STATE_HOME" if os.environ.get("XDG_STATE_HOME") else "HOME"
-    return f"{variable} leads there: set it, or DUCKROW_HOME, to a folder of yours."
+    return f"{variable} leads there: set it, or DUCKROW_HOME, to your own folder."
 
 
 def _owner_of(path: str) -> int | None:

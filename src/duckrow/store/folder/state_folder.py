@@ -1,4 +1,4 @@
-"""Where the state lives: one private folder, and what lies where in it."""
+"""The state folder: one private folder, and its layout."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Folder:
             raise StateError(
                 owned.in_words()
                 if owned
-                else f"The state folder {self.root} cannot be made: {error.strerror}. "
+                else f"The state folder {self.root} cannot be created: {error.strerror}. "
                 "Choose another one with DUCKROW_HOME=/some/folder."
             ) from None
         return self
@@ -86,7 +86,7 @@ def _local_instead(wanted: str, kind: str, warn: bool) -> Folder:
     is_new = _make_private(local)
     folder = Folder(local).make()
     if is_new and warn:
-        os.write(2, os.fsencode(f"duckrow: {wanted} is on {kind}; its state is kept in {local} instead.\n"))
+        os.write(2, os.fsencode(f"duckrow: {wanted} is on {kind}; duckrow keeps its state in {local} instead.\n"))
     return folder
 
 
@@ -99,7 +99,7 @@ def _make_private(local: str) -> bool:
         pass
     except OSError as error:
         raise StateError(
-            f"The state folder {local} cannot be made: {error.strerror}. Choose a local folder with "
+            f"The state folder {local} cannot be created: {error.strerror}. Choose a local folder with "
             "DUCKROW_HOME=/some/folder."
         ) from None
     found = os.lstat(local)
@@ -144,6 +144,6 @@ def permission_hint(folder: Folder) -> str:
         return owned.in_words()
     if is_read_only(folder.root):
         return (
-            f"The file system of {folder.root} is read-only now; duckrow goes on by itself once it is writable again."
+            f"The file system of {folder.root} is read-only now; duckrow continues by itself once it is writable again."
         )
     return f"Check the permissions and the disk of {folder.root}, or choose another folder with DUCKROW_HOME."

@@ -1,4 +1,4 @@
-"""Changing what waits: order, holds, edits, removal, dependencies, limits, devices."""
+"""Changing queued jobs: order, holds, edits, removal, dependencies, limits, devices."""
 
 from __future__ import annotations
 

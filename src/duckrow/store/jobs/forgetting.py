@@ -28,7 +28,7 @@ class Forgetting:
         self._rest = rest or rest_a_little
 
     def forget(self, ids: Sequence[int]) -> list[int]:
-        """Those that were removed, with the folders that lie below the state folder. Others belong to the user."""
+        """Those that were removed, with the folders that are below the state folder. Others belong to the user."""
         removed: list[int] = []
         for at in range(0, len(ids), self._at_a_time):
             began = time.monotonic()

@@ -1,4 +1,4 @@
-"""The order of jobs that wait: moved together, they keep their order among themselves."""
+"""The order of queued jobs: moved together, they keep their order among themselves."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _SQL = load_queries("requests", LISTS)
 
 
 class EarlierJob(NamedTuple):
-    """A job that there is already, as it could be asked for again."""
+    """An existing job, as it could be asked for again."""
 
     id: int
     host_id: int

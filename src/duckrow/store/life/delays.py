@@ -39,7 +39,7 @@ class DelayStore:
         self._database.execute(_SQL["release_delayed"], {"boot": now.boot})
 
     def end_those_of_earlier_boots(self) -> None:
-        """The time since boot has begun anew: there the wall time decides."""
+        """The time since boot has started again: then the wall time decides."""
         self._database.execute(_SQL["end_delays_of_earlier_boots"], {"boot_id": boot_id()})
 
     def restate(self, now: Now) -> None:

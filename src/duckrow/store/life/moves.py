@@ -66,7 +66,7 @@ class MoveStore:
         self._expect_moved(moved.rowcount, job_id, before, State.DONE)
 
     def skip_queued(self, job_ids: Iterable[int], at: float, detail: str) -> None:
-        """Leave these jobs out, but for those that have been started meanwhile."""
+        """Skip these jobs, except those that have started in the meantime."""
         self._database.execute_many(
             _SQL["finish_job"],
             [
@@ -116,5 +116,5 @@ class MoveStore:
         events = self._database.execute(_SQL["story"], {"job_id": job_id})
         story = ", ".join(f"{event['before']} to {event['after']}" for event in events)
         raise IllegalTransition(
-            job_id, f"Job {job_id} was not {before} when it was to become {after}. Its story: {story}."
+            job_id, f"Job {job_id} was not {before} when it should have become {after}. Its history: {story}."
         )

@@ -1,4 +1,4 @@
-"""Jobs that are done begin anew: because a person wants it, or because the machine was to blame for how they ended."""
+"""Finished jobs run again: because somebody asked for it, or because the machine was to blame for how they ended."""
 
 from __future__ import annotations
 

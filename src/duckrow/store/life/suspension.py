@@ -1,4 +1,4 @@
-"""Jobs that are suspended while they run. A wish stands for it until they go on or end, so the next host knows too."""
+"""Jobs that are suspended while they run. A wish records it until they continue or end: the next host knows too."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SuspensionStore:
         self._database.execute(_SQL["begin"], {"job_id": attempt.job.id, "wish": wish, "at": at})
 
     def resume(self, attempt: LiveAttempt, at: float) -> None:
-        """It goes on, and its time limit with it: the time of its start was moved on by as long as it was suspended."""
+        """It continues, and so does its time limit: its start time was moved on by as long as it was suspended."""
         self.end(attempt)
         self._database.execute(_SQL["restart_limit"], {**key_of(attempt), "started_mono": attempt.started.mono})
         self._events.note(attempt, "resumed", at)

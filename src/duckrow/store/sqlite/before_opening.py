@@ -1,4 +1,4 @@
-"""Before the database is opened: is it there, and are its files whole? SQLite would begin anew without a word.
+"""Checks that the database and its files exist before opening it. SQLite would silently create a new one.
 
 A missing database becomes an empty one, an empty one loses its log (-wal), and a missing log means that the last
 changes are gone. A host that lives puts most of this right by itself, in a moment; what it cannot is told.
@@ -31,7 +31,7 @@ def look_before_opening(folder: Folder) -> None:
     if os.path.exists(path + RESCUED):
         raise StateError(
             f"The database {path} was removed while it was in use. All jobs are in {path}{RESCUED}: "
-            f"mv {path}{RESCUED} {path} brings them back; rm {path}{RESCUED} begins a new queue."
+            f"mv {path}{RESCUED} {path} brings them back; rm {path}{RESCUED} starts a new queue."
         )
     if not has_remains(folder):
         return
@@ -39,8 +39,8 @@ def look_before_opening(folder: Folder) -> None:
         _say_that_a_queue_begins(folder)
     elif not _grows(path):
         raise StateError(
-            f"The database {path} is empty, but there are folders of earlier jobs: somebody has emptied it. Nothing "
-            f"was changed. Put a copy of it back, or move it away to begin a new queue: mv {path} {path}.damaged"
+            f"The database {path} is empty, but there are folders of earlier jobs: somebody emptied it. Nothing "
+            f"was changed. Put a copy of it back, or move it away to start a new queue: mv {path} {path}.damaged"
         )
 
 
@@ -87,7 +87,7 @@ def _in_use(missing: str, host_id: int, pid: int) -> str:
     end = f"kill {pid}" if pid else "end it"
     return (
         f"{missing} was removed or emptied while {who}{process} uses it, and {who} does not answer. "
-        f"Nothing was changed. Look whether it is stopped; else {end}, and try again: running jobs go on."
+        f"Nothing was changed. Check whether it is stopped. If not, {end} and try again. Running jobs keep running."
     )
 
 
@@ -101,7 +101,7 @@ def _grows(path: str) -> bool:
 
 def _say_that_a_queue_begins(folder: Folder) -> None:
     sentence = (
-        f"duckrow: there was no database {folder.database}, so a new, empty queue begins. "
-        f"Logs of earlier jobs are still in {folder.runs}; duckrow does not know them any more.\n"
+        f"duckrow: there was no database {folder.database}, so this starts a new, empty queue. "
+        f"Logs of earlier jobs are still in {folder.runs}; duckrow no longer knows these jobs.\n"
     )
     os.write(2, os.fsencode(sentence))

@@ -60,7 +60,7 @@ def _prepare(connection: sqlite3.Connection, path: str, durable: bool) -> None:
     newest = len(migrations())
     if version > newest:
         raise StateError(
-            f"The database {path} was written by a newer duckrow (its form is {version}, this one knows up to "
+            f"The database {path} was written by a newer duckrow (schema {version}; this one knows up to "
             f"{newest}). Upgrade duckrow, or choose another folder with DUCKROW_HOME."
         )
     if version < newest:
@@ -117,23 +117,23 @@ def told_plainly(path: str) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         raise StateError(explain(error, path)) from error
     except OverflowError:
-        raise UsageError("One of the numbers is too large to be kept. Nothing was changed.") from None
+        raise UsageError("One of the numbers is too large. Nothing was changed.") from None
 
 
 def explain(error: sqlite3.DatabaseError, path: str) -> str:
     text = str(error)
     if "is full" in text:
-        return f"The disk of {path} is full: nothing was changed. Make room; duckrow then goes on by itself."
+        return f"The disk of {path} is full. Nothing was changed. Make room; duckrow then continues by itself."
     if "readonly" in text or "read-only" in text:
-        return f"The database {path} cannot be written: nothing was changed. {_hint(path)}"
+        return f"The database {path} cannot be written. Nothing was changed. {_hint(path)}"
     if "locked" in text:
         return f"The database {path} has been locked by another process for {BUSY_S:.0f} s. Try again."
     if "UNIQUE constraint failed: points" in text:
         return "Another command has added runs of the same sweep at this moment. Nothing was added; try again."
     if "malformed" in text or "not a database" in text:
         return (
-            f"The database {path} is damaged ({text}). Nothing was changed. Move it away to begin anew "
-            f"(mv {path} {path}.damaged); logs and run folders beside it are kept."
+            f"The database {path} is damaged ({text}). Nothing was changed. To start again, move it away "
+            f"(mv {path} {path}.damaged). Logs and run folders are kept."
         )
     return f"The database {path} cannot be used: {text}."
 

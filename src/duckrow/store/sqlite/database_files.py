@@ -1,7 +1,7 @@
 """The files of the database, by what they are (device and inode) and not by their names.
 
-Whoever has a file open goes on with it when somebody removes or replaces its name. Then two programs can use the same
-name and not the same file.
+A process keeps using a file that it has open when somebody removes or replaces its name. Then two programs can use the
+same name and not the same file.
 """
 
 from __future__ import annotations

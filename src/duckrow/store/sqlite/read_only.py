@@ -1,4 +1,4 @@
-"""Looking at the database without changing it: nothing is made, migrated or written."""
+"""Reads the database without changing it: creates, migrates and writes nothing."""
 
 from __future__ import annotations
 

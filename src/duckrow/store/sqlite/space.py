@@ -17,7 +17,7 @@ _QUICKLY_COPIED_BYTES = 256 << 20
 def give_back_space(path: str, rest: Callable[[float], None], may_copy: bool, alone: bool = False) -> None:
     """Make the database as small as what is in it. Others may use it meanwhile.
 
-    A database of before duckrow made them so can only be made smaller by writing it anew, while which nobody else
+    An older database can only be made smaller by writing it again, during which nobody else
     can write. This is done if we `may_copy` and it is quick, or nobody else is there (`alone`).
     """
     connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)

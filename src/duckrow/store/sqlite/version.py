@@ -9,7 +9,7 @@ LEAST_SQLITE = "3.24.0"
 """The first with `INSERT ... ON CONFLICT ... DO UPDATE`. Clusters have old ones: a newer feature needs a reason."""
 
 SQLITE_VERSION = sqlite3.sqlite_version
-INSTEAD = "Install duckrow with another Python, as of conda, or by: uv tool install --managed-python duckrow"
+INSTEAD = "Install duckrow with another Python (from conda, for example), or: uv tool install --managed-python duckrow"
 
 
 def is_new_enough(version: str) -> bool:

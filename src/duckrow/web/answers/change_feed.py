@@ -1,4 +1,4 @@
-"""Who wants to hear of changes: one watcher for all, and for each listener no more than a flag.
+"""Notifies listeners of changes: one watcher for all, one flag per listener.
 
 A listener that does not read gathers nothing: what it has missed is in the flag that is up already.
 """
@@ -63,9 +63,7 @@ class ChangeFeed:
     def stream(self) -> Iterator[ChangeListener]:
         """A place for one stream; a clear refusal if there is none. Nothing comes between the look and the taking."""
         if self.streams >= MOST_STREAMS:
-            raise RequestRefused(
-                503, f"{MOST_STREAMS} streams are open already. Close some pages, or ask now and then."
-            )
+            raise RequestRefused(503, f"{MOST_STREAMS} streams are already open. Close some pages, or poll instead.")
         listener = ChangeListener()
         self.streams += 1
         self._listeners.add(listener)

@@ -17,7 +17,7 @@ from duckrow.api.queue.job_pages import STATUSES, counts_by_project
 from duckrow.api.queue.listing import tally
 from duckrow.core.jobs.job_filter import Filter
 
-_SHARE = 20  # a count is good for so many times as long as it took
+_SHARE = 20  # a count stays valid for this many times as long as it took
 _OLDEST_S = 2.0
 _MOST_KEPT = 200
 

@@ -48,11 +48,11 @@ def _check(words: dict[str, list[str]]) -> None:
         raise UsageError(f"'select' does not say which jobs. {_HOW}")
     unknown = set(words) - {"all", *_BY}
     if unknown:
-        raise UsageError(f"Jobs cannot be selected by '{min(unknown)}'. There are: {', '.join(_BY)}, all.")
+        raise UsageError(f"Jobs cannot be selected by '{min(unknown)}'. Choose from: {', '.join(_BY)}, all.")
     for name, values in words.items():
         if not all(value.strip(" ,") for value in values):
             raise UsageError(f"'{name}=' is empty in 'select'. Nothing was done. {_HOW}")
     if "all" in words and words["all"] != ["true"]:
         raise UsageError(f"'all={words['all'][-1]}' does not say which jobs. {_HOW}")
     if "all" in words and len(words) > 1:
-        raise UsageError("all=true stands alone in 'select': leave out the other words, or leave it out.")
+        raise UsageError("Use all=true alone in 'select', or omit it.")

@@ -1,4 +1,4 @@
-"""Where questions to the database are answered: a few threads, each with a connection of its own.
+"""Thread pools for database queries: a few threads, each with its own connection.
 
 Reading and changing have separate threads, so that a change that waits for the scheduler keeps nobody from reading.
 """

@@ -24,15 +24,13 @@ class Authentication:
         self._sessions = sessions
 
     def check(self, scope: Scope, headers: Headers) -> Scope:
-        """The request as it goes on, without a ticket that was used for it; a refusal if it may not."""
+        """The request to pass on, without the ticket that was used for it; or a refusal."""
         session = headers.get(SESSION_HEADER)
         if self._has_token(scope, headers) or (session is not None and self._sessions.is_session(session)):
             return scope
         without = self._by_ticket(scope)
         if without is None:
-            raise RequestRefused(
-                401, "You are not logged in, or not with a token that is known here.", self.how_to_log_in()
-            )
+            raise RequestRefused(401, "You are not logged in, or your token is not valid here.", self.how_to_log_in())
         return without
 
     def how_to_log_in(self) -> str:

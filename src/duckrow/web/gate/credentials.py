@@ -1,6 +1,6 @@
 """Who may come in: the token of scripts, and links that work once.
 
-Both lie in a private folder of the state folder, where the command line can make them and a server finds them. A token
+Both are in a private folder of the state folder, where the command line can make them and a server finds them. A token
 belongs to a mode: what opens a read-only server opens no other. A link belongs to one server: its file is named by a
 digest of the server's id and the link, so no other server finds it, and whoever finds a file by a digest learns nothing
 by how long that takes. A token is compared in constant time.

@@ -91,9 +91,7 @@ class Gate:
     def _by_its_name(self, scope: Scope, host: str) -> str:
         """Where a view is now that somebody asked for by the name of an earlier server; nothing else is there."""
         if not is_view(scope["method"], scope["path"]):
-            raise RequestRefused(
-                401, "This server was started again since you logged in.", self._persons.how_to_log_in()
-            )
+            raise RequestRefused(401, "This server was restarted after you logged in.", self._persons.how_to_log_in())
         query = scope["query_string"].decode("latin-1")
         path = self._serving.base_path + quote(scope["path"]) + (f"?{query}" if query else "")
         return f"http://{self._serving.own_host(host)}{path}"
@@ -101,7 +99,7 @@ class Gate:
     def _check_mode(self, scope: Scope) -> None:
         """Whatever was presented."""
         if self._serving.read_only and scope["method"] not in READING and scope["path"] != _CHANGES_NOTHING:
-            raise RequestRefused(403, "This server is read-only: it shows, and changes nothing.")
+            raise RequestRefused(403, "This server is read-only.")
 
     def _check_address(self, scope: Scope) -> None:
         """Numbers of thousands of digits stand in no address that anybody means."""

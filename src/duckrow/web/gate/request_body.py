@@ -23,12 +23,12 @@ async def read_body(headers: Headers, receive: Receive) -> Receive:
     try:
         body = await asyncio.wait_for(_whole_body(receive), _BODY_S)
     except asyncio.TimeoutError:
-        raise RequestRefused(408, f"The body has not come within {_BODY_S:.0f} s.") from None
+        raise RequestRefused(408, f"The body did not arrive within {_BODY_S:.0f} s.") from None
     if body and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise RequestRefused(415, "The body must be JSON, with the header 'Content-Type: application/json'.")
     if _has_half_characters(body):
         raise RequestRefused(
-            400, "A text has half a character in it, a lone surrogate: no command and no file can have that."
+            400, "A string has half a character in it (a lone surrogate), which no command or file can contain."
         )
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -39,7 +39,7 @@ async def read_body(headers: Headers, receive: Receive) -> Receive:
 
 
 def _has_half_characters(body: bytes) -> bool:
-    r"""JSON can say \ud800. Those that stand for bytes which are no UTF-8 (\udc80 and on) are good: files have them."""
+    r"""JSON can say \ud800. Those from \udc80 on are fine: they are bytes in file names that are not UTF-8."""
     if b"\\ud" not in body.lower():
         return False
     try:
@@ -47,7 +47,7 @@ def _has_half_characters(body: bytes) -> bool:
     except UnicodeEncodeError:
         return True
     except (ValueError, RecursionError):
-        return False  # it is no JSON, and will be told so
+        return False  # it is not JSON, which is reported later
     return False
 
 

@@ -1,4 +1,4 @@
-"""How long a client may take to say what it wants, and how many may be there who have said nothing."""
+"""Timeouts for request heads, and limits for clients that send nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The connections of people whom the server does not know yet. There may be some; of too many the oldest are closed.
+"""Limits connections that have not authenticated: if there are too many, the oldest are closed.
 
 Every user of this machine can connect. Whoever belongs here says so within milliseconds, and is then left alone.
 """

@@ -1,4 +1,4 @@
-"""Batches of runs on clusters: which there are, taking one up, letting one go on."""
+"""Batches of runs on clusters: listing them, adding one, continuing one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BatchFolder(BaseModel):
 
 @router.get(
     "",
-    summary="What was submitted to clusters, how far it is, and its SLURM jobs.",
+    summary="Batches on clusters, their progress and their SLURM jobs.",
     response_model=Batches,
 )
 async def list_all(services: ServicesOf) -> JsonResponse:
@@ -40,7 +40,7 @@ def _rows(client: Client, name: str | None = None) -> dict[str, Any]:
     return {"items": batch_rows(client, None if name is None else find_batch(client, name))}
 
 
-@router.post("", summary="Take up a batch that another login node has submitted.", response_model=Batches)
+@router.post("", summary="Add a batch that another login node has submitted.", response_model=Batches)
 async def adopt(services: ServicesOf, wanted: BatchFolder) -> JsonResponse:
     return await services.threads.change(_adopt, wanted.folder)
 
@@ -55,7 +55,7 @@ def _adopt(client: Client, folder: str) -> dict[str, Any]:
 
 @router.post(
     "/{name}/start",
-    summary="Submit SLURM jobs for runs that wait, also after a scancel of all.",
+    summary="Submit SLURM jobs for queued runs, also after you cancelled all with scancel.",
     response_model=SlurmJobs,
 )
 async def start(services: ServicesOf, name: BatchName) -> JsonResponse:

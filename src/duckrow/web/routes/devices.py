@@ -1,4 +1,4 @@
-"""The devices: what they are at, and what people want of them."""
+"""Devices: their state, and add, drain, remove."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NewDevices(BaseModel):
 
 @router.get(
     "/devices",
-    summary="Each device, what runs there, and whose the rest is.",
+    summary="Each device, its jobs, and other people's processes.",
     response_model=DeviceCards,
 )
 async def list_devices(services: ServicesOf) -> JsonResponse:
@@ -44,14 +44,14 @@ async def history(services: ServicesOf, minutes: Annotated[float, Query(gt=0, le
     return await services.threads.answer(services.device_cache.history, minutes)
 
 
-@router.post("/devices", summary="Give out these GPUs as well.", response_model=Sentence)
+@router.post("/devices", summary="Use these GPUs as well.", response_model=Sentence)
 async def add_devices(services: ServicesOf, new: NewDevices) -> JsonResponse:
     return await services.threads.change(_wish, new.names, DeviceWish.ADD)
 
 
 @router.post(
     "/devices/{name}/{wish}",
-    summary="Give it no new job, jobs again, or up for good.",
+    summary="Drain, undrain or remove it.",
     response_model=Sentence,
 )
 async def change_device(

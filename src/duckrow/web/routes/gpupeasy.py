@@ -150,7 +150,7 @@ def _added(client: Client, body: Any) -> int:
             raise UsageError(f"The job has no {what}: '{key}' is missing or empty.")
     words, name, outfile = job["jobCommand"], job["jobName"], job["outFile"]
     if not isinstance(words, list) or not all(isinstance(each, str) for each in [*words, name, outfile]):
-        raise UsageError("jobName and outFile are texts, and jobCommand is a list of words.")
+        raise UsageError("jobName and outFile are strings, and jobCommand is a list of words.")
     path = os.path.abspath(outfile)
     for problem in outfile_problems(path):
         raise UsageError(problem)

@@ -57,7 +57,7 @@ def _doctor(_client: Client) -> dict[str, Any]:
 
 @router.post(
     "/daemon/up",
-    summary="Start the daemon, over the devices that were chosen last time.",
+    summary="Start the daemon with the devices that you chose last time.",
     response_model=DaemonStarted,
 )
 async def up(services: ServicesOf) -> JsonResponse:
@@ -72,7 +72,7 @@ def _up(client: Client) -> dict[str, Any]:
 
 @router.post(
     "/daemon/down",
-    summary="End the daemon; running jobs go on, and so does this server.",
+    summary="Stop the daemon; running jobs and this server keep running.",
     response_model=DaemonEnded,
 )
 async def down(services: ServicesOf, wanted: EndDaemon) -> JsonResponse:

@@ -17,7 +17,7 @@ from duckrow.web.services import ServicesOf
 
 router = APIRouter(prefix="/memory", tags=["memory"])
 
-_RECIPE = Field(max_length=1000, description="Its number in the list, or a part of its text that no other has.")
+_RECIPE = Field(max_length=1000, description="Its number in the list, or a part of the text of just one recipe.")
 
 
 class CorrectPeak(BaseModel):
@@ -35,7 +35,7 @@ class ForgetPeaks(BaseModel):
     all: bool = False
 
 
-@router.get("", summary="What jobs have taken of GPUs at most, by recipe and GPU model.", response_model=Peaks)
+@router.get("", summary="The most GPU memory that jobs have used, by recipe and GPU model.", response_model=Peaks)
 async def show(services: ServicesOf) -> JsonResponse:
     return await services.threads.answer(_peaks)
 
@@ -47,7 +47,7 @@ def _peaks(client: Client) -> dict[str, Any]:
 
 @router.post(
     "/set",
-    summary="Say what jobs of a recipe take: it holds until it is forgotten.",
+    summary="Set what jobs of a recipe use. This stays until you forget it.",
     response_model=ChangedPeaks,
 )
 async def correct(services: ServicesOf, wanted: CorrectPeak) -> JsonResponse:
@@ -62,7 +62,7 @@ def _correct(client: Client, wanted: CorrectPeak) -> dict[str, Any]:
 
 @router.post(
     "/forget",
-    summary="Forget what a recipe takes: its next job is learned from.",
+    summary="Forget what a recipe uses: its next job is measured.",
     response_model=ChangedPeaks,
 )
 async def forget(services: ServicesOf, wanted: ForgetPeaks) -> JsonResponse:

@@ -25,9 +25,7 @@ class DownloadAddress(BaseModel):
 async def login(services: ServicesOf, body: LoginLink) -> dict[str, str]:
     """By POST, so that no program that only looks at links uses one up."""
     if not services.credentials.use_link(services.serving.id, body.link):
-        raise RequestRefused(
-            401, "This link does not work any more: each works once, within an hour, and at its own server."
-        )
+        raise RequestRefused(401, "This link no longer works: each works once, within an hour, on its own server.")
     return {"session": services.sessions.new()}
 
 

@@ -18,7 +18,7 @@ _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _OF_DEVICES = {
     "memory_total_bytes": ("total_mb", "Memory of the GPU.", 1 << 20),
     "memory_used_bytes": ("used_mb", "Memory of the GPU that is in use.", 1 << 20),
-    "memory_reserved_bytes": ("reserved_mb", "Memory that is promised to jobs.", 1 << 20),
+    "memory_reserved_bytes": ("reserved_mb", "Memory that is reserved for jobs.", 1 << 20),
     "utilization_percent": ("utilization", "Share of the time in which the GPU was busy.", 1),
     "temperature_celsius": ("temperature", "Temperature of the GPU.", 1),
 }
@@ -34,7 +34,7 @@ def _text(client: Client, services: Services) -> str:
 
 
 def _lines(client: Client, services: Services) -> Iterator[str]:
-    yield from _heading("scheduler_up", "Whether the daemon lives.")
+    yield from _heading("scheduler_up", "Whether the daemon is alive.")
     yield f"duckrow_scheduler_up {int(client.daemon() is not None)}"
     yield from _heading("jobs", "Jobs by state, and by outcome once they are done.")
     for project, counts in services.job_counts.by_project(client).items():
@@ -45,7 +45,7 @@ def _lines(client: Client, services: Services) -> Iterator[str]:
                 labels = _labels(project=project, state=state, outcome=outcome)
                 yield f"duckrow_jobs{labels} {counts[kind]}"
     cards = services.device_cache.cards(client)["items"]
-    yield from _heading("device_jobs", "Jobs that run on the device.")
+    yield from _heading("device_jobs", "Jobs that are running on the device.")
     for card in cards:
         yield f"duckrow_device_jobs{_device(card)} {len(card['jobs'])}"
     for name, (key, text, unit) in _OF_DEVICES.items():

@@ -1,4 +1,4 @@
-"""The queue as a whole: pausing it, going on, and how many jobs of a project run at a time."""
+"""The queue as a whole: pause, resume, and how many jobs of a project run at a time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LimitProject(BaseModel):
     max_running: int | None = Field(None, ge=0, le=10**9)  # null: no limit
 
 
-@router.post("/pause", summary="Start nothing more, of all or of a project.", response_model=QueuePaused)
+@router.post("/pause", summary="Pause the queue or a project.", response_model=QueuePaused)
 async def pause(services: ServicesOf, wanted: PauseQueue) -> JsonResponse:
     return await services.threads.change(_pause, wanted)
 
@@ -47,7 +47,7 @@ def _pause(client: Client, wanted: PauseQueue) -> dict[str, Any]:
     return {"sentence": f"{wanted.project or 'Everything'} is paused.", "suspended": suspended}
 
 
-@router.post("/resume", summary="Go on after a pause.", response_model=Sentence)
+@router.post("/resume", summary="Continue after a pause.", response_model=Sentence)
 async def resume(services: ServicesOf, wanted: WholeQueueOrProject) -> JsonResponse:
     return await services.threads.change(_resume, wanted)
 
@@ -56,7 +56,7 @@ def _resume(client: Client, wanted: WholeQueueOrProject) -> dict[str, Any]:
     if wanted.project is not None:
         check_name("project", wanted.project)
     resume_queue(client, wanted.project)
-    return {"sentence": f"{wanted.project or 'Everything'} goes on."}
+    return {"sentence": f"{wanted.project or 'Everything'} continues."}
 
 
 @router.post("/limit", summary="Limit how many jobs of a project run at a time.", response_model=ProjectLimit)

@@ -1,4 +1,4 @@
-"""GET /status: the whole in one look."""
+"""GET /status: everything at a glance."""
 
 from __future__ import annotations
 

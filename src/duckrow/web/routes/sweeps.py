@@ -1,4 +1,4 @@
-"""Sweeps: which there are, their runs and metrics, beginning one, and repeating what failed."""
+"""Sweeps: listing them, their runs and metrics, starting one, and rerunning what failed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from duckrow.web.services import Folder, ServicesOf
 
 router = APIRouter(prefix="/sweeps", tags=["sweeps"])
 
-Word = Annotated[str | None, Query(max_length=200, description="A column; with a minus in front downwards.")]
+Word = Annotated[str | None, Query(max_length=200, description="A column; a minus in front reverses the order.")]
 SweepId = Annotated[int, Path(ge=1, le=2**62, description="The id of a sweep.")]
 
 
@@ -42,8 +42,8 @@ class NewSweep(BaseModel):
     mode: str | None = Field(None, examples=["grid"])
     n_samples: int | None = Field(None, ge=1, le=10_000)
     seed: int = Field(0, ge=0, le=2**62)
-    root: Folder | None = Field(None, description="Make the folders of the runs there.")
-    snapshot: bool = Field(False, description="Copy the code first: later edits do not change what waits.")
+    root: Folder | None = Field(None, description="Create the folders of the runs in this one.")
+    snapshot: bool = Field(False, description="Copy the code first, so that later edits do not change it.")
     options: dict[str, Any] = Field({}, examples=[{"gpus": 1}])
 
 
@@ -74,12 +74,12 @@ async def list_all(services: ServicesOf) -> JsonResponse:
     return await services.threads.answer(sweep_list)
 
 
-@router.post("/preview", summary="The points of a sweep, before it is begun.", response_model=SweepPreview)
+@router.post("/preview", summary="The points of a sweep, before it starts.", response_model=SweepPreview)
 async def preview(services: ServicesOf, new: NewSweep) -> JsonResponse:
     return await services.threads.answer(lambda _client: preview_sweep(new.model_dump()))
 
 
-@router.post("", status_code=201, summary="Begin a sweep, or go on with it.", response_model=StartedSweep)
+@router.post("", status_code=201, summary="Start a sweep, or continue it.", response_model=StartedSweep)
 async def begin(services: ServicesOf, new: NewSweep) -> JsonResponse:
     return await services.threads.change(lambda _client: begin_sweep(new.model_dump()), status=201)
 
@@ -89,7 +89,7 @@ async def show(services: ServicesOf, sweep_id: SweepId) -> JsonResponse:
     return await services.threads.answer(sweep_details, str(sweep_id), slow=True)
 
 
-@router.get("/{sweep_id:int}/metrics", summary="How a metric went in each run.", response_model=MetricCurves)
+@router.get("/{sweep_id:int}/metrics", summary="A metric over time in each run.", response_model=MetricCurves)
 async def metrics(
     services: ServicesOf,
     sweep_id: SweepId,
@@ -131,7 +131,7 @@ async def as_csv(services: ServicesOf, sweep_id: SweepId, choice: ChoiceOf) -> R
     )
 
 
-@router.post("/{sweep_id:int}/rerun", summary="Run those again that did not succeed.", response_model=ActionResult)
+@router.post("/{sweep_id:int}/rerun", summary="Run again what did not succeed.", response_model=ActionResult)
 async def rerun(services: ServicesOf, sweep_id: SweepId, wanted: RerunRuns) -> JsonResponse:
     def repeat(client: Client) -> dict[str, Any]:
         return act(client, "rerun", runs_to_repeat(client, str(sweep_id), wanted.ids, wanted.failure)).as_json()

@@ -18,7 +18,7 @@ class JobPage(BaseModel):
     total: int  # of those that match
     page: int
     per_page: int
-    counts: Counts  # of all that match but for their state
+    counts: Counts  # of all that match, whatever their state
 
 
 class Dependency(BaseModel):
@@ -88,7 +88,7 @@ class JobDetails(JobView):
     code: CodeVersion | None
     run_folder: str
     sweep_id: int | None
-    error: list[str]  # what it said last, if it did not succeed
+    error: list[str]  # the end of its log, if it did not succeed
 
 
 class JobMetric(BaseModel):

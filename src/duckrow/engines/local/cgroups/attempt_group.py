@@ -104,7 +104,7 @@ def _read(path: str) -> str:
 def write_to_kernel(path: str, text: str) -> bool:
     """Whether it has obeyed."""
     try:
-        fd = os.open(path, os.O_WRONLY)  # never made anew: a plain file would mean that this is no cgroup
+        fd = os.open(path, os.O_WRONLY)  # never created: a plain file would mean that this is not a cgroup
     except OSError:
         return False
     try:

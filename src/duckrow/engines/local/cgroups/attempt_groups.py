@@ -12,12 +12,12 @@ from duckrow.engines.local.cgroups.cgroups import tags_by_group
 from duckrow.engines.local.cgroups.group_mover import Mover
 from duckrow.engines.local.processes.processes import tag_of
 
-_NO_LIMIT = "no cgroup that counts memory is to be had here, so the kernel cannot limit that of a job"
+_NO_LIMIT = "no cgroup that counts memory is available here, so the kernel cannot limit a job's memory"
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 0.002, 0.5
 
 
 class AttemptGroups:
-    """Where no groups can be had, no attempt has one, and all else is as always."""
+    """Where groups are not available, no attempt has one, and everything else stays the same."""
 
     def __init__(self, reactor: Reactor, keepers_folder: str, journal: str) -> None:
         """`journal`: the name of that of this host."""
@@ -36,7 +36,7 @@ class AttemptGroups:
             self._mover.expect(attempt.id, tag_of(attempt.keeper, attempt.id), process)
 
     def make_for(self, attempt: LiveAttempt, limit_mb: int) -> AttemptGroup:
-        """A group to be born in, which holds it to this much memory. Raises OSError where that is not to be had."""
+        """A group to start in, which limits it to this much memory. Raises OSError where that is not available."""
         cgroups = self._mover.cgroups()
         group = None if cgroups is None else cgroups.make(tag_of(attempt.keeper, attempt.id))
         if group is not None:

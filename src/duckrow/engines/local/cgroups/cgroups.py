@@ -32,7 +32,7 @@ class Cgroups:
 
     @classmethod
     def find(cls, keepers_folder: str) -> Cgroups | None:
-        """None where no group can be had. Nothing is made, and the host stays where it is."""
+        """None where no group is available. Creates nothing, and the host stays where it is."""
         if os.environ.get(VARIABLE) == "off":
             return None
         place = find_place(ThisMachine(), os.getpid())
@@ -79,7 +79,7 @@ def tags_by_group(pid: int) -> list[str]:
 
 
 def leave_attempt_group() -> bool:
-    """Move this process out of the group of the attempt that has started it: a daemon is no part of a job."""
+    """Move this process out of the group of the attempt that started it: a daemon is not part of a job."""
     own = find_place(ThisMachine(), os.getpid()).own
     parts = own.split("/")
     of_attempts = [index for index, part in enumerate(parts) if _NAME.fullmatch(part)]

@@ -54,5 +54,5 @@ def _is_where_we_are(pid: int) -> bool:
 
 
 def _is_daemon(pid: int) -> bool:
-    """A job may start one; it is no part of the job."""
+    """A job may start one; it is not part of the job."""
     return TAG_PREFIX + DAEMON_TAG.encode() in environment_of(pid)

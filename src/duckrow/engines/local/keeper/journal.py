@@ -65,7 +65,7 @@ class JournalWriter:
             os.write(self.fd, self._head)
         except OSError as error:
             raise StateError(
-                f"The journal {self.path} cannot be made: {error.strerror}. Nothing was started."
+                f"The journal {self.path} cannot be created: {error.strerror}. Nothing was started."
             ) from None
 
     def begin(self, attempt_ids: Iterable[int]) -> None:
@@ -99,7 +99,7 @@ class JournalWriter:
         try:
             self.mend()
         except OSError:
-            pass  # the file is longer than it need be; the next line mends it
+            pass  # the file is longer than necessary; the next line fixes it
 
     def read(self) -> dict[int, Record]:
         """What host and keeper have written, whatever became of the file."""
@@ -118,12 +118,12 @@ class JournalWriter:
         os.lseek(self.fd, len(text), os.SEEK_SET)
 
     def use(self, fd: int) -> None:
-        """The one we share it with has made the file anew."""
+        """The process that we share it with has created the file again."""
         os.dup2(fd, self.fd, inheritable=False)
         os.close(fd)
 
     def remove(self) -> None:
-        """Nobody needs it any more, so nobody should make it anew."""
+        """Nobody needs it any more, so nobody should create it again."""
         self._copy.cut(0)
         try:
             os.unlink(self.path)
@@ -222,7 +222,7 @@ def _is_locked(fd: int) -> bool:
 
 def parse(data: bytes) -> Journal:
     journal = Journal()
-    # What stands behind the last newline is being written right now.
+    # What follows the last newline is being written right now.
     lines = data.decode("ascii", "replace").split("\n")[:-1]
     if lines and lines[0].startswith("H "):
         journal.space = pid_space_from(lines[0][2:])

@@ -1,6 +1,6 @@
 """A copy of the journal in memory that host and keeper share: nobody else can damage it.
 
-It is written before the file is. When the host dies, the keeper goes by the copy, and mends the file if it differs.
+It is written before the file. When the host dies, the keeper trusts the copy, and repairs the file if it differs.
 """
 
 from __future__ import annotations

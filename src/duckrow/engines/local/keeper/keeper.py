@@ -171,8 +171,9 @@ class _Keeper:
         pids = self._take_over()
         if self._speaks and told_by_host is not None and told_by_host > 128 and pids:
             sys.stderr.write(
-                f"duckrow: the scheduler was killed by signal {told_by_host - 128}. {len(pids)} running jobs go on; "
-                "`duckrow run --resume` with the same file or name continues the run.\n"
+                f"duckrow: the scheduler was killed by signal {told_by_host - 128}. "
+                f"{len(pids)} running {'job keeps' if len(pids) == 1 else 'jobs keep'} running. "
+                "To continue: `duckrow run --resume` with the same file or name.\n"
             )
             sys.stderr.flush()
         if self._heirless:
@@ -308,7 +309,7 @@ class _Keeper:
     # -- what the host hands over -----------------------------------------------------------------------------
 
     def _take_from_host(self) -> bool:
-        """A pipe that is to become a capped log, or a journal that was made anew; False if there is nothing."""
+        """A pipe that will become a capped log, or a journal that was created again; False if there is nothing."""
         if self._control is None:
             return False
         try:

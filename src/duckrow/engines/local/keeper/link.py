@@ -17,7 +17,7 @@ TOOK, REFUSED, EMPTIED, ENDED = b"took", b"refused", b"emptied", b"ended"
 """What the keeper answers when it is handed a pipe, and tells: that one is empty to its end, that an attempt ended."""
 
 LOG, JOURNAL = b"log", b"journal"
-"""What the host hands over: the reading end of an attempt's pipe, or a journal that it had to make anew."""
+"""What the host hands over: the reading end of an attempt's pipe, or a journal that it had to create again."""
 
 
 class LogPipe(NamedTuple):

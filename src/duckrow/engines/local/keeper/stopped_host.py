@@ -1,7 +1,7 @@
 """While a host is stopped (SIGSTOP) its keeper notes when attempts end.
 
-A process that has ended and was not yet waited for does not tell when that was. The host would take the moment at which
-it goes on for it, and the time for which it was stopped for the job's own.
+The kernel does not say when a process ended that nobody has waited for yet. Without these notes, the host would take
+the moment at which it continues, and count the time for which it was stopped as the job's own.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class StoppedHost:
                 self._poller.register(fd, select.POLLIN)
 
     def saw(self, fd: int) -> None:
-        """Tell the host, for when it goes on."""
+        """Tell the host, for when it continues."""
         if fd not in self._watched:
             return
         message = b"%s %d %.6f" % (ENDED, self._watched[fd], time.time())
@@ -56,7 +56,7 @@ class StoppedHost:
         try:
             self._control.send(message, socket.MSG_DONTWAIT)
         except OSError:
-            pass  # hundreds have ended: of these the host tells the time at which it goes on
+            pass  # hundreds have ended: for these the host records the time at which it continues
 
     def _unwatch(self, fd: int) -> None:
         del self._watched[fd]

@@ -1,4 +1,4 @@
-"""Random numbers of its own for each forked process: else all that come from one parent would have the same.
+"""Separate random numbers for each forked process: otherwise all children of one parent would have the same.
 
 A generator that was seeded on purpose stays as it is, as in a process that has just begun. It runs under the jobs' own
 Python, so it has the standard library and nothing else.
@@ -57,7 +57,7 @@ def _bits_of(generator: Any) -> Any:
 
 
 def make_random() -> None:
-    """In a forked process. Python's own generator (`random.random`) is seeded anew by every fork."""
+    """In a forked process. Python's own generator (`random.random`) is seeded again by every fork."""
     for generator in _of_python:
         generator.seed()
     if "numpy.random" in sys.modules:

@@ -22,7 +22,7 @@ class OwnModule(BaseException):
     """A module of the project was to be imported. No Exception: a library must not go on as if it were not there."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"it needs {name}, a module of the project, which only runs import")
+        super().__init__(f"it needs {name}, a module of the project, which only jobs import")
 
 
 class OnlyLibraries:

@@ -1,4 +1,4 @@
-"""A warm Python: it has imported the libraries that runs need, and forks processes that wait to become runs.
+"""A preloaded Python process: it has imported the libraries that runs need, and forks processes that become runs.
 
 It is run as a script under the jobs' own Python, so it has the standard library and nothing else. It never executes
 what belongs to the project: that is done by each run, with its own variables and random numbers. What it forks becomes
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-if __name__ == "__main__":  # by its path: what lies beside it has no package
+if __name__ == "__main__":  # by its path: the files beside it have no package
     from fresh_randomness import make_random, noting_generators  # type: ignore[import-not-found]
     from libraries import OnlyLibraries, is_library, is_ours, libraries_of  # type: ignore[import-not-found]
 else:
@@ -61,7 +61,7 @@ def _warm_up(modules: list[str], first: list[str]) -> str:
     sys.path[:] = path
     gc.collect()
     gc.freeze()  # what is here is shared with all runs: the collector need not touch its pages
-    return why_cold or (f"an import has read {read[0]}, of which each run has its own" if read else _why_unsafe())
+    return why_cold or (f"an import has read {read[0]}, which differs from run to run" if read else _why_unsafe())
 
 
 def _import(modules: list[str], arguments: list[str]) -> str:
@@ -222,7 +222,7 @@ def _place_of_tag() -> tuple[int, int]:
 
 
 def _write_tag(tag: str, place: tuple[int, int]) -> None:
-    """Nobody could tell the processes of a forked run from its preloaded parent if they still had the parent's tag."""
+    """With the parent's tag, the processes of a forked run would look like its preloaded parent."""
     address, length = place
     memory = os.open("/proc/self/mem", os.O_RDWR)
     os.pwrite(memory, f"{_TAG}={tag}".encode().ljust(length, b"\0"), address)

@@ -1,4 +1,4 @@
-"""Warm starts: the preloaded parents that fork runs, one for each set of modules, and when a run has to start cold."""
+"""Preloading: the parents that fork runs, one for each set of modules, and when a run has to start cold."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from duckrow.engines.local.processes.processes import TAG
 MOST_PARENTS = 4
 _IDLE_S = 300.0
 _IMPORT_S = 60.0  # runs wait no longer for a parent that imports
-_ANSWER_S = 20.0  # a parent that takes longer to fork is not well
+_ANSWER_S = 20.0  # a parent that takes longer to fork has a problem
 _TAG_ROOM = 120
 _FEW, _AT_ONCE = 3, 8
 _OLD_FORMAT = 2  # of marshal: every Python 3 reads it, whichever the job has
-_WORTH_IT = 2  # a parent for a single run would be a waste
+_WORTH_IT = 2  # a preloaded parent for a single run would be a waste
 _SCRIPT = os.path.join(os.path.dirname(__file__), "preloaded_parent.py")
 
 PARENT_TAG = b"nest"
-"""Begins the tag of a parent and of its children that are not runs yet. Living processes have it: the word stays."""
+"""The beginning of the tag of a preloaded parent and of its children that are not runs yet."""
 
 Variables = Mapping[bytes, bytes]
 _Key = tuple[str, str, int, str]
@@ -42,7 +42,7 @@ _PLAIN = re.compile(r"[\w@%+=:,./-]+( [\w@%+=:,./-]+)*", re.ASCII)  # nothing th
 
 class PythonCommand(NamedTuple):
     python: str
-    argv: list[str]  # what stands behind it
+    argv: list[str]  # what follows it
 
 
 def python_command(command: str, path: str | None) -> PythonCommand | None:
@@ -102,7 +102,7 @@ class _PreloadedParent:
             pid = int(child.recv(32))
             _send(child, order, files)
         except (OSError, ValueError) as error:
-            raise OSError(errno.EAGAIN, f"its warm parent did not answer ({error})") from None
+            raise OSError(errno.EAGAIN, f"its preloaded parent did not answer ({error})") from None
         finally:
             child.close()
         return pid
@@ -123,14 +123,14 @@ class PreloadedParents:
         self.on_ready: Callable[[], None] = lambda: None
         self._parents: dict[_Key, _PreloadedParent] = {}
         self._wanted: Counter[_Key] = Counter()  # how many starts each would have served
-        self._ended: set[int] = set()  # told to end, and not yet waited for
+        self._ended: set[int] = set()  # asked to stop, and not yet waited for
 
     @property
     def pids(self) -> set[int]:
         return {parent.pid for parent in self._parents.values()} | self._ended
 
     def is_importing_for(self, job: QueuedJob, base: Variables) -> bool:
-        """Whether a parent for this job is on its way, and it should wait; one that is worth it is begun.
+        """Whether a preloaded parent for this job is on its way, so that it should wait; starts one that is worth it.
 
         To start cold meanwhile would be no quicker, and many that import the same at once are slow.
         """
@@ -203,12 +203,12 @@ class PreloadedParents:
         elif parent.ready:
             self._end(key)
         else:  # one that died of its imports would die again
-            parent.ready, parent.why_cold = True, "Python died of the imports"
+            parent.ready, parent.why_cold = True, "Python crashed during the imports"
             self._reactor.unwatch(parent.channel.fileno())
         self.on_ready()
 
     def _rest(self, key: _Key) -> None:
-        """A parent that nobody needs gives its memory back."""
+        """A preloaded parent that nobody needs gives its memory back."""
         parent = self._parents.get(key)
         if parent is None:
             return
@@ -219,7 +219,7 @@ class PreloadedParents:
             self._reactor.later(_IDLE_S - idle_s, lambda: self._rest(key))
 
     def _end_oldest(self) -> bool:
-        """Make room for another; False while runs wait for all that there are."""
+        """Make room for another; False while runs wait for every one of them."""
         ready = [key for key, parent in self._parents.items() if parent.ready]
         if ready:
             self._end(min(ready, key=lambda key: self._parents[key].used_at))

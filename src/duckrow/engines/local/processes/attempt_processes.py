@@ -68,7 +68,7 @@ class AttemptProcesses:
         return self._orphans.look(self._children.pids | not_these, self._children.not_gone)
 
     def meet_orphans(self, not_these: set[int]) -> None:
-        """Something of ours has ended that is no attempt: it is to be waited for, and there may be others."""
+        """A child of ours has ended that is not an attempt: it must be waited for, and there may be others."""
         self._look_at_orphans(not_these)
 
     def became_attempt(self, pid: int) -> None:
@@ -104,7 +104,7 @@ class AttemptProcesses:
                 send(process, number)
 
     def ask_to_end(self, attempt: LiveAttempt) -> None:
-        """Its process group, as a terminal would; all of its processes where the first one is no more."""
+        """Its process group, as a terminal would; all of its processes if the first one is gone."""
         first = read_process(attempt.pid) if attempt.pid is not None and self._children.lives(attempt) else None
         if first is not None and first.group == first.pid:
             os.killpg(first.pid, signal.SIGTERM)

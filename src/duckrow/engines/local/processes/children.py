@@ -58,7 +58,7 @@ class Children:
             except ChildProcessError:
                 if read_process(pid) is None:
                     raise
-                continue  # a preloaded parent has forked it; it does not begin before it is our child
+                continue  # a preloaded parent has forked it for us; it does not start before it is our child
             if ended is None:
                 continue
             del self.living[pid]

@@ -1,4 +1,4 @@
-"""Steering jobs: what is done to one or to many, changes, and running again."""
+"""Actions on one job or many: verbs, changes, and running again."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _do(client: Client, wanted: JobAction) -> dict[str, Any]:
 
 @router.post(
     "/jobs/clean",
-    summary="Forget jobs that have been done for long, with their logs and folders.",
+    summary="Forget old jobs, with their logs and folders.",
     response_model=CleanedJobs,
 )
 async def clean(services: ServicesOf, wanted: CleanJobs) -> JsonResponse:
@@ -89,7 +89,7 @@ def _clean(client: Client, wanted: CleanJobs) -> dict[str, Any]:
     return {"ids": old if wanted.dry_run else clean_jobs(client, old), "removed": not wanted.dry_run}
 
 
-@router.patch("/jobs/{job_id:int}", summary="Change a job that waits.", response_model=JobDetails)
+@router.patch("/jobs/{job_id:int}", summary="Change a queued job.", response_model=JobDetails)
 async def edit_job(services: ServicesOf, job_id: JobId, changes: dict[str, Any]) -> JsonResponse:
     return await services.threads.change(_edit, job_id, changes)
 
@@ -102,7 +102,7 @@ def _edit(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, Any
 
 @router.post(
     "/jobs/{job_id:int}/rerun",
-    summary="Run a job that is done again, as it is or with changes.",
+    summary="Run a finished job again, as it is or with changes.",
     response_model=JobDetails,
 )
 async def rerun_job(services: ServicesOf, job_id: JobId, changes: JobChanges) -> JsonResponse:
@@ -113,13 +113,13 @@ def _rerun(client: Client, job_id: int, changes: dict[str, Any]) -> dict[str, An
     check_job(client, job_id)
     changed = rerun(client, [job_id], edit_words(changes))
     if changed.refused:
-        raise ConflictError(f"J{changed.refused[0].why[1:]}: nothing to run again.")
+        raise ConflictError(f"J{changed.refused[0].why[1:]}.")
     return job_details(client, job_id)
 
 
 @router.post(
     "/jobs/{job_id:int}/metrics",
-    summary="Note metrics of a run, as it would itself.",
+    summary="Record metrics of a run, as the run itself would.",
     response_model=MetricsNoted,
 )
 async def report(services: ServicesOf, job_id: JobId, metrics: dict[str, str | int | float | bool]) -> JsonResponse:

@@ -22,10 +22,10 @@ class NewJobs(BaseModel):
     options: dict[str, Any] = Field({}, examples=[{"project": "thesis", "gpus": 1, "timeout": "2h"}])
     array: str | None = Field(None, max_length=1000, description="0-9%4: the one command, once for each index.")
     delimiter: str | None = Field(
-        None, min_length=1, max_length=100, description="A line that is just this ends a job of several lines."
+        None, min_length=1, max_length=100, description="A line with only this text ends a job of several lines."
     )
-    root: Folder | None = Field(None, description="Make the folders of the runs there.")
-    snapshot: bool = Field(False, description="Copy the code first: later edits do not change what waits.")
+    root: Folder | None = Field(None, description="Create the folders of the runs in this one.")
+    snapshot: bool = Field(False, description="Copy the code first, so that later edits do not change it.")
 
     def wanted(self) -> DraftedJobs:
         return DraftedJobs(**{name: getattr(self, name) for name in type(self).model_fields})

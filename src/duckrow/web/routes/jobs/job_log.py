@@ -73,7 +73,7 @@ async def search(
     "/jobs/{job_id:int}/log/download",
     summary="The log as a file.",
     response_class=Response,
-    responses=text_of("text/plain", "As it was written."),
+    responses=text_of("text/plain", "The log, unchanged."),
 )
 async def download(services: ServicesOf, job_id: JobId, attempt: Attempt = None) -> Response:
     found = await services.threads.read(log_of, job_id, attempt)
@@ -99,7 +99,7 @@ def _all_of(found: AttemptLog) -> Iterator[bytes]:
     "/jobs/{job_id:int}/log/stream",
     summary="The log as it grows (server-sent events).",
     response_class=Response,
-    responses=text_of("text/event-stream", "Pieces, as of the log; `end` behind the last."),
+    responses=text_of("text/event-stream", "Pieces, as of the log; `end` after the last."),
 )
 async def stream(services: ServicesOf, job_id: JobId, attempt: Attempt = None, from_: From = 0) -> Response:
     found = await services.threads.read(log_of, job_id, attempt)

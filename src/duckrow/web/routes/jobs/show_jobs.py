@@ -48,7 +48,7 @@ async def list_jobs(
     sweep: Text = None,
     q: Text = None,
     name: Annotated[str | None, Query(max_length=200, description="A name, or a pattern: train-*")] = None,
-    failed: Annotated[bool, Query(description="Only those that are done and did not succeed.")] = False,
+    failed: Annotated[bool, Query(description="Only finished jobs that did not succeed.")] = False,
     since: Age = None,
     older_than: Age = None,
     sort: Annotated[str | None, Query(max_length=20, description="id, -id, name, ...")] = None,
@@ -131,7 +131,7 @@ def _errors(client: Client, project: str | None, sweep: str | None, lines: int) 
     return {"items": groups, "left_out": left_out}
 
 
-@router.get("/jobs/{job_id:int}", summary="All that is known of a job.", response_model=JobDetails)
+@router.get("/jobs/{job_id:int}", summary="Everything about a job.", response_model=JobDetails)
 async def show_job(services: ServicesOf, job_id: JobId) -> JsonResponse:
     return await services.threads.answer(job_details, job_id)
 

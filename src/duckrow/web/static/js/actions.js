@@ -79,7 +79,7 @@ async function prepared(action, targets) {
 
 /** @param {ActionName} action */
 function nothing(action) {
-  toast(`${ACTIONS[action].title}: none of the selected jobs is in a state for that.`);
+  toast(`${ACTIONS[action].title}: not possible for any of the selected jobs.`);
   return null;
 }
 
@@ -103,9 +103,9 @@ function needsQuestion(action, targets) {
 }
 
 const QUESTIONS = {
-  kill: "All processes end: SIGTERM first, SIGKILL after the grace. What is not saved is lost.",
+  kill: "Stops all processes: SIGTERM first, SIGKILL after a grace time. Unsaved work is lost.",
   remove: "duckrow forgets them, with their attempts and logs. This cannot be undone.",
-  rerun: "They go back into the queue, as a further attempt.",
+  rerun: "They go back into the queue, as another attempt.",
 };
 
 /** @param {keyof typeof QUESTIONS} action @param {string} whom @param {Targets} targets */
@@ -131,7 +131,7 @@ const priorityQuestion = (whom, jobs) => ({
       kind: "number",
       value: jobs[0]?.priority ?? 0,
       required: true,
-      hint: "Higher ones start first; below zero is for the night.",
+      hint: "Higher ones start first.",
     },
   ],
   yes: "Change",
@@ -141,7 +141,7 @@ const priorityQuestion = (whom, jobs) => ({
 const beforeQuestion = (whom) => ({
   title: `Move ${whom}`,
   fields: [
-    { name: "before", label: "Before job", kind: "number", required: true, hint: "The number of a job that waits." },
+    { name: "before", label: "Before job", kind: "number", required: true, hint: "The number of a queued job." },
   ],
   yes: "Move",
 });
@@ -176,15 +176,15 @@ export async function run(body, count = 0) {
 
 /** @param {Api.RefusedJob} first @param {number} others */
 function refusal(first, others) {
-  const rest = others ? ` So were ${counted(others, "other")}.` : "";
-  return `Job ${first.id} was left as it is: ${first.why}${rest}`;
+  const rest = others ? ` The same goes for ${counted(others, "other")}.` : "";
+  return `Job ${first.id} was not changed: ${first.why}${rest}`;
 }
 
 /** @param {Api.JobAction[]} undo */
 async function takeBack(undo) {
   try {
     for (const body of undo) await post("/jobs/actions", body);
-    toast("Taken back.");
+    toast("Undone.");
   } catch (error) {
     failed(error);
   }

@@ -7,7 +7,7 @@ import { failed, toast } from "./toast.js";
 export async function startDaemon() {
   try {
     await post("/daemon/up", {});
-    toast("The daemon runs: waiting jobs start.");
+    toast("The daemon is running: queued jobs start.");
   } catch (error) {
     failed(error);
   }

@@ -13,7 +13,7 @@ const FIELDS = [
   { name: "name", label: "Name" },
   { name: "gpus", label: "GPUs", kind: "number", hint: "Empty: as the machine has it." },
   { name: "priority", label: "Priority", kind: "number" },
-  { name: "timeout", label: "Time limit", hint: "As in 2h; empty: none." },
+  { name: "timeout", label: "Time limit", hint: "For example 2h; empty: no limit." },
   { name: "retries", label: "Retries", kind: "number" },
 ];
 

@@ -21,7 +21,7 @@ export async function logIn(main) {
     } else {
       askOtherTabs();
       if (await nextSession(OTHERS_MS)) continue; // before anything is shown: it would flash in every new tab
-      tell(main, problem ?? (hasSession() ? "The server was started again since you logged in." : null));
+      tell(main, problem ?? (hasSession() ? "The server was restarted after you logged in." : null));
       await nextSession();
     }
   }

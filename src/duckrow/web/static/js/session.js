@@ -91,7 +91,7 @@ export async function useLink(url) {
   } catch {
     return "The server does not answer. Is `duckrow web` still running, and the ssh tunnel open?";
   }
-  if (!answer.ok) return "This link does not work any more: each works once, within an hour, and at its own server.";
+  if (!answer.ok) return "This link no longer works: each works once, within an hour, on its own server.";
   const given = String((await answer.json()).session);
   take(given);
   others.postMessage({ session: given }); // to tabs that were logged out

@@ -1,4 +1,4 @@
-/** What stands around every view: the way to the others, how the queue is, and whether the connection stands. */
+/** The frame around every view: links to the others, the state of the queue and of the connection. */
 
 import { post } from "./api.js";
 import { current } from "./page_state.js";
@@ -20,9 +20,9 @@ const SECTIONS = [
 
 /** @type {Partial<Record<import("./change_feed.js").Connection, () => string>>} */
 const CONNECTIONS = {
-  lost: () => `The connection is lost; trying again. What you see is from ${moment(Date.now() / 1000)}.`,
+  lost: () => `The connection is lost; trying again. What you see dates from ${moment(Date.now() / 1000)}.`,
   "signed-out": () =>
-    `You are logged out: the server was started again. Log in again: \`duckrow web${READ_ONLY ? " --read-only" : ""}` +
+    `You are logged out: the server was restarted. Log in again: \`duckrow web${READ_ONLY ? " --read-only" : ""}` +
     " --url` in a terminal prints an address to open. Then reload this page.",
 };
 
@@ -43,7 +43,7 @@ export class Shell {
       on: { click: () => this.togglePause() },
     });
     const start = READ_ONLY ? " Type `duckrow up`." : button("Start it", startDaemon, { class: "button" });
-    const none = "No daemon runs: nothing starts. ";
+    const none = "The daemon is not running: nothing starts. ";
     this.daemon = h("span", { class: "daemon is-problem", role: "status", hidden: true }, none, start);
     fill(
       top,
@@ -110,7 +110,7 @@ export class Shell {
     show(this.daemon, !status.daemon.running);
     show(this.pause, !READ_ONLY);
     say(this.pause, status.paused ? "Resume" : "Pause");
-    this.pause.title = status.paused ? "Let waiting jobs start again" : "Start nothing more; what runs goes on";
+    this.pause.title = status.paused ? "Let queued jobs start again" : "Start nothing more; running jobs keep running";
     const paused = status.paused_projects.join(", ");
     show(this.paused, status.paused || paused);
     say(this.paused, status.paused ? "paused" : `paused: ${paused}`);
@@ -141,7 +141,7 @@ export async function setPause(isPaused, project) {
   try {
     await post(isPaused ? "/queue/pause" : "/queue/resume", project === null ? {} : { project });
     const whose = project === null ? "The queue" : `Project ${project}`;
-    toast(isPaused ? `${whose} is paused: nothing more starts.` : `${whose} goes on.`, () =>
+    toast(isPaused ? `${whose} is paused: nothing more starts.` : `${whose} continues.`, () =>
       setPause(!isPaused, project),
     );
   } catch (error) {

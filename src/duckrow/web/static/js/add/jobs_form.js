@@ -7,7 +7,7 @@ import { drafts } from "./drafts.js";
 import { AddForm } from "./form.js";
 
 const EXAMPLE = "python train.py --lr 0.1\npython train.py --lr 0.01";
-const HINT = "A command per line, as in a shell. Or GPUPeasy's blocks: NAME;;OUTFILE;;COMMAND;;;";
+const HINT = "One command per line, as in a shell. Or GPUPeasy's blocks: NAME;;OUTFILE;;COMMAND;;;";
 
 /** @param {() => void} onAdded @returns {AddForm} */
 export function jobsForm(onAdded) {
@@ -21,7 +21,7 @@ export function jobsForm(onAdded) {
   /** @type {import("./form.js").Kind} */
   const kind = {
     label: "Commands",
-    nothing: "Type a command, and see how it is understood before anything is added.",
+    nothing: "Type a command and see how duckrow reads it before you add anything.",
     isEmpty: () => !text.value.trim(),
     preview: async (options) => draftOf(await post("/jobs/preview", { text: text.value, options })),
     add: async (options) => [told((await post("/jobs", { text: text.value, options })).ids), "/"],

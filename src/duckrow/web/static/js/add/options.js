@@ -12,10 +12,10 @@ const FIELDS = [
   { name: "name", label: "Name", hint: "Empty: the script or program." },
   { name: "project", label: "Project", placeholder: "default" },
   { name: "gpus", label: "GPUs", kind: "number", hint: "Empty: as usual; 0: none." },
-  { name: "gpu_mem", label: "GPU memory", hint: "As in 10G; auto: learn it." },
+  { name: "gpu_mem", label: "GPU memory", hint: "For example 10G; auto: duckrow learns it." },
   { name: "priority", label: "Priority", kind: "number", hint: "Higher ones start first." },
   { name: "retries", label: "Retries", kind: "number" },
-  { name: "timeout", label: "Time limit", hint: "As in 2h." },
+  { name: "timeout", label: "Time limit", hint: "For example 2h." },
   { name: "cwd", label: "Folder" },
 ];
 const KEPT = ["project", "gpus", "gpu_mem", "cwd"];

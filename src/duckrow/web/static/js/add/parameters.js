@@ -12,7 +12,7 @@ export class Parameters {
     const hint = h(
       "p",
       { class: "hint" },
-      "Values as behind -p: 0.1 0.01 · 0..9 · 0..1..0.25. Drawn: log:1e-5..1e-1 · uniform:0..0.5 · int:1..8.",
+      "Values as after -p: 0.1 0.01 · 0..9 · 0..1..0.25. Drawn: log:1e-5..1e-1 · uniform:0..0.5 · int:1..8.",
     );
     this.element = h(
       "div",

@@ -58,7 +58,7 @@ function placeholders(pattern) {
 class Draws {
   /** @param {() => void} changed */
   constructor(changed) {
-    const options = MODES.map((mode) => h("option", { value: mode }, mode || "every combination, or drawn"));
+    const options = MODES.map((mode) => h("option", { value: mode }, mode || "every combination, or random points"));
     this.mode = h("select", { "aria-label": "Which points", on: { change: changed } }, options);
     this.element = h(
       "div",

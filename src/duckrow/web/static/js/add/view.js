@@ -6,7 +6,7 @@ import { READ_ONLY } from "../server.js";
 import { jobsForm } from "./jobs_form.js";
 import { sweepForm } from "./sweep_form.js";
 
-/** @type {Add | null} what was typed, for when one comes back; until it is added, or the page is loaded anew */
+/** @type {Add | null} what was typed, for when one comes back; until it is added, or the page is loaded again */
 let draft = null;
 
 /** @param {import("../router.js").Place} place @returns {import("../router.js").View} */

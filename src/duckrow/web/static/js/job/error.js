@@ -1,4 +1,4 @@
-/** What a job that did not succeed said last, above everything else: the error, and what led to it. */
+/** The end of the log of a job that did not succeed, above everything else: the error, and what led to it. */
 
 import { h, refill, show } from "../dom.js";
 import { Ansi } from "./ansi.js";

@@ -40,11 +40,11 @@ function factsOf(job) {
     ["After", job.after.map(({ id, condition }) => `${id} ${condition}`).join(", ")],
     ["Priority", job.priority],
     ["Retries", job.retries || ""],
-    ["If it is lost", job.requeue_lost ? "back into the queue" : ""],
+    ["If it is lost", job.requeue_lost ? "requeue" : ""],
     ["Time limit", job.timeout_s ? duration(job.timeout_s) : ""],
     ["Host", job.host],
     ["Parameters", parameters(job.parameters)],
-    ["Array", job.array_index === null ? "" : `index ${job.array_index} of the array from job ${job.array_id} on`],
+    ["Array", job.array_index === null ? "" : `index ${job.array_index} of the array that begins with job ${job.array_id}`],
     ["Code", job.code ? `${job.code.commit}${job.code.dirty ? ", with changes" : ""}` : ""],
     ["Run folder", job.folder],
     ["Log file", job.log],
@@ -57,8 +57,8 @@ function factsOf(job) {
  */
 const NEEDS = {
   gpu_mem_mb: (mb) => `${memory(mb)} of GPU memory`,
-  total_gpu_mem_mb: (mb) => `${memory(mb)} of GPU memory in all`,
-  auto: () => "as much GPU memory as similar jobs took",
+  total_gpu_mem_mb: (mb) => `${memory(mb)} of GPU memory in total`,
+  auto: () => "as much GPU memory as similar jobs used",
   cpus: (count) => counted(count, "CPU"),
   mem_mb: (mb) => `${memory(mb)} of memory`,
   mem_limit: () => "not a byte more",
@@ -82,9 +82,9 @@ function command(job) {
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(job.command);
-      toast("The command is copied.");
+      toast("The command was copied.");
     } catch {
-      failed(new Error("This browser does not let the page copy; select the text instead."));
+      failed(new Error("This browser does not allow copying; select the text instead."));
     }
   };
   return h(

@@ -34,7 +34,7 @@ export class Lines {
     }
   }
 
-  /** Goes on with what another block had not finished. @param {Lines} before */
+  /** Continues what another block had not finished. @param {Lines} before */
   takeOver(before) {
     this.terminal = before.terminal.handOver();
     this.element.append(...this.terminal.rows.flatMap((row) => row.element ?? []));

@@ -20,7 +20,7 @@ export class Log {
     this.window = null;
     this.followButton = button("Follow", () => this.toggleFollow(), {
       "aria-pressed": "false",
-      title: "Show what is written as it comes (F)",
+      title: "Show new output as it comes (F)",
     });
     this.position = h("span", { class: "soft log-position" });
     /** @type {HTMLInputElement} */
@@ -28,7 +28,7 @@ export class Log {
       type: "range",
       min: 0,
       max: STEPS,
-      "aria-label": "Place in the log",
+      "aria-label": "Position in the log",
       hidden: true,
       on: { change: () => this.slide() },
     });
@@ -39,7 +39,7 @@ export class Log {
     );
     this.download = button("Download", () => download(`/jobs/${this.job}/log/download`, { attempt: this.attempt }));
     this.frame = h("div", { class: "log-frame" });
-    this.empty = h("p", { class: "soft log-empty" }, "Nothing has been printed yet.");
+    this.empty = h("p", { class: "soft log-empty" }, "No output yet.");
     this.element = h(
       "section",
       { class: "panel log", "aria-label": "Log", hidden: true },

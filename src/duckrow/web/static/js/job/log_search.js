@@ -65,7 +65,7 @@ export class LogSearch {
     fill(
       this.summary,
       next === null ? `${count} found` : `${count} so far `,
-      next === null ? null : button("Search on", () => this.find(next), { class: "button is-link" }),
+      next === null ? null : button("Keep searching", () => this.find(next), { class: "button is-link" }),
     );
   }
 

@@ -1,5 +1,5 @@
 /**
- * What is written to a log from now on: goes on by itself where the connection was lost, and rests unseen.
+ * What is written to a log from now on: continues by itself after the connection was lost, and rests while unseen.
  *
  * One window of a browser has a stream for this; the others ask each second. With a stream each they would use up the
  * browser's six connections to a server.

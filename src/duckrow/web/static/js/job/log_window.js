@@ -37,7 +37,7 @@ export class LogWindow {
       "aria-live": "off", // a training would talk all day
       on: { scroll: () => this.scrolled() },
     });
-    // A window that becomes narrower breaks lines anew: who follows still sees the end.
+    // A window that becomes narrower wraps lines again: if you follow the log, you still see its end.
     new ResizeObserver(() => this.isFollowing && this.toEnd()).observe(this.element);
   }
 

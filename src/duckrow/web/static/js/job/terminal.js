@@ -15,7 +15,7 @@ const CUT = /\x1b(\[[\d;:]*)?$/; // a command whose end is still to come
 /**
  * @typedef {object} Row
  * @property {string} text with its colours; what is longer than a person reads is only counted
- * @property {number} rest so many characters more
+ * @property {number} rest this many characters more
  * @property {import("./ansi.js").Style | null} style that of the text before
  * @property {boolean} isEnded a line feed made the next row: it is a line, if an empty one
  * @property {boolean} isChanged since somebody looked

@@ -41,7 +41,7 @@ class JobPage {
     this.state = h("span", {});
     this.origin = h("p", { class: "soft origin" });
     this.buttons = h("div", { class: "job-buttons" });
-    this.why = h("section", { class: "panel why", "aria-label": "Why it waits", hidden: true });
+    this.why = h("section", { class: "panel why", "aria-label": "Why it is waiting", hidden: true });
     this.error = h("section", { class: "panel job-error", "aria-label": "Error", hidden: true });
     this.facts = h("dl", { class: "facts" });
     this.story = h("ol", { class: "story" });

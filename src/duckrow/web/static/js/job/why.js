@@ -7,7 +7,7 @@ import { address } from "../server.js";
 export function showWhy(panel, reasons) {
   show(panel, reasons.length);
   refill(panel, reasons, () => [
-    h("h2", {}, "Why it waits"),
+    h("h2", {}, "Why it is waiting"),
     h(
       "ul",
       {},

@@ -26,7 +26,7 @@ const TOLD = {
 const ACTIONS = {
   drain: { title: "Drain", hint: "Start nothing more on it" },
   undrain: { title: "Use again", hint: "Let jobs start on it" },
-  remove: { title: "Remove…", hint: "Take it away from duckrow" },
+  remove: { title: "Remove…", hint: "Let duckrow stop using it" },
 };
 
 const LEAST_S = 60;
@@ -88,7 +88,7 @@ export class GpuCard {
   showCurves(gpu, points, minutes) {
     const now = serverNow();
     const seen = points.filter(([at]) => at >= now - minutes * 60);
-    // A curve that has just begun fills the chart, but for the first minute.
+    // A curve that has just begun fills the chart, except in the first minute.
     const gap = Math.max(GAP_S, minutes);
     /** @type {[number, number]} */
     const x = [Math.min(seen[0]?.[0] ?? now, now - LEAST_S), now];

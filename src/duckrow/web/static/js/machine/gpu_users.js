@@ -48,7 +48,7 @@ function showJob(row, job, colour) {
   const reserved = job.reserved_mb ? ` of ${memory(job.reserved_mb)}` : "";
   say(used, job.used_mb === null ? reserved.slice(4) : `${memory(job.used_mb)}${reserved}`);
   used.classList.toggle("is-over", isOver(job));
-  used.title = isOver(job) ? "It takes more memory than it has reserved" : "";
+  used.title = isOver(job) ? "It uses more memory than it reserved" : "";
 }
 
 /** @param {HTMLElement} row @param {Api.ForeignProcess} process */

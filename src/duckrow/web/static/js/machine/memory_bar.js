@@ -20,7 +20,7 @@ export function jobShares(jobs, colourOf) {
 /** @param {Api.JobOnDevice} job */
 function usedOf(job) {
   const told = `${memory(job.used_mb ?? 0)} of ${memory(job.reserved_mb ?? 0)} reserved`;
-  return isOver(job) ? `${told}, more than it may` : told;
+  return isOver(job) ? `${told}, more than it reserved` : told;
 }
 
 /** @param {Api.JobOnDevice} job @returns {boolean} whether it takes more memory than it has reserved */

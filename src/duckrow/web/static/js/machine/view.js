@@ -124,7 +124,7 @@ class Machine {
     const isUp = current.status?.daemon.running;
     const told = isUp
       ? "The daemon has no device. Add one, or restart it with duckrow up --devices 0,1."
-      : "No daemon runs, so nothing starts.";
+      : "The daemon is not running, so nothing starts.";
     const start = isUp || READ_ONLY ? null : button("Start it", startDaemon, { class: "button is-main" });
     fill(this.empty, h("h2", {}, "No devices"), h("p", {}, told), start ?? h("pre", {}, "duckrow up"));
   }
@@ -141,7 +141,7 @@ class Machine {
       action !== "remove" ||
       (await ask({
         title: `Remove GPU ${name}?`,
-        text: "No more jobs start on it. What runs there goes on to its end. It can be added again.",
+        text: "No more jobs start on it. Running jobs finish. You can add it again.",
         yes: "Remove",
         destroys: true,
       }));

@@ -14,7 +14,7 @@ const USUAL_PRIORITY = 30;
  * @typedef {object} Acting
  * @property {(job: Api.JobView) => boolean} isChosen
  * @property {(job: Api.JobView, isChosen: boolean, event: MouseEvent) => void} choose
- * @property {HTMLElement} chooseAll what stands above the checkboxes
+ * @property {HTMLElement} chooseAll what is above the checkboxes
  * @property {(button: HTMLElement, job: Api.JobView) => void} menu
  */
 
