@@ -405,7 +405,7 @@ def test_who_waits_is_told_when_the_daemon_dies_and_when_it_is_back(duckrow: Duc
         duckrow.up()
         (duckrow.work / "gate").touch()
         assert waiting.wait(DEADLINE_S) == 0
-        assert said.read() in (b"", b"duckrow: it goes on: somebody sees to it again.\n")
+        assert said.read() in (b"", b"duckrow: the scheduler is back; continuing.\n")
 
 
 def test_who_waits_for_a_run_that_is_over_is_told_how_to_resume_it(duckrow: Duckrow) -> None:

@@ -253,7 +253,7 @@ def test_a_job_is_run_again_as_it_was_or_with_changes(queue: Server, duckrow: Du
     assert queue.post(f"/jobs/{job_id}/rerun", {"changes": {"command": "true"}})["command"] == "true"
     duckrow.wait_for(job_id, "succeeded")
     [waiting] = queue.add("true", hold=True)
-    assert "not done" in queue.post(f"/jobs/{waiting}/rerun", {}, 409)["error"]["sentence"]
+    assert "only finished jobs" in queue.post(f"/jobs/{waiting}/rerun", {}, 409)["error"]["sentence"]
 
 
 def test_the_queue_is_paused_and_goes_on_as_a_whole_and_by_project(queue: Server, duckrow: Duckrow) -> None:
