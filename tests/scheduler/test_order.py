@@ -137,3 +137,22 @@ def test_a_gpu_that_is_to_go_goes_with_its_last_job(make_queue: MakeQueue) -> No
     queue.passes(10)
     assert queue.state(job) == "succeeded"
     assert [seat.devices for seat in queue.host().loop.state.seats] == [tuple({"0", "1"} - {device})]
+
+
+def test_only_a_job_that_ends_in_time_goes_past_one_that_waits_for_two_gpus(make_queue: MakeQueue) -> None:
+    queue = make_queue(*gpus("24G", "24G"))
+    running = queue.add(runs(), gpus=1, timeout_s=100, grace_s=10)
+    queue.passes(5)
+    both = queue.add(succeeds(), gpus=2)
+    long, short = (queue.add(runs(), gpus=1, timeout_s=limit_s, grace_s=10) for limit_s in (500, 20))
+    queue.passes(5)
+    assert queue.states(running, both, long, short) == ["running", "queued", "queued", "running"]
+
+
+def test_when_a_job_began_is_restated_when_somebody_sets_the_clock(queue: Queue) -> None:
+    began = queue.clock.now().wall
+    job = queue.add(runs())
+    queue.passes(10)
+    queue.clock.set_wall(queue.clock.now().wall + 7200)
+    queue.passes(1)
+    assert abs((queue.attempts(job)[0].started_at or 0.0) - (began + 7200)) < 1
