@@ -99,5 +99,5 @@ def test_a_dry_run_for_another_cluster_shows_what_it_would_be_given(tmp_path: Pa
 
 
 def test_a_cluster_that_nobody_knows_is_told() -> None:
-    with pytest.raises(UsageError, match=r"--on nowhere: there is no such cluster. There are slurm;"):
+    with pytest.raises(UsageError, match=r"--on nowhere: there is no such cluster. Choose from slurm;"):
         read_request("nowhere", {})

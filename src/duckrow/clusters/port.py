@@ -28,7 +28,7 @@ class ClusterRefused(UsageError):
 
 
 class TooMany(ClusterRefused):
-    """It does not want so many jobs: fewer may be taken, or the same later."""
+    """It refuses this number of jobs: fewer may be taken, or the same later."""
 
 
 class JobPhase(Enum):
@@ -158,7 +158,7 @@ class Cluster(Protocol):
     def ask(self) -> Question: ...
 
     def cancel(self, jobs: Sequence[str], only_waiting: bool = False) -> None:
-        """These jobs, or all of an array (12). Those that are over are no fault."""
+        """These jobs, or all of an array (12). It is not an error if some are over."""
 
     def command_of(self, request: SlurmRequest, command: str) -> str:
         """What a pilot runs for the command of a run: within a container, on several nodes."""

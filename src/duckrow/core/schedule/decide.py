@@ -223,7 +223,7 @@ class _Signals:
         self._mono = mono
 
     def climb_ladder(self, attempt: LiveAttempt, began_mono: float) -> None:
-        """One grace in all: who is asked a second time, say by the next host, gets no second one."""
+        """One grace in total: who is asked a second time, say by the next host, gets no second one."""
         kill_mono = began_mono + attempt.job.grace_s
         if attempt.stop_step == 0:
             self.stops.append(Stop(attempt, 1, attempt.stopped_for))
