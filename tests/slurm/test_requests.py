@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from tests.conftest import until
 from tests.slurm.conftest import Cluster, SlurmDuckrow
 
 WHERE = "echo $SLURM_JOB_PARTITION $CUDA_VISIBLE_DEVICES"
@@ -44,9 +45,9 @@ def test_a_slurm_job_takes_runs_that_ask_for_less_and_the_others_say_what_they_w
     duckrow("wait", "1-3")
     assert {duckrow("logs", str(job)).stdout.split()[0] for job in (1, 2, 3)} == {"whole"}
     assert (duckrow.batch() / "results" / "0.json").exists()
+    until(lambda: duckrow("batches") and "wait (BeginTime)" in duckrow("why", "4").stdout, "SLURM's reason")
     why = duckrow("why", "4").stdout
     assert "with partition=high, sbatch=--begin=now+1hour to take it" in why
-    assert "wait (BeginTime)" in why
     assert "partition=high, sbatch=--begin=now+1hour: " in duckrow("batches").stderr
     requests = json.loads(duckrow("batches", "--json").stdout)[0]["requests"]
     assert ["wait (BeginTime)" in request for request in requests] == [False, False, True]

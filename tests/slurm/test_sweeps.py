@@ -67,7 +67,7 @@ def test_a_sweep_whose_slurm_jobs_were_cancelled_goes_on_when_it_is_resumed(
     duckrow("sweep", "echo {x} >> ran", "-p", "x", "1", "2", "--submit", "--on", "slurm", "--sbatch=--begin=now+1hour")
     cluster("scancel", f"--user={os.getuid()}")
     until(lambda: not cluster("squeue", "--noheader"), "their end")
-    assert "2 again" in duckrow("sweep", "--resume", "--on", "slurm").stderr
+    assert "2 that did not succeed run again" in duckrow("sweep", "--resume", "--on", "slurm").stderr
     duckrow("wait", "1-2")
     assert sorted(duckrow.lines("ran")) == ["1", "2"]
 

@@ -139,7 +139,7 @@ def test_what_was_still_running_is_told(duckrow: Duckrow, how: str) -> None:
     job = duckrow.submit("--", how)
     duckrow.wait_for(job, "succeeded")
     count = "2 processes were still running and were" if how == TWO else "1 process was still running and was"
-    assert f"{count} ended: " in duckrow("show", str(job)).stdout
+    assert f"{count} stopped: " in duckrow("show", str(job)).stdout
     assert "sleep 600 (process " in duckrow("logs", str(job)).stdout
     assert duckrow.job_processes() == []
 

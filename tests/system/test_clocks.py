@@ -119,7 +119,7 @@ def test_a_back_off_and_a_delay_are_as_long_as_they_are(daemon: Duckrow, clock: 
     clock.step(4 * HOUR_S)
     nudge(daemon)
     assert [daemon.state(job) for job in (long, late)] == ["queued", "queued"]
-    assert re.search(r": 5\dm \d+s to go", daemon("why", str(late)).stdout)
+    assert re.search(r"it starts in 5\dm \d+s", daemon("why", str(late)).stdout)
     clock.suspend(2 * HOUR_S)  # a delay goes on while the machine sleeps
     nudge(daemon)
     daemon.wait_for(late, "succeeded")

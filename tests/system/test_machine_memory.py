@@ -58,7 +58,7 @@ def test_a_job_that_the_kernel_killed_for_its_memory_is_tried_again_with_more(
     command = f"echo $$ > {narrow_group}/cgroup.procs; exec python3 -c 'bytearray(200_000_000)'"
     (duckrow.work / "commands").write_text(f"{command}\n")
     run = duckrow("run", "--slots", "1", "commands", ok=False)
-    assert "ran out of main memory; tried again with" in run.stderr
+    assert "ran out of main memory; retried with" in run.stderr
     assert set(outcomes(duckrow)) == {"out-of-memory"}
 
 

@@ -260,7 +260,7 @@ def test_a_job_that_runs_out_of_memory_beside_a_colleague_waits_for_a_gpu_withou
     gpus.free(os.getpid(), 1)
     # What others have used counts for a while, so it does not start at once; nor has it failed.
     assert duckrow.state(1) == "queued"
-    assert "out of GPU memory; tried again on a GPU that has" in duckrow.sql("SELECT detail FROM attempts")[0][0]
+    assert "out of GPU memory; retried on a GPU that has" in duckrow.sql("SELECT detail FROM attempts")[0][0]
     run.kill()
     run.wait()
 

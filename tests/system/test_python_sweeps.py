@@ -67,9 +67,9 @@ def test_a_function_is_swept_and_what_had_failed_runs_again_as_it_is_now(daemon:
     said = "1 that did not succeed run again, 2 skipped (succeeded before)"
     assert again == [said, [[0.5, 1, 1], [0.5, 2, 1], [0.25, 4, 1]], [2]]
     edited = python(daemon, FUNCTION.replace("VERSION = 1", "VERSION = 2"))
-    assert edited == ["3 again since VERSION was edited", [[0.5, 1, 2], [0.5, 2, 2], [0.25, 4, 2]], [2]]
+    assert edited == ["3 run again because VERSION was edited", [[0.5, 1, 2], [0.5, 2, 2], [0.25, 4, 2]], [2]]
     edited = python(daemon, FUNCTION.replace("[lr, seed,", "[lr, seed * 10,"))
-    assert edited[:1] == ["3 again since train and VERSION were edited"]
+    assert edited[:1] == ["3 run again because train and VERSION were edited"]
     assert edited[1] == [[0.5, 10, 1], [0.5, 20, 1], [0.25, 40, 1]]
     folder = daemon.work / "duckrow-runs" / "default" / "train" / "lr=0.5,seed=1"
     assert json.loads((folder / "params.json").read_text()) == {"lr": 0.5, "seed": 1}

@@ -80,7 +80,7 @@ def test_of_too_many_streams_the_last_is_refused_with_a_sentence(server: Server)
         with server.script() as script:
             answer = script.get(f"{API}/events")
             assert answer.status_code == 503
-            assert "streams are open" in answer.json()["error"]["sentence"]
+            assert "streams are already open" in answer.json()["error"]["sentence"]
             assert script.get(f"{API}/status").status_code == 200
     finally:
         for connection in held:

@@ -401,7 +401,7 @@ def test_what_a_gpu_has_free_is_not_known(scene: Scene) -> None:
     scene.up(parse_gpus(["0"]), [24 * GB])
     scene.read("0", 24 * GB, mono=time.monotonic() - 3600)
     reasons = scene.why(gpus=1, needs=Needs(gpu_mem_mb=16 * GB))
-    assert any("GPU 0" in reason and "not known" in reason for reason in reasons)
+    assert any("GPU 0" in reason and "unknown" in reason for reason in reasons)
 
 
 def test_a_gpu_whose_size_nobody_knows_is_left_to_who_holds_it(scene: Scene) -> None:
@@ -460,7 +460,7 @@ def test_somebody_uses_the_gpu(scene: Scene) -> None:
 def test_the_driver_does_not_tell_who_uses_it(scene: Scene) -> None:
     scene.up(parse_gpus(["0"]), [24 * GB])
     scene.read("0", 24 * GB, problem="it does not answer")
-    assert any("does not tell who uses GPU 0" in reason for reason in scene.why(gpus=1))
+    assert any("does not say who is using GPU 0" in reason for reason in scene.why(gpus=1))
 
 
 def test_only_idle_gpus_are_wanted(scene: Scene) -> None:

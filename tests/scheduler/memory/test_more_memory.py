@@ -82,7 +82,7 @@ def test_one_that_shares_a_total_gets_twice_as_much_in_all(make_queue: MakeQueue
     queue.passes(30)
     assert queue.state(job) == "succeeded"
     assert needs(queue, job).total_gpu_mem_mb == 16_000
-    assert any("in all" in detail for detail in queue.details(job))
+    assert any("in total" in detail for detail in queue.details(job))
 
 
 def test_a_job_without_a_gpu_gets_none_for_it(make_queue: MakeQueue) -> None:
@@ -121,7 +121,7 @@ def test_one_that_had_all_of_the_machine_is_not_tried_again(make_queue: MakeQueu
     job = queue.add(KILLED_BY_KERNEL, needs=Needs(mem_mb=64_000))
     queue.passes(20)
     assert ends(queue, job) == ["out-of-memory"]
-    assert "no more of it here" in last_detail(queue, job)
+    assert "there is no more here" in last_detail(queue, job)
 
 
 @pytest.mark.parametrize(

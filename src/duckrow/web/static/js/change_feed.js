@@ -2,8 +2,8 @@
  * ChangeFeed from the server: says when something changed, and whether the connection stands.
  *
  * A browser has only six connections to a server for all its windows. So one of the windows that are seen listens, and
- * tells the others; when it is closed or hidden, the next one listens. What they tell is not secret: only that something
- * has changed, never what.
+ * tells the others; when it is closed or hidden, the next one listens. What they tell is not secret: only that
+ * something has changed, never what.
  */
 
 import { OneWindow } from "./one_window.js";

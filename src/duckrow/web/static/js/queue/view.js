@@ -209,7 +209,7 @@ function welcome() {
     h("h2", {}, "No jobs yet"),
     h("p", {}, "A job is a command. Add some here, or in a terminal:"),
     h("pre", {}, "duckrow submit -- python train.py --lr 0.1\nduckrow submit --gpus 2 --gpu-mem 10G -- python big.py"),
-    h("p", { class: "soft" }, "They run as soon as their GPUs are free, keep running when you log out, and appear here."),
+    h("p", { class: "soft" }, "They run when their GPUs are free, keep running when you log out, and appear here."),
     first,
   ];
 }
