@@ -44,7 +44,7 @@ function factsOf(job) {
     ["Time limit", job.timeout_s ? duration(job.timeout_s) : ""],
     ["Host", job.host],
     ["Parameters", parameters(job.parameters)],
-    ["Array", job.array_index === null ? "" : `index ${job.array_index} of the array that starts at job ${job.array_id}`],
+    ["Array", job.array_index === null ? "" : `index ${job.array_index} of the array from job ${job.array_id} on`],
     ["Code", job.code ? `${job.code.commit}${job.code.dirty ? ", with changes" : ""}` : ""],
     ["Run folder", job.folder],
     ["Log file", job.log],
