@@ -70,7 +70,7 @@ def test_a_database_that_cannot_be_written_loses_no_job(duckrow: Duckrow) -> Non
     duckrow.wait_for(waiting, "succeeded")
     assert duckrow.job(job)["exit_code"] == 3
     assert (duckrow.work / "out").read_text() == "ran\n"
-    until(lambda: "All is well again" in (duckrow.home / "daemon.log").read_text(), "the daemon's relief")
+    until(lambda: "The problem is solved" in (duckrow.home / "daemon.log").read_text(), "the daemon's relief")
 
 
 def test_removed_log_folders_are_made_again(duckrow: Duckrow) -> None:
