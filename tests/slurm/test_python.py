@@ -42,7 +42,11 @@ def test_what_a_function_raises_is_raised_here() -> None:
 
 
 def test_an_edited_function_runs_again_on_the_cluster() -> None:
-    for factor, said in ((2, "1 new"), (2, "1 skipped (succeeded before)"), (3, "1 run again because factor was edited")):
+    for factor, said in (
+        (2, "1 new"),
+        (2, "1 skipped (succeeded before)"),
+        (3, "1 run again because factor was edited"),
+    ):
         runs = package.sweep(times(factor), {"x": [5]}, on="slurm", slurm=REQUEST).wait(DEADLINE_S)
         assert (runs.summary, runs.jobs[0].result()) == (said, factor * 5)
 
