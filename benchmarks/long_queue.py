@@ -58,7 +58,7 @@ def bare_insert_s(folder: Path, count: int) -> float:
 
 
 def submit(folder: Path, count: int) -> tuple[int, int]:
-    """Submit so many jobs from a file; the first and the last id."""
+    """Submit this many jobs from a file; the first and the last id."""
     file = folder / "commands"
     file.write_text("true\n" * count)
     first, last = duckrow("submit", "--file", str(file)).strip().split("-")

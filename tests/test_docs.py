@@ -1,6 +1,6 @@
 """The documentation says what is so: help texts, states, fields, exit codes, links, commands, and what they do.
 
-`python -m tests.test_docs --write` writes the generated blocks anew.
+`python -m tests.test_docs --write` writes the generated blocks again.
 """
 
 from __future__ import annotations
@@ -400,7 +400,7 @@ def write() -> None:
         text = page.read_text()
         if text != regenerated(text):
             page.write_text(regenerated(text))
-            print(f"{page.relative_to(ROOT)} was written anew.")
+            print(f"{page.relative_to(ROOT)} was rewritten.")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ TRAIN = Path(__file__).with_name("train.py")
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=16)
-    parser.add_argument("--alone-runs", type=int, default=4, help="so many one at a time, scaled up to all")
+    parser.add_argument("--alone-runs", type=int, default=4, help="how many to run one at a time, scaled up to all")
     parser.add_argument("--steps", type=int, default=7000)
     parser.add_argument("--only", default="alone,unknown,known,unknown-mps,known-mps")
     options = parser.parse_args()

@@ -1,4 +1,4 @@
--- What the commands that answer ask: what lies ahead of a job, how long its like have taken.
+-- What the commands that answer ask: what lies ahead of a job, how long similar jobs took.
 
 -- name: durations
 SELECT j.project, j.name, s.name AS sweep, a.ended_at - a.started_at AS duration_s

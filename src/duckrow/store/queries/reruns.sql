@@ -1,4 +1,4 @@
--- Jobs that are done, or wait for a retry, begin anew.
+-- Jobs that are done, or wait for a retry, start again.
 
 -- name: failed_attempt
 SELECT state FROM jobs
