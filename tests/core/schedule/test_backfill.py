@@ -95,11 +95,11 @@ def test_jobs_over_their_limit_hold_up_nobody_at_the_front() -> None:
 def test_the_front_is_open_to_packed_jobs_until_one_that_is_not_packed_waits() -> None:
     front = Front()
     front.join(Turn(1), Ask(mb=10))
-    assert front.came_together(Turn(2), Ask(mb=99))
-    assert not front.came_together(Turn(2), Ask(1))
+    assert front.lets_pass(Turn(2), Ask(mb=99), None)
+    assert not front.lets_pass(Turn(2), Ask(1), None)
     front.join(Turn(3), Ask(1))
     assert front.is_closed
-    assert not front.came_together(Turn(2), Ask(mb=99))
+    assert not front.lets_pass(Turn(2), Ask(mb=99), None)
 
 
 def test_a_front_whose_time_is_known_is_closed_to_nobody() -> None:

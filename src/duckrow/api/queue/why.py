@@ -16,9 +16,10 @@ from duckrow.core.jobs.dependencies import in_words
 from duckrow.core.jobs.title import full_name
 from duckrow.core.life.states import State, state_in_words
 from duckrow.core.memory.prediction import gpus_of, predicted_ask
-from duckrow.core.schedule.backfill import Turn
+from duckrow.core.schedule.backfill import Shadow, Turn
 from duckrow.core.schedule.decide import CORES, MEMORY
 from duckrow.core.schedule.explain import Holder, WaitingJob, explain
+from duckrow.store.attempts.attempts import live_attempts
 from duckrow.store.batches import BatchStore
 from duckrow.store.devices.peaks import PeakStore
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
@@ -96,7 +97,8 @@ def why(client: Client, job_id: int) -> list[str]:
             set_aside=set_aside(client.database, host.id),
             booked=booked,
             holders=tuple(holders),
-            turn=_turn(facts),
+            turn=_turn(facts)._replace(timeout_s=facts.timeout_s, grace_s=facts.grace_s),
+            shadow=Shadow(time.monotonic(), [attempt for _, attempt in live_attempts(client.database)]),
             ahead=tuple((_turn(row), predicted_ask(row.gpus, row.needs, peaks, here)) for row in ahead),
             ahead_count=count,
             ownerless_mb=ownerless_mb(kept),

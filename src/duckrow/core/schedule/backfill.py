@@ -28,6 +28,10 @@ class Comer(Protocol):
     def priority(self) -> int: ...
     @property
     def created_at(self) -> float: ...
+    @property
+    def timeout_s(self) -> float | None: ...
+    @property
+    def grace_s(self) -> float: ...
 
 
 class Turn(NamedTuple):
@@ -36,6 +40,8 @@ class Turn(NamedTuple):
     id: int
     priority: int = DEFAULT_PRIORITY
     created_at: float = 0.0
+    timeout_s: float | None = None
+    grace_s: float = 0.0
 
 
 class Front:
@@ -55,10 +61,10 @@ class Front:
         self._came_by = math.inf
         self._last_id = math.inf
 
-    def lets_pass(self, job: QueuedJob, ask: Ask, shadow: Shadow | None) -> bool:
-        return self._ends_in_time(job, shadow) or self.came_together(job, ask)
+    def lets_pass(self, job: Comer, ask: Ask, shadow: Shadow | None) -> bool:
+        return self._ends_in_time(job, shadow) or self._came_together(job, ask)
 
-    def came_together(self, job: Comer, ask: Ask) -> bool:
+    def _came_together(self, job: Comer, ask: Ask) -> bool:
         """Whether the order between the job and those who wait does not matter."""
         if self.is_shut or job.priority != self._priority or not is_packed(ask):
             return False
@@ -78,7 +84,7 @@ class Front:
         self.is_shut = True
         self.is_closed = self._starts_at is None
 
-    def _ends_in_time(self, job: QueuedJob, shadow: Shadow | None) -> bool:
+    def _ends_in_time(self, job: Comer, shadow: Shadow | None) -> bool:
         if self._starts_at is None or shadow is None or job.timeout_s is None:
             return False
         return shadow.now + job.timeout_s + job.grace_s <= self._starts_at

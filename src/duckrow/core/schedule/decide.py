@@ -94,9 +94,8 @@ def choose_starts(
 ) -> list[Start]:
     """The jobs that start now, in order. `room`: how many more of a limited scope may run.
 
-    No job overtakes a waiting job that wants the same kind of device, except one whose time limit says that it will
-    have ended before that job could start, and for jobs that are packed by memory and came together (`overtaking`).
-    Cores and memory of the machine are one kind for all.
+    A job overtakes one that waits for the same kind of device only if `Front` (core/schedule/backfill.py) lets it
+    pass. Cores and memory of the machine are one kind for all.
     """
     choice = _Choice(seats, Ledger(booked), dict(room or {}), shadow, machine)
     for job in queue:

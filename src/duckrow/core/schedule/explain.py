@@ -10,7 +10,7 @@ from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask, wants_whole_gpus
 from duckrow.core.devices.neighbours import others
 from duckrow.core.jobs.dependencies import in_words
-from duckrow.core.schedule.backfill import Front, Turn
+from duckrow.core.schedule.backfill import Front, Shadow, Turn
 from duckrow.core.schedule.decide import CORES, MEMORY, machine_has_room
 from duckrow.core.schedule.placement import place, refusal
 from duckrow.core.units import format_duration, format_mb, plural
@@ -46,6 +46,7 @@ class WaitingJob(NamedTuple):
     turn: Turn
     ahead: tuple[tuple[Turn, Ask], ...]  # those before it, with what they ask for
     ahead_count: int
+    shadow: Shadow | None = None  # when those that run end at the latest
     machine: Machine = BARE
     room: Mapping[str, int] = {}  # what is left of the machine's cores and memory
     set_aside: Mapping[str, str] = {}  # GPUs that are broken, or look so, and why
@@ -226,19 +227,31 @@ def _machine_reasons(job: WaitingJob) -> list[str]:
 
 
 def _first_that_waits(job: WaitingJob, usable: Sequence[Seat]) -> int | None:
-    """The first of those ahead that wants the same, cannot have it now, and may not be overtaken by this one."""
+    """The first of those ahead that cannot start now, and that this one may not overtake."""
     any_gpu = any(not seat.is_cpu for seat in usable)
     front = Front()
     for turn, ask in job.ahead:
         waits_for_machine = not machine_has_room(ask, job.room)
-        same_kind = not any_gpu or (ask.gpus == 0) == (job.ask.gpus == 0)
-        same_kind = same_kind or (waits_for_machine and bool(job.ask.cpus or job.ask.mem_mb))
         waits = waits_for_machine or place(ask, usable, job.booked, job.machine) is None
-        if same_kind and waits and refusal(ask, usable, job.machine) is None:
-            front.join(turn, ask)
-            if waits_for_machine or not front.came_together(job.turn, job.ask):
-                return turn.id
+        if not waits or refusal(ask, usable, job.machine) is not None:
+            continue
+        if waits_for_machine and (job.ask.cpus or job.ask.mem_mb):
+            return turn.id
+        if any_gpu and (ask.gpus == 0) != (job.ask.gpus == 0):
+            continue
+        _join(front, turn, ask, job, usable)
+        if waits_for_machine:
+            front.shut()
+        if not front.lets_pass(job.turn, job.ask, job.shadow):
+            return turn.id
     return None
+
+
+def _join(front: Front, turn: Turn, ask: Ask, job: WaitingJob, usable: Sequence[Seat]) -> None:
+    starts_at = None
+    if front.is_empty and job.shadow is not None:
+        starts_at = job.shadow.starts_at(ask, usable, job.booked, job.machine)
+    front.join(turn, ask, starts_at)
 
 
 def _held(holder: Holder) -> str:

@@ -102,10 +102,7 @@ class AttemptStore:
     # -- who watches them -------------------------------------------------------------------------------------
 
     def live(self) -> list[tuple[int, LiveAttempt]]:
-        """Every attempt that holds devices, with the host that watches it."""
-        now = {"wall": time.time(), "mono": time.monotonic(), "boot": time.clock_gettime(time.CLOCK_BOOTTIME)}
-        rows = self._database.execute(_SQL["live_attempts_of_hosts"], now)
-        return [(row["watcher_id"], _live_attempt(row)) for row in rows]
+        return live_attempts(self._database)
 
     def take_over(self, attempt: LiveAttempt, from_host_id: int) -> bool:
         """Watch an attempt of a dead host; False if another host was quicker."""
@@ -120,6 +117,13 @@ class AttemptStore:
     def restate_start(self, attempt: LiveAttempt) -> None:
         """The wall clock was set: when it started, by the clock as it is now."""
         self._database.execute(_SQL["restate_start"], {**key_of(attempt), "started_at": attempt.started_at})
+
+
+def live_attempts(database: Database) -> list[tuple[int, LiveAttempt]]:
+    """Every attempt that holds devices, with the host that watches it."""
+    now = {"wall": time.time(), "mono": time.monotonic(), "boot": time.clock_gettime(time.CLOCK_BOOTTIME)}
+    rows = database.execute(_SQL["live_attempts_of_hosts"], now)
+    return [(row["watcher_id"], _live_attempt(row)) for row in rows]
 
 
 def _live_attempt(row: Any) -> LiveAttempt:

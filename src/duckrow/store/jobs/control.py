@@ -66,6 +66,8 @@ class WaitingFacts(NamedTuple):
     outcome: str | None
     detail: str
     created_at: float
+    timeout_s: float | None
+    grace_s: float
     suspended: int
 
 
