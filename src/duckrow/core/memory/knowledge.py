@@ -1,0 +1,116 @@
+"""What a job will take of a GPU, by the runs of its recipe that there have been."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from duckrow.core.memory.deciding import effect_of, what_decides
+from duckrow.core.memory.parameters import text_of
+from duckrow.core.memory.similar_runs import MemoryEffect, Run, SeenPeaks, place_of
+
+MOST_RUNS = 256
+"""Remembered of a recipe on a model of GPU, each with other parameters; older ones are forgotten."""
+
+_MOST_ANSWERS = 4096
+
+
+class Basis(Enum):
+    """What an expectation goes by, the surest first."""
+
+    SET = "a person has said so"
+    SAME = "the same command before"
+    BETWEEN = "runs with less and with more"
+    BEYOND = "runs with less"
+    LARGEST = "the largest of its runs"
+
+
+class Expected(NamedTuple):
+    """What a job will take."""
+
+    mb: int | None  # None: more than at_least_mb, and nobody knows how much
+    basis: Basis
+    deciding: tuple[str, ...] = ()  # the parameters by which it was told
+    at_least_mb: int = 0
+
+
+class RecipePeak(NamedTuple):
+    """What all runs of a recipe have taken at most on a model of GPU."""
+
+    peak_mb: int
+    corrected: bool = False  # a person has said so
+    runs: int = 0
+    at: float = 0.0
+
+
+class RunsOfRecipe:
+    """What can be told from the runs of a recipe on a model of GPU; they do not change."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        """`runs`: the latest first."""
+        self._runs = runs[:MOST_RUNS]
+        self._same = {text_of(run.parameters): run.peak_mb for run in reversed(self._runs)}
+        self._learned: dict[str, tuple[dict[str, MemoryEffect], SeenPeaks]] = {}  # by what a person says decides
+        self._told: dict[tuple[str, str], Expected | None] = {}
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def deciding(self, chosen: str = "") -> dict[str, MemoryEffect]:
+        """`chosen`: names that a person has given, with commas; empty: as the runs tell."""
+        return self._learn(chosen)[0]
+
+    def expected(self, parameters: str, chosen: str = "") -> Expected | None:
+        """`parameters`: as `text_of` writes them. None: no run is like it."""
+        key = (parameters, chosen)
+        if key not in self._told:
+            if len(self._told) >= _MOST_ANSWERS:
+                self._told.clear()
+            self._told[key] = self._expected(parameters, chosen)
+        return self._told[key]
+
+    def _expected(self, parameters: str, chosen: str) -> Expected | None:
+        if parameters in self._same:
+            return Expected(self._same[parameters], Basis.SAME)
+        effects, seen = self._learn(chosen)
+        if not effects or not parameters:
+            return None
+        bounds = seen.bounds(place_of(json.loads(parameters), effects))
+        if bounds is None:
+            return None
+        basis = Basis.BEYOND if bounds.is_beyond else Basis.BETWEEN
+        return Expected(bounds.mb, basis, tuple(effects), bounds.at_least_mb)
+
+    def _learn(self, chosen: str) -> tuple[dict[str, MemoryEffect], SeenPeaks]:
+        if chosen not in self._learned:
+            names = [name for name in chosen.split(",") if name]
+            effects = {name: effect_of(name, self._runs) for name in names} if names else what_decides(self._runs)
+            self._learned[chosen] = (effects, SeenPeaks.of(self._runs, effects))
+        return self._learned[chosen]
+
+
+_NOTHING = RunsOfRecipe(())
+
+
+class Knowledge:
+    """All that is known of recipes. Runs are read when a job of their recipe is asked about."""
+
+    def __init__(
+        self,
+        peaks: Mapping[tuple[str, str], RecipePeak],
+        runs_of: Callable[[str, str], RunsOfRecipe] = lambda recipe, model: _NOTHING,
+    ) -> None:
+        """Both by recipe and model of GPU."""
+        self.peaks = peaks
+        self.runs_of = runs_of
+
+    def expected(self, recipe: str, model: str, parameters: str = "", chosen: str = "") -> Expected | None:
+        """None: nothing is known of the recipe."""
+        peak = self.peaks.get((recipe, model))
+        if peak is None:
+            return None
+        if peak.corrected:
+            return Expected(peak.peak_mb, Basis.SET)
+        return self.runs_of(recipe, model).expected(parameters, chosen) or Expected(peak.peak_mb, Basis.LARGEST)
