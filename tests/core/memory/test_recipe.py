@@ -27,6 +27,7 @@ def called_with(command: str, *more: Any) -> dict[str, str]:
         ("python -u train.py --lr 1", "/home/me/train.py"),
         ("python ../you/train.py", "/home/you/train.py"),
         ("python /srv/train.py", "/srv/train.py"),
+        ("python my-code/train-it.py --config=c.py", "/home/me/my-code/train-it.py"),
         ("python 'train.py' --lr 1", "/home/me/train.py"),
         ("cd code && python train.py", "/home/me/code/train.py"),
         ("cd /srv; cd code; python train.py", "/srv/code/train.py"),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from duckrow.core.devices.needs import with_margin
-from duckrow.core.memory.similar_runs import MemoryEffect, Run, bounds_among, number_of, place_of
+from duckrow.core.memory.similar_runs import MemoryEffect, MemoryEffects, Run, bounds_among, number_of, place_of
 
 _MOST_RUNS = 32  # to learn from, the latest: what this costs grows with their square
 _MOST_PARAMETERS = 24
@@ -119,19 +119,32 @@ def _ways(name: str, runs: Iterable[Run]) -> list[bool]:
     return [(a < b) == (mb < other) for (a, mb), (b, other) in combinations(known, 2) if a != b and differ(mb, other)]
 
 
-def _cost(runs: Sequence[Run], effects: dict[str, MemoryEffect], limit: float = math.inf) -> float:
+def _cost(runs: Sequence[Run], effects: MemoryEffects, limit: float = math.inf) -> float:
     """What it would have cost to foretell each run from the others: memory held in vain, or all of a lost attempt.
 
     What the margin of a reservation covers costs nothing. Once it is more than `limit`, it does not matter how much.
     """
-    places = [(place_of(run.parameters, effects), run.peak_mb) for run in runs]
     total = 0.0
-    for number, (place, peak_mb) in enumerate(places):
-        others = places[:number] + places[number + 1 :]
-        bounds = bounds_among(others, place)
-        told_mb = bounds.mb if bounds is not None and bounds.mb is not None else max(mb for _, mb in others)
+    for told_mb, peak_mb in _told_by_others(runs, effects):
         if differ(told_mb, peak_mb):
             total += max(told_mb - peak_mb, 0) or peak_mb
         if total >= limit:
             break
     return total
+
+
+def count_foretold(runs: Sequence[Run], effects: MemoryEffects) -> tuple[int, int]:
+    """(how many runs took what the others tell, of how many); of one alone there is nothing to tell."""
+    runs = runs[:_MOST_RUNS]
+    if len(runs) < 2:
+        return 0, len(runs)
+    return sum(not differ(told_mb, peak_mb) for told_mb, peak_mb in _told_by_others(runs, effects)), len(runs)
+
+
+def _told_by_others(runs: Sequence[Run], effects: MemoryEffects) -> Iterator[tuple[int, int]]:
+    """(what the others tell of a run, what it took), for each."""
+    places = [(place_of(run.parameters, effects), run.peak_mb) for run in runs]
+    for number, (place, peak_mb) in enumerate(places):
+        others = places[:number] + places[number + 1 :]
+        bounds = bounds_among(others, place)
+        yield (bounds.mb if bounds is not None and bounds.mb is not None else max(mb for _, mb in others)), peak_mb

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from duckrow.core.memory.deciding import effect_of, what_decides
+from duckrow.core.memory.deciding import count_foretold, effect_of, what_decides
 from duckrow.core.memory.parameters import text_of
 from duckrow.core.memory.similar_runs import MemoryEffect, Run, SeenPeaks, place_of
 
@@ -61,6 +61,10 @@ class RunsOfRecipe:
     def deciding(self, chosen: str = "") -> dict[str, MemoryEffect]:
         """`chosen`: names that a person has given, with commas; empty: as the runs tell."""
         return self._learn(chosen)[0]
+
+    def foretold(self) -> tuple[int, int]:
+        """(how many of its runs took what the others tell, of how many)."""
+        return count_foretold(self._runs, self.deciding())
 
     def expected(self, parameters: str, chosen: str = "") -> Expected | None:
         """`parameters`: as `text_of` writes them. None: no run is like it."""

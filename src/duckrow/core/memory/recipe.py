@@ -18,7 +18,7 @@ from duckrow.core.memory.parameters import (
 )
 
 _MOST_WORDS = 4
-_SCRIPT = re.compile(r"^[^-=]*[^-=]\.(py|sh|jl|R|ipynb)$")
+_SCRIPT = re.compile(r"^(?!-)[^=]+\.(py|sh|jl|R|ipynb)$")
 _INTERPRETER = re.compile(r"(?:.*/)?(?:python[\d.]*|sh|bash|zsh|dash|julia|Rscript|env|exec)")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 _LAUNCHER = "launcher"
