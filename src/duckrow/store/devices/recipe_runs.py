@@ -45,16 +45,16 @@ class RecipeRunStore:
     # -- within the caller's transaction ----------------------------------------------------------------------
 
     def learn(self, recipe: str, model: str, parameters: str, peak_mb: int, runs: int) -> None:
-        self._note("learn", recipe, model, RecipeRun(parameters, peak_mb, runs))
+        self._note("learn", recipe, model, [RecipeRun(parameters, peak_mb, runs)])
 
     def hear(self, recipe: str, model: str, told: Iterable[RecipeRun]) -> None:
-        for run in told:
-            self._note("hear", recipe, model, run)
+        self._note("hear", recipe, model, told)
 
-    def _note(self, how: str, recipe: str, model: str, run: RecipeRun) -> None:
+    def _note(self, how: str, recipe: str, model: str, noted: Iterable[RecipeRun]) -> None:
         key = {"recipe": to_sql(recipe), "model": model}
-        values = {"parameters": to_sql(run.parameters), "peak_mb": run.peak_mb, "runs": run.runs, "at": time.time()}
-        self._database.execute(_SQL[how], {**key, **values})
+        for run in noted:
+            values = {"parameters": to_sql(run.parameters), "peak_mb": run.peak_mb, "runs": run.runs}
+            self._database.execute(_SQL[how], {**key, **values, "at": time.time()})
         self._database.execute(_SQL["forget_old"], {**key, "most": MOST_RUNS})
 
     def forget(self, recipe: str, model: str) -> None:
