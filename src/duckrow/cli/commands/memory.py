@@ -18,7 +18,7 @@ _ASKED = "duckrow.memory.command"
 
 
 class _AboutACommand(click.Group):
-    """What stands behind `--` is a command to ask about, not a verb."""
+    """What comes after `--` is a command to ask about, not a verb."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else None
@@ -39,7 +39,7 @@ def command(ctx: click.Context, /, as_json: bool) -> int:
     """Show the most GPU memory that jobs have used, by recipe and GPU model. --pack and --gpu-mem auto use this.
 
     DECIDES: the parameters that decide how much memory a job uses, learned from earlier runs. FORETOLD: how many of
-    the latest runs used what the other runs would have told. With a command behind --, show what duckrow would reserve
+    the latest runs used what the other runs would have told. With a command after --, show what duckrow would reserve
     for it, and why.
 
     RECIPE is a number from the list, or a part of the text of just one recipe.

@@ -49,7 +49,7 @@ def _that_vary(runs: Sequence[Run]) -> list[str]:
     """Those of which something can be learned, in the order of their names.
 
     A text that is another one in every run, such as the folder of its output, says nothing of the next run. It counts
-    only if runs that are alike in all else differ.
+    only if runs that are alike in everything else differ.
     """
     names = sorted({name for run in runs for name in run.parameters})
     values = {name: [run.parameters.get(name) for run in runs] for name in names}

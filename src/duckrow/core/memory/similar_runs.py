@@ -11,7 +11,7 @@ from typing import NamedTuple
 from duckrow.core.devices.needs import with_margin
 
 REACH = 2.0
-"""So many times the largest number seen, what a job takes is still worth a guess."""
+"""Up to this many times the largest number seen, what a job takes is still worth a guess."""
 
 _TELLS_A_SLOPE = 1.25  # how far apart two numbers must be: nearer ones tell more of noise
 _STEEPEST = 3.0
@@ -112,7 +112,7 @@ def _is_within(less: Numbers, more: Numbers) -> bool:
 
 
 def _times(seen: Numbers, asked: Numbers) -> float:
-    """By how much it is more in all, counting only what is more."""
+    """By how much it is more in total, counting only what is more."""
     times = 1.0
     for a, b in zip(seen, asked, strict=True):
         if b > a:
