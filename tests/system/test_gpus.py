@@ -369,4 +369,4 @@ def test_a_command_is_told_what_it_would_reserve_and_why(duckrow: Duckrow) -> No
     assert "size" in duckrow("memory").stdout
     duckrow("memory", "set", "train.py", "2G")
     assert "You have set 2G." in duckrow("memory", "--", "python", "train.py", "--size", "8").stderr
-    assert "There is no command behind --" in duckrow("memory", "--", ok=False).stderr
+    assert "There is no command after --" in duckrow("memory", "--", ok=False).stderr

@@ -228,3 +228,39 @@ def test_what_a_person_has_set_holds_for_every_run() -> None:
     assert expected is not None
     assert (expected.mb, expected.basis) == (500, Basis.SET)
     assert set_by_hand.expected("r", "another", "") is None
+
+
+# -- where nothing decides --------------------------------------------------------------------------------------------
+
+
+def told_of_a_stranger(peaks_mb: list[int]) -> tuple[int | None, Basis]:
+    """What a command gets that is like none, when runs with one seed each have taken this."""
+    runs = RunsOfRecipe([Run({"out": f"folder-{number}"}, mb) for number, mb in enumerate(peaks_mb)])
+    known = Knowledge({("train.py", ""): RecipePeak(max(peaks_mb), runs=len(peaks_mb))}, lambda recipe, model: runs)
+    expected = known.expected("train.py", "", text_of({"out": "another"}))
+    assert expected is not None
+    return expected.mb, expected.basis
+
+
+@given(seed=SEEDS)
+def test_one_large_run_among_many_does_not_make_all_others_large(seed: int) -> None:
+    random = Random(seed)
+    usual_mb, runs = random.randint(500, 6000), random.randint(12, 60)
+    peaks = [random.randint(usual_mb, usual_mb * 103 // 100) for _ in range(runs)]
+    peaks[random.randrange(runs)] = usual_mb * random.randint(5, 9)
+    mb, basis = told_of_a_stranger(peaks)
+    assert basis is Basis.MOST
+    assert mb is not None
+    assert usual_mb <= mb <= usual_mb * 103 // 100
+
+
+@given(seed=SEEDS)
+def test_peaks_that_are_spread_evenly_reserve_the_largest(seed: int) -> None:
+    random = Random(seed)
+    peaks = [1000 * number for number in range(5, 5 + random.randint(8, 40))]
+    random.shuffle(peaks)
+    assert told_of_a_stranger(peaks) == (max(peaks), Basis.LARGEST)
+
+
+def test_few_runs_reserve_the_largest() -> None:
+    assert told_of_a_stranger([6000] * 6 + [40_000]) == (40_000, Basis.LARGEST)

@@ -147,3 +147,8 @@ def test_a_parameter_may_be_named_as_in_the_template() -> None:
 def test_a_parameter_that_is_not_there_is_told() -> None:
     with pytest.raises(UsageError, match="'width', which decides the memory, is not in: python"):
         recipe_of("/", "python t.py --size 3", None, ["width"])
+
+
+def test_a_function_of_a_script_is_one_recipe_wherever_the_script_is_called_from() -> None:
+    recipes = {recipe_of(cwd, "python -m call 1", "call /code/train.py:fit").recipe for cwd in ("/a", "/b")}
+    assert recipes == {"call /code/train.py:fit"}

@@ -117,6 +117,7 @@ def _why(told: WouldReserve) -> str:
         "same": f"The same command took {mb}.",
         "between": f"Its memory is decided by {by}. Runs with as much or more took {mb}.",
         "beyond": f"Its memory is decided by {by}. It is beyond all runs so far: {mb} is a guess.",
+        "most": f"No run was like it, and no parameter decides. Nearly all of the {told.runs} took {mb} or less.",
         "largest": f"No run was like it. The largest of {plural(told.runs, 'run')} took {mb}.",
     }[told.basis]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from duckrow.core.memory.deciding import count_foretold, effect_of, what_decides
+from duckrow.core.memory.deciding import count_foretold, differ, effect_of, what_decides
 from duckrow.core.memory.parameters import text_of
 from duckrow.core.memory.similar_runs import MemoryEffect, Run, SeenPeaks, place_of
 
@@ -15,6 +15,8 @@ MOST_RUNS = 256
 """Remembered of a recipe on a model of GPU, each with other parameters; older ones are forgotten."""
 
 _MOST_ANSWERS = 4096
+_TELL_A_DISTRIBUTION = 8  # runs: with fewer, a rare large one may just not have come yet
+_LOST_BY_RUNNING_OUT = 2  # attempts: its own, and perhaps that of a neighbour
 
 
 class Basis(Enum):
@@ -24,6 +26,7 @@ class Basis(Enum):
     SAME = "the same command before"
     BETWEEN = "runs with less and with more"
     BEYOND = "runs with less"
+    MOST = "what nearly all of its runs took"
     LARGEST = "the largest of its runs"
 
 
@@ -65,6 +68,28 @@ class RunsOfRecipe:
     def foretold(self) -> tuple[int, int]:
         """(how many of its runs took what the others tell, of how many)."""
         return count_foretold(self._runs, self.deciding())
+
+    def usual(self, largest_mb: int) -> Expected:
+        """Of a run that no other is like, where no parameter decides: what costs least, by what the others took.
+
+        To reserve what the largest took may waste memory; to reserve less costs attempts of those that take more.
+        """
+        peaks = sorted(run.peak_mb for run in self._runs)
+        if len(peaks) < _TELL_A_DISTRIBUTION or any(self._tells_of_others(*each) for each in self.deciding().items()):
+            return Expected(largest_mb, Basis.LARGEST)
+        best_mb, least = largest_mb, float(largest_mb)
+        for mb in peaks:
+            above = sum(differ(mb, other) for other in peaks if other > mb)
+            run_out = (above + 1) / (len(peaks) + 2)  # one more than was seen: the next may be larger still
+            cost = mb + run_out * (_LOST_BY_RUNNING_OUT * mb + largest_mb)
+            if cost < least:
+                best_mb, least = mb, cost
+        return Expected(best_mb, Basis.MOST) if differ(best_mb, largest_mb) else Expected(largest_mb, Basis.LARGEST)
+
+    def _tells_of_others(self, name: str, effect: MemoryEffect) -> bool:
+        """Whether a parameter that decides has values that come again; a folder for the output has none."""
+        values = {run.parameters.get(name) for run in self._runs}
+        return effect is not MemoryEffect.DIFFERS or len(values) < len(self._runs)
 
     def expected(self, parameters: str, chosen: str = "") -> Expected | None:
         """`parameters`: as `text_of` writes them. None: no run is like it."""
@@ -117,4 +142,5 @@ class Knowledge:
             return None
         if peak.corrected:
             return Expected(peak.peak_mb, Basis.SET)
-        return self.runs_of(recipe, model).expected(parameters, chosen) or Expected(peak.peak_mb, Basis.LARGEST)
+        runs = self.runs_of(recipe, model)
+        return runs.expected(parameters, chosen) or runs.usual(peak.peak_mb)

@@ -55,7 +55,8 @@ def recipe_of(
     real_path = real_path or _plain_path
     if pattern is not None and pattern.startswith("call "):
         found = {str(name): str(value) for name, value in (point or {}).items()}
-        return JobRecipe(f"{cwd}: {pattern}", text_of(shortened(found)), _chosen(deciding, found, {}, command))
+        place = "" if pattern.startswith("call /") else f"{cwd}: "  # a script is the same, wherever it is called from
+        return JobRecipe(f"{place}{pattern}", text_of(shortened(found)), _chosen(deciding, found, {}, command))
     taken = _taken_apart(cwd, command)
     recipe = real_path(_joined(taken.cwd, taken.what)) if taken.is_path else f"{real_path(taken.cwd)}: {taken.what}"
     found = parameters_in(taken.arguments)
