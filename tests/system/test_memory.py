@@ -309,12 +309,12 @@ def test_a_known_recipe_is_packed_from_the_start(duckrow: Duckrow, gpus: FakeGpu
     assert gpus.ooms() == []
 
 
-def test_parameters_that_decide_the_memory_tell_recipes_apart(duckrow: Duckrow, gpus: FakeGpus) -> None:
+def test_parameters_that_decide_the_memory_tell_jobs_apart(duckrow: Duckrow, gpus: FakeGpus) -> None:
     add(gpus, 1)
     small, large = (f"BATCH={mb} {gpus.job('--ramp', f'0:{mb}', '--until-read')}" for mb in (2000, 8000))
     duckrow("run", "--pack", "--memory-params", "BATCH", stdin=f"{small}\n{large}")
-    peaks = dict(duckrow.sql("SELECT recipe, peak_mb FROM peaks"))
-    assert {recipe.split()[-1]: mb for recipe, mb in peaks.items()} == {"BATCH=2000": 2000, "BATCH=8000": 8000}
+    known = duckrow.sql("SELECT parameters, peak_mb FROM recipe_runs")
+    assert {json.loads(parameters)["BATCH"]: mb for parameters, mb in known} == {"2000": 2000, "8000": 8000}
     duckrow("run", "--pack", "--memory-params", "BATCH", stdin=lines(small, 5))
     assert neighbours(duckrow) == {"0": 5}
 

@@ -142,7 +142,7 @@ def test_what_the_kernel_says_of_the_job_counts_before_what_it_says_of_the_machi
 
 
 def peaks(queue: Queue) -> dict[str, int]:
-    return {recipe: mb for (recipe, _), mb in PeakStore(queue.database).known().items()}
+    return {recipe: peak.peak_mb for (recipe, _), peak in PeakStore(queue.database).known().peaks.items()}
 
 
 def test_what_a_job_took_is_learned_when_it_succeeds_and_not_when_it_fails(make_queue: MakeQueue) -> None:

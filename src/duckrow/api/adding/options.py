@@ -8,14 +8,13 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from duckrow.api.adding.job_values import existing_folder, find_shell, parse_notice
+from duckrow.api.adding.job_values import existing_folder, find_shell, parse_notice, recipe_here
 from duckrow.api.machine.settings import Settings
 from duckrow.api.python.handles import Job
 from duckrow.core.devices.needs import Needs
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.dependencies import OK, Dependency, parse_after
 from duckrow.core.jobs.job import JobSpec, parse_modules
-from duckrow.core.memory.recipe import recipe_of
 from duckrow.core.nearest_word import nearest_word
 from duckrow.core.settings import settings_of
 from duckrow.core.units import parse_size_mb
@@ -152,10 +151,13 @@ def _megabytes(given: Mapping[str, Any], key: str) -> int | None:
         raise UsageError(f"{key}: {error}") from None
 
 
-def with_recipe(spec: JobSpec, what: str | None) -> JobSpec:
-    """Say what makes it like others, for one that leaves its memory to duckrow."""
-    if spec.needs.auto:
-        spec.needs = spec.needs._replace(recipe=recipe_of(spec.cwd, spec.command, what))
+def with_recipe(spec: JobSpec, what: str | None, point: Mapping[str, Any] | None = None) -> JobSpec:
+    """Say what makes it like others, for one that shares GPUs by memory.
+
+    `what`: the template of a sweep, or what names a function; `point`: its values, or the arguments.
+    """
+    if spec.needs.auto or spec.needs.gpu_mem_mb is not None:
+        spec.needs = spec.needs._replace(**recipe_here(spec.cwd, spec.command, what, (), point)._asdict())
     return spec
 
 

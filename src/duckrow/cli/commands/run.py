@@ -163,7 +163,7 @@ def check_devices(
         by_memory=options.by_memory,
         ask_sizes=ask_sizes,
     )
-    needs = replace(options, memory_params=None).needs(os.getcwd(), "job")._replace(recipe="")
+    needs = replace(options, memory_params=None).needs(os.getcwd(), "job")._replace(recipe="", parameters="")
     check_needs(needs, gpus)
     why_not = refusal(ask_of(gpus, needs.as_text()), offer.seats, offer.machine, chosen_by="")
     if why_not:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from duckrow.api.adding.job_values import existing_folder, find_shell, parse_notice
+from duckrow.api.adding.job_values import existing_folder, find_shell, parse_notice, recipe_here
 from duckrow.cli.options.option_values import TIME, Parsed
 from duckrow.core.devices.needs import NO_NEEDS, Needs
 from duckrow.core.devices.policy import KNOBS, Form, Knob, Policy
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import DEFAULT_PRIORITY, JobSpec, parse_modules
-from duckrow.core.memory.recipe import recipe_of
 from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes, parse_size_mb
 
 if TYPE_CHECKING:
@@ -157,7 +156,11 @@ class JobOptions:
             gpu_mem_mb=self.gpu_mem if isinstance(self.gpu_mem, int) else None,
             total_gpu_mem_mb=self.total_gpu_mem,
             auto=auto,
-            recipe=recipe_of(cwd, command, pattern, deciding, point) if auto else "",
+            **(
+                recipe_here(cwd, command, pattern, deciding, point)._asdict()
+                if auto or self.gpu_mem is not None
+                else {}
+            ),
             cpus=self.cpus,
             mem_mb=self.mem,
             mem_limit=self.mem_limit,

@@ -14,6 +14,8 @@ class Needs(NamedTuple):
     total_gpu_mem_mb: int | None = None  # on all its GPUs together; how many they are is for duckrow to choose
     auto: bool = False  # as much as similar jobs have used; while that is unknown, a GPU to itself
     recipe: str = ""  # what makes two jobs alike for their memory
+    parameters: str = ""  # what it is called with: JSON, as core/memory/parameters.py writes it
+    deciding: str = ""  # which of them decide its memory, with commas; empty: that is learned
     cpus: int | None = None
     mem_mb: int | None = None
     mem_limit: bool = False  # that memory is all it gets: the kernel ends what takes more

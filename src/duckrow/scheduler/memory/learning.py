@@ -5,8 +5,9 @@ from __future__ import annotations
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.needs import Ask, ask_of, needs_from, wants_whole_gpus, with_margin
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.memory.knowledge import Knowledge
 from duckrow.core.memory.observation import Observation
-from duckrow.core.memory.prediction import leaves_room, predicted_ask
+from duckrow.core.memory.prediction import expected_of, leaves_room, predicted_ask
 from duckrow.core.memory.use import Use
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.state import HostState
@@ -28,10 +29,11 @@ class Learning:
         self._reservations = reservations
         self._gpus = gpus
         self._observation = observation
-        self.peaks: dict[tuple[str, str], int] = {}  # (recipe, model of GPU) -> MB
+        self.known = Knowledge({})  # another one whenever something was learned
+        self._counted: set[int] = set()  # attempts that run, and that were counted when they were flat
 
     def load(self) -> None:
-        self.peaks = self._store.known()
+        self.known = self._store.known()
 
     # -- what is known ----------------------------------------------------------------------------------------
 
@@ -39,7 +41,7 @@ class Learning:
         """What a job asks for, with what is known of similar ones put in."""
         if job.needs is None:
             return ask_of(job.gpus, None)  # said here too, as this is asked of every job of every tick
-        return predicted_ask(job.gpus, job.needs, self.peaks, self._gpus.given_out)
+        return predicted_ask(job.gpus, job.needs, self.known, self._gpus.given_out)
 
     def wants_memory(self, job: QueuedJob) -> bool:
         ask = self.ask_of(job)
@@ -49,6 +51,22 @@ class Learning:
         """Whether others must be kept from its GPUs until they can see its memory."""
         is_alone = not self._gpus.machine.policy.share and wants_whole_gpus(self.ask_of(job))
         return self.wants_memory(job) or is_alone
+
+    def seen_above(self, attempt: LiveAttempt, held_mb: int) -> int:
+        """What to reserve by others of its recipe, those that run too, if that is more than it had; 0: it is not."""
+        needs = needs_from(attempt.job.needs)
+        if not needs.recipe:
+            return 0
+        expected = expected_of(needs, self.known, self._gpus.given_out)
+        largest = [self.known.peaks.get((needs.recipe, model)) for model in self._gpus.given_out.models]
+        running = (
+            use.peak_mb
+            for id, use in self._observation.uses.items()
+            if id in self._state.live and needs_from(self._state.live[id].job.needs).recipe == needs.recipe
+        )
+        most_mb = max([*(peak.peak_mb for peak in largest if peak is not None), *running], default=0)
+        known = (expected.mb or 0 if expected is not None else 0, most_mb)
+        return next((with_margin(mb) for mb in known if with_margin(mb) > held_mb), 0)
 
     # -- what is learned --------------------------------------------------------------------------------------
 
@@ -71,13 +89,17 @@ class Learning:
         mb = with_margin(peak_mb)
         holds = tuple((device, min(machine.share_of(device, mb), WHOLE)) for device, _ in attempt.holds)
         if holds != attempt.holds:
-            self._learn(attempt, peak_mb)
+            self._learn(attempt, peak_mb, is_certain=False)
+            self._counted.add(attempt.id)
             self._state.rehold(attempt, holds)
             self._reservations.change(attempt)
 
     def from_success(self, attempt: LiveAttempt, use: Use) -> None:
         if use.peak_mb and not use.is_guess and attempt.job.needs is not None:
             self._learn(attempt, use.peak_mb)
+
+    def ended(self, attempt: LiveAttempt) -> None:
+        self._counted.discard(attempt.id)
 
     def from_failure(self, attempt: LiveAttempt, wanted_mb: int) -> None:
         """A job that ran out of memory has said how much it wanted: similar jobs need not find that out one by one."""
@@ -87,11 +109,12 @@ class Learning:
         if leaves_room(with_margin(wanted_mb), largest_mb):
             self._learn(attempt, wanted_mb)
 
-    def _learn(self, attempt: LiveAttempt, peak_mb: int) -> None:
-        recipe = needs_from(attempt.job.needs).recipe
-        if not recipe:
+    def _learn(self, attempt: LiveAttempt, peak_mb: int, is_certain: bool = True) -> None:
+        """`is_certain`: it will take no more than that."""
+        needs = needs_from(attempt.job.needs)
+        if not needs.recipe:
             return
+        runs = 0 if attempt.id in self._counted else 1
         for model in {self._gpus.model(device) for device, _ in attempt.holds}:
-            self._store.learn(recipe, model, peak_mb)
-            if peak_mb > self.peaks.get((recipe, model), 0):
-                self.load()  # what a person has set stays as it is
+            self._store.learn(needs.recipe, model, peak_mb, needs.parameters if is_certain else None, runs)
+            self.known = self._store.renewed(self.known, needs.recipe, model)

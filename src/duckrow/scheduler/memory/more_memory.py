@@ -71,7 +71,9 @@ class MemoryRetries:
         largest = self._watch.gpus.given_out.largest_mb(len(gpus))
         everything = self._watch.gpus.given_out.all_mb()
         foreign = max((self._watch.foreign_mb(gpu) for gpu in gpus), default=0)
-        return RanOut(held_mb, use.peak_mb if use else 0, wanted_mb or 0, alone, total, largest, foreign, everything)
+        peak_mb = use.peak_mb if use else 0
+        seen = self._watch.learning.seen_above(attempt, held_mb or 0)
+        return RanOut(held_mb, peak_mb, wanted_mb or 0, alone, total, largest, foreign, everything, seen)
 
     def _why_final(self, which: str, attempt: LiveAttempt) -> str:
         if which == "host":

@@ -233,6 +233,7 @@ class Watch:
         self.observation.mistrust([device for device, _ in attempt.holds if not device.startswith(CPU)], mono)
         if use is not None and succeeded:
             self.learning.from_success(attempt, use)
+        self.learning.ended(attempt)
         return use
 
     def foreign_mb(self, gpu: str) -> int:
