@@ -377,7 +377,7 @@ def test_the_words_of_other_tools_are_understood(duckrow: Duckrow) -> None:
 
 
 def test_the_help_says_what_an_alias_is_the_same_as(duckrow: Duckrow) -> None:
-    text = duckrow("--help").stdout
+    text = duckrow("--help-all").stdout
     assert "Also known as:" in text
     assert "follow   Same as logs -f." in text
     assert duckrow("queue", "--help").stdout == duckrow("ls", "--help").stdout

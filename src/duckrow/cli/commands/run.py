@@ -49,6 +49,11 @@ _TABLE_JOBS = 40  # a longer table is not a summary
 class RunCommand(DeviceCommand):
     """`--resume commands.txt` is a flag and a file; `--resume=NAME`, or `--resume NAME` where no such file is, a run"""
 
+    common = (
+        *("devices", "slots", "jobs_per_gpu", "gpus", "gpu_mem", "pack", "timeout", "retries"),
+        *("follow", "resumed", "max_failures", "dry_run", "on"),
+    )
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
         ctx.allow_extra_args = True  # they are refused here, with what was meant

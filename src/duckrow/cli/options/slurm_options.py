@@ -12,11 +12,7 @@ from duckrow.core.errors import UsageError
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS = [
-    click.option(
-        "--on",
-        metavar="CLUSTER",
-        help="Run on this cluster: slurm, or one of your settings ([engines.slurm.NAME]). The options below need it.",
-    ),
+    click.option("--on", metavar="CLUSTER", help="Run on a cluster: slurm, or a name from your settings."),
     click.option("--partition", help="SLURM's partition."),
     click.option("--account", help="The SLURM account to charge."),
     click.option("--qos", help="SLURM's quality of service."),
