@@ -14,7 +14,16 @@ from duckrow.cli.options.option_values import TIME, Parsed
 from duckrow.core.devices.needs import NO_NEEDS, Needs
 from duckrow.core.devices.policy import KNOBS, Form, Knob, Policy
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.job import DEFAULT_PRIORITY, JobSpec, parse_modules
+from duckrow.core.jobs.job import (
+    DEFAULT_BACKOFF_S,
+    DEFAULT_GRACE_S,
+    DEFAULT_NOTICE,
+    DEFAULT_PRIORITY,
+    DEFAULT_PROJECT,
+    DEFAULT_SHELL,
+    JobSpec,
+    parse_modules,
+)
 from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes, parse_size_mb
 
 if TYPE_CHECKING:
@@ -66,7 +75,7 @@ def _add_options(function: Function, options: Sequence[Callable[[Function], Func
 
 
 _NAME = click.option("-n", "--name", default="", help="Name of the job.  [default: the script or program]")
-_PROJECT_HELP = "The project it belongs to.  [default: default]"
+_PROJECT_HELP = f"The project it belongs to.  [default: {DEFAULT_PROJECT}]"
 
 
 _JOB_OPTIONS = [
@@ -78,20 +87,24 @@ _JOB_OPTIONS = [
         default=None,
         help="Requeue the job if it is lost, for example because the machine was restarted.",
     ),
-    click.option("--backoff", type=TIME, help="Wait before the first retry, then double it.  [default: 10s]"),
+    click.option(
+        "--backoff",
+        type=TIME,
+        help=f"Wait before the first retry, then double it.  [default: {DEFAULT_BACKOFF_S:g}s]",
+    ),
     click.option("--timeout", type=TIME_OR_NONE, help="Stop the job after this time (90s, 30m, 2h, 1:30:00)."),
     click.option(
         "--signal",
         "notice",
         type=NOTICE,
-        help="Signal the job this long before its time limit; 'none': do not.  [default: USR2@30s]",
+        help=f"Signal the job this long before its time limit; 'none': do not.  [default: {DEFAULT_NOTICE}]",
     ),
-    click.option("--grace", type=TIME, help="Time between SIGTERM and SIGKILL.  [default: 10s]"),
+    click.option("--grace", type=TIME, help=f"Time between SIGTERM and SIGKILL.  [default: {DEFAULT_GRACE_S:g}s]"),
     click.option(
         "-e", "--env", "variables", type=VARIABLE, multiple=True, help="Set a variable, or pass on NAME from here."
     ),
     click.option("--cwd", type=click.Path(), help="Folder to run in.  [default: this one]"),
-    click.option("--shell", help="Shell that runs the command.  [default: /bin/sh]"),
+    click.option("--shell", help=f"Shell that runs the command.  [default: {DEFAULT_SHELL}]"),
     click.option("--max-log", type=SIZE_OR_NONE, help="Keep only the beginning and the end of a longer log (10M)."),
     click.option(
         "--gpu-mem",

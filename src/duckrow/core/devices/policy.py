@@ -90,7 +90,9 @@ class Policy:
         },
     )
     # Of each GPU never given out; None: a hundredth.
-    margin_mb: int | None = _knob(None, "mem_margin", Form.SIZE, "GPU memory that is kept free.  [default: 1 %]")
+    margin_mb: int | None = _knob(
+        None, "mem_margin", Form.SIZE, "GPU memory that is kept free.  [default: 1 %, at least 128M]"
+    )
     # NVIDIA's MPS: off, auto (for jobs that are packed), on.
     mps: str = _knob(
         "auto",
