@@ -10,6 +10,7 @@ from duckrow.api.clusters.watch import RunsOfBatch
 from duckrow.api.jobs.kill import kill
 from duckrow.cli.console import say, tell
 from duckrow.core.clock import Now
+from duckrow.core.devices.device import SOME_CPU_SLOT, reservations
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from duckrow.core.jobs.job import Exit, JobSpec, LiveAttempt, QueuedJob
@@ -210,7 +211,7 @@ def _attempt_of(view: JobView, host_id: int) -> LiveAttempt:
         number=view.attempts,
         job=job,
         keeper="",
-        holds=tuple((device, WHOLE) for device in view.devices) or (("cpu", WHOLE),),
+        holds=reservations((name, WHOLE) for name in view.devices or [SOME_CPU_SLOT]),
         # Of another machine only the wall clock means something here.
         started=Now(view.started_at or view.ended_at or time.time(), 0.0, 0.0),
         log=view.log or "",
