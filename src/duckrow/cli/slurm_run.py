@@ -21,7 +21,7 @@ from duckrow.core.units import plural
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.clusters.submit import SlurmRequest
+    from duckrow.api.clusters.submit import ClusterRequest
     from duckrow.api.queue.views import JobView
     from duckrow.cli.options.verb_options import DeviceOptions, RunOptions, WatchOptions
     from duckrow.cli.views.run_view import RunView
@@ -30,7 +30,7 @@ _LOOK_S = 0.1
 _SHARE = 4  # when a look takes long because there are many runs, we rest this many times as long
 
 
-def print_script(request: SlurmRequest, specs: Sequence[JobSpec], name: str) -> int:
+def print_script(request: ClusterRequest, specs: Sequence[JobSpec], name: str) -> int:
     """The script for sbatch; where runs ask for different things, one for each of these."""
     from duckrow.api.clusters.dry_run import dry_groups
 
@@ -47,7 +47,7 @@ def print_script(request: SlurmRequest, specs: Sequence[JobSpec], name: str) -> 
 def run_batch(
     client: Client,
     specs: Sequence[JobSpec],
-    request: SlurmRequest,
+    request: ClusterRequest,
     variables: dict[str, str],
     name: str,
     view: RunView,
