@@ -19,10 +19,10 @@ from duckrow.clusters.batch import Batch, create_batch
 from duckrow.clusters.claims import Claims
 from duckrow.clusters.pilots import PilotFolder
 from duckrow.clusters.tending import Tending
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.life.wishes import Wish
-from duckrow.core.slurm.request import SlurmRequest
 from duckrow.store.batches import BatchStore, Standing
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON
@@ -47,7 +47,7 @@ def batch(folder: Folder, tmp_path: Path) -> Batch:
     with client.database.transaction():
         store = BatchStore(client.database)
         ids = store.add_runs(store.add("batch", place), specs, {})
-    return create_batch(place, specs, ids, SlurmRequest(), {}, "python3")
+    return create_batch(place, specs, ids, ClusterRequest(), {}, "python3")
 
 
 def news_of(client: Client) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from duckrow.clusters.batch_jobs import BatchJobs
 from duckrow.clusters.port import GONE
-from duckrow.core.slurm.groups import satisfies
+from duckrow.core.clusters.groups import satisfies
 
 
 def missing(jobs: BatchJobs, group: int) -> list[int]:

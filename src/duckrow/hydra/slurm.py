@@ -10,7 +10,7 @@ from duckrow.hydra.wanted import LaunchOptions
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.clusters.submit import SlurmRequest
+    from duckrow.api.clusters.submit import ClusterRequest
     from duckrow.core.jobs.job import JobSpec
 
 # The keys of `duckrow_slurm` that are for SLURM, by the same names.
@@ -25,7 +25,7 @@ class SlurmBatch:
     look_s = 0.3  # its news do not come through the database
     how_it_ends = "somebody cancelled all SLURM jobs of the batch"
 
-    def __init__(self, request: SlurmRequest, name: str) -> None:
+    def __init__(self, request: ClusterRequest, name: str) -> None:
         self._request, self._name = request, name
         self._batches: set[int] = set()
 

@@ -15,6 +15,7 @@ from duckrow.api.devices import gpus
 from duckrow.api.queue.why import why
 from duckrow.clusters.batch import create_batch
 from duckrow.core.clock import Now
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.devices.inventory import WHOLE, Seat, cpu_seats, parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Needs
@@ -25,7 +26,6 @@ from duckrow.core.jobs.job import JobSpec, LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.schedule.explain import SOON
-from duckrow.core.slurm.request import SlurmRequest
 from duckrow.store.batches import BatchStore, GroupStanding, Standing
 from duckrow.store.devices.readings import ReadingStore
 from duckrow.store.devices.set_aside import SetAside, SetAsideStore
@@ -512,7 +512,7 @@ class OnCluster:
         with scene.client.database.transaction():
             self.id = self.store.add("nights", folder)
             self.jobs = list(self.store.add_runs(self.id, specs, {}))
-        create_batch(folder, specs, self.jobs, SlurmRequest(), {}, "python3")
+        create_batch(folder, specs, self.jobs, ClusterRequest(), {}, "python3")
 
     def stands(self, standing: Standing) -> None:
         with self._scene.client.database.transaction():

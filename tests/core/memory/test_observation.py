@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.policy import Policy
@@ -11,7 +12,7 @@ from duckrow.core.memory.use import FLAT_S, Use
 from duckrow.core.ports import ProcessUse, Reading
 
 BASE = Machine(total_mb={"0": 20_000}, policy=Policy(margin_mb=0))
-HALF = (("0", WHOLE // 2),)
+HALF = reservations([("0", WHOLE // 2)])
 
 
 def reading(used_mb: int, *processes: tuple[int, int | None], at: float = 1.0, shown: bool = True) -> Reading:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from duckrow.core.devices.device import Device
 from duckrow.core.devices.inventory import Ledger, book
 from duckrow.core.devices.needs import Ask, is_packed
 from duckrow.core.jobs.job import QueuedJob
@@ -134,7 +135,7 @@ def why(turn: Turn, ask: Ask, *ahead: tuple[Turn, Ask]) -> list[str]:
             seats=tuple(stage.seats),
             drained=frozenset(),
             booked=shares({"0": 500_000}),
-            holders=(Holder("0", 9, "train", None),),
+            holders=(Holder(Device("0"), 9, "train", None),),
             turn=turn,
             ahead=ahead,
             ahead_count=len(ahead),

@@ -21,7 +21,7 @@ from duckrow.core.units import parse_size_mb
 
 if TYPE_CHECKING:
     from duckrow.api.adding.begin import Begin
-    from duckrow.core.slurm.request import SlurmRequest
+    from duckrow.core.clusters.request import ClusterRequest
 
 
 class Options(TypedDict, total=False):
@@ -67,7 +67,7 @@ class Request(NamedTuple):
     project: str
     environment: dict[str, str]
     after: list[Dependency]
-    cluster: SlurmRequest | None = None  # where it goes instead of this machine
+    cluster: ClusterRequest | None = None  # where it goes instead of this machine
 
 
 _PLAIN: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -120,7 +120,7 @@ def read_options(options: Mapping[str, Any]) -> Request:
     return Request(spec, given.get("name", ""), values["project"], environment, after, _cluster(given))
 
 
-def _cluster(given: Mapping[str, Any]) -> SlurmRequest | None:
+def _cluster(given: Mapping[str, Any]) -> ClusterRequest | None:
     if "on" not in given:
         if "slurm" in given:
             raise UsageError('slurm= says what to ask of a cluster. Name the cluster: on="slurm".')

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duckrow.api.clusters.batches import Batches
 
 
-_PATIENCE_S = 10.0  # for SLURM's answer: what was wished for should be on its way when the command returns
+_PATIENCE_S = 10.0  # for the cluster's answer: what was wished for should be on its way when the command returns
 
 
 class BatchWishes:
@@ -71,7 +71,7 @@ class BatchWishes:
         for claims, job_of in self._by_batch(ids):
             Holds(claims).release(job_of)
             free += _jobs(job_of, claims.free())
-        self._submit(ids)  # they may need another SLURM job
+        self._submit(ids)  # they may need another cluster job
         return free
 
     def prioritise(self, ids: Sequence[int], priority: int) -> list[int]:
@@ -99,7 +99,7 @@ class BatchWishes:
         self._submit(ids)
 
     def _submit(self, ids: Sequence[int]) -> None:
-        """To run these, SLURM jobs are needed, also where all have been cancelled."""
+        """To run these, cluster jobs are needed, also where all have been cancelled."""
         batches = self._batches
         batches.go_on(sorted({run.batch_id for run in batches.of_jobs(ids).values()}))
         batches.copy()

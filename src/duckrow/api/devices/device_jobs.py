@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from duckrow.api.devices.out_of_use import drained, set_aside_by_living
-from duckrow.core.devices.inventory import CPU, WHOLE
+from duckrow.core.devices.device import Device
+from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.jobs.title import full_name
 from duckrow.store.hosts import DAEMON, seats_from
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def devices_with_jobs(client: Client) -> list[dict[str, Any]]:
     """Each device that a living host gives out, with the jobs on it."""
     now = time.time()
-    held: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    held: dict[tuple[Device, str], list[dict[str, Any]]] = {}
     names = {row.id: row.name for row in client.hosts.all()}
     suspended = client.jobs.suspended()
     for row in client.jobs.live():
@@ -53,6 +54,6 @@ def devices_with_jobs(client: Client) -> list[dict[str, Any]]:
     ]
 
 
-def _place_of(device: str, host: str) -> tuple[str, str]:
+def _place_of(device: Device, host: str) -> tuple[Device, str]:
     """A GPU is one device whoever gives it out; CPU slots are each host's own."""
-    return (device, host) if device.startswith(CPU) else (device, "")
+    return (device, host) if device.is_cpu_slot else (device, "")

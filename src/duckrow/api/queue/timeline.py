@@ -7,7 +7,8 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.devices.device_jobs import devices_with_jobs
-from duckrow.core.devices.inventory import CPU, WHOLE
+from duckrow.core.devices.device import Device
+from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.title import full_name
 from duckrow.store.jobs.answers import AnswerStore, AttemptSpan
@@ -55,4 +56,4 @@ def _bar(row: AttemptSpan, share: int, total_mb: int | None) -> dict[str, Any]:
 
 def _place(lane: tuple[str, Any]) -> tuple[bool, int, str]:
     """GPUs before CPU slots, each by number."""
-    return lane[0].startswith(CPU), len(lane[0]), lane[0]
+    return Device(lane[0]).is_cpu_slot, len(lane[0]), lane[0]

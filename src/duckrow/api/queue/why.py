@@ -10,7 +10,8 @@ from duckrow.api.devices.gpus import GpuView
 from duckrow.api.devices.machine_now import machine_as_read, ownerless_mb
 from duckrow.api.devices.out_of_use import drained, set_aside
 from duckrow.api.queue.eta import history_of
-from duckrow.core.devices.inventory import CPU, Ledger, book
+from duckrow.core.devices.device import only_gpus
+from duckrow.core.devices.inventory import Ledger, book
 from duckrow.core.devices.needs import needs_from
 from duckrow.core.jobs.dependencies import in_words
 from duckrow.core.jobs.title import full_name
@@ -60,7 +61,7 @@ def why(client: Client, job_id: int) -> list[str]:
     holders: list[Holder] = []
     suspended = client.jobs.suspended()
     for row in client.jobs.live():
-        holds = [(d, share) for d, share in row.holds if not d.startswith(CPU) or row.job_host_id == host.id]
+        holds = row.holds if row.job_host_id == host.id else only_gpus(row.holds)
         book(holds, booked)
         reserved = needs_from(row.needs)
         room[CORES] -= reserved.cpus or 0

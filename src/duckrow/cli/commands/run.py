@@ -27,7 +27,8 @@ from duckrow.cli.options.slurm_options import slurm_options, take_slurm_options
 from duckrow.cli.options.verb_options import DeviceOptions, RunOptions, WatchOptions, take_run_options
 from duckrow.cli.views.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.cli.views.run_view import RunView, make_view
-from duckrow.core.devices.inventory import Ledger, as_ranges, describe_devices
+from duckrow.core.devices.device import describe_devices
+from duckrow.core.devices.inventory import Ledger, as_ranges
 from duckrow.core.devices.needs import ask_of, check_needs
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from duckrow.core.jobs.commands import CommandReader, program_in_place_of_list
@@ -415,7 +416,7 @@ def _dry_run(file: str | None, offer: Offer, given: RunOptions, options: JobOpti
     specs = [_spec_of(line, given, options, offer) for line in _all_commands(file, given.delimiter)]
     queue = sorted((as_queued(spec, number) for number, spec in enumerate(specs)), key=lambda job: -job.priority)
     starts = choose_starts(queue, offer.seats, Ledger(), machine=offer.machine)
-    places = {job.id: describe_devices(holds) for job, holds in starts}
+    places = {job.id: describe_devices(device for device, _ in holds) for job, holds in starts}
     for number, spec in enumerate(specs):
         where = places.get(number, "next free")
         limit = f"  (limit {format_duration(spec.timeout_s)})" if spec.timeout_s else ""

@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from duckrow.cli.options.job_options import AUTO, JobOptions
+from duckrow.core.clusters.groups import check_own_request
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import ask_of
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import JobSpec, PointOfSweep, parse_modules, shorten
 from duckrow.core.schedule.placement import refusal
-from duckrow.core.slurm.groups import check_own_request
 from duckrow.core.units import parse_duration_s, parse_size_mb
 
 _KINDS: dict[str, type | tuple[type, ...]] = {

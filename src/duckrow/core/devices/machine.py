@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from duckrow.core.devices.device import Device
 from duckrow.core.devices.inventory import WHOLE, Ledger
 from duckrow.core.devices.neighbours import Neighbour, others
 from duckrow.core.devices.policy import NO_POLICY, Policy
@@ -108,11 +109,10 @@ class Machine(NamedTuple):
         """The same, taken by somebody who asks nobody."""
         return self._replace(policy=NO_POLICY, neighbours={}, unread=(), locked_by={})
 
-    def order(self, devices: Iterable[str]) -> list[str]:
+    def order(self, devices: Iterable[Device]) -> list[Device]:
         """The preferred ones first, the others as they are listed."""
-        listed = list(dict.fromkeys(devices))
-        preferred = [device for device in dict.fromkeys(self.policy.prefer) if device in listed]
-        return preferred + [device for device in listed if device not in preferred]
+        rank = {name: number for number, name in enumerate(dict.fromkeys(self.policy.prefer))}
+        return sorted(dict.fromkeys(devices), key=lambda device: rank.get(device, len(rank)))
 
 
 BARE = Machine()

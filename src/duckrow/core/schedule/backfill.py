@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from duckrow.core.devices.device import Reservations
 from duckrow.core.devices.inventory import Ledger, Seat, unbook
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask, is_packed
 from duckrow.core.jobs.job import DEFAULT_PRIORITY, LiveAttempt, QueuedJob
-from duckrow.core.schedule.placement import Holds, place
+from duckrow.core.schedule.placement import place
 
 TOGETHER_S = 600.0
 """Jobs that were added within this many seconds count as added together."""
@@ -99,9 +100,9 @@ class Shadow:
     def __init__(self, now: float, live: Iterable[LiveAttempt]) -> None:
         self.now = now
         self._live = live
-        self._started: list[tuple[QueuedJob, Holds]] = []
+        self._started: list[tuple[QueuedJob, Reservations]] = []
 
-    def note(self, job: QueuedJob, holds: Holds) -> None:
+    def note(self, job: QueuedJob, holds: Reservations) -> None:
         """One that starts in this very tick runs, too."""
         self._started.append((job, holds))
 
@@ -114,7 +115,7 @@ class Shadow:
                 return ends_at
         return None
 
-    def _ends(self) -> Iterator[tuple[float, Holds]]:
+    def _ends(self) -> Iterator[tuple[float, Reservations]]:
         """When each that has a limit will have ended at the latest."""
         for attempt in self._live:
             began = attempt.deadline_mono if attempt.stop_began_mono is None else attempt.stop_began_mono

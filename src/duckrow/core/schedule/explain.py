@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from duckrow.core.devices.inventory import CPU, WHOLE, Ledger, Seat, describe_devices, has_room
+from duckrow.core.devices.device import Device, describe_devices
+from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, has_room
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask, wants_whole_gpus
 from duckrow.core.devices.neighbours import others
@@ -21,7 +22,7 @@ SOON = "it can start now, and will in a moment"
 class Holder(NamedTuple):
     """Who has a device, and for how much longer, if that can be told."""
 
-    device: str
+    device: Device
     job_id: int
     name: str
     left_s: float | None
@@ -101,7 +102,7 @@ def _places(job: WaitingJob, usable: Sequence[Seat]) -> list[str]:
         by_memory = _by_memory(job.ask) and any(not seat.is_cpu for seat in kind)
         relevant = list(dict.fromkeys(device for seat in kind for device in seat.devices))
         if by_memory:
-            relevant = [device for device in relevant if not device.startswith(CPU)]
+            relevant = [device for device in relevant if device.is_gpu]
             reasons += _memory_reasons(job, relevant)
         else:
             free = sum(has_room(seat, job.booked) and not _is_left_alone(seat, job) for seat in kind)
@@ -255,7 +256,7 @@ def _join(front: Front, turn: Turn, ask: Ask, job: WaitingJob, usable: Sequence[
 
 
 def _held(holder: Holder) -> str:
-    what = describe_devices([(holder.device, 0)])
+    what = describe_devices([holder.device])
     return f"{what} is held by job {holder.job_id} ({holder.name}){_how_long(holder)}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from duckrow.core.devices.device import Reservation
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.needs import Ask, ask_of, needs_from, wants_whole_gpus, with_margin
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
@@ -87,7 +88,7 @@ class Learning:
         if any(device not in machine.total_mb for device, _ in attempt.holds):
             return
         mb = with_margin(peak_mb)
-        holds = tuple((device, min(machine.share_of(device, mb), WHOLE)) for device, _ in attempt.holds)
+        holds = tuple(Reservation(device, min(machine.share_of(device, mb), WHOLE)) for device, _ in attempt.holds)
         if holds != attempt.holds:
             self._learn(attempt, peak_mb, is_certain=False)
             self._counted.add(attempt.id)

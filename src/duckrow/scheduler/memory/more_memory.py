@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duckrow.core.devices.inventory import CPU, WHOLE
+from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.needs import Needs, needs_from
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.life.retry import Verdict
@@ -63,7 +63,7 @@ class MemoryRetries:
         return Verdict(outcome, again=True, detail=f"{why}; retried without MPS")
 
     def _ending(self, attempt: LiveAttempt, use: Use | None, wanted_mb: int | None) -> RanOut:
-        gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
+        gpus = attempt.gpus
         total = self._watch.gpus.smallest_mb(gpus)
         share = min((share for _, share in attempt.holds), default=WHOLE)
         held_mb = None if total is None else total * share // WHOLE
@@ -78,9 +78,9 @@ class MemoryRetries:
     def _why_final(self, which: str, attempt: LiveAttempt) -> str:
         if which == "host":
             return "and there is no more here"
-        size_mb = self._watch.gpus.smallest_mb([device for device, _ in attempt.holds])
+        size_mb = self._watch.gpus.smallest_mb(attempt.devices)
         size = f" of {format_mb(size_mb)}" if size_mb is not None else ""
-        gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
+        gpus = attempt.gpus
         return f"alone on GPU {','.join(gpus)}{size}: there is no larger one" if gpus else "and has no GPU"
 
 

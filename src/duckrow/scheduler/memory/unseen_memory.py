@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from duckrow.core.devices.inventory import CPU, WHOLE
+from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
 from duckrow.core.memory.observation import FRESH_S, Observation
 from duckrow.core.ports import Observer, Reactor
@@ -105,7 +105,7 @@ class UnseenMemory:
         live = self._state.live
         self._met &= live.keys()
         new = [attempt for attempt in live.values() if attempt.job.needs is not None and attempt.id not in self._met]
-        devices = {device for attempt in new for device, _ in attempt.holds if not device.startswith(CPU)}
+        devices = {device for attempt in new for device in attempt.gpus}
         self._locks.take(map(self._gpus.lock_name, devices), mono)
         for attempt in new:
             self._reserve(attempt, mono)
@@ -113,7 +113,7 @@ class UnseenMemory:
     def _reserve(self, attempt: LiveAttempt, mono: float) -> None:
         if attempt.job.needs is not None:
             self._met.add(attempt.id)
-        if attempt.holds[0][0].startswith(CPU) or not self._keeps_others_away(attempt.job):
+        if not attempt.has_gpu or not self._keeps_others_away(attempt.job):
             return
         names = tuple(self._gpus.lock_name(device) for device, _ in attempt.holds)
         self._open[attempt.id] = _Unseen(attempt.started.mono, names)

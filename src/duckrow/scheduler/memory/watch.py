@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from duckrow.core.clock import Now
-from duckrow.core.devices.inventory import CPU, has_room
+from duckrow.core.devices.inventory import has_room
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Ask, wants_whole_gpus
 from duckrow.core.devices.neighbours import noticeable_mb
@@ -126,7 +126,7 @@ class Watch:
             return self._read_mono + (_HASTY_S if self.observation.is_outdated(watched, mono) else _QUICK_S)
         if self._neighbours_matter:
             return self._read_mono + (_HASTY_S if self.observation.is_old(watched, mono) else _CALM_S)
-        running = (attempt for attempt in self._state.live.values() if attempt.follows is None and _on_gpu(attempt))
+        running = (attempt for attempt in self._state.live.values() if attempt.follows is None and attempt.has_gpu)
         oldest = next(running, None)
         if oldest is not None:
             return max(oldest.started.mono + _OLD_ENOUGH_S, self._read_mono + _SLOW_S)
@@ -201,7 +201,7 @@ class Watch:
     def adopted(self, attempts: Iterable[LiveAttempt]) -> None:
         """Continue the curves of attempts that another host, now dead, has started: within a transaction."""
         for attempt in attempts:
-            curve = self._store.curve(attempt) if _on_gpu(attempt) else []
+            curve = self._store.curve(attempt) if attempt.has_gpu else []
             if curve:
                 self.observation.uses.setdefault(attempt.id, Use(attempt.started.mono)).resume(curve)
 
@@ -223,14 +223,14 @@ class Watch:
         return [
             Tenant(attempt.id, attempt.holds, attempt.started.mono)
             for attempt in self._state.live.values()
-            if attempt.follows is None and _on_gpu(attempt)
+            if attempt.follows is None and attempt.has_gpu
         ]
 
     def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float) -> Use | None:
         """What was seen of an attempt that is over."""
         use = self.observation.forget(attempt.id)
         self._unseen_memory.forget(attempt.id)
-        self.observation.mistrust([device for device, _ in attempt.holds if not device.startswith(CPU)], mono)
+        self.observation.mistrust(attempt.gpus, mono)
         if use is not None and succeeded:
             self.learning.from_success(attempt, use)
         self.learning.ended(attempt)
@@ -240,7 +240,3 @@ class Watch:
         """What others use of it, if that is worth a word."""
         mb = self.observation.foreign_mb(gpu, self._reactor.now().mono)
         return mb if mb > noticeable_mb(self.gpus.machine.total_mb.get(gpu, 0)) else 0
-
-
-def _on_gpu(attempt: LiveAttempt) -> bool:
-    return not attempt.holds[0][0].startswith(CPU)

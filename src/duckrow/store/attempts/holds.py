@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-Holds = tuple[tuple[str, int], ...]
+from duckrow.core.devices.device import Reservations, reservations
 
 
 @lru_cache(maxsize=4096)
-def text_of(holds: Holds) -> str:
+def text_of(holds: Reservations) -> str:
     return json.dumps(holds)
 
 
-def holds_from(text: str) -> Holds:
-    return tuple((device, share) for device, share in json.loads(text))
+@lru_cache(maxsize=4096)  # most of many rows hold the same
+def holds_from(text: str) -> Reservations:
+    return reservations(json.loads(text))

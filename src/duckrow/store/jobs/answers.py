@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from duckrow.core.devices.device import Reservations
 from duckrow.core.errors import JobGone
 from duckrow.core.memory.use import Point
-from duckrow.store.attempts.holds import Holds, holds_from
+from duckrow.store.attempts.holds import holds_from
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
 
@@ -48,7 +49,7 @@ class RunWithJobs(NamedTuple):
 
 class UseOverTime(NamedTuple):
     started_at: float
-    holds: Holds
+    holds: Reservations
     points: list[Point]  # by seconds since the start
 
 
@@ -67,7 +68,7 @@ class AttemptSpan(NamedTuple):
     host: str
 
     @property
-    def holds(self) -> Holds:
+    def holds(self) -> Reservations:
         return holds_from(self.holds_text)
 
 

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from typing import NamedTuple
 
+from duckrow.core.devices.device import Device
 from duckrow.core.life.states import Outcome, State
 from duckrow.core.memory.use import Point
 from duckrow.store.attempts.holds import holds_from
@@ -17,7 +18,7 @@ _SQL = load_queries("job_story")
 
 class AttemptMade(NamedTuple):
     number: int
-    devices: list[str]
+    devices: list[Device]
     log: str  # empty: it ended without having printed anything
     started_at: float
     ended_at: float | None
