@@ -23,7 +23,7 @@ from duckrow.engines.local.cgroups.cgroups import Cgroups
 from duckrow.engines.local.processes.processes import DAEMON_TAG, TAG
 from duckrow.kernel.process import environment_of
 from duckrow.store.folder.state_folder import Folder
-from duckrow.store.hosts import DAEMON, is_alive
+from duckrow.store.hosts import is_alive
 from tests.fork_server import Program
 
 DEADLINE_S = 120.0
@@ -101,10 +101,10 @@ class Duckrow:
         """As if by the kernel's OOM killer, or a cable."""
         pid = self.daemon_pid()
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not is_running(pid) and not self.lives(DAEMON), "the daemon's end")
+        until(lambda: not is_running(pid), "the daemon's end")
 
     def lives(self, host: int) -> bool:
-        """As all commands see it: a job that a killed host was just starting may have its lock for a moment more."""
+        """As all commands see it."""
         return is_alive(Folder(str(self.home)), host)
 
     # -- looking ----------------------------------------------------------------------------------------------

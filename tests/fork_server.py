@@ -32,7 +32,7 @@ ROOT = Path(__file__).parent.parent
 # What the linker and the interpreter read when they start: a server for each such start.
 AT_START = ("LD_", "PYTHON", "LC_", "LANG")
 # What is read before there could be a fork.
-ONLY_AT_START = ("LD_PRELOAD", "DUCKROW_CRASH_AT", "DUCKROW_TESTS_START")
+ONLY_AT_START = ("LD_PRELOAD", "DUCKROW_CRASH_AT")
 WORTH_A_SERVER = 3  # calls
 MOST_BYTES = 60_000  # of a message, and of the variables in it
 
