@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,6 @@ from duckrow.core.devices.inventory import parse_gpus
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.policy import Policy
 from duckrow.kernel.process import boot_id, identity_of
-from duckrow.store.folder import host_lock
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON, is_alive, ring, seats_from, try_lock, unlock
 from duckrow.store.sqlite.database_lock import is_taken
@@ -26,6 +26,7 @@ from tests.store.shelf import Shelf
 
 HOLD_LOCK = """
 import sys
+import time
 from pathlib import Path
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import try_lock
@@ -80,7 +81,7 @@ def killed_host(folder: Folder, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -
     with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as process:
         assert process.wait(DEADLINE_S) == -signal.SIGKILL
         assert process.stdin is not None
-        monkeypatch.setattr(host_lock.time, "sleep", lambda _: process.stdin.close())
+        monkeypatch.setattr(time, "sleep", lambda _: process.stdin.close())
         yield process
 
 
@@ -102,7 +103,7 @@ def test_the_next_host_waits_for_the_job_that_a_killed_one_was_starting(
 def test_a_host_in_another_container_is_not_looked_for_here(
     folder: Folder, host: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_lock.time, "sleep", lambda _: pytest.fail("it waits"))
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it waits"))
     with open(folder.host_lock(1), "w") as file:
         file.write(" " * 32 + "1:2:another-boot.7")
     assert is_alive(folder, 1)
