@@ -58,7 +58,7 @@ class TestBatches(BatchedSweeperTestSuite):
     [({}, ["-m", f"hydra/launcher={name}", *more]) for name, more in SLURM],
 )
 class TestIntegration:
-    """What depends on where a run stands; the names and folders of runs are made for all launchers alike (tests/hydra)."""
+    """What depends on where a run stands. Its name and folder are made alike for all launchers: see tests/hydra."""
 
     get_test_app_working_dir = IntegrationTestSuite.get_test_app_working_dir
     get_test_scratch_dir = IntegrationTestSuite.get_test_scratch_dir
