@@ -240,6 +240,10 @@ class LiveAttempt:
         """The one that it followed is gone."""
         self.follows = None
 
+    def await_parent(self, waits: bool) -> None:
+        """Whether its preloaded parent still imports."""
+        self.awaits_parent = waits
+
     def begin(self, now: Now) -> None:
         """It begins only now: it has waited in a line, or for its preloaded parent."""
         self.started = now

@@ -60,7 +60,7 @@ class DryEngine:
             self._report(NotStarted(attempt.id, behaviour.refusal, behaviour.try_later))
             return
         process = self._machine.start(attempt, behaviour, self._reactor.now())
-        attempt.pid = process.pid
+        attempt.has_process(process.pid)
         self._report(Started(attempt.id, process.pid, process.name))
         self._look_when_due(process)
 
@@ -93,7 +93,7 @@ class DryEngine:
     def _adopt(self, attempt: LiveAttempt, process: DryProcess) -> None:
         if attempt.process != process.name and not process.has_ended(self._reactor.now().mono):
             self._report(Started(attempt.id, process.pid, process.name))
-        attempt.pid, attempt.process = process.pid, process.name
+        attempt.has_process(process.pid, process.name)
         self._look(attempt.id)
 
     # -- signals ----------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class DryEngine:
         self._ended.discard(report.attempt_id)
         successor = self._lined_up.next_after(report.attempt_id)
         if successor is not None:
-            successor.attempt.started = self._reactor.now()
+            successor.attempt.begin(self._reactor.now())
             self._start(successor.attempt)
 
     def reports(self) -> list[Report]:

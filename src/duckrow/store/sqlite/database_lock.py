@@ -17,18 +17,21 @@ _MOST_HOSTS = 1 << 40
 _FLOCK = "hhqqi4x"  # the kernel's struct flock: type, whence, start, length, pid
 
 # Closing any file of the database would undo the locks that SQLite has in this process (POSIX asks for that): the ones
-# that we ask by stay open.
+# that we ask by stay open, and those of hosts that have ended wait for the next host.
 _asking: dict[FileId, int] = {}
+_idle: dict[FileId, list[int]] = {}
 
 
 def take(path: str, host_id: int) -> int | None:
     """Be this host of this database: an open file that is never to be closed before the database is; None: taken."""
-    fd = os.open(path, os.O_RDWR)
+    fd = _idle_file(path)
+    if fd is None:
+        fd = os.open(path, os.O_RDWR)
     request = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, _FIRST_BYTE + host_id, 1, 0)
     try:
         fcntl.fcntl(fd, fcntl.F_OFD_SETLK, request)
     except (BlockingIOError, PermissionError):
-        _asking.setdefault(_id_of(fd), fd)
+        _keep_idle(fd)
         return None
     except OSError:
         pass  # a file system without such locks: the lock file must do
@@ -38,6 +41,17 @@ def take(path: str, host_id: int) -> int | None:
 def let_go(fd: int, host_id: int) -> None:
     """Be that host no more. The file stays open: others in this process may use the database."""
     fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack(_FLOCK, fcntl.F_UNLCK, os.SEEK_SET, _FIRST_BYTE + host_id, 1, 0))
+    _keep_idle(fd)
+
+
+def _idle_file(path: str) -> int | None:
+    known = file_id(path)
+    files = _idle.get(known) if known is not None else None
+    return files.pop() if files else None
+
+
+def _keep_idle(fd: int) -> None:
+    _idle.setdefault(_id_of(fd), []).append(fd)
 
 
 def is_taken(path: str, host_id: int) -> bool:
