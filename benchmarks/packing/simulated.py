@@ -120,8 +120,8 @@ class Play:
 
 def spec_of(shape: Shape) -> JobSpec:
     parameters = text_of({"size": str(shape.size)})
-    recipe = {"recipe": f"/{shape.script}.py", "parameters": parameters}
-    needs = Needs(auto=True, **recipe) if shape.claims_mb is None else Needs(gpu_mem_mb=shape.claims_mb, **recipe)
+    is_auto = shape.claims_mb is None
+    needs = Needs(shape.claims_mb, auto=is_auto, recipe=f"/{shape.script}.py", parameters=parameters)
     return JobSpec(f"python {shape.script}.py {shape.size}", "/", name=shape.script, gpus=1, needs=needs)
 
 

@@ -114,6 +114,8 @@ def _may_take(ask: Ask, gpu: str, booked: Ledger, machine: Machine) -> bool:
         return False
     if ask.larger_than_mb and machine.total_mb.get(gpu, 0) <= ask.larger_than_mb:
         return False
+    if ask.unknown:
+        return machine.takes_unknown(gpu, booked)
     return not _wants_whole(ask) or not booked.get(gpu, 0)
 
 
@@ -137,7 +139,7 @@ def _wants_whole(ask: Ask) -> bool:
 
 def _share(ask: Ask, gpu: str, count: int, machine: Machine) -> int:
     if _wants_whole(ask):
-        return WHOLE
+        return (machine.guess_of(gpu) if ask.unknown else None) or WHOLE
     return machine.share_of(gpu, ask.mb) if ask.mb is not None else machine.share_of(gpu, ask.total_mb or 0, count)
 
 
