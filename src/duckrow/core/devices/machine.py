@@ -60,11 +60,14 @@ class Machine(NamedTuple):
 
     def takes_unknown(self, device: str, booked: Ledger) -> bool:
         """Whether a job of which nothing is known may start here: beside others of which nothing is known, and nobody
-        else. They have run for a short time, so that little is lost if their memory is not enough for all."""
+        else. They have run for a short time, so that little is lost if their memory is not enough for all.
+
+        They all begin with imports, so more of them than the cores can serve would only slow each other down.
+        """
         if not booked.get(device, 0):
             return True
         share, jobs = self.guess_of(device), booked.jobs[device]
-        if share is None or booked[device] != jobs * share or (self.cpus is not None and jobs >= self.cpus):
+        if share is None or booked[device] != jobs * share or (self.cpus is not None and jobs >= 2 * self.cpus):
             return False
         return booked[device] + share + self.pressure.get(device, 0) <= WHOLE
 
