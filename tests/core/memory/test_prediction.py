@@ -35,7 +35,7 @@ def test_the_most_that_was_taken_on_a_model_of_this_host_is_asked_for() -> None:
 
 
 def test_what_was_learned_on_another_model_is_not_known_here() -> None:
-    assert predicted_ask(None, AUTO, known({("train", "C"): 50_000}), HERE) == Ask(alone=True)
+    assert predicted_ask(None, AUTO, known({("train", "C"): 50_000}), HERE) == Ask(alone=True, unknown=True)
 
 
 def test_a_job_beside_which_nothing_has_room_gets_a_gpu_to_itself() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,9 @@ from duckrow.core.devices.policy import NO_POLICY, Policy
 
 MPS_SERVERS = ("nvidia-cuda-mps-server", "nvidia-cuda-mps-control")
 """They use a GPU on behalf of others, who are listed beside them."""
+
+
+_LEAST_MB = 512  # what a process takes of a GPU at least: a CUDA context
 
 
 class Machine(NamedTuple):
@@ -41,6 +45,32 @@ class Machine(NamedTuple):
             return 0
         free = WHOLE - booked.get(device, 0) - self.pressure.get(device, 0)
         return self.total_mb[device] * free / WHOLE
+
+    # -- jobs of which nothing is known -----------------------------------------------------------------------
+
+    def guess_of(self, device: str) -> int | None:
+        """The share that is reserved for a job of which nothing is known; None: it gets the whole device.
+
+        It is as likely to take more as to take less: the mean, by ratio, of the least that a job takes and of all
+        there is. It is never tried out where others could be hurt.
+        """
+        total_mb = self.total_mb.get(device)
+        if total_mb is None or self.is_used_by_others(device):
+            return None
+        return self.share_of(device, math.isqrt(min(_LEAST_MB, total_mb) * total_mb))
+
+    def takes_unknown(self, device: str, booked: Ledger) -> bool:
+        """Whether a job of which nothing is known may start here: beside others of which nothing is known, and nobody
+        else. They have run for a short time, so that little is lost if their memory is not enough for all.
+
+        They all begin with imports, so more of them than the cores can serve would only slow each other down.
+        """
+        if not booked.get(device, 0):
+            return True
+        share, jobs = self.guess_of(device), booked.jobs[device]
+        if share is None or booked[device] != jobs * share or (self.cpus is not None and jobs >= 2 * self.cpus):
+            return False
+        return booked[device] + share + self.pressure.get(device, 0) <= WHOLE
 
     @property
     def has_rules(self) -> bool:

@@ -74,6 +74,7 @@ class Ask(NamedTuple):
     mb: int | None = None  # of each GPU; None: all of it, or a slot
     total_mb: int | None = None
     alone: bool = False  # all of each GPU, of which nothing else may hold anything
+    unknown: bool = False  # as nothing is known of it: it may be tried out beside others of which nothing is known
     larger_than_mb: int = 0
     cpus: int = 0
     mem_mb: int = 0
@@ -94,13 +95,17 @@ def is_packed(ask: Ask) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def ask_of(gpus: int | None, text: str | None, learned_mb: int | None = None) -> Ask:
-    """`learned_mb`: what similar jobs have used, for a job that leaves it to duckrow."""
+def ask_of(gpus: int | None, text: str | None, learned_mb: int | None = None, unknown: bool = False) -> Ask:
+    """`learned_mb`: what similar jobs have used. It counts for a job that leaves it to duckrow, and for one that has
+    used more than it asks for. `unknown`: nobody knows anything of similar jobs.
+    """
     if text is None:
         return Ask(gpus) if gpus is not None else PLAIN
     needs = needs_from(text)
     mb = needs.gpu_mem_mb
-    if needs.auto and mb is None:
-        mb = learned_mb
+    if learned_mb is not None and (needs.auto or mb is not None):
+        mb = max(mb or 0, learned_mb)
     alone = needs.alone or (needs.auto and mb is None)
-    return Ask(gpus, mb, needs.total_gpu_mem_mb, alone, needs.larger_than_mb, needs.cpus or 0, needs.mem_mb or 0)
+    unknown = unknown and alone and not needs.alone
+    total_mb, larger_than_mb = needs.total_gpu_mem_mb, needs.larger_than_mb
+    return Ask(gpus, mb, total_mb, alone, unknown, larger_than_mb, needs.cpus or 0, needs.mem_mb or 0)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Ask, Needs, ask_of, needs_from, with_margin
-from duckrow.core.memory.knowledge import Expected, Knowledge
+from duckrow.core.memory.knowledge import Basis, Expected, Knowledge
 
 _ALMOST_ALL = 0.85
 """Of a GPU: beside a job that takes more there is no room for another, so it may as well have all of it."""
@@ -39,11 +39,14 @@ def gpus_of(seats: Iterable[Seat], machine: Machine) -> HostGpus:
 def predicted_ask(gpus: int | None, needs: str | None, known: Knowledge, here: HostGpus) -> Ask:
     """What a job asks for on the GPUs of its host. `needs`: as the store keeps them."""
     wanted = needs_from(needs)
-    expected = expected_of(wanted, known, here) if wanted.auto else None
+    expected = expected_of(wanted, known, here) if wanted.recipe or wanted.auto else None
+    if expected is not None and wanted.gpu_mem_mb is not None and expected.basis is not Basis.SAME:
+        expected = None  # it asks for so much itself, and no other tells better
     reserved = None if expected is None or expected.mb is None else with_margin(expected.mb)
+    ask = ask_of(gpus, needs, reserved, unknown=expected is None)
     if reserved is not None and not leaves_room(reserved, here.largest_mb(gpus or 1)):
-        reserved = None  # it gets a GPU to itself
-    return ask_of(gpus, needs, reserved)
+        return ask._replace(mb=wanted.gpu_mem_mb, alone=True)  # it gets a GPU to itself
+    return ask
 
 
 def expected_of(needs: Needs, known: Knowledge, here: HostGpus) -> Expected | None:

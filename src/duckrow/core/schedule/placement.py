@@ -100,8 +100,7 @@ def _by_memory(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine
         # By what is booked, not by what is free: no two GPUs have the same memory free to the byte.
         order = sorted(free, key=lambda gpu: (gpu not in machine.policy.prefer, booked.get(gpu, 0)))
     else:
-        by_neighbours = _wants_whole(ask)
-        order = sorted(free, key=lambda gpu: (by_neighbours and bool(machine.neighbours.get(gpu)), -free[gpu]))
+        order = sorted(free, key=lambda gpu: (*_crowd(ask, gpu, booked, machine), -free[gpu]))
     for count in [ask.gpus or 1] if ask.total_mb is None else range(1, len(order) + 1):
         fit = [gpu for gpu in order if _fits(ask, free[gpu], count)]
         chosen = _politely(fit, count, gpus, booked, machine)
@@ -110,11 +109,19 @@ def _by_memory(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine
     return None
 
 
+def _crowd(ask: Ask, gpu: str, booked: Ledger, machine: Machine) -> tuple[bool, int]:
+    """Who is in its way there: others, for one that wants all of a GPU; and those beside whom it is tried out."""
+    beside = booked.jobs[gpu] if ask.unknown else 0
+    return _wants_whole(ask) and bool(machine.neighbours.get(gpu)), beside
+
+
 def _may_take(ask: Ask, gpu: str, booked: Ledger, machine: Machine) -> bool:
     if machine.is_full(gpu, booked) or machine.pressure.get(gpu, 0) >= WHOLE:
         return False
     if ask.larger_than_mb and machine.total_mb.get(gpu, 0) <= ask.larger_than_mb:
         return False
+    if ask.unknown:
+        return machine.takes_unknown(gpu, booked)
     return not _wants_whole(ask) or not booked.get(gpu, 0)
 
 
@@ -140,7 +147,7 @@ def _wants_whole(ask: Ask) -> bool:
 
 def _share(ask: Ask, gpu: str, count: int, machine: Machine) -> int:
     if _wants_whole(ask):
-        return WHOLE
+        return (machine.guess_of(gpu) if ask.unknown else None) or WHOLE
     return machine.share_of(gpu, ask.mb) if ask.mb is not None else machine.share_of(gpu, ask.total_mb or 0, count)
 
 

@@ -56,6 +56,5 @@ class DryGpus:
         )
         uses += tuple(ProcessUse(pid, mb) for pid, mb in self._machine.strangers_mb.get(name, {}).items())
         used_mb = sum(use.mb or 0 for use in uses) + self._machine.foreign_mb.get(name, 0)
-        return Reading(
-            name, now.wall, now.mono, total_mb, total_mb - used_mb, 100 if uses else 0, 40, uses, health=health
-        )
+        busy = self._machine.busy.get(name, 100 if uses else 0)
+        return Reading(name, now.wall, now.mono, total_mb, total_mb - used_mb, busy, 40, uses, health=health)

@@ -15,6 +15,10 @@ from duckrow.scheduler.state import HostState
 from duckrow.store.attempts.reservations import ReservationStore
 from duckrow.store.devices.peaks import PeakStore
 
+_TRIED_OUT_S = 60.0
+"""For this long, a job of which nothing is known may be joined by others of which nothing is known. If their memory is
+not enough for all, no more than this is lost."""
+
 
 class Learning:
     def __init__(
@@ -74,14 +78,35 @@ class Learning:
     def still_learns(self, attempt: LiveAttempt) -> bool:
         """Whether it holds more than similar jobs will need, once that is known."""
         needs = needs_from(attempt.job.needs)
-        return needs.auto and not needs.alone and all(share == WHOLE for _, share in attempt.holds)
+        guess_of = self._gpus.machine.guess_of
+        return needs.auto and not needs.alone and all(share in (WHOLE, guess_of(gpu)) for gpu, share in attempt.holds)
 
     def shrink(self, mono: float) -> None:
-        """Those whose use is flat hold no more than that, and others move in beside them."""
+        """Those whose use is flat hold no more than that, and others move in beside them.
+
+        So do those that still grow after a while, if they were tried out beside others: twice what they have taken.
+        """
         for attempt in list(self._state.live.values()):
             use = self._observation.uses.get(attempt.id)
-            if use is not None and attempt.follows is None and self.still_learns(attempt) and use.is_flat(mono):
+            if use is None or attempt.follows is not None:
+                continue
+            if not self.still_learns(attempt):
+                self._learn_growth(attempt, use)
+            elif use.is_flat(mono):
                 self._shrink(attempt, use.peak_mb)
+            elif mono - attempt.started.mono > _TRIED_OUT_S and attempt.holds[0][1] != WHOLE:
+                self._shrink(attempt, use.peak_mb * 2)
+
+    def _learn_growth(self, attempt: LiveAttempt, use: Use) -> None:
+        """One that takes more than any before tells that at once: others of its recipe may be about to start."""
+        needs = needs_from(attempt.job.needs)
+        if not needs.recipe or use.is_guess:
+            return
+        found = (self.known.peaks.get((needs.recipe, self._gpus.model(gpu))) for gpu, _ in attempt.holds)
+        known = [peak for peak in found if peak is not None]
+        if known and all(not peak.corrected and use.peak_mb > with_margin(peak.peak_mb) for peak in known):
+            self._learn(attempt, use.peak_mb, is_certain=False)
+            self._counted.add(attempt.id)
 
     def _shrink(self, attempt: LiveAttempt, peak_mb: int) -> None:
         machine = self._gpus.machine
