@@ -131,7 +131,7 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
         ask_sizes=given.form == "json",  # a line may ask for memory
         quiet=given.as_written,
     )
-    given = replace(given, watch=given.watch.with_settings(settings))
+    given = given._replace(watch=given.watch.with_settings(settings))
     here = ctx.meta.get("duckrow.command")
     if here is not None:
         if given.announce or given.events:
@@ -140,7 +140,7 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     if given.dry_run:
         return _dry_run(file, offer, given, options)
     if given.resumed == LAST and file not in (None, "-") and not os.path.exists(str(file)):
-        file, given = None, replace(given, resumed=file)
+        file, given = None, given._replace(resumed=file)
     return _run_list(file, offer, given, options)
 
 
@@ -383,7 +383,7 @@ def _run_on(
         if name is None and file is not None and not os.path.exists(file):
             file, name = None, file
         return resume_batch(client_of_verb(), on, asked, file, name, given.watch)
-    given = given if words is None else replace(given, form="commands")
+    given = given if words is None else given._replace(form="commands")
     request = read_request(on, asked)
     commands = _all_commands(file, given.delimiter) if words is None else [command_of(words)]
     specs = [_spec_of(line, given, options, None) for line in commands]
