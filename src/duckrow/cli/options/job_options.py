@@ -192,9 +192,12 @@ class JobOptions:
         return JobSpec(command, cwd, needs=self.needs(cwd, command, pattern, point), **self._in_common(gpus, outfile))
 
     def specs(self, commands: Iterable[str], gpus: int | None, outfile: str | None) -> list[JobSpec]:
-        """Of many: what they have in common is found out once."""
+        return list(map(self.spec_maker(gpus, outfile), commands))
+
+    def spec_maker(self, gpus: int | None, outfile: str | None = None) -> Callable[[str], JobSpec]:
+        """What makes the specs of many commands: what these have in common is found out now, and once."""
         cwd, in_common = existing_folder(self.cwd), self._in_common(gpus, outfile)
-        return [JobSpec(command, cwd, needs=self.needs(cwd, command), **in_common) for command in commands]
+        return lambda command: JobSpec(command, cwd, needs=self.needs(cwd, command), **in_common)
 
     def _in_common(self, gpus: int | None, outfile: str | None) -> dict[str, Any]:
         """What is asked for every job, whatever its command."""

@@ -49,10 +49,12 @@ def spec_of_line(
     gpus: int | None,
     seats: Sequence[Seat] = (),
     machine: Machine = BARE,
+    here: str = "",
 ) -> JobSpec:
     """The job of a line. With `seats`, one that none of them could ever hold is refused.
 
     `machine`: how much memory the GPUs have; without it, that is not looked at.
+    `here`: what its paths are relative to; empty: to where we are.
     """
     job = _checked(line)
     options = _with_needs(options, job)
@@ -62,7 +64,7 @@ def spec_of_line(
             setattr(spec, key, job[key])
     for key in ("cwd", "folder", "outfile"):
         if key in job:
-            setattr(spec, key, os.path.abspath(job[key]))
+            setattr(spec, key, os.path.abspath(os.path.join(here, job[key])))
     if "timeout" in job:
         spec.timeout_s = _seconds(job["timeout"])
     if "env" in job:

@@ -82,7 +82,7 @@ class Watch:
         return self.seen_machine
 
     def _machine(self, queue: Sequence[QueuedJob], mono: float) -> Machine:
-        self._memory_wanted = any(job.needs is not None and self.learning.wants_memory(job) for job in queue)
+        self._memory_wanted = self._state.queue.any_needs and any(map(self.learning.wants_memory, queue))
         mattered, self._matters = self._matters, self._memory_wanted or (self._is_polite and bool(queue))
         self._neighbours_matter = self._could_start_but_for_others(queue)
         if not self._memory_wanted and not self._neighbours_matter:

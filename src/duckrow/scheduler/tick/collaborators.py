@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from duckrow.core.devices.machine import Machine
@@ -48,8 +47,7 @@ class HostPorts(NamedTuple):
     observer: Observer
 
 
-@dataclass(frozen=True)
-class Collaborators:
+class Collaborators(NamedTuple):
     new_attempts: NewAttempts
     lining_up: LiningUp
     delays: Delays
