@@ -207,8 +207,8 @@ def test_a_job_sees_its_gpus_and_none_on_a_cpu_slot() -> None:
 
 
 def test_devices_are_told_in_words() -> None:
-    assert describe_devices([("0", WHOLE), ("1", WHOLE)]) == "gpu 0,1"
-    assert describe_devices([("cpu3", WHOLE)]) == "cpu 3"
+    assert describe_devices([("0", WHOLE), ("1", WHOLE)]) == "GPU 0,1"
+    assert describe_devices([("cpu3", WHOLE)]) == "CPU 3"
 
 
 @pytest.mark.parametrize(

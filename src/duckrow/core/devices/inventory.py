@@ -179,8 +179,8 @@ def visible_devices(holds: Iterable[tuple[str, int]], written: Mapping[str, str]
 
 
 def describe_devices(holds: Iterable[tuple[str, int]]) -> str:
-    """For people: `gpu 0,1` or `cpu 3`."""
+    """For people: `GPU 0,1` or `CPU 3`."""
     names = [device for device, _ in holds]
     if names and names[0].startswith(CPU):
-        return f"cpu {names[0][len(CPU) :]}"
-    return "gpu " + ",".join(names)
+        return f"CPU {names[0][len(CPU) :]}"
+    return "GPU " + ",".join(names)
