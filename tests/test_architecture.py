@@ -70,7 +70,7 @@ HEAVY = frozenset({"rich", "sqlite3", "asyncio", "subprocess", "pynvml", "duckro
 
 class Import(NamedTuple):
     importer: str
-    module: str  # what stands behind `from` or `import`
+    module: str  # what follows `from` or `import`
     name: str  # what is taken from it; empty for a plain `import`
     line: int
     when: str  # loaded, called, or checked (only type checkers see it)

@@ -277,7 +277,7 @@ def shell_lines(text: str) -> Iterator[str]:
             yield inline
 
 
-_QUOTED = re.compile(r"'[^']*'")  # a command for a job: what looks like an option in it is none of ours
+_QUOTED = re.compile(r"'[^']*'")  # a command for a job: what looks like an option in it is not ours
 
 
 def mentions_in(where: str, line: str) -> Iterator[Mention]:

@@ -111,7 +111,7 @@ def test_waiting_for_many_jobs_costs_no_more_than_waiting_for_few(
 
 
 def test_jobs_that_were_moved_together_before_another_stand_there_in_order(queue: Callable[[int], Queue]) -> None:
-    """So many that halving the distance for each of them would leave no room."""
+    """Too many of them for halving the distance each time: that would leave no room."""
     many = queue(200)
     target, *rest = many.ids
     moved = rest[::-1]

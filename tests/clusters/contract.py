@@ -160,7 +160,7 @@ class ClusterContract:
         assert site.job(first).runs
         site.cluster.cancel([first.partition("_")[0]])
         site.wait(is_over, first)
-        site.cluster.cancel([first, second])  # they are over, and that is no fault
+        site.cluster.cancel([first, second])  # they have ended; cancelling them is not an error
         site.cluster.cancel([])
 
     def test_what_cannot_be_had_is_refused_and_nothing_is_submitted(self, site: Site) -> None:

@@ -1,6 +1,6 @@
 """A cluster without a batch system: its jobs are processes of this machine, real pilots of real batches.
 
-What it knows lies in a file, so that the pilots can ask too. It starts and ends jobs when its controller, the object in
+What it knows is in a file, so that the pilots can ask too. It starts and ends jobs when its controller, the object in
 the test, is asked for their states: each question turns the clock by one step.
 """
 
@@ -171,7 +171,7 @@ class PretendCluster:
         job |= {"phase": "running", "pid": self._processes[name].pid, "ended_at": None}
 
     def close(self) -> None:
-        """Nothing of it is left: what runs is told to end, and seen out."""
+        """Leave nothing behind: stop what runs, and wait until it has ended."""
         for process in self._processes.values():
             process.send_signal(signal.SIGTERM)
         for process in self._processes.values():

@@ -25,7 +25,7 @@ BIG: dict[str, Any] = {"gres": "gpu:h100:1"}
 
 
 class Sbatch:
-    """Takes what it is given, but for what names `refuses`."""
+    """Takes what it is given, except what contains `refuses`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, refuses: str = "nothing") -> None:
         self.scripts: list[str] = []
@@ -119,7 +119,7 @@ def test_those_who_cancel_all_of_one_request_mean_that_one(batch: Batch, monkeyp
         PilotFolder(batch, job)
     live = dict.fromkeys(first, "RUNNING")
     tending = looked(batch, {**live, "2_0": "CANCELLED", "2_1": "CANCELLED"})
-    assert not tending.stands_still()  # the others go on
+    assert not tending.stands_still()  # the others still run
     assert [still for _, _, still in tending.groups()] == ["", "somebody cancelled its SLURM jobs"]
     assert tending.submit_missing() == []
     claims = Claims(batch)

@@ -27,7 +27,7 @@ def taken(*devices: str) -> Ledger:
 
 
 def gpus(count: int, jobs_per_gpu: int = 1) -> list[Seat]:
-    """So many GPUs, each for one job at a time or for several."""
+    """`count` GPUs, each for one job at a time or for several."""
     return parse_gpus(["all"], jobs_per_gpu, [str(number) for number in range(count)])
 
 

@@ -22,7 +22,7 @@ UUIDS = ("GPU-aaaa1111-0000", "GPU-aaaa2222-0000", "GPU-bbbb3333-0000", "GPU-ccc
 
 
 class FakeSource:
-    """So many GPUs, without a driver."""
+    """`count` GPUs, without a driver."""
 
     def __init__(self, count: int) -> None:
         self._count = count

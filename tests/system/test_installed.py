@@ -369,7 +369,7 @@ def test_the_words_of_other_tools_are_understood(duckrow: Duckrow) -> None:
     duckrow.wait_for(job, "running")
     assert json.loads(duckrow("status", "--json").stdout)[0]["id"] == job
     assert json.loads(duckrow("queue", "--json").stdout)[0]["id"] == job
-    assert duckrow("cancel", str(job)).stderr == "duckrow: stopping 1 job.\n"
+    assert duckrow("cancel", str(job)).stderr == f"duckrow: stopping job {job}.\n"
     duckrow("wait", str(job), ok=False)
     assert duckrow("log", str(job)).stdout == "hello\n"
     assert "hello" in duckrow("follow", str(job)).stdout

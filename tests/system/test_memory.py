@@ -283,7 +283,7 @@ def test_an_unknown_recipe_holds_a_guess_until_its_use_is_flat(duckrow: Duckrow,
     shares = [holds_of(duckrow, job_id)["0"] * 20_000 / WHOLE for job_id in (first, second, third)]
     assert all(3300 < mb < 4000 for mb in shares), shares
 
-    # The scheduler dies in the middle of packing: the next one keeps what was promised, and knows what was learned.
+    # The scheduler dies in the middle of packing: the next one keeps what was reserved, and knows what was learned.
     duckrow.kill_daemon()
     bring_up(duckrow)
     fourth, fifth, sixth = (duckrow.submit("--pack", "--", job) for _ in range(3))

@@ -77,5 +77,5 @@ def test_the_gpus_among_reservations() -> None:
 
 
 def test_devices_are_told_in_words() -> None:
-    assert describe_devices(map(Device, "01")) == "gpu 0,1"
-    assert describe_devices([Device("cpu3")]) == "cpu 3"
+    assert describe_devices(map(Device, "01")) == "GPU 0,1"
+    assert describe_devices([Device("cpu3")]) == "CPU 3"

@@ -24,7 +24,7 @@ def comes(what: QueuedJob, number: int, at: float = 0.0, **fields: Any) -> Queue
 
 
 def started(*queue: QueuedJob, stage: Stage | None = None, room: dict[str, int] | None = None) -> list[int]:
-    """Who starts on a GPU of 24G of which 10G are promised; in front of 20G that somebody waits for."""
+    """Who starts on a GPU of 24G with 10G reserved, while the first job in the queue waits for 20G."""
     stage = stage or gpus("24G")
     machine, booked = machine_of(stage, cpus=8), Ledger()
     book([("0", machine.share_of("0", 10 * 1024))], booked)
@@ -145,7 +145,7 @@ def why(turn: Turn, ask: Ask, *ahead: tuple[Turn, Ask]) -> list[str]:
 
 
 def test_one_that_may_be_overtaken_is_not_what_a_job_waits_for() -> None:
-    own_reasons = ["1 job comes first", "it needs 14G on a GPU", "GPU 0 has 12G free", "gpu 0 is held by job 9 (train)"]
+    own_reasons = ["1 job comes first", "it needs 14G on a GPU", "GPU 0 has 12G free", "GPU 0 is held by job 9 (train)"]
     assert why(Turn(2), Ask(mb=14_336), (Turn(1), Ask(mb=20_480))) == own_reasons
 
 

@@ -1,4 +1,4 @@
-"""One tick: time limits, notices, the kill ladder, when to wake, who follows whom, how many at a time, backfill."""
+"""One tick: time limits, notices, the steps of a kill, when to wake, who follows whom, how many at a time, backfill."""
 
 from __future__ import annotations
 
@@ -181,12 +181,12 @@ def test_an_attempt_that_is_lined_up_has_no_limit_yet() -> None:
 
 
 def running(*gpus: int | None) -> list[LiveAttempt]:
-    """Attempts of jobs 1, 2, ... that asked for so many GPUs."""
+    """Attempts of jobs 1, 2, ... that asked for this many GPUs."""
     return [attempt(job(count, id=number)) for number, count in enumerate(gpus, start=1)]
 
 
 def waiting(*gpus: int | None) -> list[QueuedJob]:
-    """Jobs 101, 102, ... that ask for so many GPUs."""
+    """Jobs 101, 102, ... that ask for this many GPUs."""
     return [job(count, id=number) for number, count in enumerate(gpus, start=101)]
 
 
@@ -463,7 +463,7 @@ def test_a_job_that_waits_is_never_delayed_by_those_that_overtake_it(
     starts = decide(NOW, live, queue, seats, booked).starts
     alone = can_start_at(waits, live, seats)
     if place(Ask(wants), seats, Ledger()) is None:
-        return  # it can never start, and so is no reason to wait
+        return  # it can never start, so nobody waits for it
     if alone == NOW:
         assert started(starts)[0] == 1
     elif alone is None:

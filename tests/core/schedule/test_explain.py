@@ -21,7 +21,7 @@ from tests.core.language import cpus, gpus, groups, side_cpus
 
 
 def waiting(gpu_count: int | None = None, **fields: Any) -> WaitingJob:
-    """A job that nothing keeps from starting, but for what is said; there are two GPUs."""
+    """A job that could start now, except for what the test changes. There are two GPUs."""
     free: dict[str, Any] = {
         "held": False,
         "wait_s": None,
@@ -132,14 +132,14 @@ def test_who_holds_the_devices_is_told_and_for_how_much_longer() -> None:
     holders = (Holder(Device("0"), 9, "train", 842.0), Holder(Device("1"), 10, "fit", None))
     assert explain(waiting(2, booked={"0": WHOLE, "1": WHOLE}, holders=holders)) == [
         "it needs 2 GPUs; 0 of 2 are free",
-        "gpu 0 is held by job 9 (train) for about 14m 02s more",
-        "gpu 1 is held by job 10 (fit)",
+        "GPU 0 is held by job 9 (train) for about 14m 02s more",
+        "GPU 1 is held by job 10 (fit)",
     ]
 
 
 def test_that_a_holder_is_suspended_is_told_instead_of_a_time() -> None:
     holders = (Holder(Device("0"), 9, "train", 842.0, is_suspended=True),)
-    told = "gpu 0 is held by job 9 (train), which is suspended: duckrow resume 9"
+    told = "GPU 0 is held by job 9 (train), which is suspended: duckrow resume 9"
     assert told in explain(waiting(2, booked={"0": WHOLE}, holders=holders))
 
 
@@ -147,7 +147,7 @@ def test_one_free_device_of_two_is_told_as_one() -> None:
     holders = (Holder(Device("0"), 9, "train", -3.0),)
     assert explain(waiting(2, booked={"0": WHOLE}, holders=holders)) == [
         "it needs 2 GPUs; 1 of 2 is free",
-        "gpu 0 is held by job 9 (train), which has run longer than usual",
+        "GPU 0 is held by job 9 (train), which has run longer than usual",
     ]
 
 
@@ -157,7 +157,7 @@ def test_a_job_that_takes_any_device_needs_a_device() -> None:
     on_slots = waiting(
         None, seats=tuple(cpus(1)), booked={"cpu0": WHOLE}, holders=(Holder(Device("cpu0"), 9, "prep", None),)
     )
-    assert explain(on_slots) == ["it needs a device; 0 of 1 are free", "cpu 0 is held by job 9 (prep)"]
+    assert explain(on_slots) == ["it needs a device; 0 of 1 are free", "CPU 0 is held by job 9 (prep)"]
 
 
 def test_who_holds_a_gpu_is_no_reason_for_a_job_that_needs_a_slot() -> None:
@@ -173,8 +173,8 @@ def test_who_holds_a_gpu_is_no_reason_for_a_job_that_needs_a_slot() -> None:
     )
     assert explain(held) == [
         "it needs a CPU slot; 0 of 2 are free",
-        "cpu 0 is held by job 9 (prep)",
-        "cpu 1 is held by job 10 (prep) for about 1m 00s more",
+        "CPU 0 is held by job 9 (prep)",
+        "CPU 1 is held by job 10 (prep) for about 1m 00s more",
     ]
 
 
@@ -218,7 +218,7 @@ def test_what_each_gpu_has_free_is_told_and_who_has_the_rest() -> None:
         "it needs 20G on a GPU",
         "GPU 0 has 18G free",
         "GPU 1 has 12G free, others use 12G of it",
-        "gpu 0 is held by job 9 (train)",
+        "GPU 0 is held by job 9 (train)",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Jobs that ran out of memory: tried again with more of it, until there is no more to be had."""
+"""Jobs that ran out of memory: retried with more of it, until no more is available."""
 
 from __future__ import annotations
 

@@ -80,6 +80,7 @@ class RunView(Observer):
         """What the run itself has to say."""
         assert self.run is not None
         running = len(self.run.running)
+        them = "it" if running == 1 else "them"
         if what == "refused":
             self.tell(detail)
         elif what == "paused":
@@ -90,10 +91,10 @@ class RunView(Observer):
         elif what == "gave-up":
             self.tell(f"{plural(detail, 'failure')}: starting nothing more, {running} still running.")
         elif what == "interrupted" and detail == 1:
-            again = "" if self.run.hung_up else " Press Ctrl-C again to stop them."
+            again = "" if self.run.hung_up else f" Press Ctrl-C again to stop {them}."
             self.tell(f"starting nothing more; {plural(running, 'running job')} may finish.{again}")
         elif what == "interrupted" and detail == 2:
-            self.tell(f"stopping {plural(running, 'running job')}. Press Ctrl-C again to kill them at once.")
+            self.tell(f"stopping {plural(running, 'running job')}. Press Ctrl-C again to kill {them} at once.")
 
 
 class FollowView(RunView):

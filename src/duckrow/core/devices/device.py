@@ -58,11 +58,11 @@ SOME_CPU_SLOT = Device(_CPU_SLOT)
 
 
 def describe_devices(devices: Iterable[Device]) -> str:
-    """For people: `gpu 0,1` or `cpu 3`."""
+    """For people: `GPU 0,1` or `CPU 3`."""
     names = list(devices)
     if names and names[0].is_cpu_slot:
-        return f"cpu {names[0][len(_CPU_SLOT) :]}"
-    return "gpu " + ",".join(names)
+        return f"CPU {names[0][len(_CPU_SLOT) :]}"
+    return "GPU " + ",".join(names)
 
 
 class Reservation(NamedTuple):
