@@ -133,7 +133,7 @@ def play_by_duckrow(shapes: Sequence[Shape], gpu_mb: int, cores: int, seed: str,
 
 
 def play_by_hand(shapes: Sequence[Shape], at_a_time: int, gpu_mb: int, cores: int) -> float | None:
-    """`xargs -P`: in their order, so many at a time; None: one ran out of memory, and nobody tries it again."""
+    """`xargs -P`: in their order, `at_a_time` together; None: one ran out of memory, and nobody tries it again."""
     gpu, waiting, running, now = SharedGpu(gpu_mb, cores, Random(0)), list(shapes), list[Running](), 0.0
     while waiting or running:
         while waiting and len(running) < at_a_time:

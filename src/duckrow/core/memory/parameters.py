@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 
 _WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|['"\\])+""", re.DOTALL)
 _QUOTED = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)""", re.DOTALL)
@@ -79,4 +78,6 @@ def _short(value: str) -> str:
 
 
 def _digest(text: str) -> str:
+    from hashlib import sha256  # few commands are that long
+
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
