@@ -10,7 +10,7 @@ import pytest
 from duckrow.api.client import Client
 from duckrow.api.clusters.standing import jobs_in_words, why_it_waits
 from duckrow.api.clusters.tender import Tender
-from duckrow.api.clusters.watch import RunsOfBatch, batches_of, still_batches
+from duckrow.api.clusters.watch import WatchedRuns, batches_of, still_batches
 from duckrow.api.jobs.hold import hold, release
 from duckrow.api.jobs.kill import kill
 from duckrow.api.jobs.order import prioritise
@@ -171,7 +171,7 @@ def test_runs_are_held_released_and_given_a_priority(
 
 def test_one_who_watches_hears_each_change_once(folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     client = tended(folder)
-    watched = RunsOfBatch(client, [1, 2])
+    watched = WatchedRuns(client, [1, 2])
     assert (watched.name, batches_of(client, [1, 2])) == ("batch", {watched.batch_id})
     assert [view.id for view in watched.changed()] == [1, 2]  # what was there when it began
     claims = Claims(batch)

@@ -131,7 +131,7 @@ def test_the_script_says_what_was_asked_for_and_becomes_the_pilot() -> None:
 def test_a_run_on_several_nodes_is_started_on_each_of_them() -> None:
     request = ClusterRequest(nodes=2, gres="gpu:8")
     assert {"--nodes=2", "--ntasks=2", "--ntasks-per-node=1"} <= set(request.options())
-    assert (request.places, request.jobs_for(20)) == (1, 8)
+    assert (request.runs_at_a_time, request.jobs_for(20)) == (1, 8)
     script = script_of("/shared/batch", request, "python")
     assert "srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1" in script
     assert "# each run: export MASTER_ADDR=" in script

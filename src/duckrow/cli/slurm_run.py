@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from duckrow.api.clusters.watch import RunsOfBatch
+from duckrow.api.clusters.watch import WatchedRuns
 from duckrow.api.jobs.kill import kill
 from duckrow.cli.console import say, tell
 from duckrow.core.clock import Now
@@ -122,7 +122,7 @@ class BatchWatch:
         self._live: dict[int, LiveAttempt] = {}
         self._ended: set[int] = set()
         self.unsuccessful: list[int] = []
-        self._batch = RunsOfBatch(client, ids)
+        self._batch = WatchedRuns(client, ids)
         self.host_id = self._batch.batch_id
         view.attach(self)
 
@@ -135,7 +135,7 @@ class BatchWatch:
         return list(self._live.values())
 
     @property
-    def places(self) -> int:
+    def seat_count(self) -> int:
         return max(len(self._live), 1)
 
     def see_through(self) -> None:

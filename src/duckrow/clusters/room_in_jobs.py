@@ -68,5 +68,5 @@ def _room_in(jobs: BatchJobs, job: str) -> int:
     if request.runs_per_job is not None:
         return request.runs_per_job - (0 if is_fresh or last is None else int(last.status.get("taken", 0)))
     if is_fresh or last is None:
-        return request.places
+        return request.runs_at_a_time
     return max(int(last.status.get("places", 1)) - len(last.running), 0)

@@ -167,7 +167,7 @@ class Progress(Protocol):
     def running(self) -> Sequence[LiveAttempt]: ...
 
     @property
-    def places(self) -> int:
+    def seat_count(self) -> int:
         """How many jobs can run at a time."""
 
     @property

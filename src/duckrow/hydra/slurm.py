@@ -62,9 +62,9 @@ def place_on_slurm(wanted: LaunchOptions, folder: str, name: str, runs: int) -> 
         visible = f"export CUDA_VISIBLE_DEVICES={','.join(wanted.divided.gpus)}"
         values["setup"] = [*values.get("setup", ()), visible]
     request = read_request(given.get("on", "slurm"), values)
-    resources = Resources(folder, request.places, wanted.divided.cores, wanted.divided.delay_s)
+    resources = Resources(folder, request.runs_at_a_time, wanted.divided.cores, wanted.divided.delay_s)
     jobs = max(request.jobs_for(runs), 1)
-    resources.beginnings = request.places * min(jobs, request.max_jobs or jobs)
+    resources.beginnings = request.runs_at_a_time * min(jobs, request.max_jobs or jobs)
     return SlurmBatch(request, name), resources
 
 

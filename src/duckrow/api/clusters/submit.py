@@ -18,7 +18,7 @@ from duckrow.api.jobs.submit import not_yet_met
 from duckrow.api.machine.settings import Settings
 from duckrow.api.queue.attendance import warn
 from duckrow.clusters.batch import Batch, create_batch
-from duckrow.clusters.holds import Holds
+from duckrow.clusters.held_runs import HeldRuns
 from duckrow.clusters.known import CLUSTERS
 from duckrow.clusters.port import NoAnswer
 from duckrow.clusters.tending import Tending
@@ -98,7 +98,7 @@ def submit_batch(
         take_peaks_along(client.database, tending.batch, all_specs)
         held = [number for number, spec in enumerate(specs) if spec.held]
         if held:
-            Holds(tending.claims).hold(held)
+            HeldRuns(tending.claims).hold(held)
         if waits_for:
             Waits(tending.claims).begin(range(len(specs)))
         tending.check()

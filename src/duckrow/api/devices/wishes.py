@@ -38,7 +38,7 @@ def _wish_of_device(client: Client, device: str, wish: DeviceWish) -> str:
     is_given_out = wish == DeviceWish.UNDRAIN or (wish == DeviceWish.ADD and device in offered)
     ControlStore(client.database).wish_of_device(device, None if is_given_out else wish)
     client.ring_all()
-    busy = any(device == place["device"] and place["jobs"] for place in devices_with_jobs(client))
+    busy = any(device == each["device"] and each["jobs"] for each in devices_with_jobs(client))
     if wish == DeviceWish.ADD:
         return f"GPU {device} is available to jobs."
     if wish == DeviceWish.UNDRAIN:

@@ -27,14 +27,14 @@ def timeline(client: Client, begin: float | None = None, end: float | None = Non
     sizes: dict[str, int] = {}
     for host in client.hosts.open_hosts():
         sizes.update(client.hosts.machine(host.id).total_mb)
-    lanes: dict[str, list[dict[str, Any]]] = {place["device"]: [] for place in devices_with_jobs(client)}
+    lanes: dict[str, list[dict[str, Any]]] = {device["device"]: [] for device in devices_with_jobs(client)}
     for row in reversed(rows[:MOST_BARS]):
         for device, share in row.holds:
             lanes.setdefault(device, []).append(_bar(row, share, sizes.get(device)))
     return {
         "from": begin,
         "to": end,
-        "lanes": [{"device": device, "bars": bars} for device, bars in sorted(lanes.items(), key=_place)],
+        "lanes": [{"device": device, "bars": bars} for device, bars in sorted(lanes.items(), key=_lane_order)],
         "truncated": len(rows) > MOST_BARS,
     }
 
@@ -54,6 +54,6 @@ def _bar(row: AttemptSpan, share: int, total_mb: int | None) -> dict[str, Any]:
     }
 
 
-def _place(lane: tuple[str, Any]) -> tuple[bool, int, str]:
+def _lane_order(lane: tuple[str, Any]) -> tuple[bool, int, str]:
     """GPUs before CPU slots, each by number."""
     return Device(lane[0]).is_cpu_slot, len(lane[0]), lane[0]

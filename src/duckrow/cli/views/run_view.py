@@ -206,7 +206,7 @@ class LiveView(RunView):
         words.append(format_duration(time.monotonic() - self.began_mono))
         if known_total and done and done < total:
             per_job_s = self.report.total_s / done
-            left_s = per_job_s * (total - done) / max(min(self.run.places, total), 1)
+            left_s = per_job_s * (total - done) / max(min(self.run.seat_count, total), 1)
             words.append(f"ETA {format_duration(left_s)}")
         return "  ".join(words)
 

@@ -128,7 +128,7 @@ class ClusterRequest:
         return replace(self, gres=",".join([*([self.gres] if self.gres else []), f"gpu:{most}"]))
 
     @property
-    def places(self) -> int:
+    def runs_at_a_time(self) -> int:
         """How many runs a job takes at a time, as far as the request tells."""
         return 1 if self.nodes > 1 else self.parallel_runs or self.gpus or 1
 
@@ -138,7 +138,7 @@ class ClusterRequest:
         Enough for all of them, whoever comes by later: `max_jobs` says only how many may run at a time. Where each
         takes as many as it can, that many are enough.
         """
-        wanted = math.ceil(runs / (self.runs_per_job or self.places))
+        wanted = math.ceil(runs / (self.runs_per_job or self.runs_at_a_time))
         if self.runs_per_job is not None:
             return wanted
         return max(min(wanted, (self.max_jobs or DEFAULT_JOBS) - living), 0)

@@ -10,7 +10,7 @@ from duckrow.core.clock import Now
 from duckrow.core.jobs.job import Exit, LiveAttempt, QueuedJob
 from duckrow.core.life.states import Outcome, State
 from duckrow.store.attempts.attempt_key import key_of
-from duckrow.store.attempts.holds import holds_from, text_of
+from duckrow.store.attempts.reservation_json import reservations_from, text_of
 from duckrow.store.jobs.columns import LISTS
 from duckrow.store.jobs.queue import queued_job
 from duckrow.store.life.delays import delayed
@@ -132,7 +132,7 @@ def _live_attempt(row: Any) -> LiveAttempt:
         number=row["number"],
         job=queued_job(row[name] for name in QueuedJob._fields),
         keeper=row["keeper"],
-        holds=holds_from(row["holds"]),
+        holds=reservations_from(row["holds"]),
         started=Now(row["started_at"], row["started_mono"], row["started_boot"]),
         log=from_sql(row["log"]),
         job_host_id=row["job_host_id"],

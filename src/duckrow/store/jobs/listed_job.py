@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from duckrow.core.devices.device import Reservations
-from duckrow.store.attempts.holds import holds_from
+from duckrow.store.attempts.reservation_json import reservations_from
 
 
 class ListedJob(NamedTuple):
@@ -51,7 +51,7 @@ class ListedJob(NamedTuple):
 
     @property
     def holds(self) -> Reservations:
-        return () if self.holds_text is None else holds_from(self.holds_text)
+        return () if self.holds_text is None else reservations_from(self.holds_text)
 
 
 OF_JOB = ListedJob._fields[: ListedJob._fields.index("holds_text")]
@@ -77,4 +77,4 @@ class LiveJob(NamedTuple):
 
     @property
     def holds(self) -> Reservations:
-        return holds_from(self.holds_text)
+        return reservations_from(self.holds_text)

@@ -14,5 +14,5 @@ def text_of(holds: Reservations) -> str:
 
 
 @lru_cache(maxsize=4096)  # most of many rows hold the same
-def holds_from(text: str) -> Reservations:
+def reservations_from(text: str) -> Reservations:
     return reservations(json.loads(text))
