@@ -13,6 +13,7 @@ from duckrow.scheduler.devices.broken_gpus import BrokenGpus
 from duckrow.scheduler.devices.drains import Drains
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.mps import Sharing
+from duckrow.scheduler.devices.pacing import Pacing
 from duckrow.scheduler.devices.shown_readings import ShownReadings
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.life.clock_steps import ClockSteps
@@ -72,7 +73,8 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborat
     delays = Delays(state, DelayStore(database), reactor)
     gpus = KnownGpus(state, machine, lambda known: host.rows.note_machine(host.id, known))
     observation = Observation()
-    learning = Learning(state, store.peaks, store.reservations, gpus, observation)
+    pacing = Pacing(state, store.peaks.paces, gpus)
+    learning = Learning(state, store.peaks, store.reservations, gpus, observation, pacing)
     broken_gpus = BrokenGpus(
         state, SetAsideStore(database), store.reruns, host.boot_id, observer, gpus, learning.ask_of, lining_up, delays
     )
