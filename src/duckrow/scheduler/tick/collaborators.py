@@ -24,6 +24,7 @@ from duckrow.scheduler.life.recovery import Recovery
 from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.life.suspending import Suspending
 from duckrow.scheduler.life.wishes import Wishes
+from duckrow.scheduler.memory.enforcing import Enforcing
 from duckrow.scheduler.memory.learning import Learning
 from duckrow.scheduler.memory.misplaced import MisplacedAttempts
 from duckrow.scheduler.memory.unseen_memory import UnseenMemory
@@ -60,6 +61,7 @@ class Collaborators:
     sharing: Sharing
     drains: Drains
     stopping: Stopping
+    enforcing: Enforcing
     wishes: Wishes
     endings: Endings
     recovery: Recovery
@@ -92,6 +94,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborat
         sharing,
         Drains(state, database, gpus),
         stopping,
+        Enforcing(state, watch, stopping),
         Wishes(state, database, store, host, engine, suspending, stopping),
         Endings(state, store, engine, observer, watch, sharing, broken_gpus, lining_up, delays, suspending),
         Recovery(state, store.attempts, host, engine, reactor, watch),
