@@ -23,7 +23,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.packing")
     parser.add_argument("--seed", type=int, help="draws the shapes; by default another one each time")
     parser.add_argument("--draws", type=int, default=5, help="how many of each workload")
-    parser.add_argument("--only", default=",".join(WORKLOADS), help="workloads, with commas")
+    parser.add_argument("--only", help=f"workloads, with commas: {','.join(WORKLOADS)}")
     parser.add_argument("--gpu-mb", type=int, default=143_000)
     parser.add_argument("--cores", type=int, default=16)
     parser.add_argument("--gpu", metavar="NUMBER", help="run them on this GPU instead")
@@ -49,7 +49,7 @@ def measure(seed: int, options: argparse.Namespace) -> bool:
         folder = Path(name).resolve()
         command, env = _on_fake_gpu(folder, options) if options.pretend else (_on_gpu(folder, options), {})
         bench = Bench(folder, options.gpu, command, env)
-        for workload in options.only.split(","):
+        for workload in (options.only or ",".join(MEASURED)).split(","):
             shapes = WORKLOADS[workload](Random(f"{seed} {workload}"), options.gpu_mb)
             shapes = [_shortened(shape, options.quick) for shape in shapes]
             print(
@@ -83,7 +83,7 @@ def simulate(seed: int, options: argparse.Namespace) -> None:
     print("by hand: the best of xargs -P1 ... -Pn; bound: no way of packing ends sooner; worst in brackets")
     head = ("one by one", "hand/bound", "first/hand", "known/hand", "first/bound", "known/bound", "retries", "attempts")
     print(f"{'':12}" + "".join(f"{title:>16}" for title in head))
-    for name in options.only.split(","):
+    for name in (options.only or ",".join(WORKLOADS)).split(","):
         rows = [row_of(name, Random(f"{seed} {name} {draw}"), options) for draw in range(options.draws)]
         cells = [_cell([row[column] for row in rows]) for column in range(len(head))]
         print(f"{name:12}" + "".join(f"{cell:>16}" for cell in cells), flush=True)

@@ -8,7 +8,6 @@ from random import Random
 from benchmarks.packing.shapes import CONTEXT_MB, Shape
 
 STEP_S = 0.1
-_CROWDING = 0.01  # of the pace is lost by each run beyond those that fill the GPU
 
 
 class Running:
@@ -45,7 +44,8 @@ class SharedGpu:
         wanted_gpu = sum(run.shape.gpu for run in training)
         by_cores = min(1.0, self.cores / wanted_cores) if wanted_cores else 1.0
         beyond = max(len(training) - 1 / (wanted_gpu / len(training)), 0.0) if training else 0.0
-        by_gpu = min(1.0, 1 / wanted_gpu) * (1 - _CROWDING) ** beyond if wanted_gpu else 1.0
+        crowding = max((run.shape.crowding for run in training), default=0.0)
+        by_gpu = min(1.0, 1 / wanted_gpu) / (1 + crowding * beyond) if wanted_gpu else 1.0
         pace = min(by_cores, by_gpu)
         self.busy = min(wanted_gpu * pace, 1.0)
         for run in running:
@@ -58,11 +58,15 @@ class SharedGpu:
     def _allocate(self, running: Sequence[Running]) -> list[Running]:
         """In no particular order: who asks for what is not there dies, whoever took it."""
         ran_out: list[Running] = []
-        for run in self._random.sample(list(running), len(running)):
-            others_mb = sum(other.mb for other in running if other is not run)
-            if run.wanted_mb() + others_mb > self.total_mb and run.wanted_mb() > run.mb:
+        used_mb = sum(run.mb for run in running)
+        changing = [run for run in running if run.wanted_mb() != run.mb]
+        for run in self._random.sample(changing, len(changing)):
+            more_mb = run.wanted_mb() - run.mb
+            if more_mb > 0 and used_mb + more_mb > self.total_mb:
+                used_mb -= run.mb
                 run.mb = 0
                 ran_out.append(run)
             else:
-                run.mb = run.wanted_mb()
+                used_mb += more_mb
+                run.mb += more_mb
         return ran_out

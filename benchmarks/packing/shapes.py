@@ -21,6 +21,7 @@ class Shape(NamedTuple):
     gpu: float  # the share of the GPU that it keeps busy
     cores: float  # that it keeps busy
     claims_mb: int | None = None  # what its user says that it takes
+    crowding: float = 0.01  # how much longer all take for each run beyond those that fill the GPU, as a share
 
     @property
     def peak_mb(self) -> int:
@@ -95,6 +96,16 @@ def saturating(random: Random, gpu_mb: int) -> list[Shape]:
     ]
 
 
+def crowded(random: Random, gpu_mb: int) -> list[Shape]:
+    """A long queue of runs that slow each other down once a few of them fill the GPU."""
+    train_s, gpu = random.uniform(4, 12), random.uniform(0.15, 0.4)
+    mb, crowding = int(random.uniform(0.01, 0.03) * gpu_mb), random.uniform(0.02, 0.06)
+    return [
+        Shape("crowded", 1, _import_s(random), train_s, (CONTEXT_MB, mb), gpu, 0.7, crowding=crowding)
+        for _ in range(random.randint(60, 120))
+    ]
+
+
 def _import_s(random: Random) -> float:
     return FRAMEWORK_S * random.uniform(0.9, 1.1)
 
@@ -105,6 +116,7 @@ WORKLOADS: dict[str, Workload] = {
     "mixed": mixed,
     "claiming": claiming,
     "saturating": saturating,
+    "crowded": crowded,
 }
 
 

@@ -146,6 +146,7 @@ def play_by_hand(shapes: Sequence[Shape], at_a_time: int, gpu_mb: int, cores: in
 
 
 def best_by_hand(shapes: Sequence[Shape], gpu_mb: int, cores: int) -> tuple[float, int]:
-    """(seconds, how many at a time): what an expert finds who tries every number."""
-    tried = [(play_by_hand(shapes, number, gpu_mb, cores), number) for number in range(1, len(shapes) + 1)]
+    """(seconds, how many at a time): what an expert finds who tries every number, or about, where they are many."""
+    numbers = sorted({*range(1, min(len(shapes), 24) + 1), min(len(shapes), 32)})
+    tried = [(play_by_hand(shapes, number, gpu_mb, cores), number) for number in numbers]
     return min((seconds, number) for seconds, number in tried if seconds is not None)

@@ -11,6 +11,7 @@ from duckrow.api.client import Client
 from duckrow.core.devices.needs import with_margin
 from duckrow.core.errors import UsageError
 from duckrow.core.memory.prediction import gpus_of, leaves_room
+from duckrow.core.schedule.pace import BestPace
 from duckrow.store.devices.peaks import Peak, PeakStore
 from duckrow.store.devices.readings import ReadingStore
 from duckrow.store.hosts import DAEMON
@@ -25,6 +26,7 @@ class KnownRecipe(NamedTuple):
     deciding: list[str]  # parameters that decide it, as the runs tell
     foretold: int  # how many of its latest runs took what the others tell
     compared: int  # of how many
+    pace: BestPace | None  # how many at a time are worth it; None: nobody knows, or as many as have room
 
 
 class WouldReserve(NamedTuple):
@@ -38,6 +40,8 @@ class WouldReserve(NamedTuple):
     basis: str
     deciding: list[str]
     runs: int
+    together: int | None  # how many at a time are worth it; None: as many as have room
+    pace: str  # the same in words
 
 
 class Memory:
@@ -51,14 +55,17 @@ class Memory:
 
     def recipes(self) -> list[KnownRecipe]:
         """The same, with what the runs of each tell."""
-        known = self._store.known()
+        known, paces = self._store.known(), self._store.paces.known()
         told = ((peak, known.runs_of(peak.recipe, peak.model)) for peak in self.peaks())
-        return [KnownRecipe(peak, sorted(runs.deciding()), *runs.foretold()) for peak, runs in told]
+        return [
+            KnownRecipe(peak, sorted(runs.deciding()), *runs.foretold(), paces.get((peak.recipe, peak.model)))
+            for peak, runs in told
+        ]
 
     def would_reserve(self, command: str, cwd: str | None = None) -> list[WouldReserve]:
         """What a job with this command would get on each model of GPU that its recipe has run on."""
         recipe = recipe_here(existing_folder(cwd), command)
-        known = self._store.known()
+        known, paces = self._store.known(), self._store.paces.known()
         here = gpus_of(self._client.seats(), self._client.hosts.machine(DAEMON))
         found = []
         for name, model in sorted(known.peaks):
@@ -69,7 +76,9 @@ class Memory:
             mb = None if expected.mb is None else with_margin(expected.mb)
             reserved = mb if mb is not None and leaves_room(mb, here.largest_mb()) else None
             why = (expected.mb, expected.at_least_mb, expected.basis.name.lower(), list(expected.deciding))
-            found.append(WouldReserve(name, model, reserved, *why, known.peaks[name, model].runs))
+            pace = paces.get((name, model))
+            told = (None, "") if pace is None else (pace.together, pace.words)
+            found.append(WouldReserve(name, model, reserved, *why, known.peaks[name, model].runs, *told))
         return found
 
     def recipe_of(self, command: str, cwd: str | None = None) -> str:

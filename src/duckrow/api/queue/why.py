@@ -16,7 +16,7 @@ from duckrow.core.devices.needs import needs_from
 from duckrow.core.jobs.dependencies import in_words
 from duckrow.core.jobs.title import full_name
 from duckrow.core.life.states import State, state_in_words
-from duckrow.core.memory.prediction import gpus_of, predicted_ask
+from duckrow.core.memory.prediction import HostGpus, gpus_of, predicted_ask
 from duckrow.core.schedule.backfill import Shadow, Turn
 from duckrow.core.schedule.decide import CORES, MEMORY
 from duckrow.core.schedule.explain import Holder, WaitingJob, explain
@@ -83,7 +83,7 @@ def why(client: Client, job_id: int) -> list[str]:
     full = [(what, most, running) for what, most, running in scopes if most is not None and running >= most]
     return explain(
         WaitingJob(
-            ask=predicted_ask(facts.gpus, facts.needs, peaks, here),
+            ask=predicted_ask(facts.gpus, facts.needs, peaks, here)._replace(together=_together(client, facts, here)),
             machine=machine,
             room=room,
             held=bool(facts.held),
@@ -105,6 +105,14 @@ def why(client: Client, job_id: int) -> list[str]:
             ownerless_mb=ownerless_mb(kept),
         )
     )
+
+
+def _together(client: Client, facts: WaitingFacts, here: HostGpus) -> int | None:
+    """How many jobs may be on a GPU where it is to start, because more did not help; None: as many as have room."""
+    recipe = needs_from(facts.needs).recipe
+    paces = PeakStore(client.database).paces.known() if recipe else {}
+    found = [paces.get((recipe, model)) for model in here.models]
+    return max((pace.together for pace in found if pace is not None), default=None)
 
 
 def _turn(row: WaitingFacts | JobAhead) -> Turn:

@@ -39,8 +39,8 @@ def command(ctx: click.Context, /, as_json: bool) -> int:
     """Show the most GPU memory that jobs have used, by recipe and GPU model. --pack and --gpu-mem auto use this.
 
     DECIDES: the parameters that decide how much memory a job uses, learned from earlier runs. FORETOLD: how many of
-    the latest runs used what the other runs would have told. With a command after --, show what duckrow would reserve
-    for it, and why.
+    the latest runs used what the other runs would have told. AT A TIME: more jobs than these on a GPU did not help.
+    With a command after --, show what duckrow would reserve for it, and why.
 
     RECIPE is a number from the list, or a part of the text of just one recipe.
 
@@ -67,7 +67,7 @@ def _show(as_json: bool) -> int:
         say("duckrow: nothing has been learned yet. duckrow learns from jobs with --pack or --gpu-mem auto.")
         return EXIT_OK
     print_table(
-        ("NR", "PEAK", "RUNS", "LAST", "FORETOLD", "DECIDES", "GPU", "RECIPE"),
+        ("NR", "PEAK", "RUNS", "LAST", "FORETOLD", "DECIDES", "AT A TIME", "GPU", "RECIPE"),
         [_row(number, known, time.time()) for number, known in enumerate(recipes, start=1)],
     )
     return EXIT_OK
@@ -75,6 +75,7 @@ def _show(as_json: bool) -> int:
 
 def _as_json(known: KnownRecipe) -> dict[str, Any]:
     told = {"deciding": known.deciding, "foretold": known.foretold, "compared": known.compared}
+    told["together"] = None if known.pace is None else known.pace.together
     return {**known.peak._asdict(), **told}
 
 
@@ -87,6 +88,7 @@ def _row(number: int, known: KnownRecipe, now: float) -> tuple[str, ...]:
         f"{format_duration(now - peak.at)} ago",
         f"{known.foretold} of {known.compared}" if known.compared > 1 else "-",
         ",".join(known.deciding) or "-",
+        "-" if known.pace is None else str(known.pace.together),
         peak.model or "?",
         peak.recipe,
     )
@@ -104,7 +106,8 @@ def _show_command(asked: str, as_json: bool) -> int:
     for each in found:
         amount = "a GPU to itself" if each.reserved_mb is None else format_mb(each.reserved_mb)
         where = f" on {each.model}" if each.model else ""
-        say(f"duckrow: {clean(each.recipe)}{where}: {amount}. {_why(each)}")
+        pace = f" {each.pace}." if each.pace else ""
+        say(f"duckrow: {clean(each.recipe)}{where}: {amount}. {_why(each)}{pace}")
     return EXIT_OK
 
 

@@ -78,6 +78,7 @@ class Ask(NamedTuple):
     larger_than_mb: int = 0
     cpus: int = 0
     mem_mb: int = 0
+    together: int | None = None  # no more jobs than these on its GPU, itself among them: more did not help
 
 
 PLAIN = Ask()

@@ -158,9 +158,17 @@ def _memory_reasons(job: WaitingJob, gpus: Sequence[str]) -> list[str]:
         if gpu not in job.machine.total_mb:
             continue  # who holds it is told anyway
         free = format_mb(max(job.machine.free_mb(gpu, job.booked), 0))
+        if _is_enough(job, gpu):
+            told.append(f"GPU {gpu} has {job.booked.jobs[gpu]} jobs, and more at a time did not help (--jobs-per-gpu)")
+            continue
         others = job.machine.foreign_mb.get(gpu, 0)
         told.append(f"GPU {gpu} has {free} free" + (f", others use {format_mb(others)} of it" if others else ""))
     return [f"it needs {wanted(job.ask)}", *told, *(_ownerless(job, gpu) for gpu in gpus if gpu in job.ownerless_mb)]
+
+
+def _is_enough(job: WaitingJob, gpu: str) -> bool:
+    most = job.ask.together if job.machine.policy.jobs_per_gpu is None else None
+    return most is not None and job.booked.jobs[gpu] >= most
 
 
 def _locked(gpu: str, user: str) -> str:

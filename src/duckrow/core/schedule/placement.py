@@ -116,6 +116,8 @@ def _crowd(ask: Ask, gpu: str, booked: Ledger, machine: Machine) -> tuple[bool, 
 
 
 def _may_take(ask: Ask, gpu: str, booked: Ledger, machine: Machine) -> bool:
+    if machine.policy.jobs_per_gpu is None and ask.together is not None and booked.jobs[gpu] >= ask.together:
+        return False
     if machine.is_full(gpu, booked) or machine.pressure.get(gpu, 0) >= WHOLE:
         return False
     if ask.larger_than_mb and machine.total_mb.get(gpu, 0) <= ask.larger_than_mb:

@@ -24,7 +24,7 @@ class Trials:
         self._possible: dict[int, int] = {}  # number of GPUs -> the most that an empty machine is known to have
 
     def place(self, ask: Ask) -> Reservations | None:
-        if ask.mb is None or not is_packed(ask):
+        if ask.mb is None or not is_packed(ask) or ask.together is not None:  # that may be why it was in vain
             return place(ask, self.seats, self.booked, self.machine)
         wanted = ask.gpus or 1
         if any(gpus <= wanted and mb <= ask.mb for gpus, mb in self._in_vain.items()):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from duckrow.core.devices.device import Reservation
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.needs import Ask, ask_of, needs_from, wants_whole_gpus, with_margin
@@ -11,6 +13,7 @@ from duckrow.core.memory.observation import Observation
 from duckrow.core.memory.prediction import expected_of, leaves_room, predicted_ask
 from duckrow.core.memory.use import Use
 from duckrow.scheduler.devices.known_gpus import KnownGpus
+from duckrow.scheduler.devices.pacing import Pacing
 from duckrow.scheduler.state import HostState
 from duckrow.store.attempts.reservations import ReservationStore
 from duckrow.store.devices.peaks import PeakStore
@@ -28,17 +31,20 @@ class Learning:
         reservations: ReservationStore,
         gpus: KnownGpus,
         observation: Observation,
+        pacing: Pacing,
     ) -> None:
         self._state = state
         self._store = store
         self._reservations = reservations
         self._gpus = gpus
         self._observation = observation
+        self._pacing = pacing
         self.known = Knowledge({})  # another one whenever something was learned
         self._counted: set[int] = set()  # attempts that run, and that were counted when they were flat
 
     def load(self) -> None:
         self.known = self._store.known()
+        self._pacing.load()
 
     # -- what is known ----------------------------------------------------------------------------------------
 
@@ -46,7 +52,9 @@ class Learning:
         """What a job asks for, with what is known of similar ones put in."""
         if job.needs is None:
             return ask_of(job.gpus, None)  # said here too, as this is asked of every job of every tick
-        return predicted_ask(job.gpus, job.needs, self.known, self._gpus.given_out)
+        ask = predicted_ask(job.gpus, job.needs, self.known, self._gpus.given_out)
+        most = self._pacing.most_of(needs_from(job.needs).recipe) if ask.mb is not None else None
+        return ask if most is None else ask._replace(together=most)
 
     def wants_memory(self, job: QueuedJob) -> bool:
         ask = self.ask_of(job)
@@ -120,11 +128,15 @@ class Learning:
             self._state.rehold(attempt, holds)
             self._reservations.change(attempt)
 
+    def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
+        self._pacing.started(starts, mono)
+
     def from_success(self, attempt: LiveAttempt, use: Use) -> None:
         if use.peak_mb and not use.is_guess and attempt.job.needs is not None:
             self._learn(attempt, use.peak_mb)
 
-    def ended(self, attempt: LiveAttempt) -> None:
+    def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float) -> None:
+        self._pacing.ended(attempt, succeeded, mono)
         self._counted.discard(attempt.id)
 
     def from_failure(self, attempt: LiveAttempt, wanted_mb: int) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from duckrow.core.devices.inventory import WHOLE
-from duckrow.core.devices.needs import Needs, needs_from
+from duckrow.core.devices.needs import Needs, needs_from, with_margin
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.memory.more_memory import RanOut, next_host_needs, next_needs
 from duckrow.core.memory.mps_failures import mps_failure
 from duckrow.core.memory.out_of_memory import memory_wanted_mb, ran_out_of_memory, was_killed
+from duckrow.core.memory.prediction import leaves_room
 from duckrow.core.memory.use import Use
 from duckrow.core.ports import Engine
 from duckrow.core.units import format_mb
@@ -30,6 +31,8 @@ class MemoryRetries:
 
     def after(self, attempt: LiveAttempt, outcome: Outcome, use: Use | None) -> Verdict | None:
         """The verdict on an attempt that ran out of memory; None for every other."""
+        if outcome is Outcome.OUT_OF_MEMORY:
+            return self._after_giving_way(attempt, use)
         asked_for = attempt.stopped_for is not None
         if outcome not in (Outcome.FAILED, Outcome.KILLED) or asked_for:
             return None
@@ -54,6 +57,17 @@ class MemoryRetries:
             return Verdict(Outcome.OUT_OF_MEMORY, again=False, detail=f"{told}, {self._why_final(which, attempt)}")
         self._store.set_needs(attempt.job.id, learned)
         return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=f"{told}; retried {_how(learned, which)}")
+
+    def _after_giving_way(self, attempt: LiveAttempt, use: Use | None) -> Verdict:
+        """It took far more than it had reserved, and was stopped for the sake of others: it gets what it needs."""
+        needs, peak_mb = needs_from(attempt.job.needs), use.peak_mb if use else 0
+        mb = max(with_margin(peak_mb), needs.gpu_mem_mb or 0)
+        fits = leaves_room(mb, self._watch.gpus.given_out.largest_mb(len(attempt.holds)))
+        learned = needs._replace(gpu_mem_mb=mb if fits else None, alone=not fits)
+        self._watch.learning.from_failure(attempt, peak_mb)
+        self._store.set_needs(attempt.job.id, learned)
+        detail = f"used {format_mb(peak_mb)}, far more than it had reserved; requeued {_how(learned, 'gpu')}"
+        return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=detail)
 
     def _after_mps(self, attempt: LiveAttempt, outcome: Outcome, lines: list[str]) -> Verdict | None:
         """One that failed by MPS, which it had from us, is tried again without; that uses up none of its retries."""

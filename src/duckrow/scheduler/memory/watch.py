@@ -110,8 +110,9 @@ class Watch:
         policy = self.gpus.machine.policy
         return bool(policy.only_idle or policy.min_free_gpus)
 
-    def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
+    def started(self, starts: Sequence[LiveAttempt], mono: float) -> None:
         self._unseen_memory.started(starts, mono)
+        self.learning.started(starts, mono)
 
     # -- when to read -----------------------------------------------------------------------------------------
 
@@ -233,7 +234,7 @@ class Watch:
         self.observation.mistrust(attempt.gpus, mono)
         if use is not None and succeeded:
             self.learning.from_success(attempt, use)
-        self.learning.ended(attempt)
+        self.learning.ended(attempt, succeeded, mono)
         return use
 
     def foreign_mb(self, gpu: str) -> int:

@@ -42,6 +42,7 @@ class ObservePhase:
         self._take_in_jobs(now)
         self._collaborators.watch.observe(now)
         self._collaborators.endings.settle(self._state.reports, now)
+        self._collaborators.enforcing.look(now)
         self._fulfil_wishes(changed, now)
         self._collaborators.delays.release(now)
         self._collaborators.clock_steps.look(now)

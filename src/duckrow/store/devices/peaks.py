@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from duckrow.core.memory.knowledge import Knowledge, RecipePeak
+from duckrow.store.devices.paces import PaceStore
 from duckrow.store.devices.recipe_runs import RecipeRunStore
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, from_sql, to_sql
@@ -29,6 +30,7 @@ class PeakStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.runs = RecipeRunStore(database)
+        self.paces = PaceStore(database)
 
     # -- what is known ----------------------------------------------------------------------------------------
 
@@ -83,6 +85,7 @@ class PeakStore:
             for recipe, model in keys:
                 self._database.execute(_SQL["forget"], {"recipe": to_sql(recipe), "model": model})
                 self.runs.forget(recipe, model)
+                self.paces.forget(recipe, model)
 
 
 def _recipe_peak(peak_mb: int, corrected: int, runs: int, at: float) -> RecipePeak:

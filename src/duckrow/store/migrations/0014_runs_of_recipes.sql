@@ -35,3 +35,15 @@ INSERT OR REPLACE INTO peaks (recipe, model, peak_mb, runs, corrected, at)
 SELECT recipe, model, coalesce(max(CASE WHEN corrected THEN peak_mb END), max(peak_mb)), sum(runs), max(corrected), max(at)
 FROM old_scripts GROUP BY recipe, model;
 DROP TABLE old_scripts;
+
+-- How many jobs of a recipe at a time are worth it on a GPU model.
+CREATE TABLE paces (
+    recipe TEXT NOT NULL,
+    model TEXT NOT NULL,           -- of the GPU
+    together INTEGER NOT NULL,     -- more at a time did not help
+    tried INTEGER NOT NULL,        -- the most at a time of which that is known
+    against INTEGER NOT NULL,      -- the fewest at a time that were seen
+    times REAL NOT NULL,           -- as many runs in the same time as those
+    at REAL NOT NULL,
+    PRIMARY KEY (recipe, model)
+) WITHOUT ROWID;
