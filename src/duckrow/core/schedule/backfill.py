@@ -108,8 +108,9 @@ class Shadow:
 
     def starts_at(self, ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine = BARE) -> float | None:
         """None: nobody knows, since what runs there has no time limit."""
-        freed = Ledger(booked)
-        for ends_at, holds in sorted(self._ends()):
+        ends = sorted(self._ends())
+        freed = Ledger(booked) if ends else booked  # mostly nothing has a limit, and nothing is to be freed
+        for ends_at, holds in ends:
             unbook(holds, freed)
             if place(ask, seats, freed, machine) is not None:
                 return ends_at
