@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -99,11 +98,16 @@ def _levels(ends: Iterable[Finished]) -> list[_Level]:
     levels = []
     for _, group in sorted(grouped.items()):
         times = [end.lasted_s for end in group]
-        mean_s = statistics.fmean(times)
-        if len(group) >= _ENOUGH_RUNS and mean_s > 0 and statistics.pstdev(times) <= _ALIKE * mean_s:
-            together = statistics.fmean(end.together for end in group)
+        mean_s = _mean(times)
+        deviation_s = math.sqrt(_mean([(lasted_s - mean_s) ** 2 for lasted_s in times]))
+        if len(group) >= _ENOUGH_RUNS and mean_s > 0 and deviation_s <= _ALIKE * mean_s:
+            together = _mean([end.together for end in group])
             levels.append(_Level(together, together / mean_s, len(group)))
     return levels
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
 
 
 class Crowds:
