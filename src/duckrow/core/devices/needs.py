@@ -12,7 +12,7 @@ from duckrow.core.errors import UsageError
 class Needs(NamedTuple):
     gpu_mem_mb: int | None = None  # on each of its GPUs
     total_gpu_mem_mb: int | None = None  # on all its GPUs together; how many they are is for duckrow to choose
-    auto: bool = False  # as much as similar jobs have used; while that is unknown, a GPU to itself
+    auto: bool = False  # as much as similar jobs have used; while that is unknown, it is tried out
     recipe: str = ""  # what makes two jobs alike for their memory
     parameters: str = ""  # what it is called with: JSON, as core/memory/parameters.py writes it
     deciding: str = ""  # which of them decide its memory, with commas; empty: that is learned
