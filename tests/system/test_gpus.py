@@ -354,8 +354,8 @@ def test_a_command_is_told_what_it_would_reserve_and_why(duckrow: Duckrow) -> No
         called = json.dumps({"size": str(size)}, separators=(",", ":"))
         duckrow.sql("INSERT INTO recipe_runs VALUES (?, 'NVIDIA H200', ?, ?, 1, unixepoch())", script, called, mb)
     for words, amount in (
-        (("python", "train.py", "--size", "8"), "4.5G. The same command took 4G."),
-        (("python -u ./link.py --size=8",), "4.5G. The same command took 4G."),
+        (("python", "train.py", "--size", "8"), "4.2G. The same command took 4G."),
+        (("python -u ./link.py --size=8",), "4.2G. The same command took 4G."),
         (("python", "train.py", "size=16"), "Its memory is decided by size. Runs with as much or more took 8G."),
         (("python", "train.py", "size=40"), "It is beyond all runs so far: 10G is a guess."),
         (("python", "train.py", "size=640"), "a GPU to itself. By size it is far beyond all runs so far."),

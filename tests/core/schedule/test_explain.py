@@ -228,6 +228,7 @@ def test_what_each_gpu_has_free_is_told_and_who_has_the_rest() -> None:
         (Ask(2, 20_480), "it needs 20G on each of 2 GPUs"),
         (Ask(total_mb=40_960), "it needs 40G of GPU memory"),
         (Ask(alone=True), "it needs a GPU to itself"),
+        (Ask(alone=True, unknown=True), "it needs a GPU without known jobs, as nothing is known of it"),
         (Ask(2, alone=True), "it needs 2 GPUs to itself"),
         (Ask(mb=20_480, alone=True), "it needs 20G on a GPU to itself"),
         (Ask(alone=True, larger_than_mb=16_384), "it needs a GPU of more than 16G to itself"),

@@ -94,7 +94,7 @@ def test_jobs_of_one_script_reserve_each_what_it_takes_itself(make_queue: MakeQu
     queue.passes(5)
     assert queue.states(*again) == ["running"] * 12
     for job, size in zip(again, sizes, strict=True):
-        assert abs(reserved_mb(queue, job, total_mb) - with_margin(1000 * size)) <= 1
+        assert abs(reserved_mb(queue, job, total_mb) - with_margin(1000 * size, is_same=True)) <= 1
 
 
 def test_a_size_between_those_that_were_seen_reserves_no_more_than_the_next_one(make_queue: MakeQueue) -> None:

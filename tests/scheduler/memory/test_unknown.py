@@ -124,3 +124,13 @@ def test_one_that_was_tried_out_and_ran_out_asks_for_what_its_kind_takes(make_qu
     assert queue.state(job) == "running"
     assert queue.attempts(job)[0].outcome == "out-of-memory"
     assert abs(queue.booked()["0"] * 24 * 1024 // WHOLE - 2 * with_margin(9000)) <= 2
+
+
+def test_where_the_memory_cannot_be_read_one_is_alone(make_queue: MakeQueue) -> None:
+    """Nobody would ever know how much they take."""
+    seats, sizes = gpus("24G")
+    queue = make_queue(seats, sizes)
+    queue.machine.gpus_mb.clear()  # the user has said how large it is, and there is no library to ask
+    jobs = [queue.add(runs(), gpus=1, needs=auto()) for _ in range(3)]
+    queue.passes(100)
+    assert running(queue, jobs) <= 1

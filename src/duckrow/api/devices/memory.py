@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from duckrow.api.adding.job_values import existing_folder, recipe_here
 from duckrow.api.client import Client
-from duckrow.core.devices.needs import with_margin
 from duckrow.core.errors import UsageError
-from duckrow.core.memory.prediction import gpus_of, leaves_room
+from duckrow.core.memory.prediction import gpus_of, leaves_room, reserved_for
 from duckrow.core.schedule.pace import BestPace
 from duckrow.store.devices.peaks import Peak, PeakStore
 from duckrow.store.devices.readings import ReadingStore
@@ -73,7 +72,7 @@ class Memory:
                 continue
             expected = known.expected(name, model, recipe.parameters)
             assert expected is not None  # its recipe is known
-            mb = None if expected.mb is None else with_margin(expected.mb)
+            mb = reserved_for(expected)
             reserved = mb if mb is not None and leaves_room(mb, here.largest_mb()) else None
             why = (expected.mb, expected.at_least_mb, expected.basis.name.lower(), list(expected.deciding))
             pace = paces.get((name, model))

@@ -102,7 +102,7 @@ def _show_command(asked: str, as_json: bool) -> int:
         return EXIT_OK
     if not found:
         recipe = clean(memory.recipe_of(asked))
-        say(f"duckrow: nothing is known of {recipe}. It would get a GPU to itself until its memory is known.")
+        say(f"duckrow: nothing is known of {recipe}. It would start on a GPU without known jobs, to be learned from.")
     for each in found:
         amount = "a GPU to itself" if each.reserved_mb is None else format_mb(each.reserved_mb)
         where = f" on {each.model}" if each.model else ""
@@ -142,7 +142,7 @@ def set_peak(recipe: str, size: str, model: str | None) -> int:
 @click.argument("recipe", required=False)
 @click.option("--all", "everything", is_flag=True, help="Forget everything that was learned.")
 def forget(recipe: str | None, everything: bool) -> int:
-    """Forget what a recipe takes: its next job gets a GPU to itself, and is learned from."""
+    """Forget what a recipe takes, and how many at a time are worth it: the next jobs are learned from."""
     if (recipe is None) != everything:
         raise UsageError("Say which recipe to forget, by its number or a part of its text; or --all.")
     forgotten = Memory(client_of_verb()).forget(recipe)

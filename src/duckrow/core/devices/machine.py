@@ -59,6 +59,10 @@ class Machine(NamedTuple):
             return None
         return self.share_of(device, math.isqrt(min(_LEAST_MB, total_mb) * total_mb))
 
+    def is_read(self, device: str) -> bool:
+        """Whether what is used of it is seen; else nobody would ever know what was tried out."""
+        return device in self.pressure
+
     def takes_unknown(self, device: str, booked: Ledger) -> bool:
         """Whether a job of which nothing is known may start here: beside others of which nothing is known, and nobody
         else. They have run for a short time, so that little is lost if their memory is not enough for all.
@@ -67,10 +71,13 @@ class Machine(NamedTuple):
         """
         if not booked.get(device, 0):
             return True
-        share, jobs = self.guess_of(device), booked.jobs[device]
-        if share is None or booked[device] != jobs * share or (self.cpus is not None and jobs >= 2 * self.cpus):
+        share = self.guess_of(device)
+        if share is None or not self.is_read(device):
             return False
-        return booked[device] + share + self.pressure.get(device, 0) <= WHOLE
+        jobs = booked.jobs[device]
+        if booked[device] != jobs * share or (self.cpus is not None and jobs >= 2 * self.cpus):
+            return False
+        return booked[device] + share + self.pressure[device] <= WHOLE
 
     @property
     def has_rules(self) -> bool:

@@ -12,7 +12,7 @@ from duckrow.core.errors import UsageError
 class Needs(NamedTuple):
     gpu_mem_mb: int | None = None  # on each of its GPUs
     total_gpu_mem_mb: int | None = None  # on all its GPUs together; how many they are is for duckrow to choose
-    auto: bool = False  # as much as similar jobs have used; while that is unknown, a GPU to itself
+    auto: bool = False  # as much as similar jobs have used; while that is unknown, it is tried out
     recipe: str = ""  # what makes two jobs alike for their memory
     parameters: str = ""  # what it is called with: JSON, as core/memory/parameters.py writes it
     deciding: str = ""  # which of them decide its memory, with commas; empty: that is learned
@@ -62,9 +62,10 @@ def check_needs(needs: Needs, gpus: int | None) -> None:
             raise UsageError(f"{what} must be more than 0.")
 
 
-def with_margin(peak_mb: int) -> int:
-    """What is reserved for one that takes so much."""
-    return peak_mb * 11 // 10 + 64
+def with_margin(peak_mb: int, is_same: bool = False) -> int:
+    """What is reserved for one that takes so much. `is_same`: the very same command took it, which differs little from
+    run to run; a tenth of each would often leave a GPU with no room for the last of a batch."""
+    return peak_mb * (103 if is_same else 110) // 100 + 64
 
 
 class Ask(NamedTuple):

@@ -42,7 +42,7 @@ def predicted_ask(gpus: int | None, needs: str | None, known: Knowledge, here: H
     expected = expected_of(wanted, known, here) if wanted.recipe or wanted.auto else None
     if expected is not None and wanted.gpu_mem_mb is not None and expected.basis is not Basis.SAME:
         expected = None  # it asks for so much itself, and no other tells better
-    reserved = None if expected is None or expected.mb is None else with_margin(expected.mb)
+    reserved = None if expected is None else reserved_for(expected)
     ask = ask_of(gpus, needs, reserved, unknown=expected is None)
     if reserved is not None and not leaves_room(reserved, here.largest_mb(gpus or 1)):
         return ask._replace(mb=wanted.gpu_mem_mb, alone=True)  # it gets a GPU to itself
@@ -54,6 +54,11 @@ def expected_of(needs: Needs, known: Knowledge, here: HostGpus) -> Expected | No
     found = [known.expected(needs.recipe, model, needs.parameters, needs.deciding) for model in sorted(here.models)]
     told = [expected for expected in found if expected is not None]
     return max(told, key=lambda each: (each.mb is None, each.mb or each.at_least_mb), default=None)
+
+
+def reserved_for(expected: Expected) -> int | None:
+    """None: nobody knows how much it takes."""
+    return None if expected.mb is None else with_margin(expected.mb, expected.basis is Basis.SAME)
 
 
 def leaves_room(mb: int, largest_mb: int | None) -> bool:

@@ -73,6 +73,13 @@ def recipe_of(
     return JobRecipe(recipe, text_of(shortened(found)), chosen)
 
 
+def script_of(cwd: str, command: str) -> str | None:
+    """The path of the Python script that a command runs; None: it runs none, or something else starts it."""
+    taken = _taken_apart(cwd, command)
+    is_plain = taken.is_path and taken.what.endswith(".py") and not taken.launcher
+    return _joined(taken.cwd, taken.what) if is_plain else None
+
+
 def _chosen(
     deciding: Iterable[str],
     found: dict[str, str],

@@ -35,12 +35,15 @@ class Use:
         self._busy_sum, self._busy_count = 0.0, 0
         self.curve: list[Point] = []  # never more than a few hundred points
         self._step_s = 0.0  # the curve has no two points nearer than this
+        self.first_s: float | None = None  # how long after its start it took any memory
         self._grown_mono: float | None = None  # when it last took more than ever before
         self._longest_stair_s = 0.0  # between two such moments
 
     def note(self, mono: float, mb: Mapping[str, int], busy: float | None) -> None:
         self.mb = dict(mb)
         most = max(mb.values(), default=0)
+        if most and self.first_s is None:
+            self.first_s = mono - self._started_mono
         if not _is_steady(self.peak_mb, most) and most > self.peak_mb:
             self._longest_stair_s = max(self._longest_stair_s, mono - (self._grown_mono or mono))
             self._grown_mono = mono

@@ -140,6 +140,10 @@ def wanted(ask: Ask) -> str:
     own = " to itself" if ask.alone or ask.larger_than_mb else ""
     if ask.mb is not None:
         return f"{format_mb(ask.mb)} on {'a GPU' if (ask.gpus or 1) == 1 else f'each of {ask.gpus} GPUs'}{size}{own}"
+    if ask.unknown:
+        return (
+            f"{'a GPU' if (ask.gpus or 1) == 1 else f'{ask.gpus} GPUs'} without known jobs, as nothing is known of it"
+        )
     if own:
         return f"{'a GPU' if (ask.gpus or 1) == 1 else f'{ask.gpus} GPUs'}{size}{own}"
     return "a device" if ask.gpus is None else plural(ask.gpus, "GPU")

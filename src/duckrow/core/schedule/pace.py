@@ -55,7 +55,7 @@ def best_pace(ends: Iterable[Finished]) -> BestPace | None:
 
 
 def next_number(ends: Sequence[Finished], waiting: int, now: int | None) -> int | None:
-    """How many at a time to go on with; None: as many as have room.
+    """How many at a time from now on; None: as many as have room.
 
     While the fewest that were seen are as good as more, half as many are tried; while the most are best, twice as many;
     if the queue is long enough to profit. `waiting`: how many more wait for their turn; `now`: what is tried now.
@@ -99,7 +99,7 @@ def _levels(ends: Iterable[Finished]) -> list[_Level]:
     for _, group in sorted(grouped.items()):
         times = [end.lasted_s for end in group]
         mean_s = _mean(times)
-        deviation_s = math.sqrt(_mean([(lasted_s - mean_s) ** 2 for lasted_s in times]))
+        deviation_s = math.sqrt(_mean([(seconds - mean_s) ** 2 for seconds in times]))
         if len(group) >= _ENOUGH_RUNS and mean_s > 0 and deviation_s <= _ALIKE * mean_s:
             together = _mean([end.together for end in group])
             levels.append(_Level(together, together / mean_s, len(group)))
@@ -107,7 +107,7 @@ def _levels(ends: Iterable[Finished]) -> list[_Level]:
 
 
 def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+    return math.fsum(values) / len(values)
 
 
 class Crowds:
@@ -118,7 +118,7 @@ class Crowds:
         self._came: dict[int, tuple[str, float, float]] = {}  # attempt -> (its GPU, when, the seconds by then)
 
     def note(self, jobs: Mapping[str, int], mono: float) -> None:
-        """So many there are from now on."""
+        """There are this many from now on."""
         for gpu, number in jobs.items():
             self._now[gpu] = (mono, number, self._seconds(gpu, mono))
 

@@ -149,7 +149,7 @@ def _wants_whole(ask: Ask) -> bool:
 
 def _share(ask: Ask, gpu: str, count: int, machine: Machine) -> int:
     if _wants_whole(ask):
-        return (machine.guess_of(gpu) if ask.unknown else None) or WHOLE
+        return (machine.guess_of(gpu) if ask.unknown and machine.is_read(gpu) else None) or WHOLE
     return machine.share_of(gpu, ask.mb) if ask.mb is not None else machine.share_of(gpu, ask.total_mb or 0, count)
 
 

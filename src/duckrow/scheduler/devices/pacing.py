@@ -23,7 +23,7 @@ class Pacing:
         self._gpus = gpus
         self._crowds = Crowds()
         self._ends: dict[tuple[str, str], deque[Finished]] = {}  # by recipe and model, of this host's life
-        self._tried: dict[tuple[str, str], int | None] = {}  # how many at a time we go on with; None: what has room
+        self._tried: dict[tuple[str, str], int | None] = {}  # how many at a time from now on; None: what has room
         self.known: Mapping[tuple[str, str], BestPace] = {}
 
     def load(self) -> None:

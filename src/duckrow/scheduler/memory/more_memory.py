@@ -107,4 +107,4 @@ def _how(needs: Needs, which: str) -> str:
         return f"on a GPU that has {format_mb(needs.gpu_mem_mb)} free" if needs.gpu_mem_mb else "with a GPU to itself"
     if needs.total_gpu_mem_mb is not None:
         return f"with {format_mb(needs.total_gpu_mem_mb)} in total"
-    return f"with {format_mb(needs.gpu_mem_mb or 0)}"
+    return f"with {format_mb(needs.gpu_mem_mb)}" if needs.gpu_mem_mb else "with as much as similar jobs take"

@@ -138,15 +138,18 @@ class UnseenMemory:
     def _is_seen(self, attempt_id: int, mono: float) -> bool:
         """Whether it has taken what it holds, nearly, or will take no more as it seems.
 
-        Whoever sees some memory of one that has a GPU to itself keeps away from it.
+        Whoever sees some memory of one that has a GPU to itself, or is tried out, keeps away from it.
         """
         attempt = self._state.live.get(attempt_id)
         use = self._observation.uses.get(attempt_id)
         if attempt is None or use is None:
             return False
-        total_mb = self._gpus.machine.total_mb
+        machine = self._gpus.machine
         taken = [
-            use.mb.get(gpu, 0) * WHOLE >= share * total_mb.get(gpu, 0) * (_ANY if share == WHOLE else _COUNTS_AS_ALL)
+            use.mb.get(gpu, 0) * WHOLE
+            >= share
+            * machine.total_mb.get(gpu, 0)
+            * (_ANY if share in (WHOLE, machine.guess_of(gpu)) else _COUNTS_AS_ALL)
             for gpu, share in attempt.holds
         ]
         return all(taken) or use.is_flat(mono)

@@ -27,7 +27,7 @@ from duckrow.store.attempts.use import AttemptUseStore
 from duckrow.store.hosts import DAEMON
 
 _QUICK_S = 0.5  # between two readings while something waits for memory, or somebody looks
-_CALM_S = 1.0  # while something waits for other people to go
+_CALM_S = 1.0  # while something waits for other people to go, or runs whose memory is reserved
 _HASTY_S = 0.02  # where something has ended and its memory is waited for
 _SLOW_S = 5.0  # to draw the curves of attempts
 _SLOWEST_S = 10.0  # to draw those of the GPUs, while nothing runs
@@ -130,7 +130,8 @@ class Watch:
         running = (attempt for attempt in self._state.live.values() if attempt.follows is None and attempt.has_gpu)
         oldest = next(running, None)
         if oldest is not None:
-            return max(oldest.started.mono + _OLD_ENOUGH_S, self._read_mono + _SLOW_S)
+            often_s = _CALM_S if self._unseen_memory.any_met else _SLOW_S  # a peak that is missed is learned wrong
+            return max(oldest.started.mono + _OLD_ENOUGH_S, self._read_mono + often_s)
         if self._broken_gpus.may_pass:
             return self._read_mono + _SLOW_S
         return self._read_mono + _SLOWEST_S if self._state.host_id == DAEMON else None
