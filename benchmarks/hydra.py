@@ -1,4 +1,4 @@
-"""What does a Hydra multirun cost? Short runs: on this machine, and on a SLURM cluster where that can be had.
+"""What does a Hydra multirun cost? Short runs: on this machine, and on a SLURM cluster if there is one.
 
 Beside duckrow: Hydra's own launcher, which runs one after the other; on SLURM hydra-submitit-launcher, where each run
 is a SLURM job, and chunks of runs with a process for each, as clusterduck made them.

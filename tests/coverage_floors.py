@@ -1,7 +1,7 @@
 """How much of each package the tests run in their own process, and that it does not fall.
 
 `make test` measures it, without the processes that tests start: what only those reach counts as not tested by a test of
-a rule. Raise a floor when you have raised what stands above it.
+a rule. Raise a floor when you have raised the coverage.
 """
 
 from __future__ import annotations

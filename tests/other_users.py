@@ -37,7 +37,7 @@ def python_as(uid: int, code: str, *words: str) -> str:
     return done.stdout.strip()
 
 
-# What is imported later could not be read any more: Python itself may lie in root's home.
+# What is imported later could not be read any more: Python itself may be in root's home.
 _BECOME_NOBODY = f"""
 import encodings.idna, http.server, json, os, resource, select, socket, sys, urllib.error, urllib.request
 os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})

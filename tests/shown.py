@@ -1,4 +1,4 @@
-"""What pages show of a terminal: commands with their output, which is compared but for times."""
+"""What pages show of a terminal: commands with their output. Times are not compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONSOLE = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.DOTALL | re.MULTILI
 # with these how wide a column is.
 _VARYING = [
     (re.compile(r"~?\b(\d+m )?\d+(\.\d+)?(ms|s)\b"), "TIME"),
-    (re.compile(r"\bcpu ?\d\b"), "SLOT"),
+    (re.compile(r"\b(?:cpu|CPU ?)\d\b"), "SLOT"),
     (re.compile(r"\bpid \d+"), "PID"),
     (re.compile(r"\d+%"), "BUSY"),
     (re.compile(r"\s+"), " "),

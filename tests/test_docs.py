@@ -51,7 +51,7 @@ _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 def help_block(verb: str) -> str:
     words = [] if verb == "duckrow" else [verb]
-    shown = CliRunner().invoke(cli, [*words, "--help"], prog_name="duckrow", env={"COLUMNS": str(HELP_WIDTH)})
+    shown = CliRunner().invoke(cli, [*words, "--help-all"], prog_name="duckrow", env={"COLUMNS": str(HELP_WIDTH)})
     assert shown.exit_code == 0, shown.output
     return f"```text\n{shown.output.rstrip()}\n```\n"
 
@@ -277,7 +277,7 @@ def shell_lines(text: str) -> Iterator[str]:
             yield inline
 
 
-_QUOTED = re.compile(r"'[^']*'")  # a command for a job: what looks like an option in it is none of ours
+_QUOTED = re.compile(r"'[^']*'")  # a command for a job: what looks like an option in it is not ours
 
 
 def mentions_in(where: str, line: str) -> Iterator[Mention]:
@@ -299,7 +299,9 @@ def complaint(mention: Mention) -> str | None:
     if mention.verb not in VERBS:
         return f"{mention.where}: there is no verb '{mention.verb}'"
     command: click.Command = importlib.import_module(f"duckrow.cli.commands.{mention.verb}").command
-    known = {"--help", "-h"}.union(*(set(param.opts) | set(param.secondary_opts) for param in command.params))
+    known = {"--help", "-h", "--help-all"}.union(
+        *(set(param.opts) | set(param.secondary_opts) for param in command.params)
+    )
     if mention.verb == "dropin":
         known |= options_of_older_tools()
     unknown = [option for option in mention.options if option not in known]

@@ -1,4 +1,4 @@
-"""Old phrases do not come back, in pages, help texts, messages, docstrings or comments.
+"""Old phrases do not come back, in pages, help texts, messages, docstrings or comments, of tests and statements too.
 
 plain_english.yaml has them, with what to say instead.
 """
@@ -9,7 +9,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,13 @@ ROOT = TESTS.parent
 PHRASES: Mapping[str, str] = yaml.safe_load((TESTS / "plain_english.yaml").read_text())
 # Decisions are history and stay as they were written.
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-PACKAGES = sorted(path for path in (ROOT / "src" / "duckrow").iterdir() if (path / "__init__.py").exists())
+CODE = [
+    *sorted(path for path in (ROOT / "src" / "duckrow").iterdir() if (path / "__init__.py").exists()),
+    ROOT / "src" / "hydra_plugins",
+    ROOT / "benchmarks",
+    ROOT / "examples",
+]
+STATEMENTS = sorted((ROOT / "src").rglob("*.sql"))
 SCRIPTS = sorted((ROOT / "src" / "duckrow" / "web" / "static").rglob("*.js"))
 
 # Written into the folders of batches, where other versions of duckrow read it.
@@ -35,6 +41,9 @@ _NOT_PROSE = [
     re.compile(r"``.+?``|`[^`\n]+`"),
     re.compile(r"\]\([^)]*\)"),
 ]
+
+
+Reader = Callable[[ast.AST], Iterator[tuple[int, str]]]
 
 
 def prose_of(markdown: str) -> str:
@@ -68,6 +77,13 @@ def strings_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield from strings_of(child)
 
 
+def docstrings_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Strings that are there only to be read: other strings of a test are what it gives and expects."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.value.value
+
+
 def comments_of(source: str) -> Iterator[tuple[int, str]]:
     """Every comment with the line where it begins; a comment over several lines is one."""
     first, last, lines = 0, -1, list[str]()
@@ -84,8 +100,13 @@ def comments_of(source: str) -> Iterator[tuple[int, str]]:
         yield first, "\n".join(lines)
 
 
-def old_phrases_in_code(where: str, source: str) -> Iterator[str]:
-    for line, text in [*strings_of(ast.parse(source)), *comments_of(source)]:
+def comments_of_sql(statements: str) -> str:
+    """Its comments, each at its line."""
+    return "\n".join(line.partition("--")[2].strip() for line in statements.split("\n"))
+
+
+def old_phrases_in_code(where: str, source: str, strings: Reader = strings_of) -> Iterator[str]:
+    for line, text in [*strings(ast.parse(source)), *comments_of(source)]:
         if text in _KEPT:
             continue
         for found in old_phrases("", prose_of(text)):
@@ -93,12 +114,30 @@ def old_phrases_in_code(where: str, source: str) -> Iterator[str]:
             yield f"{where}:{line + int(below) - 1}:{rest}"
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
-def test_no_message_docstring_or_comment_has_an_old_phrase(package: Path) -> None:
+@pytest.mark.parametrize("place", CODE, ids=lambda place: place.name)
+def test_no_message_docstring_or_comment_has_an_old_phrase(place: Path) -> None:
     found = [
         complaint
-        for module in sorted(package.rglob("*.py"))
+        for module in sorted(place.rglob("*.py"))
         for complaint in old_phrases_in_code(str(module.relative_to(ROOT)), module.read_text())
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_no_docstring_or_comment_of_a_test_has_an_old_phrase() -> None:
+    found = [
+        complaint
+        for module in sorted(TESTS.rglob("*.py"))
+        for complaint in old_phrases_in_code(str(module.relative_to(ROOT)), module.read_text(), docstrings_of)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_no_comment_of_a_statement_has_an_old_phrase() -> None:
+    found = [
+        phrase
+        for file in STATEMENTS
+        for phrase in old_phrases(str(file.relative_to(ROOT)), comments_of_sql(file.read_text()))
     ]
     assert not found, "\n".join(found)
 
@@ -126,6 +165,16 @@ def test_no_script_of_the_page_has_an_old_phrase() -> None:
 )
 def test_an_old_phrase_would_be_found_in_code(source: str) -> None:
     assert list(old_phrases_in_code("module", source))
+
+
+def test_an_old_phrase_would_be_found_in_a_statement() -> None:
+    statements = "-- name: jobs\nSELECT 'anew' -- those that\n-- are made anew\nFROM jobs"
+    assert list(old_phrases("jobs.sql", comments_of_sql(statements))) == ["jobs.sql:3: 'anew': say 'again'"]
+
+
+def test_of_a_test_only_what_is_there_to_be_read_is_read() -> None:
+    source = '"""Good."""\n\ntext = "anew"\n"""anew"""\n'
+    assert list(old_phrases_in_code("test", source, docstrings_of)) == ["test:4: 'anew': say 'again'"]
 
 
 def test_an_old_phrase_in_code_is_found_at_its_line() -> None:

@@ -80,14 +80,14 @@ def test_what_was_learned_on_another_model_does_not_count(scene: Scene) -> None:
 def test_the_preview_knows_what_was_learned(scene: Scene) -> None:
     scene.learned("RTX 4090", 6_000)
     scene.read()
-    at_once = "it starts at once, on gpu 0"
+    at_once = "it starts at once, on GPU 0"
     assert scene.would_place(AUTO, 4) == [at_once, at_once, at_once, "it waits for a free device"]
 
 
 def test_a_job_that_leaves_no_room_has_its_gpu_to_itself(scene: Scene) -> None:
     scene.learned("RTX 4090", 22_000)  # with the margin it is more than there is
     scene.read()
-    assert scene.would_place(AUTO, 2) == ["it starts at once, on gpu 0", "it waits for a free device"]
+    assert scene.would_place(AUTO, 2) == ["it starts at once, on GPU 0", "it waits for a free device"]
     assert scene.why(AUTO) == [SOON]
 
 
@@ -99,7 +99,7 @@ def test_a_gpu_that_was_not_read_of_late_is_not_taken_for_free(scene: Scene) -> 
 
 def test_a_gpu_without_a_library_is_what_the_user_says_it_is(scene: Scene) -> None:
     scene.client.hosts.open(DAEMON, parse_gpus(["0"]), Machine(total_mb={"0": 24_000}))
-    assert scene.would_place(WHOLE_GPU) == ["it starts at once, on gpu 0"]
+    assert scene.would_place(WHOLE_GPU) == ["it starts at once, on GPU 0"]
     assert scene.why(WHOLE_GPU) == [SOON]
 
 

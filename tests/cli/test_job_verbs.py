@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from duckrow.api.client import Client
 from duckrow.cli.group import cli
+from duckrow.core.errors import ConflictError
 from duckrow.core.jobs.job import JobSpec
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON
@@ -42,12 +43,11 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
 @pytest.mark.parametrize(
     ("words", "said", "code"),
     [
-        ("kill 1 2", "duckrow: job 1 is already done.\nduckrow: stopping 1 job.\n", 0),
+        ("kill 1 2", "duckrow: job 1 is already done.\nduckrow: stopping job 2.\n", 0),
         ("kill --all", "duckrow: stopping 2 jobs.\n", 0),
         (
             "kill --signal USR1 1 2",
-            "duckrow: job 1 is already done.\nduckrow: job 2 is queued: it has no process to signal.\n"
-            "duckrow: USR1 sent to 0 jobs.\n",
+            "duckrow: job 1 is already done.\nduckrow: job 2 is queued: it has no process to signal.\n",
             0,
         ),
         (
@@ -73,6 +73,12 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
 def test_a_verb_says_what_it_did_and_to_which_jobs(typed: Typed, words: str, said: str | None, code: int) -> None:
     output, returned = typed(*words.split())
     assert (output, returned) == (output if said is None else said, code)
+
+
+def test_a_finished_job_is_not_edited_but_can_run_again(typed: Typed) -> None:
+    with pytest.raises(ConflictError) as refused:
+        typed("edit", "1", "--priority", "7")
+    assert str(refused.value) == "Job 1 failed: only queued jobs can be changed. To run it again: duckrow rerun 1"
 
 
 def test_a_job_that_has_started_is_not_moved(typed: Typed) -> None:

@@ -15,7 +15,6 @@ from duckrow import __version__
 from duckrow.cli import main as main_module
 from duckrow.cli.group import cli
 from duckrow.cli.main import run_cli
-from duckrow.cli.options.option_groups import GROUPS
 from duckrow.cli.verbs import ELSEWHERE, VERBS
 from duckrow.core.errors import StateError, UsageError
 
@@ -59,26 +58,6 @@ def test_every_option_of_a_verb_says_what_it_is_for(verb: str) -> None:
     assert not silent
 
 
-def test_the_many_options_of_a_verb_come_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
-    def groups(verb: str) -> list[str]:
-        return re.findall(r"^(\w.*):$", help_of(verb, capsys), re.MULTILINE)
-
-    job, where, sharing, cluster = GROUPS
-    assert groups("run") == groups("sweep") == [job, where, sharing, cluster, "Options"]
-    assert groups("submit") == [job, cluster, "Options"]
-    assert groups("up") == [where, sharing, "Options"]
-
-
-@pytest.mark.parametrize("verb", ["run", "sweep", "submit", "up"])
-def test_every_option_is_in_the_help_once(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    text = help_of(verb, capsys)
-    command = import_module(f"duckrow.cli.commands.{verb}").command
-    for option in [param for param in command.params if isinstance(param, click.Option) and not param.hidden]:
-        assert len(re.findall(rf"^  (?:-\w, |--[\w-]+, )*{option.opts[-1]}[ ,\n]", text, re.MULTILINE)) == 1, (
-            option.opts
-        )
-
-
 @pytest.mark.parametrize("verb", ["ls", "queue"])
 def test_help_of_a_verb_may_come_first(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert help_of("help", capsys, verb) == help_of("ls", capsys)
@@ -87,7 +66,7 @@ def test_help_of_a_verb_may_come_first(verb: str, capsys: pytest.CaptureFixture[
 def test_help_alone_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_cli(["help"]) == 0
     listed = capsys.readouterr().out
-    assert all(re.search(rf"^  {verb} ", listed, re.MULTILINE) for verb in VERBS)
+    assert all(re.search(rf"^  .*\b{verb}\b", listed, re.MULTILINE) for verb in VERBS)
 
 
 @pytest.mark.parametrize(("verb", "ours"), ELSEWHERE.items(), ids=list(ELSEWHERE))
@@ -100,13 +79,6 @@ def test_a_verb_of_another_tool_is_answered_with_ours(verb: str, ours: str, caps
 def test_every_verb_has_its_file_and_every_file_its_verb() -> None:
     folder = Path(main_module.__file__).parent / "commands"
     assert {path.stem for path in folder.glob("*.py")} - {"__init__"} == set(VERBS)
-
-
-def test_the_help_lists_every_verb_with_its_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_cli(["--help"]) == 0
-    text = capsys.readouterr().out
-    for verb, line in VERBS.items():
-        assert re.search(rf"^ +{verb} +{re.escape(line)}$", text, re.MULTILINE), verb
 
 
 def test_the_help_loads_no_verb() -> None:

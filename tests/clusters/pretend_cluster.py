@@ -1,6 +1,6 @@
 """A cluster without a batch system: its jobs are processes of this machine, real pilots of real batches.
 
-What it knows lies in a file, so that the pilots can ask too. It starts and ends jobs when its controller, the object in
+What it knows is in a file, so that the pilots can ask too. It starts and ends jobs when its controller, the object in
 the test, is asked for their states: each question turns the clock by one step.
 """
 
@@ -29,8 +29,8 @@ from duckrow.clusters.port import (
     States,
     TooMany,
 )
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.ports import Allocation
-from duckrow.core.slurm.request import SlurmRequest
 
 PRETEND = "pretend"
 PARTITION = "main"  # there is no other
@@ -105,7 +105,7 @@ class PretendCluster:
     def preview(self, pilots: PilotJobs, array: PilotArray) -> str:
         return f"{len(array.indices)} jobs: {' '.join(_words(pilots, array))}"
 
-    def in_words(self, request: SlurmRequest) -> str:
+    def in_words(self, request: ClusterRequest) -> str:
         return f"pretend --partition={request.partition or PARTITION}"
 
     def ask(self) -> PretendQuestion:
@@ -117,7 +117,7 @@ class PretendCluster:
                 if name in jobs or name.partition("_")[0] in jobs:
                     _cancel(job, only_waiting)
 
-    def command_of(self, request: SlurmRequest, command: str) -> str:
+    def command_of(self, request: ClusterRequest, command: str) -> str:
         return command
 
     def own_job(self) -> PretendOwnJob:
@@ -171,14 +171,14 @@ class PretendCluster:
         job |= {"phase": "running", "pid": self._processes[name].pid, "ended_at": None}
 
     def close(self) -> None:
-        """Nothing of it is left: what runs is told to end, and seen out."""
+        """Leave nothing behind: stop what runs, and wait until it has ended."""
         for process in self._processes.values():
             process.send_signal(signal.SIGTERM)
         for process in self._processes.values():
             process.wait()
 
 
-def pretend_cluster(_request: SlurmRequest) -> PretendCluster:
+def pretend_cluster(_request: ClusterRequest) -> PretendCluster:
     """As a pilot finds it."""
     return PretendCluster(os.environ[_FOLDER])
 

@@ -93,7 +93,7 @@ class Expectation:
         cpus: int | None = None,
         mem: str | None = None,
     ) -> Expectation:
-        """`booked`: what one job of ours has been promised of a GPU. `used`: what others take."""
+        """`booked`: what one job of ours has reserved on a GPU. `used`: what others take."""
         self._seats = [*stage.seats, *(seat for some in more_seats for seat in some)]
         self._machine = machine_of(stage, used, policy, cpus, mem)
         for gpu, size in (booked or {}).items():

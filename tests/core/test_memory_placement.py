@@ -115,7 +115,7 @@ def test_without_gpus_a_job_that_is_to_be_packed_takes_a_slot() -> None:
     expect(job("1G"), job(auto=True)).on(gpus(), cpus(1)).to_get(WAITS, "cpu0")
 
 
-# -- in all ---------------------------------------------------------------------------------------------------------
+# -- all together ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("need_mb", "where"), [(29_999, "1,2"), (20_000, "1,2"), (19_999, "1"), (30_000, WAITS)])
@@ -475,7 +475,7 @@ def test_who_could_start_at_all_starts_in_the_end_if_the_others_end(case: Case) 
 def test_a_big_job_is_not_overtaken_for_ever_by_small_ones(
     sizes: list[str], small: list[tuple[int, int]], kind: str
 ) -> None:
-    """Small jobs keep coming; each lasts so many rounds."""
+    """Small jobs keep coming; each lasts this many rounds."""
     stage = gpus(*sizes)
     machine = machine_of(stage, cpus=8)
     big = {

@@ -1,4 +1,4 @@
-"""A shell in which the doors stand where the older tools stood."""
+"""A shell in which the names of the older tools start our drop-in replacements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPUPeasy's door: the routes of its server for the scripts of old, and an end to what was wrong with them."""
+"""The drop-in replacement for GPUPeasy: its server's routes work with old scripts, without the old faults."""
 
 from __future__ import annotations
 

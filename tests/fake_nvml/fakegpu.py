@@ -121,7 +121,7 @@ class Folder:
         return used + (int(self.gpus()[place.gpu].get("unowned_mb", 0)) if place.mig is None else 0)
 
     def total_mb(self, place: Place) -> int:
-        """What can be had at all: without what the driver keeps for itself."""
+        """What programs can use: all but what the driver keeps for itself."""
         if place.mig is not None:
             return self.mig_mb(place.gpu)[place.mig]
         gpu = self.gpus()[place.gpu]

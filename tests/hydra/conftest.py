@@ -73,7 +73,7 @@ class Application:
         return done
 
     def go(self) -> None:
-        """Let the runs go on that wait for it."""
+        """Let the waiting runs continue."""
         (self.folder / "go").touch()
 
     def said(self, name: str = "ran") -> list[str]:

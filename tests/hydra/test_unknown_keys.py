@@ -1,4 +1,4 @@
-"""A key of `hydra.launcher` that there is not: the one that was meant is named, and nobody else is told anything."""
+"""An unknown key of `hydra.launcher`: the message names the one that was meant. Other launchers stay silent."""
 
 from __future__ import annotations
 

@@ -182,13 +182,13 @@ class Queue:
         self._turning.add(host.reactor, host.loop.turn)
 
     def dies(self, host_id: int = DAEMON) -> None:
-        """The host is killed. What runs goes on."""
+        """The host is killed. Running jobs keep running."""
         host = self._hosts.pop(host_id)
         self._turning.remove(host.reactor)
         host.die()
 
     def ends(self, host_id: int = DAEMON) -> None:
-        """The host ends in good order. What runs goes on."""
+        """The host ends in good order. Running jobs keep running."""
         host = self._hosts.pop(host_id)
         self._turning.remove(host.reactor)
         host.close()

@@ -61,7 +61,7 @@ def test_a_host_that_dies_at_any_point_of_a_tick_loses_nothing(
     after = queue.add(succeeds(after_s=5), after=[good[0]])
     die_at(point, moment)
     if not passes_or_dies(queue, 30):
-        queue.passes(3)  # what runs goes on meanwhile
+        queue.passes(3)  # running jobs keep running meanwhile
         queue.begin()
     queue.passes(60)
     assert queue.states(*good, bad, after) == ["succeeded"] * 3 + ["failed", "succeeded"]

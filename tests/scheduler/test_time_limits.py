@@ -1,4 +1,4 @@
-"""Time limits, the notice ahead of them, and the kill ladder."""
+"""Time limits, the notice ahead of them, and the steps of a kill."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Cluster:
     def up(self) -> None:
         """Start it, or what has died of it.
 
-        No array may have more than five jobs. Whoever is told to end has time for it, also on a busy machine.
+        No array may have more than five jobs. A job that is being stopped has time for it, even on a busy machine.
         """
         words = [str(HERE / "slurm-up"), self.state, str(NODES), str(GPUS), "--cpus", str(CPUS)]
         for line in ("MaxArraySize=5", "KillWait=30", *PATIENT):
@@ -131,7 +131,7 @@ def duckrow(tmp_path: Path, cluster: Cluster) -> Iterator[SlurmDuckrow]:
 
 @pytest.fixture
 def running(cluster: Cluster) -> Callable[[int], dict[str, str]]:
-    """Wait until so many SLURM jobs run; job -> node."""
+    """Wait until this many SLURM jobs run; job -> node."""
 
     def wait(count: int) -> dict[str, str]:
         until(lambda: len(cluster.jobs()) >= count, f"{count} SLURM jobs to run")

@@ -56,7 +56,7 @@ def test_a_run_that_does_not_fit_into_the_time_that_is_left_is_begun_by_the_next
 
 
 def kill(duckrow: SlurmDuckrow, cluster: Cluster, job: str, gently: bool) -> bool:
-    """By scancel, or its host without a word; False if it had nothing to do at that moment."""
+    """Stop it with scancel, or kill its host without warning. False: it had nothing to do at that moment."""
     if gently:
         cluster("scancel", job)
         return True

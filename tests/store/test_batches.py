@@ -1,4 +1,4 @@
-"""Batches are no hosts: they have a table of their own, also in a database that is brought up to date."""
+"""Batches are not hosts: they have their own table, in a migrated database too."""
 
 from __future__ import annotations
 

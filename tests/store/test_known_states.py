@@ -1,4 +1,4 @@
-"""The database takes the states and outcomes that there are, and no others; also one that is brought up to date."""
+"""The database accepts the known states and outcomes only; so does a migrated one."""
 
 from __future__ import annotations
 

@@ -243,9 +243,9 @@ def test_show_tells_all_that_is_known(duckrow: Duckrow) -> None:
         " priority 30",
         " time limit 2h 00m",
         " retries 1",
-        " attempt 1, on cpu 0, DATE for TIME, failed, exit 3, failed, retry 1 of 1",
+        " attempt 1, on CPU 0, DATE for TIME, failed, exit 3, failed, retry 1 of 1",
         f" log {str(log).replace('attempt-2', 'attempt-1')}",
-        " attempt 2, on cpu 0, DATE for TIME, failed, exit 3",
+        " attempt 2, on CPU 0, DATE for TIME, failed, exit 3",
         f" log {log}",
         *lines_of(duckrow("show", "1").stdout)[12:],
     ]

@@ -1,4 +1,4 @@
-"""Jobs that last have a cgroup of their own, where one can be had: nobody leaves it unseen, and it goes with them."""
+"""Jobs that last get their own cgroup, if one is available: no process escapes it, and it is removed with the job."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _nothing_outlives_its_test(duckrow: Duckrow) -> Iterator[None]:
 
 
 def begin(duckrow: Duckrow, command: str) -> tuple[int, AttemptGroup]:
-    """A job that is in its group before it goes on with this command."""
+    """A job that is in its group before it runs this command."""
     before = {group.folder for group in duckrow.groups()}
     job = duckrow.submit("--", f"until test -e go; do sleep 0.02; done; {command}")
 

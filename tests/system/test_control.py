@@ -313,7 +313,7 @@ def test_a_job_of_four_gpus_is_not_starved_by_a_stream_of_small_ones(duckrow: Du
     big = duckrow.submit("--gpus", "4", "true")
     small = [duckrow.submit("--gpus", "1", "true") for _ in range(20)]
     assert f"job {big} comes first and is waiting itself" in duckrow("why", str(small[0])).stdout
-    assert "gpu 0 is held by job" in duckrow("why", str(big)).stdout
+    assert "GPU 0 is held by job" in duckrow("why", str(big)).stdout
     (duckrow.work / "gate").touch()
     duckrow("wait", f"1-{small[-1]}")
     assert order_of(duckrow)[: len(first) + 1] == [*first, big]
@@ -340,7 +340,7 @@ def test_packed_jobs_that_came_together_go_past_one_that_does_not_fit_yet(duckro
     important = duckrow.submit("--gpu-mem", "20G", "--priority", "50", "true")
     waits = duckrow.submit("--gpu-mem", "4G", "true")
     assert f"job {important} comes first and is waiting itself" in duckrow("why", str(waits)).stdout
-    assert f"gpu 0 is held by job {running}" in duckrow("why", str(big)).stdout
+    assert f"GPU 0 is held by job {running}" in duckrow("why", str(big)).stdout
     assert [duckrow.state(job) for job in (running, big, important, waits)] == ["running", *["queued"] * 3]
     (duckrow.work / "gate").touch()
     duckrow("wait", "--all")
@@ -371,7 +371,7 @@ def test_why_tells_how_long_a_device_will_be_held(busy: Duckrow) -> None:
     busy.wait_for(holder, "running")
     waiting = busy.submit("true")
     said = busy("why", str(waiting)).stdout
-    assert re.search(rf"cpu 0 is held by job {holder} \(first\) for about 1[34]m", said)
+    assert re.search(rf"CPU 0 is held by job {holder} \(first\) for about 1[34]m", said)
     (busy.work / "gate2").touch()
 
 

@@ -28,7 +28,7 @@ def as_nobody(duckrow: Duckrow, *words: str, **env: str) -> str:
 
 @pytest.fixture
 def open_to_all(tmp_path: Path) -> Path:
-    """Others can reach what lies below it."""
+    """Let others reach what is in it."""
     for folder in (tmp_path, *tmp_path.parents):
         if folder.owner() == "root" and str(folder).startswith("/tmp/"):
             folder.chmod(0o755)

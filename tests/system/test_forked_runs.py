@@ -17,7 +17,7 @@ pytest.importorskip("numpy", reason="numpy's generators are looked at, and it is
 FORKED = 4
 RUNS = FORKED + 1  # the first has no parent yet to be forked from
 
-# Installed, as far as anybody can tell: it lies in a folder named site-packages.
+# Installed, as far as anybody can tell: it is in a folder named site-packages.
 LIBRARY = """
 import os, random
 import numpy

@@ -1,4 +1,4 @@
-"""The disk with the batches is really full: no traceback, nothing is lost, and all goes on when there is room again."""
+"""The disk with the batches is really full: no traceback, nothing lost, and work continues when there is room again."""
 
 from __future__ import annotations
 

@@ -369,7 +369,7 @@ def test_the_words_of_other_tools_are_understood(duckrow: Duckrow) -> None:
     duckrow.wait_for(job, "running")
     assert json.loads(duckrow("status", "--json").stdout)[0]["id"] == job
     assert json.loads(duckrow("queue", "--json").stdout)[0]["id"] == job
-    assert duckrow("cancel", str(job)).stderr == "duckrow: stopping 1 job.\n"
+    assert duckrow("cancel", str(job)).stderr == f"duckrow: stopping job {job}.\n"
     duckrow("wait", str(job), ok=False)
     assert duckrow("log", str(job)).stdout == "hello\n"
     assert "hello" in duckrow("follow", str(job)).stdout
@@ -377,7 +377,7 @@ def test_the_words_of_other_tools_are_understood(duckrow: Duckrow) -> None:
 
 
 def test_the_help_says_what_an_alias_is_the_same_as(duckrow: Duckrow) -> None:
-    text = duckrow("--help").stdout
+    text = duckrow("--help-all").stdout
     assert "Also known as:" in text
     assert "follow   Same as logs -f." in text
     assert duckrow("queue", "--help").stdout == duckrow("ls", "--help").stdout

@@ -125,7 +125,7 @@ def test_the_time_limit_stands_still_while_a_job_is_suspended(duckrow: Duckrow) 
     assert duckrow.job(job)["suspended"]
     duckrow("resume", str(job))
     (started,) = duckrow.sql("SELECT started_mono FROM attempts WHERE job_id = ?", job)[0]
-    assert -91 < started - since < 30  # it has its last seconds yet, and not all of its time anew
+    assert -91 < started - since < 30  # it has its last seconds left, not all of its time again
     assert duckrow.state(job) == "running"
 
 

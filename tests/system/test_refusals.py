@@ -17,7 +17,7 @@ WORDS = {
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory: pytest.TempPathFactory) -> Duckrow:
-    """A state folder with a job that is done, and no daemon; it is only looked at, but for a submit."""
+    """A state folder with a finished job and no daemon. Only `submit` changes anything in it."""
     folder: Path = tmp_path_factory.mktemp("refusals")
     duckrow = Duckrow(folder / "state", folder)
     duckrow("run", "--slots", "1", stdin="echo hello\n")

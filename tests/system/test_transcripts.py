@@ -38,7 +38,7 @@ def test_kill_and_wait(duckrow: Duckrow) -> None:
         "duckrow: Job 1 was not done within 0.05 s.\n",
         124,
     )
-    assert said(duckrow, "kill", "1") == ("", "duckrow: stopping 1 job.\n", 0)
+    assert said(duckrow, "kill", "1") == ("", "duckrow: stopping job 1.\n", 0)
     assert said(duckrow, "wait", "1") == ("", "duckrow: job 1 killed: sleep 600\n", 1)
     assert said(duckrow, "kill", "1") == (
         "",

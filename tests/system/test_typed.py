@@ -164,7 +164,7 @@ def test_a_signal_goes_to_those_that_listen_and_the_job_goes_on(duckrow: Duckrow
     (duckrow.work / "listens.sh").write_text(f"{program}\n")
     job = duckrow.submit("sh listens.sh; true")  # the shell around it does not listen
     until(lambda: (duckrow.work / "ready").exists(), "the program to listen")
-    assert duckrow("kill", "--signal", "USR1", str(job)).stderr == "duckrow: USR1 sent to 1 job.\n"
+    assert duckrow("kill", "--signal", "USR1", str(job)).stderr == f"duckrow: USR1 sent to job {job}.\n"
     until(lambda: (duckrow.work / "heard").exists(), "the signal to be heard")
     (duckrow.work / "gate").touch()
     duckrow.wait_for(job, "succeeded")

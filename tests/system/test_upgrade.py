@@ -23,7 +23,7 @@ FORMS = range(1, len(migrations()) + 1)
 
 
 def attempt_of(job: int) -> int:
-    """Its first attempt, as journals name it: that has been the same in all releases."""
+    """The number of its first attempt in journals, the same in every release."""
     return job * ATTEMPTS_PER_JOB + 1
 
 

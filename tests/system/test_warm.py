@@ -137,7 +137,7 @@ while not os.path.exists("go") and time.monotonic() < deadline:
 
 
 def write_library(duckrow: Duckrow, name: str, source: str) -> None:
-    """Installed, as far as anybody can tell: it lies in a folder named site-packages."""
+    """Installed, as far as anybody can tell: it is in a folder named site-packages."""
     folder = duckrow.work / "site-packages"
     folder.mkdir()
     (folder / f"{name}.py").write_text(source)

@@ -89,7 +89,7 @@ class Server:
 
 
 def link_of(address: str) -> str:
-    """What stands behind the `#`, which no browser sends."""
+    """What follows the `#`, which no browser sends."""
     link = urlsplit(address)
     assert not link.query
     return link.fragment.removeprefix("login=")

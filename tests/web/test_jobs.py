@@ -1,4 +1,4 @@
-"""Jobs over HTTP: looking at them, adding and steering them."""
+"""Jobs over HTTP: looking at them, adding and controlling them."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def test_a_preview_says_what_would_be_added_and_where_and_adds_nothing(queue: Se
     assert [job["command"] for job in shown["jobs"]] == ["python a.py 'x y'", "sleep 1", "sleep 2"]
     assert shown["jobs"][0]["words"] == ["python", "a.py", "x y"]
     assert [job["placement"] for job in shown["jobs"]] == [
-        "it starts at once, on cpu 0",
-        "it starts at once, on cpu 1",
+        "it starts at once, on CPU 0",
+        "it starts at once, on CPU 1",
         "it waits for a free device",
     ]
     assert shown["problems"] == []
@@ -159,7 +159,7 @@ def test_adding_a_job_starts_the_daemon(server: Server, duckrow: Duckrow) -> Non
     duckrow.wait_for(job_id, "succeeded")
 
 
-# -- steering -----------------------------------------------------------------------------------------------------
+# -- controlling --------------------------------------------------------------------------------------------------
 
 
 def test_killing_ends_the_process_and_says_what_was_done_already(queue: Server, duckrow: Duckrow) -> None:

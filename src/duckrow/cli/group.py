@@ -10,6 +10,7 @@ import click
 
 from duckrow.cli.completing import is_completing, read_nothing
 from duckrow.cli.help import OPTIONS, help_text
+from duckrow.cli.help_all import shows_all, with_help_all
 from duckrow.cli.verbs import ALIAS_LINES, ALIASES, ELSEWHERE, VERBS
 from duckrow.core.errors import EXIT_INTERRUPTED, EXIT_OK, DuckrowError
 from duckrow.core.nearest_word import nearest_word
@@ -29,10 +30,10 @@ class Verbs(click.Group):
         gc.freeze()  # nobody needs to look at it again, neither a host that lives for days nor what it forks
         gc.enable()
         command: click.Command = module.command
-        return command
+        return with_help_all(command)
 
     def get_help(self, ctx: click.Context) -> str:
-        return help_text()
+        return help_text(whole=shows_all(ctx))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Words of a list, so that none of the verbs has to be loaded."""
@@ -88,6 +89,9 @@ def cli(ctx: click.Context) -> None:
         from duckrow.cli.views.overview import overview
 
         click.echo("\n".join(overview()))
+
+
+with_help_all(cli)
 
 
 def run_verb(arguments: list[str]) -> int:

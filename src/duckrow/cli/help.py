@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from duckrow.cli.verbs import ALIAS_LINES, VERBS
+from duckrow.cli.verbs import ALIAS_LINES, ALIASES, EVERYDAY, VERBS
 
 _HEAD = """\
 Usage: duckrow [OPTIONS] [COMMAND] [ARGS]...
@@ -17,14 +17,26 @@ Usage: duckrow [OPTIONS] [COMMAND] [ARGS]...
   duckrow ls                              see how it is going"""
 
 OPTIONS = {"--version": "Print the versions.", "-h, --help": "Show this message and exit."}
+_WHOLE = "All commands with their meaning: duckrow --help-all"
 
 _WIDEST, _NARROWEST, _USUAL = 100, 40, 80  # columns
 
 
-def help_text() -> str:
+def help_text(whole: bool) -> str:
+    """`whole`: every command with its meaning; else what fits a screen."""
     width = min(max(_terminal_width(), _NARROWEST), _WIDEST)
-    lists = {"Options": OPTIONS, "Commands": VERBS, "Also known as": ALIAS_LINES}
-    return "\n\n".join([_HEAD, *("\n".join(_listed(title, lines, width)) for title, lines in lists.items())])
+    if whole:
+        lists = {"Options": OPTIONS, "Commands": VERBS, "Also known as": ALIAS_LINES}
+        return "\n\n".join([_HEAD, *("\n".join(_listed(title, lines, width)) for title, lines in lists.items())])
+    commands = _listed("Commands", {verb: VERBS[verb] for verb in EVERYDAY}, width)
+    more = _named("More commands", [verb for verb in VERBS if verb not in EVERYDAY], width)
+    aliases = _named("Also known as", [f"{alias} ({words})" for alias, words in ALIASES.items()], width)
+    return "\n\n".join([_HEAD, "\n".join(commands), "\n".join(more), "\n".join(aliases), _WHOLE])
+
+
+def _named(title: str, names: list[str], width: int) -> list[str]:
+    """The names alone, in as few lines as they need."""
+    return [f"{title}:", *(f"  {line}" for line in _wrapped(", ".join(names), width - 2))]
 
 
 def _listed(title: str, lines: Mapping[str, str], width: int) -> Iterator[str]:

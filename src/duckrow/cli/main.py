@@ -48,7 +48,7 @@ def run_cli(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     if arguments in (["--help"], ["-h"]):
-        print(help_text())
+        print(help_text(whole=False))
         return EXIT_OK
     gc.disable()  # until the verb is loaded: of all that comes with it nothing is garbage
     from duckrow.cli.group import run_verb  # click takes longer to load than the help to print

@@ -37,6 +37,11 @@ VERBS = {
     "dropin": "Run an older tool's own command: simple_gpu_scheduler, simple_hypersearch, gpupeasy.",
     "completion": "Print the completion script for a shell.",
 }
+# Those that `duckrow --help` explains, so that it fits a screen; it names the others.
+EVERYDAY = (
+    *("run", "sweep", "submit", "ls", "show", "logs", "results", "why", "wait", "kill", "rerun"),
+    *("gpus", "web", "up", "down", "doctor"),
+)
 # The words of Slurm and pueue that are in people's fingers.
 ALIASES = {
     "add": "submit",

@@ -25,7 +25,7 @@ class Inotify:
         self.fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self.fd < 0:
             raise OSError(ctypes.get_errno(), "inotify cannot be used")
-        # Closed with its owner, if not before: a user has only 128 of these, in all their processes.
+        # Closed with its owner, if not before: a user has only 128 of these, whatever runs.
         self.close = weakref.finalize(self, os.close, self.fd)
 
     def add(self, path: str, mask: int) -> None:

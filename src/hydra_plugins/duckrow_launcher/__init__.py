@@ -1,5 +1,5 @@
 """Hydra launchers: the runs of a multirun as jobs of duckrow, on this machine or through SLURM.
 
-Hydra executes every module in here again whenever it looks for plugins, but for those whose names begin with an
-underscore. So only what Hydra has to find is without one.
+Hydra executes every module in here again whenever it looks for plugins, except those whose names begin with an
+underscore. So every module has an underscore, except those that Hydra must find.
 """

@@ -1,4 +1,4 @@
-"""Says which key of `hydra.launcher` was meant, before Hydra refuses one that there is not.
+"""Says which key of `hydra.launcher` was meant, before Hydra refuses an unknown one.
 
 Hydra refuses it while it composes the config, and by then has loaded no launcher. It asks plugins of this kind earlier,
 in every application: so this one adds nothing to the search path, and says nothing unless the command line both chooses

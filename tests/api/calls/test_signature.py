@@ -1,4 +1,4 @@
-"""Calls that cannot be made are refused before anything is queued, in a sentence that says what to write."""
+"""Calls that cannot be made are refused before anything is queued. The message says what to write."""
 
 from __future__ import annotations
 

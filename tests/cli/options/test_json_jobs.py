@@ -249,7 +249,7 @@ def test_the_start_of_a_job_in_a_line_is_told_when_its_turn_has_come() -> None:
     writer.ended(one, SUCCEEDED, 1003.0)
     assert heard.words() == [("starting", 1), ("ended", 1), ("starting", 2)]
     assert heard.events()[-1]["at"] == 1004.0
-    writer.ended(two, SUCCEEDED, 1005.0)  # the third has stood back: it is queued again
+    writer.ended(two, SUCCEEDED, 1005.0)  # the third is queued again
     assert heard.words()[3:] == [("ended", 2)]
 
 

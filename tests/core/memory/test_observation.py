@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.policy import Policy
@@ -11,7 +12,7 @@ from duckrow.core.memory.use import FLAT_S, Use
 from duckrow.core.ports import ProcessUse, Reading
 
 BASE = Machine(total_mb={"0": 20_000}, policy=Policy(margin_mb=0))
-HALF = (("0", WHOLE // 2),)
+HALF = reservations([("0", WHOLE // 2)])
 
 
 def reading(used_mb: int, *processes: tuple[int, int | None], at: float = 1.0, shown: bool = True) -> Reading:
@@ -37,8 +38,14 @@ def test_an_attempt_counts_with_the_larger_of_its_reservation_and_its_use() -> N
     observation, tenant = Observation(), Tenant(7, HALF, 0.0)
     observation.note([reading(4000, (1, 4000))], [tenant], Owners({1: 7}))
     assert free_mb(observation, 1.0, tenant) == 10_000
+    observation.note([reading(11_000, (1, 11_000))], [tenant], Owners({1: 7}))
+    assert free_mb(observation, 1.0, tenant) == 9000
+
+
+def test_one_that_has_taken_clearly_more_than_its_reservation_may_take_as_much_again() -> None:
+    observation, tenant = Observation(), Tenant(7, HALF, 0.0)
     observation.note([reading(13_000, (1, 13_000))], [tenant], Owners({1: 7}))
-    assert free_mb(observation, 1.0, tenant) == 7000
+    assert free_mb(observation, 1.0, tenant) == 20_000 - 2 * 13_000
 
 
 def test_what_others_have_used_counts_for_a_while_after_they_left() -> None:

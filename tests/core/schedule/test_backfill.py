@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from duckrow.core.devices.device import Device
 from duckrow.core.devices.inventory import Ledger, book
 from duckrow.core.devices.needs import Ask, is_packed
 from duckrow.core.jobs.job import QueuedJob
@@ -23,7 +24,7 @@ def comes(what: QueuedJob, number: int, at: float = 0.0, **fields: Any) -> Queue
 
 
 def started(*queue: QueuedJob, stage: Stage | None = None, room: dict[str, int] | None = None) -> list[int]:
-    """Who starts on a GPU of 24G of which 10G are promised; in front of 20G that somebody waits for."""
+    """Who starts on a GPU of 24G with 10G reserved, while the first job in the queue waits for 20G."""
     stage = stage or gpus("24G")
     machine, booked = machine_of(stage, cpus=8), Ledger()
     book([("0", machine.share_of("0", 10 * 1024))], booked)
@@ -95,11 +96,11 @@ def test_jobs_over_their_limit_hold_up_nobody_at_the_front() -> None:
 def test_the_front_is_open_to_packed_jobs_until_one_that_is_not_packed_waits() -> None:
     front = Front()
     front.join(Turn(1), Ask(mb=10))
-    assert front.came_together(Turn(2), Ask(mb=99))
-    assert not front.came_together(Turn(2), Ask(1))
+    assert front.lets_pass(Turn(2), Ask(mb=99), None)
+    assert not front.lets_pass(Turn(2), Ask(1), None)
     front.join(Turn(3), Ask(1))
     assert front.is_closed
-    assert not front.came_together(Turn(2), Ask(mb=99))
+    assert not front.lets_pass(Turn(2), Ask(mb=99), None)
 
 
 def test_a_front_whose_time_is_known_is_closed_to_nobody() -> None:
@@ -134,7 +135,7 @@ def why(turn: Turn, ask: Ask, *ahead: tuple[Turn, Ask]) -> list[str]:
             seats=tuple(stage.seats),
             drained=frozenset(),
             booked=shares({"0": 500_000}),
-            holders=(Holder("0", 9, "train", None),),
+            holders=(Holder(Device("0"), 9, "train", None),),
             turn=turn,
             ahead=ahead,
             ahead_count=len(ahead),
@@ -144,7 +145,7 @@ def why(turn: Turn, ask: Ask, *ahead: tuple[Turn, Ask]) -> list[str]:
 
 
 def test_one_that_may_be_overtaken_is_not_what_a_job_waits_for() -> None:
-    own_reasons = ["1 job comes first", "it needs 14G on a GPU", "GPU 0 has 12G free", "gpu 0 is held by job 9 (train)"]
+    own_reasons = ["1 job comes first", "it needs 14G on a GPU", "GPU 0 has 12G free", "GPU 0 is held by job 9 (train)"]
     assert why(Turn(2), Ask(mb=14_336), (Turn(1), Ask(mb=20_480))) == own_reasons
 
 

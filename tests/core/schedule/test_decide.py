@@ -1,4 +1,4 @@
-"""One tick: time limits, notices, the kill ladder, when to wake, who follows whom, how many at a time, backfill."""
+"""One tick: time limits, notices, the steps of a kill, when to wake, who follows whom, how many at a time, backfill."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, book, unbook
 from duckrow.core.devices.needs import Ask
 from duckrow.core.jobs.job import Exit, LiveAttempt, QueuedJob
@@ -157,7 +158,7 @@ def test_one_tick_starts_warns_and_stops() -> None:
     waiting = job(id=5)
     decision = decide(1040.0, [late, warned], [waiting], gpus(2), taken("0"))
     assert told(decision) == Told(
-        starts=[Start(waiting, (("1", WHOLE),))],
+        starts=[Start(waiting, reservations([("1", WHOLE)]))],
         notices=[Notice(warned)],
         stops=[Stop(late, 1, Outcome.TIMED_OUT)],
         wake_mono=1050.0,
@@ -180,12 +181,12 @@ def test_an_attempt_that_is_lined_up_has_no_limit_yet() -> None:
 
 
 def running(*gpus: int | None) -> list[LiveAttempt]:
-    """Attempts of jobs 1, 2, ... that asked for so many GPUs."""
+    """Attempts of jobs 1, 2, ... that asked for this many GPUs."""
     return [attempt(job(count, id=number)) for number, count in enumerate(gpus, start=1)]
 
 
 def waiting(*gpus: int | None) -> list[QueuedJob]:
-    """Jobs 101, 102, ... that ask for so many GPUs."""
+    """Jobs 101, 102, ... that ask for this many GPUs."""
     return [job(count, id=number) for number, count in enumerate(gpus, start=101)]
 
 
@@ -462,7 +463,7 @@ def test_a_job_that_waits_is_never_delayed_by_those_that_overtake_it(
     starts = decide(NOW, live, queue, seats, booked).starts
     alone = can_start_at(waits, live, seats)
     if place(Ask(wants), seats, Ledger()) is None:
-        return  # it can never start, and so is no reason to wait
+        return  # it can never start, so nobody waits for it
     if alone == NOW:
         assert started(starts)[0] == 1
     elif alone is None:

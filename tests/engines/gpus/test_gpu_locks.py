@@ -239,7 +239,7 @@ def test_a_lock_that_another_user_has_put_in_the_place_of_ours_is_not_ours(folde
 
 
 def look(locks: GpuLocks, at: float, used_mb: int = 0) -> bool:
-    """Whether GPU 0 could be had; looked at for as short as a tick."""
+    """Whether GPU 0 could be taken, at a look as short as a tick."""
     refused = locks.take(["0"], at, lambda gpu: used_mb)
     locks.release(["0"])
     return not refused
@@ -251,7 +251,7 @@ def clear(folder: Path) -> None:
 
 
 def waited(locks: GpuLocks, before_look: Callable[[float], object] = lambda at: None) -> int:
-    """After how many seconds of looking once a second the GPU could be had."""
+    """After how many seconds the GPU could be taken, with one look per second."""
     for second in range(1000):
         before_look(NOW + second)
         if look(locks, NOW + second):
@@ -350,7 +350,7 @@ def test_a_lock_of_an_earlier_boot_holds_nothing(
 def test_the_lock_of_a_killed_host_holds_two_minutes_and_is_cleared_away_by_its_user(
     folder: Path, locks_of: Locks
 ) -> None:
-    locks_of("a").take(["0"], NOW)  # its jobs go on, and are about to take the memory
+    locks_of("a").take(["0"], NOW)  # its jobs are still running, and are about to take the memory
     assert not look(locks_of("b"), NOW + 119)
     assert look(locks_of("a"), NOW + 1), "the next host of the same database knows what it promised"
     assert look(locks_of("b"), NOW + 121)

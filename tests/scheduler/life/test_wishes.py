@@ -126,7 +126,7 @@ def test_all_wishes_are_looked_at_again_if_somebody_has_written_meanwhile() -> N
     cursor.look()  # nothing was looked at yet
     cursor.seen(500)
     cursor.look()
-    seen = [cursor.after]  # new ones stand behind it
+    seen = [cursor.after]  # new ones come after it
     for _ in range(2):
         cursor.seen(None)
         seen.append(cursor.after)  # a host that was to fulfil some may have died meanwhile

@@ -1,4 +1,4 @@
-"""Memory that was promised to an attempt and cannot be seen yet: the GPU stays locked for other duckrows."""
+"""Memory that is reserved for an attempt but not in use yet: the GPU stays locked for other duckrows."""
 
 from __future__ import annotations
 

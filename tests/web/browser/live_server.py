@@ -51,8 +51,8 @@ for epoch in range(epochs + 1):
 print("\n\nthe end", flush=True)
 """
 
-# Takes memory of the fake GPU that it was given: `python pretrain.py 30000 80` for 30,000 MB and 80 % busy, and
-# `python pretrain.py 30000 80 3` for so many seconds.
+# Takes memory of the fake GPU that it was given: `python pretrain.py 30000 80` for 30,000 MB and 80 % busy, with
+# `python pretrain.py 30000 80 3` for three seconds.
 PRETRAINING = f"""
 import os, sys
 hold = (sys.argv + ["600"])[3]

@@ -19,7 +19,7 @@ class Scenery(NamedTuple):
 
 
 def spread_out(live_server: LiveServer) -> None:
-    """Lets what has just run have run over the last minutes, so that there is something to see of it."""
+    """Spreads what has just run over the last minutes, so that the timeline shows something."""
     rows = live_server.duckrow.sql("SELECT job_id, ended_at FROM attempts WHERE ended_at IS NOT NULL ORDER BY job_id")
     for place, (job, ended) in enumerate(rows):
         begin = ended - 540 + place * 24

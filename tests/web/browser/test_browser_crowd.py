@@ -21,7 +21,7 @@ MOST_ELEMENTS = 2500
 
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """A server of its own: to take so many jobs away again would take longer."""
+    """A separate server: removing all these jobs again would take longer."""
     try:
         live_server = LiveServer(tmp_path_factory.mktemp("crowd"))
     except NoCompiler as error:

@@ -23,13 +23,13 @@ from duckrow.core.errors import EXIT_OK, UsageError
 @click.option("--name", "-n", help="Name of the job.")
 @click.option("--project", "-p", help="The project it belongs to.")
 @gpu_count_options("it gets")
-@click.option("--retries", type=click.IntRange(0), help="How often to try again.")
+@click.option("--retries", type=click.IntRange(0), metavar="N", help="How often to try again.")
 @click.option("--requeue-lost/--no-requeue-lost", default=None, help="Whether to requeue it if it is lost.")
 @click.option("--timeout", "timeout_s", type=TIME, help="Time limit.")
 @click.option("--grace", "grace_s", type=TIME, help="Time between SIGTERM and SIGKILL.")
 @click.option("--outfile", "-o", help="Where the output goes.")
 @click.option("--max-log", "max_log_bytes", type=SIZE, help="Most bytes of its log.")
-@click.option("--priority", type=int, help="Higher ones start first.")
+@click.option("--priority", type=int, metavar="N", help="Higher ones start first.")
 def command(word: str, command_: str | None, **values: Any) -> int:
     """Change a queued job. Without options, it opens in $EDITOR. A job that has started stays as it is.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from duckrow.api.jobs.changed import Changed
@@ -13,7 +15,6 @@ from duckrow.cli.console import say
 from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.life.states import State
-from duckrow.core.units import plural
 
 _NAMED = 10  # jobs that are told of one by one
 
@@ -49,7 +50,7 @@ def command(words: tuple[str, ...], kill_all: bool, now: bool, signal_name: str 
     if signal_name is not None:
         _say_sent(changed, signal_name)
     elif changed.done:
-        say(f"duckrow: stopping {plural(len(changed.done), 'job')}.")
+        say(f"duckrow: stopping {_named(changed.done)}.")
     elif not words:
         say("duckrow: there is no job to stop.")
     return EXIT_OK
@@ -65,4 +66,11 @@ def _say_done(jobs: list[JobView]) -> None:
 def _say_sent(changed: Changed[JobView], name: str) -> None:
     for job in [job for job in changed.jobs if job.state == State.QUEUED][:_NAMED]:
         say(f"duckrow: {job.words} is queued: it has no process to signal.")
-    say(f"duckrow: {name} sent to {plural(len(changed.done), 'job')}.")
+    if changed.done:
+        say(f"duckrow: {name} sent to {_named(changed.done)}.")
+    elif not changed.jobs:
+        say("duckrow: there is no job to signal.")
+
+
+def _named(ids: Sequence[int]) -> str:
+    return f"job {ids[0]}" if len(ids) == 1 else f"{len(ids)} jobs"

@@ -37,8 +37,8 @@ _NAMED = 10  # jobs that are listed
 @click.option("--command", "command_", help="Run this instead.")
 @gpu_count_options("it gets")
 @click.option("--timeout", "timeout_s", type=TIME, help="With this time limit.")
-@click.option("--retries", type=click.IntRange(0), help="With N retries.")
-@click.option("--priority", type=int, help="With this priority.")
+@click.option("--retries", type=click.IntRange(0), metavar="N", help="With N retries.")
+@click.option("--priority", type=int, metavar="N", help="With this priority.")
 def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run: bool, **values: Any) -> int:
     """Run jobs again, with the same command, folder and variables, or with changes. Earlier attempts are kept.
 

@@ -27,12 +27,17 @@ from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
 from duckrow.core.jobs.arrays import Array, parse_array
 from duckrow.core.jobs.commands import CommandReader, has_code, script_options
 from duckrow.core.jobs.dependencies import Dependency, parse_after
-from duckrow.core.jobs.job import JobSpec, name_of_command
+from duckrow.core.jobs.job import DEFAULT_PRIORITY, JobSpec, name_of_command
 from duckrow.core.life.states import Outcome
 
 
 class SubmitCommand(SpeaksSbatch):
     """Options stand before the command; those of a script's lines before the ones typed, which win."""
+
+    common = (
+        *("name", "project", "gpus", "without_gpu", "gpu_mem", "pack", "timeout", "retries"),
+        *("priority", "after", "array", "hold", "variables", "file", "waits", "on"),
+    )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         typed = list(args)
@@ -64,7 +69,7 @@ def _script_text(words: list[str], file: str | None) -> str:
 
 @click.command(cls=SubmitCommand, context_settings={"allow_interspersed_args": False}, short_help="Add jobs.")
 @click.argument("words", nargs=-1, metavar="[--] COMMAND...")
-@click.option("--file", "-F", help="Add each line of this file as a job (- for standard input).")
+@click.option("--file", "-F", metavar="FILE", help="Add each line of this file as a job (- for standard input).")
 @click.option(
     "--delimiter", metavar="TEXT", help="With --file: allow jobs of several lines; a line with only TEXT ends a job."
 )
@@ -99,7 +104,7 @@ def _script_text(words: list[str], file: str | None) -> str:
 )
 @click.option("--begin", metavar="TIME", help="Start it no earlier than 22:00, +2h, tomorrow, '2026-11-16 08:00'.")
 @click.option("--array", metavar="0-9%4", help="One job for each index, in DUCKROW_ARRAY_INDEX; %N: N at a time.")
-@click.option("--priority", type=int, help="Higher ones start first.  [default: 30]")
+@click.option("--priority", type=int, metavar="N", help=f"Higher ones start first.  [default: {DEFAULT_PRIORITY}]")
 @click.option("--root", type=click.Path(), help="Create the run's folder in this one.  [default: the state folder]")
 @click.option("--snapshot", is_flag=True, help="Copy the code first, so that later edits do not change it.")
 @click.option("--hold", is_flag=True, help="Hold it until `duckrow release`.")
@@ -118,7 +123,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     duckrow submit --file commands.txt                thousands of jobs, one per line
     duckrow submit --after 12 -- python eval.py       when job 12 has succeeded
     duckrow submit --array 0-9%4 'train $DUCKROW_ARRAY_INDEX'
-    duckrow submit train.sh                           with #DUCKROW --gpus 2 lines in it, or #SBATCH lines
+    duckrow submit train.sh                           with the options in its #DUCKROW or #SBATCH lines
     duckrow submit <<END                              a script of several lines as one job
     duckrow submit --on slurm --file commands.txt     as runs of SLURM jobs
 

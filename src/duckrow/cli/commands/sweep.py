@@ -31,7 +31,7 @@ from duckrow.core.sweeps.template import placeholders, render, unused_note
 from duckrow.core.units import plural
 
 if TYPE_CHECKING:
-    from duckrow.api.clusters.submit import SlurmRequest
+    from duckrow.api.clusters.submit import ClusterRequest
 
 _PARAMETER = ("-p", "--param")
 _OR = "--or"
@@ -39,6 +39,11 @@ _OR = "--or"
 
 class SweepCommand(DeviceCommand):
     """`-p NAME V...` takes all the words up to the next option; `--or` begins another grid."""
+
+    common = (
+        *("_param", "file", "n_samples", "here", "queue", "resume", "name"),
+        *("devices", "slots", "gpus", "gpu_mem", "pack", "timeout", "retries", "on"),
+    )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
@@ -81,12 +86,12 @@ def _is_option(word: str) -> bool:
     "-p", "--param", "_param", metavar="NAME VALUE...", help="A parameter: values, 0..9, log:1e-5..1e-1, int:1..9."
 )
 @click.option("--or", "_or", is_flag=True, help="Begin another grid with the -p that follow; its points are added.")
-@click.option("--from", "file", help="Read the sweep from a .yaml, .toml or .csv file.")
+@click.option("--from", "file", metavar="FILE", help="Read the sweep from a .yaml, .toml or .csv file.")
 @click.option(
     "--mode", type=click.Choice(MODES), help="All points in order, all shuffled, or random points.  [default: grid]"
 )
 @click.option("--n-samples", type=click.IntRange(1), metavar="N", help="Only N points, drawn at random.")
-@click.option("--seed", type=int, help="Same seed, same points in the same order.  [default: 0]")
+@click.option("--seed", type=int, metavar="N", help="Same seed, same points in the same order.  [default: 0]")
 @click.option("--run", "here", is_flag=True, help="Run them here and now, like `duckrow run`.")
 @click.option("--submit", "queue", is_flag=True, help="Add them to the daemon's queue.")
 @click.option("--resume", is_flag=True, help="Continue the last sweep of this folder, or the one given with --name.")
@@ -159,7 +164,7 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
     return (_submit if queues else _run)(sweeps, sweep, todo, options, given)
 
 
-def _earlier_cluster(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
+def _earlier_cluster(sweeps: Sweeps, sweep: SweepRow) -> ClusterRequest | None:
     """A sweep goes on where it was, with what was asked for."""
     if not sweeps.on_cluster(sweep):
         return None
@@ -168,7 +173,7 @@ def _earlier_cluster(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
     return earlier_request(sweeps, sweep)
 
 
-def _todo(sweeps: Sweeps, sweep: SweepRow, points: Sequence[Point] | None, cluster: SlurmRequest | None) -> Todo:
+def _todo(sweeps: Sweeps, sweep: SweepRow, points: Sequence[Point] | None, cluster: ClusterRequest | None) -> Todo:
     if cluster is None:
         return sweeps.todo(sweep, points)
     from duckrow.api.clusters.sweeps import todo_on_cluster
@@ -270,7 +275,7 @@ def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given
 
 
 def _send(
-    sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions, cluster: SlurmRequest
+    sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions, cluster: ClusterRequest
 ) -> int:
     from duckrow.api.clusters.sweeps import submit_sweep
 

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Show the queue in a browser.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port.  [default: 8787, or the next free one]")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="Port to listen on.  [default: 8787, or the next free one]",
+)
 @click.option("--read-only", is_flag=True, help="Show everything, change nothing: for a shared screen.")
 @click.option("--base-path", default="", metavar="PATH", help="Behind a proxy: the path that it is reached under.")
 @click.option("--proxy-name", "proxy_names", multiple=True, metavar="NAME", help="Behind a proxy: its host name.")

@@ -12,11 +12,7 @@ from duckrow.core.errors import UsageError
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS = [
-    click.option(
-        "--on",
-        metavar="CLUSTER",
-        help="Run on this cluster: slurm, or one of your settings ([engines.slurm.NAME]). The options below need it.",
-    ),
+    click.option("--on", metavar="CLUSTER", help="Run on a cluster: slurm, or a name from your settings."),
     click.option("--partition", help="SLURM's partition."),
     click.option("--account", help="The SLURM account to charge."),
     click.option("--qos", help="SLURM's quality of service."),
@@ -59,7 +55,7 @@ def take_slurm_options(values: dict[str, Any]) -> tuple[str | None, dict[str, An
 
 def _here(asked: dict[str, Any]) -> str:
     """What is meant by it on this machine, where there is such a thing."""
-    from duckrow.core.slurm.request import gpus_in
+    from duckrow.core.clusters.request import gpus_in
     from duckrow.core.slurm.sbatch_values import time_limit_here
 
     gpus = gpus_in(str(asked.get("gres", "")))

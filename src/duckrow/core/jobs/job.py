@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from duckrow.core.clock import Now
+from duckrow.core.devices.device import Device, Reservations, gpus_among
 from duckrow.core.devices.needs import NO_NEEDS, Needs, check_needs
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.title import full_name, job_words, title_of
@@ -20,6 +21,7 @@ DEFAULT_GRACE_S = 10.0
 DEFAULT_BACKOFF_S = 10.0
 DEFAULT_NOTICE_SIGNAL = 12  # SIGUSR2: SIGUSR1 belongs to NCCL
 DEFAULT_NOTICE_S = 30.0
+DEFAULT_NOTICE = f"USR2@{DEFAULT_NOTICE_S:g}s"
 DEFAULT_SHELL = "/bin/sh"
 ATTEMPTS_PER_JOB = 1_000_000
 
@@ -173,7 +175,7 @@ class LiveAttempt:
     number: int
     job: QueuedJob
     keeper: str
-    holds: tuple[tuple[str, int], ...]  # (device, share in millionths)
+    holds: Reservations
     started: Now
     log: str
     job_host_id: int
@@ -199,6 +201,19 @@ class LiveAttempt:
     def started_at(self) -> float:
         """To show to people."""
         return self.started.wall
+
+    @property
+    def devices(self) -> list[Device]:
+        return [device for device, _ in self.holds]
+
+    @property
+    def gpus(self) -> list[Device]:
+        """Empty for one on a CPU slot."""
+        return gpus_among(self.holds)
+
+    @property
+    def has_gpu(self) -> bool:
+        return self.holds[0].device.is_gpu
 
     @property
     def deadline_mono(self) -> float | None:
@@ -249,7 +264,7 @@ class LiveAttempt:
 
     # -- while it runs ----------------------------------------------------------------------------------------
 
-    def hold(self, holds: tuple[tuple[str, int], ...]) -> None:
+    def hold(self, holds: Reservations) -> None:
         """Another share than before, of the same devices."""
         self.holds = holds
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.machine import Machine
+from duckrow.core.devices.needs import with_margin
 from duckrow.core.devices.neighbours import Neighbour, RecentNeighbours, neighbours_of, noticeable_mb
 from duckrow.core.memory.attribution import Owners, Shares, Tenant, shares_by_change, shares_by_process, used_mb
 from duckrow.core.memory.use import Use
@@ -177,7 +178,7 @@ class Observation:
             in_the_way_mb = self._in_the_way_mb(device, mono)
             if in_the_way_mb > noticeable_mb(total_mb):
                 foreign[device] = in_the_way_mb
-            over_mb = sum(self._over_mb(tenant, device, total_mb) for tenant in tenants)
+            over_mb = sum(self._over_mb(tenant, device, total_mb, mono) for tenant in tenants)
             beyond_mb = self.foreign_mb(device, mono) + over_mb + base.policy.margin_of(total_mb)
             pressure[device] = -(-beyond_mb * WHOLE // total_mb)
         return base._replace(
@@ -187,8 +188,14 @@ class Observation:
             unread=tuple(device for device in watched if self.is_unread(device, mono, device in base.total_mb)),
         )
 
-    def _over_mb(self, tenant: Tenant, device: str, total_mb: int) -> int:
-        """What an attempt takes beyond what it has reserved; on a GPU that it was not given, all that it takes."""
-        reserved = sum(share for held, share in tenant.holds if held == device)
+    def _over_mb(self, tenant: Tenant, device: str, total_mb: int, mono: float) -> int:
+        """What an attempt takes beyond what it has reserved; on a GPU that it was not given, all that it takes.
+
+        One that has taken clearly more than was expected, and still grows, may take as much again.
+        """
+        reserved_mb = sum(share for held, share in tenant.holds if held == device) * total_mb // WHOLE
         use = self.uses.get(tenant.id)
-        return 0 if use is None else max(use.mb.get(device, 0) - reserved * total_mb // WHOLE, 0)
+        mb = 0 if use is None else use.mb.get(device, 0)
+        if use is not None and reserved_mb and mb > with_margin(reserved_mb) and not use.is_flat(mono):
+            mb *= 2
+        return max(mb - reserved_mb, 0)

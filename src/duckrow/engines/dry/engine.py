@@ -94,7 +94,7 @@ class DryEngine:
         if attempt.process != process.name and not process.has_ended(self._reactor.now().mono):
             self._report(Started(attempt.id, process.pid, process.name))
         attempt.has_process(process.pid, process.name)
-        self._look(attempt.id)
+        self.look(attempt.id)
 
     # -- signals ----------------------------------------------------------------------------------------------
 
@@ -123,9 +123,10 @@ class DryEngine:
         due_mono = process.gone_mono if process.attempt_id in self._ended else process.ends_mono
         left_s = due_mono - self._reactor.now().mono
         if process.suspended_mono is None and left_s < float("inf"):
-            self._reactor.later(max(left_s, 0.0), lambda: self._look(process.attempt_id))
+            self._reactor.later(max(left_s, 0.0), lambda: self.look(process.attempt_id))
 
-    def _look(self, attempt_id: int) -> None:
+    def look(self, attempt_id: int) -> None:
+        """Something may have become of it."""
         process, now = self._machine.processes[attempt_id], self._reactor.now()
         if attempt_id not in self._watched:
             return

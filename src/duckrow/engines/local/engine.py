@@ -143,7 +143,7 @@ class LocalEngine:
 
     def settled(self) -> None:
         """All that we have reported is on disk: now the kernel may forget it too."""
-        if self._children.reported:
+        if self._children.any_reported:
             self._processes.pids_become_free()
             self._children.settle()
             self._journal.compact([(attempt_id, pid) for pid, attempt_id in self._children.living.items()])
@@ -283,9 +283,12 @@ class LocalEngine:
             return
         if looks and not remaining:
             remaining = self._processes.runaways(attempt, self._preloaded.pids)
-        leftovers = tuple(describe(process) for process in remaining)
-        oom_killed, peak_mb = self._groups.oom_killed(attempt.id), self._groups.peak_mb(attempt.id)
-        self._report(end._replace(leftovers=leftovers, oom_killed=oom_killed, host_peak_mb=peak_mb))
+        if attempt.id in self._groups:
+            oom_killed, peak_mb = self._groups.oom_killed(attempt.id), self._groups.peak_mb(attempt.id)
+            end = end._replace(oom_killed=oom_killed, host_peak_mb=peak_mb)
+        if remaining:
+            end = end._replace(leftovers=tuple(describe(process) for process in remaining))
+        self._report(end)
         if remaining:
             self._say_what_is_left(attempt, remaining)
             self._await_leftovers(attempt.id)

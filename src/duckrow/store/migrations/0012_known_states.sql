@@ -1,4 +1,4 @@
--- States and outcomes are those that there are, whoever writes. By triggers: CHECKs would need the tables to be copied,
+-- Only known states and outcomes can be written, by anybody. By triggers: CHECKs would need the tables to be copied,
 -- which locks a large database for longer than others wait (decision 14). The words are those of core/life/states.py; a
 -- test compares. CASE and not IN, for which SQLite makes a table each time.
 

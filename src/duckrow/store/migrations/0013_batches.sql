@@ -1,4 +1,4 @@
--- A batch is no host: it has a table of its own. No large table is copied (decision 14): jobs and attempts name who they
+-- A batch is not a host: it has its own table. No large table is copied (decision 14): jobs and attempts name who they
 -- belong to by a row of `hosts`. A batch keeps one there, with its name, and nothing else of it (decision 15).
 
 CREATE TABLE batches (

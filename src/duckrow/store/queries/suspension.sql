@@ -1,7 +1,7 @@
 -- Jobs that are suspended while they run.
 
 -- name: begin
--- A standing wish: it stays until the job goes on or ends.
+-- A standing wish: it stays until the job continues or ends.
 INSERT INTO wishes (job_id, wish, at) VALUES (:job_id, :wish, :at)
 
 -- name: end

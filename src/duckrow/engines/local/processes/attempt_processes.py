@@ -44,9 +44,8 @@ class AttemptProcesses:
 
     def pids_become_free(self) -> None:
         """Those of attempts whose end is on disk, though something of them may be left."""
-        now = time.clock_gettime(time.CLOCK_BOOTTIME)
-        for attempt_id in self._children.reported:
-            self.pid_was_its_own(attempt_id, now)
+        for attempt_id in self._children.outlived:
+            self.pid_was_its_own(attempt_id, time.clock_gettime(time.CLOCK_BOOTTIME))
 
     def gone(self, attempt_id: int) -> None:
         """Nothing of it is left."""

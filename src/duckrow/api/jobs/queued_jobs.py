@@ -41,7 +41,8 @@ def must_wait(client: Client, job_id: int) -> None:
     must_be_here(client, [job_id])
     state, outcome = ControlStore(client.database).end_of(job_id)
     if state != State.QUEUED:
-        raise ConflictError(f"Job {job_id} {state_in_words(state, outcome)}: only queued jobs can be changed.")
+        again = f" To run it again: duckrow rerun {job_id}" if state == State.DONE else ""
+        raise ConflictError(f"Job {job_id} {state_in_words(state, outcome)}: only queued jobs can be changed.{again}")
 
 
 def has_started(job_id: int) -> ConflictError:
