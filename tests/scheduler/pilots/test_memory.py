@@ -8,8 +8,8 @@ import pytest
 
 from duckrow.clusters.batch import Batch, create_batch
 from duckrow.clusters.peaks import SharedPeak, SharedPeaks
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.jobs.job import JobSpec
-from duckrow.core.slurm.request import SlurmRequest
 from duckrow.scheduler.pilots.memory import PilotMemory
 from duckrow.store.devices.peaks import PeakStore
 from tests.scheduler.conftest import MakeQueue
@@ -20,7 +20,7 @@ PEAK = SharedPeak("train.py", "NVIDIA H200", 4096, 2)
 
 @pytest.fixture
 def batch(tmp_path: Path) -> Batch:
-    return create_batch(str(tmp_path / "batch"), [JobSpec("true", "/")], [1], SlurmRequest(), {}, "python3")
+    return create_batch(str(tmp_path / "batch"), [JobSpec("true", "/")], [1], ClusterRequest(), {}, "python3")
 
 
 @pytest.fixture
@@ -43,7 +43,6 @@ def test_what_others_have_learned_is_known_here(memory: PilotMemory, queue: Queu
     SharedPeaks(batch, "12_1").tell([PEAK])
     memory.hear()
     assert known(queue) == [("train.py", "NVIDIA H200", 4096)]
-    assert queue.host().loop.watch.learning.peaks
 
 
 def test_what_was_heard_is_not_told_as_ones_own(memory: PilotMemory, batch: Batch) -> None:

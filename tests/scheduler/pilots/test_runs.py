@@ -13,9 +13,9 @@ from duckrow.clusters.batch import Batch, create_batch
 from duckrow.clusters.claims import Claims, Taker
 from duckrow.clusters.pilots import PilotFolder
 from duckrow.clusters.slurm.cluster import SlurmCluster
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.devices.needs import Needs
 from duckrow.core.jobs.job import JobSpec
-from duckrow.core.slurm.request import SlurmRequest
 from duckrow.engines.dry.behaviour import Behaviour
 from duckrow.scheduler.pilots.runs import PilotRuns
 from tests.scheduler.conftest import MakeQueue
@@ -50,10 +50,10 @@ MakePilot = Callable[..., Pilot]
 
 @pytest.fixture
 def make_pilot(make_queue: MakeQueue, tmp_path: Path) -> MakePilot:
-    def make(*does: Behaviour, request: SlurmRequest | None = None, quota: int | None = None, **asked: Any) -> Pilot:
+    def make(*does: Behaviour, request: ClusterRequest | None = None, quota: int | None = None, **asked: Any) -> Pilot:
         specs = [JobSpec("true", "/", gpus=0, **asked) for _ in does]
         ids = list(range(1, len(specs) + 1))
-        batch = create_batch(str(tmp_path / "batch"), specs, ids, request or SlurmRequest(), {}, "python3")
+        batch = create_batch(str(tmp_path / "batch"), specs, ids, request or ClusterRequest(), {}, "python3")
         return Pilot(make_queue(slots(2)), batch, *does, quota=quota)
 
     return make
@@ -143,7 +143,7 @@ def test_what_a_signal_ended_just_before_the_pilot_was_told_to_end_is_given_back
 
 
 def test_a_run_that_was_interrupted_too_often_is_given_up(make_pilot: MakePilot) -> None:
-    pilot = make_pilot(runs(), request=SlurmRequest(max_interruptions=0))
+    pilot = make_pilot(runs(), request=ClusterRequest(max_interruptions=0))
     pilot.runs.take(1)
     pilot.queue.passes()
     pilot.runs.interrupted = "the time limit"
