@@ -198,7 +198,7 @@ class JobOptions:
     def spec_maker(self, gpus: int | None, outfile: str | None = None) -> Callable[[str], JobSpec]:
         """What makes the specs of many commands: what these have in common is found out now, and once."""
         cwd, in_common = existing_folder(self.cwd), self._in_common(gpus, outfile)
-        return lambda command: with_libraries(JobSpec(command, cwd, needs=self.needs(cwd, command), **in_common))
+        return lambda command: _with_libraries(JobSpec(command, cwd, needs=self.needs(cwd, command), **in_common))
 
     def _in_common(self, gpus: int | None, outfile: str | None) -> dict[str, Any]:
         """What is asked for every job, whatever its command."""
