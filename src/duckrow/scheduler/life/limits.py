@@ -17,12 +17,12 @@ class Limits:
         self.elsewhere: list[Needs] = []  # what other hosts have reserved of this machine
 
     def look(self, most: dict[str, int], elsewhere: list[Needs]) -> None:
-        """As the database has them now."""
+        """Read them from the database."""
         self.most = most
         self.elsewhere = elsewhere
 
     def of_machine(self, machine: Machine, live: Iterable[LiveAttempt], queue: Sequence[QueuedJob]) -> dict[str, int]:
-        """What is left of the cores and of the memory, once anybody has asked for some."""
+        """The cores and the memory that are left, once a job has asked for some."""
         if not any(job.needs is not None for job in queue):
             return {}
         reserved = [needs_from(attempt.job.needs) for attempt in live if attempt.follows is None]
