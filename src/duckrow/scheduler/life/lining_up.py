@@ -47,7 +47,7 @@ class LiningUp:
         return grown
 
     def _may_grow(self) -> bool:
-        """If limits or the policy count jobs or devices, each job needs a new decision."""
+        """Where jobs are limited, or devices are out of use, each job needs a new decision."""
         state = self._state
         wanted = state.may_start and state.looks_ahead and bool(state.queue)
         return wanted and not state.limits.most and not state.any_out_of_use

@@ -52,7 +52,7 @@ def fork_host(
 
     `speaks`: the keeper says on stderr if the host was killed. It ends with the host's exit code.
     `heirless`: nobody will take over the attempts of a dead host, so they end with it. `afterwards`: the keeper calls
-    it when all is over, with the host's exit code (128 + N: killed by signal N), unless somebody has stopped the keeper.
+    it when all is over, with the host's exit code (128 + N: killed by signal N), unless the keeper was stopped.
     """
     journal = JournalWriter(keepers_folder)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -117,9 +117,7 @@ class _Keeper:
         self._before = frozenset(children_of(os.getpid()) if host_pid is not None else ()) - {host_pid}
         self._poller = select.poll()
         self._pump = LogPump(self._poller, self._tell_emptied)
-        self._mend_at: float | None = (
-            None  # when to repair the journal: somebody touched it, or a full disk refused a line
-        )
+        self._mend_at: float | None = None  # when to repair the journal: it was touched, or a full disk refused a line
         self._watch = FileWatch()
         self._ended = 0  # the last attempt, while its orphans are being ended
 
