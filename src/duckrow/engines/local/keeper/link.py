@@ -35,9 +35,7 @@ class KeeperLink:
         self.signals = signals
         self.keeper_pid = keeper_pid
         self.pipes: dict[int, LogPipe] = {}  # by attempt
-        self._told: deque[int] = (
-            deque()
-        )  # attempts whose log is complete; we heard of them while we asked for something else
+        self._told: deque[int] = deque()  # attempts whose log is complete, heard of while we asked for something else
         self._was_stopped = False
         self._ends: dict[int, float] = {}  # attempt -> when it ended, if we were stopped then
         signal.signal(signal.SIGCONT, lambda *_: self._went_on())
