@@ -111,18 +111,8 @@ def run_verb(arguments: list[str]) -> int:
 
 
 def _refused(error: click.ClickException) -> int:
-    if isinstance(error, click.NoSuchOption):
-        error = _without_hidden(error)
-    try:
-        error.show()
-    except OSError:
-        pass  # nobody can hear it; the exit code tells
+    from duckrow.cli.refusals import say
+    from duckrow.cli.wrong_usage import refusal_of
+
+    say(f"duckrow: {refusal_of(error)}")
     return error.exit_code
-
-
-def _without_hidden(error: click.NoSuchOption) -> click.NoSuchOption:
-    """Nobody is pointed to an option that the help does not show."""
-    params = [] if error.ctx is None else error.ctx.command.params
-    hidden = {name for param in params if isinstance(param, click.Option) and param.hidden for name in param.opts}
-    shown = [name for name in error.possibilities or () if name not in hidden]
-    return click.NoSuchOption(error.option_name, possibilities=shown, ctx=error.ctx)
