@@ -32,14 +32,18 @@ ROOT = Path(__file__).parent.parent
 # What the linker and the interpreter read when they start: a server for each such start.
 AT_START = ("LD_", "PYTHON", "LC_", "LANG")
 # What is read before there could be a fork.
-ONLY_AT_START = ("LD_PRELOAD", "DUCKROW_CRASH_AT", "DUCKROW_TESTS_START")
+ONLY_AT_START = ("LD_PRELOAD", "DUCKROW_CRASH_AT")
 WORTH_A_SERVER = 3  # calls
 MOST_BYTES = 60_000  # of a message, and of the variables in it
 
 _ROOM = "DUCKROW_TESTS_ROOM"  # where the variables will stand that /proc shows of a forked process
-_PACKAGES = "core kernel store devices engines api scheduler cli".split()
+_PACKAGES = [f"duckrow.{name}" for name in "core kernel store devices engines clusters api scheduler cli".split()]
+_MORE_PACKAGES = {
+    "web": ["duckrow.web"],
+    "hydra": ["duckrow.hydra", "hydra_plugins.duckrow_launcher", "hydra._internal.core_plugins"],
+}
 _MORE = {
-    "web": "fastapi uvicorn jinja2 duckrow.web",
+    "web": "fastapi uvicorn jinja2",
     "hydra": "hydra.main hydra._internal.utils hydra.plugins.launcher",
 }
 _MAIN = "import sys; sys.path[0] = {root!r}; from tests.fork_server import serve; serve({fd}, {address!r}, {key!r})()"
@@ -222,9 +226,8 @@ def serve(lifeline: int, address: str, key: tuple[str, Any]) -> Callable[[], Non
 
 
 def _load(kind: str) -> None:
-    for package in _PACKAGES:
-        paths = importlib.import_module(f"duckrow.{package}").__path__
-        for module in pkgutil.walk_packages(paths, f"duckrow.{package}."):
+    for package in [*_PACKAGES, *_MORE_PACKAGES.get(kind, [])]:
+        for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             importlib.import_module(module.name)
     for name in ["rich.table", "rich.console", "rich.progress", "rich.live", *_MORE.get(kind, "").split()]:
         importlib.import_module(name)

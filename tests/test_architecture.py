@@ -335,6 +335,40 @@ def rows_given_out(module: str, source: str) -> list[str]:
 _SQLITES = re.compile(r"\b(sqlite3|Row|Cursor)\b|^Any$|\b(list|Iterator)\[Any\]")
 
 
+_ASKS_A_FORM = frozenset("startswith endswith removeprefix removesuffix partition isdigit isdecimal isnumeric".split())
+_FORMS = frozenset({"cpu", "cpu%", "MIG", "MIG-", "GPU-", "MIG-GPU-"})
+_PATTERN_OF_A_NAME = re.compile(r"\(\??:?(GPU\|MIG|MIG\|GPU)\)|NOT LIKE 'cpu|LIKE 'cpu")
+
+
+def forms_asked(module: str, source: str) -> list[str]:
+    """The places that ask what a device is by the form of its name, or write such a name themselves."""
+    return [
+        f"{module} (line {node.lineno}) has `{ast.unparse(node)}`: a Device says what it is (core/devices/device.py)"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.expr) and _asks_form(node)
+    ]
+
+
+def _asks_form(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ASKS_A_FORM:
+        is_device = _last_name(node.func.value) in ("device", "gpu")
+        return is_device or any(_is_form(part) for each in node.args for part in ast.walk(each))
+    if isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
+        return any(map(_is_form, sides)) and any(isinstance(side, ast.Subscript) for side in sides)
+    if isinstance(node, ast.JoinedStr):
+        return any(
+            map(_is_form, [*node.values[:1], *(p.value for p in node.values if isinstance(p, ast.FormattedValue))])
+        )
+    return isinstance(node, ast.Constant) and bool(_PATTERN_OF_A_NAME.search(str(node.value)))
+
+
+def _is_form(node: ast.AST) -> bool:
+    """Such a word, or a constant that is called like one."""
+    named_like_one = getattr(node, "id", "") in ("CPU", "_CPU", "MIG")
+    return named_like_one or (isinstance(node, ast.Constant) and node.value in _FORMS)
+
+
 def left_open(module: str, source: str) -> list[str]:
     """The places where a verb opens a client and leaves it to the exit."""
     tree = ast.parse(source)
@@ -389,10 +423,16 @@ def test_no_circle_is_hidden_by_a_late_import() -> None:
 
 
 def test_only_its_own_moves_change_an_attempt() -> None:
-    """Engines do it still: they note the process, and when an attempt that waited has begun."""
-    sources = {name: path.read_text() for name, path in modules() if not name.startswith("duckrow.engines.")}
+    sources = {name: path.read_text() for name, path in modules()}
     written = [place for name, source in sources.items() for place in writes_from_outside(name, source, _OF_AN_ATTEMPT)]
     assert not written, "\n".join(written)
+
+
+def test_nobody_asks_what_a_device_is_by_the_form_of_its_name() -> None:
+    the_one = "duckrow.core.devices.device"
+    sources = {name: path.read_text() for name, path in modules() if name != the_one}
+    asked = [place for name, source in sources.items() for place in forms_asked(name, source)]
+    assert not asked, "\n".join(asked)
 
 
 def test_only_its_own_moves_change_the_state_of_a_host() -> None:
@@ -655,6 +695,33 @@ def test_a_client_that_nobody_closes_is_found(source: str) -> None:
 
 def test_a_client_within_with_is_closed() -> None:
     assert not left_open("duckrow.cli.commands.ls", "with Client() as client:\n    client.views(ids)")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "device.startswith(CPU)",
+        "hold[0].startswith(CPU)",
+        "hold[0].startswith('cpu')",
+        "name.removeprefix('cpu')",
+        "name.startswith(('GPU-', 'MIG-'))",
+        "reading.device.isdecimal()",
+        "name[:3] == 'cpu'",
+        "f'cpu{number}'",
+        "f'{CPU}{number}'",
+        "re.compile(r'(?:GPU|MIG)-.+')",
+        "\"json_extract(value, '$[0]') NOT LIKE 'cpu%'\"",
+    ],
+)
+def test_a_device_that_is_asked_by_the_form_of_its_name_is_found(source: str) -> None:
+    assert forms_asked("duckrow.api.queue.why", source)
+
+
+@pytest.mark.parametrize(
+    "source", ["device.is_gpu", "cpu_slot(3)", "'cpu' in config", "f'cpu {number}'", "number.isdigit()", "f'GPU {gpu}'"]
+)
+def test_a_device_that_says_what_it_is_is_let_through(source: str) -> None:
+    assert not forms_asked("duckrow.api.queue.why", source)
 
 
 # -- names ----------------------------------------------------------------------------------------------------------

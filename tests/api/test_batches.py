@@ -10,7 +10,7 @@ import pytest
 from duckrow.api.client import Client
 from duckrow.api.clusters.standing import jobs_in_words, why_it_waits
 from duckrow.api.clusters.tender import Tender
-from duckrow.api.clusters.watch import RunsOfBatch, batches_of, still_batches
+from duckrow.api.clusters.watch import WatchedRuns, batches_of, still_batches
 from duckrow.api.jobs.hold import hold, release
 from duckrow.api.jobs.kill import kill
 from duckrow.api.jobs.order import prioritise
@@ -19,10 +19,10 @@ from duckrow.clusters.batch import Batch, create_batch
 from duckrow.clusters.claims import Claims
 from duckrow.clusters.pilots import PilotFolder
 from duckrow.clusters.tending import Tending
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.life.wishes import Wish
-from duckrow.core.slurm.request import SlurmRequest
 from duckrow.store.batches import BatchStore, Standing
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON
@@ -47,7 +47,7 @@ def batch(folder: Folder, tmp_path: Path) -> Batch:
     with client.database.transaction():
         store = BatchStore(client.database)
         ids = store.add_runs(store.add("batch", place), specs, {})
-    return create_batch(place, specs, ids, SlurmRequest(), {}, "python3")
+    return create_batch(place, specs, ids, ClusterRequest(), {}, "python3")
 
 
 def news_of(client: Client) -> list[int]:
@@ -171,7 +171,7 @@ def test_runs_are_held_released_and_given_a_priority(
 
 def test_one_who_watches_hears_each_change_once(folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     client = tended(folder)
-    watched = RunsOfBatch(client, [1, 2])
+    watched = WatchedRuns(client, [1, 2])
     assert (watched.name, batches_of(client, [1, 2])) == ("batch", {watched.batch_id})
     assert [view.id for view in watched.changed()] == [1, 2]  # what was there when it began
     claims = Claims(batch)

@@ -16,6 +16,7 @@ from duckrow.api.jobs.rerun import rerun
 from duckrow.api.jobs.wait import WaitedTooLong, wait
 from duckrow.api.queue.attendance import Attendance
 from duckrow.core.devices.inventory import cpu_seats
+from duckrow.core.errors import DuckrowError
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.life.wishes import Wish
 from duckrow.store.folder.state_folder import Folder
@@ -23,6 +24,8 @@ from duckrow.store.hosts import DAEMON
 
 FEW, MANY = 100, 800
 _STEPS = 100  # of SQLite's machine, between two calls of the handler
+
+_AWAIT_WISHES = Client.await_wishes
 
 Verb = Callable[[Client, Sequence[int]], object]
 
@@ -108,6 +111,36 @@ def test_waiting_for_many_jobs_costs_no_more_than_waiting_for_few(
     assert many.statements <= few.statements
     assert many.hundreds <= 1.5 * few.hundreds
     assert many.statements < 100
+
+
+def test_waiting_for_many_wishes_costs_no_more_than_waiting_for_few(
+    queue: Callable[[int], Queue], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has killed a million jobs comes again with each few hundred that have ended."""
+    monkeypatch.setattr("duckrow.api.client._ANSWER_S", 0.0)
+    few, many = queue(FEW), queue(MANY)
+    for each in (few, many):
+        monkeypatch.setattr(each.client, "changes", lambda _deadline=None: range(20))
+        with pytest.raises(DuckrowError, match="has not answered yet"):
+            _AWAIT_WISHES(each.client, each.ids)
+    assert many.statements <= few.statements
+    assert many.hundreds <= few.hundreds + 1
+
+
+def test_wishes_that_are_fulfilled_one_after_the_other_are_waited_for_however_many_they_are(
+    queue: Callable[[int], Queue], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duckrow.api.client._ANSWER_S", 0.0)
+    some = queue(5)
+
+    def changes(_deadline: float | None = None) -> Iterator[None]:
+        while True:
+            yield
+            some.client.database.execute("DELETE FROM wishes WHERE id = (SELECT min(id) FROM wishes)")
+
+    monkeypatch.setattr(some.client, "changes", changes)
+    _AWAIT_WISHES(some.client, some.ids)
+    assert some.client.jobs.wished() == set()
 
 
 def test_jobs_that_were_moved_together_before_another_stand_there_in_order(queue: Callable[[int], Queue]) -> None:

@@ -11,9 +11,12 @@ from pathlib import Path
 import click
 import pytest
 
+from duckrow.api.adding.job_values import parse_notice
 from duckrow.cli.main import run_cli
 from duckrow.cli.options.option_groups import GROUPS, GroupedCommand
 from duckrow.cli.verbs import ALIASES, EVERYDAY, VERBS
+from duckrow.core.jobs.job import DEFAULT_NOTICE, DEFAULT_NOTICE_S, DEFAULT_NOTICE_SIGNAL
+from duckrow.core.settings import SETTINGS, Setting
 
 SCREEN_LINES, SCREEN_COLUMNS = 40, 100
 SHORTENED = ["run", "sweep", "submit"]
@@ -101,3 +104,16 @@ def test_the_options_of_an_older_tool_are_left_to_it() -> None:
     words = ["dropin", "simple_hypersearch", "echo {x}", "-p", "x", "1", "--help-all"]
     done = subprocess.run([sys.executable, "-m", "duckrow", *words], capture_output=True, text=True)
     assert done.stderr.endswith("error: unrecognized arguments: --help-all\n")
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+def test_a_default_in_the_help_is_that_of_the_settings(setting: Setting) -> None:
+    verbs = {"run": ["run"], "daemon": ["up"], "job": ["run", "submit"]}.get(setting.section, [])
+    for option in (each for verb in verbs for each in options_of(verb)):
+        told = re.search(r"\[default: ([^],]*)", option.help or "")
+        if f"--{setting.key.replace('_', '-')}" in option.opts and told and setting.default not in (None, False):
+            assert told[1] == str(setting.default)
+
+
+def test_the_notice_in_words_is_what_a_job_gets() -> None:
+    assert parse_notice(DEFAULT_NOTICE) == (DEFAULT_NOTICE_SIGNAL, DEFAULT_NOTICE_S)

@@ -30,6 +30,7 @@ COMMANDS = {
     "wait": ["wait", "--all"],
     "kill": ["kill", "1"],
 }
+RUN = ["run", "--slots", "1", "--", "true"]
 # Each takes milliseconds, and none of these verbs has a use for it.
 NEVER = frozenset(
     "asyncio bz2 concurrent.futures ctypes importlib.metadata logging lzma multiprocessing pynvml random rich shutil"
@@ -61,13 +62,17 @@ def daemon_of(home: Path) -> Iterator[None]:
 
 def loaded_by(verb: str, home: Path) -> set[str]:
     with daemon_of(home):
-        done = subprocess.run(
-            [sys.executable, "-c", _PROGRAM, *COMMANDS[verb]],
-            env={**os.environ, "DUCKROW_HOME": str(home)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
+        return loaded_for(COMMANDS[verb], home)
+
+
+def loaded_for(words: list[str], home: Path) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, *words],
+        env={**os.environ, "DUCKROW_HOME": str(home)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
     told = [line for line in done.stderr.splitlines() if line.startswith("loaded:")]
     assert told, done.stderr
     return set(told[0].split()[1:])
@@ -94,6 +99,12 @@ def test_a_verb_loads_no_more_than_it_needs(verb: str, tmp_path: Path) -> None:
 
 def test_the_help_needs_neither_click_nor_typing(tmp_path: Path) -> None:
     assert loaded_by("--help", tmp_path / "state").isdisjoint({"click", "typing", "inspect", "sqlite3", "json"})
+
+
+def test_a_run_of_plain_commands_loads_nothing_of_preloading_and_of_keys(tmp_path: Path) -> None:
+    """A list of a few hundred short commands is over in less time than it takes to load what other runs need."""
+    heavy = {"hashlib", "random", "secrets", "urllib.parse", "duckrow.engines.local.preload.preloaded_parent"}
+    assert sorted(loaded_for(RUN, tmp_path / "state") & heavy) == []
 
 
 def write() -> None:

@@ -12,8 +12,8 @@ from duckrow.clusters.port import States
 from duckrow.clusters.slurm.cluster import SlurmCluster
 from duckrow.clusters.slurm.states_question import job_told
 from duckrow.clusters.tending import Tending
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.jobs.job import JobSpec
-from duckrow.core.slurm.request import SlurmRequest
 
 MakeBatch = Callable[..., Batch]
 
@@ -29,9 +29,9 @@ def told(states: Mapping[str, str]) -> States:
 
 @pytest.fixture
 def make_batch(tmp_path: Path) -> MakeBatch:
-    def make(runs: int = 4, request: SlurmRequest | None = None, **spec: object) -> Batch:
+    def make(runs: int = 4, request: ClusterRequest | None = None, **spec: object) -> Batch:
         specs = [JobSpec(f"echo {number}", "/", **spec) for number in range(runs)]  # type: ignore[arg-type]
         folder = str(tmp_path / "batches" / "one")
-        return create_batch(folder, specs, range(11, 11 + runs), request or SlurmRequest(), {"A": "b"}, "python3")
+        return create_batch(folder, specs, range(11, 11 + runs), request or ClusterRequest(), {"A": "b"}, "python3")
 
     return make

@@ -24,8 +24,8 @@ from duckrow.clusters.port import (
     TooMany,
     answer_within,
 )
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.jobs.job import JobSpec
-from duckrow.core.slurm.request import SlurmRequest
 from tests.conftest import until
 
 GATED = "until test -e {gate}; do sleep 0.05; done"
@@ -45,7 +45,7 @@ class Site:
     def batch(self, runs: int = 2, command: str = GATED, partition: str | None = None) -> Batch:
         """Of runs that go on until the gate is open."""
         self._batches += 1
-        request = SlurmRequest(on=self._on, runs_per_job=1, partition=partition, lease=1000.0)
+        request = ClusterRequest(on=self._on, runs_per_job=1, partition=partition, lease=1000.0)
         specs = [JobSpec(command.format(gate=self.gate), "/") for _ in range(runs)]
         folder = str(self._folder / f"batch-{self._batches}")
         return create_batch(folder, specs, range(1, runs + 1), request, dict(os.environ), sys.executable)
@@ -194,4 +194,4 @@ class ClusterContract:
 
     def test_a_cluster_is_a_key_and_leaves_a_plain_command_as_it_is(self, site: Site) -> None:
         assert {site.cluster: 1}[site.cluster] == 1
-        assert site.cluster.command_of(SlurmRequest(), "echo hello") == "echo hello"
+        assert site.cluster.command_of(ClusterRequest(), "echo hello") == "echo hello"

@@ -29,8 +29,8 @@ from duckrow.clusters.port import (
     States,
     TooMany,
 )
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.ports import Allocation
-from duckrow.core.slurm.request import SlurmRequest
 
 PRETEND = "pretend"
 PARTITION = "main"  # there is no other
@@ -105,7 +105,7 @@ class PretendCluster:
     def preview(self, pilots: PilotJobs, array: PilotArray) -> str:
         return f"{len(array.indices)} jobs: {' '.join(_words(pilots, array))}"
 
-    def in_words(self, request: SlurmRequest) -> str:
+    def in_words(self, request: ClusterRequest) -> str:
         return f"pretend --partition={request.partition or PARTITION}"
 
     def ask(self) -> PretendQuestion:
@@ -117,7 +117,7 @@ class PretendCluster:
                 if name in jobs or name.partition("_")[0] in jobs:
                     _cancel(job, only_waiting)
 
-    def command_of(self, request: SlurmRequest, command: str) -> str:
+    def command_of(self, request: ClusterRequest, command: str) -> str:
         return command
 
     def own_job(self) -> PretendOwnJob:
@@ -178,7 +178,7 @@ class PretendCluster:
             process.wait()
 
 
-def pretend_cluster(_request: SlurmRequest) -> PretendCluster:
+def pretend_cluster(_request: ClusterRequest) -> PretendCluster:
     """As a pilot finds it."""
     return PretendCluster(os.environ[_FOLDER])
 

@@ -17,8 +17,8 @@ from duckrow.clusters.batch import Batch
 from duckrow.clusters.claims import LOGIN, Claims, Taker
 from duckrow.clusters.lapsing import lapse
 from duckrow.clusters.pilots import PilotFolder, read_pilots, started_at
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.devices.needs import Needs
-from duckrow.core.slurm.request import SlurmRequest
 from tests.clusters.conftest import MakeBatch, on_slurm, told
 from tests.conftest import DEADLINE_S
 
@@ -30,7 +30,7 @@ def looked(batch: Batch) -> Claims:
 
 
 def test_a_batch_says_the_same_to_whoever_reads_it(make_batch: MakeBatch) -> None:
-    request = SlurmRequest(partition="dev", sbatch=("--x=1",), runs_per_job=3)
+    request = ClusterRequest(partition="dev", sbatch=("--x=1",), runs_per_job=3)
     made = make_batch(2, request, needs=Needs(gpu_mem_mb=100), variables={"X": "\udce9"}, retries=2)
     read = Batch(made.folder)
     assert (read.request, read.count, read.environment()) == (request, 2, {"A": "b"})
@@ -175,7 +175,7 @@ def work(folder: str, name: str, dies_after: int | None) -> None:
 
 
 def test_of_many_pilots_that_race_and_some_that_die_each_run_succeeds_once(make_batch: MakeBatch) -> None:
-    batch = make_batch(120, SlurmRequest(lease=0.05))
+    batch = make_batch(120, ClusterRequest(lease=0.05))
     context = multiprocessing.get_context("spawn")
     deaths_seen = 0
     for generation, deaths in enumerate([(5, 9, 2, 14), (None, None, 7, None), (None,)]):
@@ -204,7 +204,7 @@ def test_of_many_pilots_that_race_and_some_that_die_each_run_succeeds_once(make_
 
 
 def test_a_claim_lapses_only_when_slurm_and_the_pilot_are_both_silent(make_batch: MakeBatch) -> None:
-    batch = make_batch(1, SlurmRequest(lease=1000.0))
+    batch = make_batch(1, ClusterRequest(lease=1000.0))
     us = PilotFolder(batch, "1_0")
     us.renew({"running": {"0": {"claim": 1, "number": 1, "started_at": 5.0, "devices": ["0"], "pid": 1, "log": "x"}}})
     looked(batch).take(us.card, 0)
@@ -225,7 +225,7 @@ def test_a_claim_lapses_only_when_slurm_and_the_pilot_are_both_silent(make_batch
 
 
 def test_a_pilot_that_has_said_that_it_ended_is_believed_at_once(make_batch: MakeBatch) -> None:
-    batch = make_batch(1, SlurmRequest(lease=1000.0))
+    batch = make_batch(1, ClusterRequest(lease=1000.0))
     us = PilotFolder(batch, "1_0")
     looked(batch).take(us.card, 0)
     us.end("told to")
@@ -235,7 +235,7 @@ def test_a_pilot_that_has_said_that_it_ended_is_believed_at_once(make_batch: Mak
 
 
 def test_an_earlier_life_of_a_job_that_runs_again_is_over(make_batch: MakeBatch) -> None:
-    batch = make_batch(1, SlurmRequest(lease=0.0))
+    batch = make_batch(1, ClusterRequest(lease=0.0))
     looked(batch).take(PilotFolder(batch, "1_0").card, 0)
     PilotFolder(batch, "1_0")
     tending = on_slurm(batch)
@@ -246,7 +246,7 @@ def test_an_earlier_life_of_a_job_that_runs_again_is_over(make_batch: MakeBatch)
 def test_what_a_pilot_gives_back_while_somebody_looks_is_not_taken_for_an_interruption(
     make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    batch = make_batch(1, SlurmRequest(lease=1000.0, max_interruptions=1))
+    batch = make_batch(1, ClusterRequest(lease=1000.0, max_interruptions=1))
     us = PilotFolder(batch, "1_0")
     claims = looked(batch)
     claims.take(us.card, 0)
@@ -266,7 +266,7 @@ def test_what_a_pilot_gives_back_while_somebody_looks_is_not_taken_for_an_interr
 
 
 def test_a_run_that_was_being_killed_by_a_command_that_died_is_killed(make_batch: MakeBatch) -> None:
-    batch = make_batch(1, SlurmRequest(lease=1000.0))
+    batch = make_batch(1, ClusterRequest(lease=1000.0))
     card = f"{batch.wishes}/.login"
     files.put(card, {"pilot": LOGIN})
     looked(batch).take(card, 0)
@@ -285,7 +285,7 @@ def test_a_run_that_was_being_killed_by_a_command_that_died_is_killed(make_batch
 
 
 def test_a_claim_that_does_not_say_whose_it_is_lapses(make_batch: MakeBatch) -> None:
-    batch = make_batch(1, SlurmRequest(lease=1000.0))
+    batch = make_batch(1, ClusterRequest(lease=1000.0))
     claim = Path(f"{batch.claims}/0.1")
     claim.touch()  # where there are no links, a node can die between making and writing it
     long_ago = claim.stat().st_mtime - 2000
@@ -334,7 +334,7 @@ def test_a_pilot_that_has_not_yet_written_its_card_has_started_all_the_same(make
 
 
 def test_a_run_that_is_interrupted_too_often_is_given_up(make_batch: MakeBatch) -> None:
-    batch = make_batch(1, SlurmRequest(lease=1000.0, max_interruptions=1))
+    batch = make_batch(1, ClusterRequest(lease=1000.0, max_interruptions=1))
     for life in range(2):
         us = PilotFolder(batch, "1_0")
         assert looked(batch).take(us.card, 0) == life + 1

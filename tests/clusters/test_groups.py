@@ -16,8 +16,8 @@ from duckrow.clusters.port import ClusterLimits, ClusterRefused
 from duckrow.clusters.room_in_jobs import left_over
 from duckrow.clusters.slurm import commands
 from duckrow.clusters.tending import Tending
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.jobs.job import JobSpec
-from duckrow.core.slurm.request import SlurmRequest
 from duckrow.scheduler.pilots.share import PilotShare
 from tests.clusters.conftest import MakeBatch, on_slurm, told
 
@@ -45,7 +45,7 @@ class Sbatch:
 def batch(tmp_path: Path) -> Batch:
     """Runs 0, 2 and 4 want a GPU of any kind, 1 and 3 an H100."""
     specs = [JobSpec("true", "/", slurm=BIG if number % 2 else None) for number in range(5)]
-    request = SlurmRequest(gres="gpu:1", runs_per_job=1, lease=1000.0)
+    request = ClusterRequest(gres="gpu:1", runs_per_job=1, lease=1000.0)
     return create_batch(str(tmp_path / "batch"), specs, range(1, 6), request, {}, "python3")
 
 
@@ -62,12 +62,12 @@ def test_a_batch_says_what_each_run_asks_for(batch: Batch) -> None:
 
 
 def test_a_batch_of_one_request_is_what_it_always_was(make_batch: MakeBatch) -> None:
-    batch = make_batch(2, SlurmRequest(partition="dev"))
+    batch = make_batch(2, ClusterRequest(partition="dev"))
     facts = json.loads(Path(f"{batch.folder}/batch.json").read_text())
     assert facts["request"] == {"partition": "dev"}
     assert "requests" not in facts
     assert "group" not in Path(f"{batch.folder}/runs.jsonl").read_text()
-    assert (batch.requests, batch.of_group(range(2), 0)) == ([SlurmRequest(partition="dev")], [0, 1])
+    assert (batch.requests, batch.of_group(range(2), 0)) == ([ClusterRequest(partition="dev")], [0, 1])
 
 
 def test_each_request_has_an_array_of_its_own(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ def test_those_who_cancel_all_of_one_request_mean_that_one(batch: Batch, monkeyp
 
 def test_a_run_of_a_shorter_request_is_given_the_time_that_it_asked_for(tmp_path: Path) -> None:
     specs = [JobSpec("true", "/"), JobSpec("true", "/", slurm={"time": "1h"})]
-    batch = create_batch(str(tmp_path / "batch"), specs, range(1, 3), SlurmRequest(time=7200.0), {}, "python3")
+    batch = create_batch(str(tmp_path / "batch"), specs, range(1, 3), ClusterRequest(time=7200.0), {}, "python3")
     long, short = PilotShare(batch, 0), PilotShare(batch, 1)
     assert [long.may_take(1), long.time_of(0), long.time_of(1)] == [True, None, 3600.0]
     assert [short.may_take(0), short.time_of(1)] == [False, None]

@@ -8,9 +8,9 @@ from duckrow.clusters.known import cluster_of
 from duckrow.clusters.port import JobFacts
 from duckrow.clusters.slurm.cluster import SlurmCluster
 from duckrow.clusters.slurm.own_job import facts_in
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.errors import UsageError
 from duckrow.core.ports import Allocation
-from duckrow.core.slurm.request import SlurmRequest
 from tests.clusters.conftest import MakeBatch
 
 OF_ARRAY = {"SLURM_JOB_ID": "14", "SLURM_ARRAY_JOB_ID": "12", "SLURM_ARRAY_TASK_ID": "3"}
@@ -41,13 +41,13 @@ def test_a_slurm_job_knows_itself_by_its_variables(variables: dict[str, str], fa
 
 
 def test_a_batch_that_names_no_cluster_is_for_slurm_as_those_of_earlier_versions_are(make_batch: MakeBatch) -> None:
-    request = SlurmRequest(sbatch=("--clusters=other",))
+    request = ClusterRequest(sbatch=("--clusters=other",))
     assert "on" not in request.as_text().replace("--clusters=other", "").split('"')
     assert cluster_of(make_batch(1, request).request) == SlurmCluster("other")
 
 
 def test_a_batch_for_a_cluster_that_this_duckrow_does_not_know_is_told(make_batch: MakeBatch) -> None:
-    batch = make_batch(1, SlurmRequest(on="elsewhere"))
+    batch = make_batch(1, ClusterRequest(on="elsewhere"))
     assert batch.request.on == "elsewhere"  # it says so in its folder
     with pytest.raises(UsageError, match=r"knows no cluster 'elsewhere'\. It knows slurm"):
         cluster_of(batch.request)

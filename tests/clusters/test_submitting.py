@@ -21,8 +21,8 @@ from duckrow.clusters.slurm import commands
 from duckrow.clusters.slurm.script import array_of, script_of
 from duckrow.clusters.slurm.states_question import StatesQuestion, job_told
 from duckrow.clusters.standing_still import JobEnd, why_still
+from duckrow.core.clusters.request import ClusterRequest, gpus_in, request_from
 from duckrow.core.errors import UsageError
-from duckrow.core.slurm.request import SlurmRequest, gpus_in, request_from
 from tests.clusters.conftest import MakeBatch, on_slurm, told
 from tests.conftest import DEADLINE_S
 
@@ -30,20 +30,20 @@ from tests.conftest import DEADLINE_S
 @pytest.mark.parametrize(
     ("request_", "runs", "living", "jobs"),
     [
-        (SlurmRequest(runs_per_job=8), 20, 0, 3),
-        (SlurmRequest(runs_per_job=8, max_jobs=2), 20, 0, 3),  # two at a time: SLURM sees to that
-        (SlurmRequest(max_jobs=2), 20, 0, 2),
-        (SlurmRequest(max_jobs=2), 20, 1, 1),
-        (SlurmRequest(), 100, 0, 8),
-        (SlurmRequest(parallel_runs=4), 10, 0, 3),
-        (SlurmRequest(gres="gpu:4"), 10, 0, 3),
-        (SlurmRequest(gpus_per_node="a100:2"), 10, 0, 5),
-        (SlurmRequest(), 0, 0, 0),
-        (SlurmRequest(), 5, 8, 0),
+        (ClusterRequest(runs_per_job=8), 20, 0, 3),
+        (ClusterRequest(runs_per_job=8, max_jobs=2), 20, 0, 3),  # two at a time: SLURM sees to that
+        (ClusterRequest(max_jobs=2), 20, 0, 2),
+        (ClusterRequest(max_jobs=2), 20, 1, 1),
+        (ClusterRequest(), 100, 0, 8),
+        (ClusterRequest(parallel_runs=4), 10, 0, 3),
+        (ClusterRequest(gres="gpu:4"), 10, 0, 3),
+        (ClusterRequest(gpus_per_node="a100:2"), 10, 0, 5),
+        (ClusterRequest(), 0, 0, 0),
+        (ClusterRequest(), 5, 8, 0),
     ],
 )
 def test_there_are_as_many_slurm_jobs_as_there_is_work_for(
-    request_: SlurmRequest, runs: int, living: int, jobs: int
+    request_: ClusterRequest, runs: int, living: int, jobs: int
 ) -> None:
     assert request_.jobs_for(runs, living) == jobs
 
@@ -77,12 +77,16 @@ def test_a_request_that_makes_no_sense_is_told(values: dict[str, Any], said: str
 
 
 def test_runs_get_the_gpus_that_they_need_or_are_refused_before_they_wait_in_a_queue() -> None:
-    assert SlurmRequest().for_gpus(2).gres == "gpu:2"
-    assert SlurmRequest(gres="tmp:5").for_gpus(1).gres == "tmp:5,gpu:1"
-    for enough in (SlurmRequest(gres="gpu:4"), SlurmRequest(gpus_per_node="a100:2"), SlurmRequest(sbatch=("-G", "8"))):
+    assert ClusterRequest().for_gpus(2).gres == "gpu:2"
+    assert ClusterRequest(gres="tmp:5").for_gpus(1).gres == "tmp:5,gpu:1"
+    for enough in (
+        ClusterRequest(gres="gpu:4"),
+        ClusterRequest(gpus_per_node="a100:2"),
+        ClusterRequest(sbatch=("-G", "8")),
+    ):
         assert enough.for_gpus(2) == enough
     with pytest.raises(UsageError, match=r"needs 4 GPUs, but each SLURM job gets 2\. Ask for more: --gres gpu:4"):
-        SlurmRequest(gres="gpu:2").for_gpus(4)
+        ClusterRequest(gres="gpu:2").for_gpus(4)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +96,7 @@ def test_runs_get_the_gpus_that_they_need_or_are_refused_before_they_wait_in_a_q
 def test_the_cluster_that_was_named_is_the_one_that_is_asked(
     words: tuple[str, ...], clusters: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    request = SlurmRequest(sbatch=words)
+    request = ClusterRequest(sbatch=words)
     assert request.clusters == clusters
     fake_program(
         tmp_path / "bin", "squeue", 'case "$*" in *--clusters=other*) echo "7|0|RUNNING|N/A|None"; esac', monkeypatch
@@ -103,7 +107,7 @@ def test_the_cluster_that_was_named_is_the_one_that_is_asked(
 
 
 def test_a_percent_sign_in_a_folder_is_not_for_slurm_to_replace() -> None:
-    assert "--output=/shared/%%j/pilots/%A_%a.log\n" in script_of("/shared/%j", SlurmRequest(), "python")
+    assert "--output=/shared/%%j/pilots/%A_%a.log\n" in script_of("/shared/%j", ClusterRequest(), "python")
 
 
 def test_the_script_says_what_was_asked_for_and_becomes_the_pilot() -> None:
@@ -125,9 +129,9 @@ def test_the_script_says_what_was_asked_for_and_becomes_the_pilot() -> None:
 
 
 def test_a_run_on_several_nodes_is_started_on_each_of_them() -> None:
-    request = SlurmRequest(nodes=2, gres="gpu:8")
+    request = ClusterRequest(nodes=2, gres="gpu:8")
     assert {"--nodes=2", "--ntasks=2", "--ntasks-per-node=1"} <= set(request.options())
-    assert (request.places, request.jobs_for(20)) == (1, 8)
+    assert (request.runs_at_a_time, request.jobs_for(20)) == (1, 8)
     script = script_of("/shared/batch", request, "python")
     assert "srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1" in script
     assert "# each run: export MASTER_ADDR=" in script
@@ -151,8 +155,8 @@ def test_the_script_shows_the_environment_that_the_settings_name(tmp_path: Path)
 
 
 def test_a_short_time_limit_leaves_time_to_work() -> None:
-    assert SlurmRequest(time=60.0).notice_s == 15.0
-    assert SlurmRequest(time=36000.0).notice_s == 120.0
+    assert ClusterRequest(time=60.0).notice_s == 15.0
+    assert ClusterRequest(time=36000.0).notice_s == 120.0
 
 
 def test_the_indices_of_an_array_are_written_as_ranges() -> None:
@@ -182,7 +186,7 @@ class FakeSlurm:
 
 def test_arrays_are_no_larger_than_slurm_allows(make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> None:
     slurm = FakeSlurm(monkeypatch, largest_array=5)
-    tending = on_slurm(make_batch(12, SlurmRequest(runs_per_job=1)))
+    tending = on_slurm(make_batch(12, ClusterRequest(runs_per_job=1)))
     tending.look({})
     assert len(tending.submit_missing()) == 12
     assert slurm.arrays == ["0-4+0", "0-4+5", "0-1+10"]
@@ -192,7 +196,7 @@ def test_all_that_will_be_needed_is_submitted_and_slurm_sees_to_how_many_run_at_
     make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slurm = FakeSlurm(monkeypatch, largest_array=5)
-    tending = on_slurm(make_batch(14, SlurmRequest(runs_per_job=2, max_jobs=2, sbatch=("--dependency=afterok:9",))))
+    tending = on_slurm(make_batch(14, ClusterRequest(runs_per_job=2, max_jobs=2, sbatch=("--dependency=afterok:9",))))
     tending.look({})
     jobs = tending.submit_missing()
     assert slurm.arrays == ["0-4%2+0", "0-1+5 --dependency=afterok:9,afterany:1"]
@@ -206,7 +210,7 @@ RUNS = {"running": {}, "taken": 2, "places": 2}
 
 def test_a_run_that_no_other_slurm_job_would_take_is_left_to_the_last(make_batch: MakeBatch) -> None:
     """Two pilots with two runs each have done their share; a third has died, or was given up."""
-    tending = on_slurm(make_batch(6, SlurmRequest(runs_per_job=2, lease=1000.0)))
+    tending = on_slurm(make_batch(6, ClusterRequest(runs_per_job=2, lease=1000.0)))
     for number, job in enumerate(("1_0", "1_1", "1_2")):
         pilot = PilotFolder(tending.batch, job)
         pilot.renew(RUNS)
@@ -240,7 +244,7 @@ def test_what_exceeds_the_limit_of_the_user_comes_when_there_is_room(
     make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slurm = FakeSlurm(monkeypatch, largest_array=1000, room=3)
-    batch = make_batch(8, SlurmRequest(runs_per_job=1))
+    batch = make_batch(8, ClusterRequest(runs_per_job=1))
     tending = on_slurm(batch)
     tending.look({})
     first = tending.submit_missing()
@@ -256,7 +260,7 @@ def test_a_slurm_job_that_has_just_begun_and_said_nothing_yet_is_counted_in_full
     make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     FakeSlurm(monkeypatch, largest_array=5)
-    tending = on_slurm(make_batch(2, SlurmRequest(parallel_runs=2)))
+    tending = on_slurm(make_batch(2, ClusterRequest(parallel_runs=2)))
     PilotFolder(tending.batch, "1_0")
     tending.look(told({"1_0": "RUNNING"}))
     assert tending.submit_missing() == []
@@ -276,7 +280,7 @@ def test_a_job_that_slurm_holds_after_a_failed_launch_is_cancelled_and_replaced(
     slurm = FakeSlurm(monkeypatch, largest_array=5)
     cancelled: list[str] = []
     monkeypatch.setattr(commands, "scancel", lambda jobs, *_, **__: cancelled.extend(jobs))
-    tending = on_slurm(make_batch(2, SlurmRequest(runs_per_job=1)))
+    tending = on_slurm(make_batch(2, ClusterRequest(runs_per_job=1)))
     tending.look({})
     first, second = tending.submit_missing()
     held = job_told("PENDING", "launch failed requeued held", None)
@@ -289,7 +293,7 @@ def test_a_job_that_slurm_holds_after_a_failed_launch_is_cancelled_and_replaced(
 
 def test_a_chunk_whose_job_died_gets_a_job_of_its_own(make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> None:
     slurm = FakeSlurm(monkeypatch, largest_array=2)
-    tending = on_slurm(make_batch(8, SlurmRequest(runs_per_job=2, fixed_chunks=True)))
+    tending = on_slurm(make_batch(8, ClusterRequest(runs_per_job=2, fixed_chunks=True)))
     tending.look({})
     jobs = tending.submit_missing()
     assert (jobs, slurm.arrays) == (["1_0", "1_1", "2_0", "2_1"], ["0-1+0", "0-1+2"])

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from duckrow.core.clock import Now
+from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, book, cpu_seats, parse_gpus
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
 from duckrow.core.schedule.decide import choose_starts
@@ -76,12 +77,13 @@ def attempt(
     unimportant: dict[str, Any] = {
         "number": 1,
         "keeper": "k",
-        "holds": (("0", 1_000_000),),
+        "holds": [("0", 1_000_000)],
         "started": Now(started_at, started_mono, 1000.0),
         "log": "/nowhere.log",
         "job_host_id": 1,
     }
-    return LiveAttempt(job=of or job(), **{**unimportant, **fields})
+    values = {**unimportant, **fields}
+    return LiveAttempt(job=of or job(), **{**values, "holds": reservations(values["holds"])})
 
 
 class Expectation:

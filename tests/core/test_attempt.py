@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from duckrow.core.clock import Now
+from duckrow.core.devices.device import reservations
 from duckrow.core.jobs.job import Exit
 from duckrow.core.life.states import Outcome, State
 from tests.core.language import attempt, job
@@ -65,7 +66,7 @@ def test_what_was_not_written_is_undone() -> None:
     ours = attempt(holds=(("0", 500_000),))
     ours.move_to(State.STOPPING)
     ours.begin_stop(Outcome.KILLED, 2000.0)
-    ours.hold((("0", 250_000),))
+    ours.hold(reservations([("0", 250_000)]))
     ours.suspend(1500.0)
     ours.begin(Now(1.0, 2.0, 3.0))
     ours.go_back(written)

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.core.ports import Device
+from duckrow.core.ports import Gpu
 from duckrow.devices.cuda_order import as_cuda_numbers, may_differ, overridden
 from tests.conftest import Duckrow
 from tests.fake_nvml import FakeGpus
 
 pytest_plugins = ("tests.fake_nvml.plugin",)
 
-ALIKE = [Device(str(number), "H200", f"GPU-{number}", 141_000) for number in range(2)]
+ALIKE = [Gpu(str(number), "H200", f"GPU-{number}", 141_000) for number in range(2)]
 UNLIKE = [ALIKE[0]._replace(model="GTX 1080"), ALIKE[1]]
 DIVIDED = [UNLIKE[0], UNLIKE[1]._replace(part_of=("1", "GPU-1"))]
 
 
 @pytest.mark.parametrize("devices", [ALIKE, DIVIDED, UNLIKE[:1], []])
-def test_alike_gpus_have_one_order(devices: list[Device]) -> None:
+def test_alike_gpus_have_one_order(devices: list[Gpu]) -> None:
     assert not may_differ(devices, {})
     assert as_cuda_numbers(devices, {}) is devices
 

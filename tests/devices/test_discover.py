@@ -13,7 +13,7 @@ import pytest
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.policy import Policy
 from duckrow.core.errors import UsageError
-from duckrow.core.ports import Device, Reading
+from duckrow.core.ports import Gpu, Reading
 from duckrow.devices import discover
 from duckrow.devices.discover import cores, find_gpus, offer_of
 from duckrow.devices.nvml import NvmlSource
@@ -36,8 +36,8 @@ class FakeSource:
     def rest(self) -> None:
         pass
 
-    def devices(self) -> list[Device]:
-        return [Device(str(number), "Fake", UUIDS[number], 24_000) for number in range(self._count)]
+    def devices(self) -> list[Gpu]:
+        return [Gpu(str(number), "Fake", UUIDS[number], 24_000) for number in range(self._count)]
 
 
 def found(visible: str | None, count: int = 4) -> list[str]:
@@ -76,8 +76,8 @@ def test_of_the_gpus_those_are_left_that_cuda_visible_devices_names(visible: str
 class DividedSource(FakeSource):
     """GPU 0 is divided into two instances."""
 
-    def devices(self) -> list[Device]:
-        parts = [Device(uuid, "Fake MIG", uuid, 10_000, ("0", UUIDS[0])) for uuid in INSTANCES]
+    def devices(self) -> list[Gpu]:
+        parts = [Gpu(uuid, "Fake MIG", uuid, 10_000, ("0", UUIDS[0])) for uuid in INSTANCES]
         return [*parts, *super().devices()[1:]]
 
 
@@ -360,7 +360,7 @@ class FakeNvml(ModuleType):
         return UUIDS[handle]
 
 
-def devices_of(nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch) -> list[Device]:
+def devices_of(nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch) -> list[Gpu]:
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     monkeypatch.setattr("duckrow.devices.nvml._has_library", lambda: True)
     return NvmlSource().devices()
@@ -369,8 +369,8 @@ def devices_of(nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch) -> list[Device]:
 def test_gpus_are_described_by_their_library(monkeypatch: pytest.MonkeyPatch) -> None:
     nvml = FakeNvml()
     assert devices_of(nvml, monkeypatch) == [
-        Device("0", "NVIDIA Fake 0", UUIDS[0], 24 << 10),
-        Device("1", "NVIDIA Fake 1", UUIDS[1], 25 << 10),
+        Gpu("0", "NVIDIA Fake 0", UUIDS[0], 24 << 10),
+        Gpu("1", "NVIDIA Fake 1", UUIDS[1], 25 << 10),
     ]
     assert nvml.shut_down == 1
 
@@ -389,13 +389,13 @@ def test_without_the_library_there_are_no_gpus_and_no_complaint(monkeypatch: pyt
 @pytest.mark.parametrize(
     ("silent", "device"),
     [
-        ("nvmlDeviceGetMemoryInfo", Device("0", "NVIDIA Fake 0", UUIDS[0], None)),
-        ("nvmlDeviceGetName", Device("0", "", UUIDS[0], 24 << 10)),
-        ("nvmlDeviceGetUUID", Device("0", "NVIDIA Fake 0", "", 24 << 10)),
+        ("nvmlDeviceGetMemoryInfo", Gpu("0", "NVIDIA Fake 0", UUIDS[0], None)),
+        ("nvmlDeviceGetName", Gpu("0", "", UUIDS[0], 24 << 10)),
+        ("nvmlDeviceGetUUID", Gpu("0", "NVIDIA Fake 0", "", 24 << 10)),
     ],
 )
 def test_a_gpu_that_does_not_tell_all_is_there_all_the_same(
-    monkeypatch: pytest.MonkeyPatch, silent: str, device: Device
+    monkeypatch: pytest.MonkeyPatch, silent: str, device: Gpu
 ) -> None:
     devices = devices_of(FakeNvml(silent), monkeypatch)
     assert devices[0] == device

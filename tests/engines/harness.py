@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from duckrow.core.clock import Now
-from duckrow.core.devices.inventory import WHOLE
+from duckrow.core.devices.inventory import cpu_seats
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import Engine, Reactor, Report, Started, StartOrder
 from duckrow.engines.dry.behaviour import Behaviour
@@ -84,7 +84,7 @@ class Life:
                 cwd="/nowhere" if does == "cannot start" else "/",
             ),
             keeper=self.engine.keeper,
-            holds=(("cpu0", WHOLE),),
+            holds=cpu_seats(1)[0].holds,
             started=self._reactor.now(),
             log=f"{folder}/attempt-1.log",
             job_host_id=1,

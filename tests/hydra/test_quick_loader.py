@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from hydra._internal.hydra import Hydra
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from hydra.types import RunMode
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from duckrow.hydra.runs.quick_loader import QuickLoader, quick_loader
 
@@ -56,7 +56,14 @@ class Loaders:
         self._hydras = cache(lambda *overrides: self.own.load_sweep_config(self.master, list(overrides)))
 
     def compare(self, overrides: list[str]) -> None:
-        ours, hydras = self.quick.load_sweep_config(self.master, list(overrides)), self._hydras(*overrides)
+        self._compare(self.quick.load_sweep_config, overrides)
+
+    def compare_only_one(self, overrides: list[str]) -> None:
+        """As a run composes its own, in a process that has inherited what is known."""
+        self._compare(pickle.loads(cloudpickle.dumps(self.quick)).load_only_config, overrides)
+
+    def _compare(self, load: Callable[[DictConfig, list[str]], DictConfig], overrides: list[str]) -> None:
+        ours, hydras = load(self.master, list(overrides)), self._hydras(*overrides)
         assert OmegaConf.to_yaml(ours) == OmegaConf.to_yaml(hydras)
         assert ours == hydras
         resolved = [OmegaConf.to_container(config, resolve=False) for config in (ours, hydras)]
@@ -96,6 +103,8 @@ def loaders(tmp_path: Path, hydra_restore_singletons: Any) -> Iterator[Loaders]:
 def test_the_config_of_a_run_is_the_one_that_hydra_composes(loaders: Loaders, runs: list[list[str]]) -> None:
     for overrides in [*runs, *runs]:  # the second time everything is known
         loaders.compare(overrides)
+    for overrides in runs:
+        loaders.compare_only_one(overrides)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +126,8 @@ def test_a_run_cannot_change_the_config_of_another(loaders: Loaders) -> None:
     config = loaders.quick.load_sweep_config(loaders.master, ["x=2"])
     config.nested.a.b = 100
     config.hydra.job.name = "changed"
+    loaders.compare(["x=2"])
+    loaders.quick.load_only_config(loaders.master, ["x=3"]).nested.a.b = 100
     loaders.compare(["x=2"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from duckrow.core.clock import Now
+from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, Seat
 from duckrow.core.jobs.job import JobSpec, LiveAttempt
 from duckrow.core.life.retry import Verdict
@@ -44,7 +45,7 @@ def test_what_starts_holds_its_devices_until_it_is_released() -> None:
 def test_everything_is_booked_again_as_it_is_held() -> None:
     state = state_of(of_job(1, "0", WHOLE // 2))
     state.watch([of_job(2, "1", host=ANOTHER), of_job(3, "cpu0", host=ANOTHER)])
-    state.rebook([(("0", WHOLE // 4), ("cpu5", WHOLE))])
+    state.rebook([reservations([("0", WHOLE // 4), ("cpu5", WHOLE)])])
     assert state.booked == {"0": WHOLE // 2 + WHOLE // 4, "1": WHOLE}, "CPU slots are each host's own"
     assert state.booked.jobs == {"0": 2, "1": 1}
 
@@ -53,7 +54,7 @@ def test_one_that_holds_less_makes_room_for_others() -> None:
     shrinks = of_job(1, "0")
     state = state_of(shrinks)
     state.queue.was_read([], frozenset())
-    state.rehold(shrinks, (("0", WHOLE // 4),))
+    state.rehold(shrinks, reservations([("0", WHOLE // 4)]))
     assert state.booked == {"0": WHOLE // 4}
     assert shrinks.holds == (("0", WHOLE // 4),)
     assert state.queue.stale
@@ -120,7 +121,7 @@ def test_no_job_gets_a_device_that_is_drained_or_set_aside() -> None:
 def test_devices_come_and_go_while_the_host_runs() -> None:
     state = state_of(seats=gpus(2))
     before = state.seats
-    state.add_seat(Seat((("5", WHOLE),)))
+    state.add_seat(Seat(reservations([("5", WHOLE)])))
     assert state.offers("5")
     state.remove_device("0")
     assert [seat.devices for seat in state.seats] == [("5",), ("1",)]

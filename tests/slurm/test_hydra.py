@@ -57,8 +57,14 @@ class TestBatches(BatchedSweeperTestSuite):
     ("task_launcher_cfg", "extra_flags"),
     [({}, ["-m", f"hydra/launcher={name}", *more]) for name, more in SLURM],
 )
-class TestIntegration(IntegrationTestSuite):
-    pass
+class TestIntegration:
+    """What depends on where a run stands. Its name and folder are made alike for all launchers: see tests/hydra."""
+
+    get_test_app_working_dir = IntegrationTestSuite.get_test_app_working_dir
+    get_test_scratch_dir = IntegrationTestSuite.get_test_scratch_dir
+    generate_custom_cmd = IntegrationTestSuite.generate_custom_cmd
+    test_get_orig_dir_multirun = IntegrationTestSuite.test_get_orig_dir_multirun
+    test_to_absolute_path_multirun = IntegrationTestSuite.test_to_absolute_path_multirun
 
 
 @pytest.mark.usefixtures("_on_login_node", "hydra_restore_singletons")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from duckrow.core.clock import Now
+from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.jobs.job import Exit, JobSpec, LiveAttempt
 from duckrow.core.life.retry import Verdict
@@ -46,12 +47,12 @@ class Shelf:
         values: dict[str, Any] = {
             "number": job.attempts + 1,
             "keeper": "keeper-1",
-            "holds": (("0", WHOLE),),
             "started": at(fields.pop("started_at", 1000.0)),
             "log": "/logs/attempt.log",
             "job_host_id": DAEMON,
         }
-        return LiveAttempt(job=job, **{**values, **fields})
+        holds = reservations(fields.pop("holds", [("0", WHOLE)]))
+        return LiveAttempt(job=job, holds=holds, **{**values, **fields})
 
     def start(self, job_id: int, **fields: Any) -> LiveAttempt:
         attempt = self.attempt_of(job_id, **fields)

@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,15 +20,35 @@ from duckrow.core.devices.policy import Policy
 from duckrow.kernel.process import boot_id, identity_of
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON, is_alive, ring, seats_from, try_lock, unlock
+from duckrow.store.sqlite.database_lock import is_taken
+from tests.conftest import DEADLINE_S
 from tests.store.shelf import Shelf
 
 HOLD_LOCK = """
 import sys
+import time
 from pathlib import Path
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import try_lock
 print("locked" if try_lock(Folder(Path(sys.argv[1])), 1) is not None else "taken", flush=True)
 sys.stdin.readline()
+"""
+
+
+# A host that is killed while it starts a job: that has all its files until it is told to become its program.
+KILLED_WHILE_STARTING = """
+import os, signal, sys
+from duckrow.store.sqlite import database_lock
+from duckrow.store.folder.host_lock import sign, try_lock
+from duckrow.store.folder.state_folder import Folder
+folder = Folder(sys.argv[1])
+lock = try_lock(folder, 1)
+database_lock.take(folder.database, 1)
+sign(lock)
+if os.fork() == 0:
+    sys.stdin.readline()
+    os._exit(0)
+os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
@@ -50,6 +71,42 @@ def host(folder: Folder) -> Iterator[subprocess.Popen[str]]:
 def test_a_host_of_another_process_is_seen_to_live(folder: Folder, host: subprocess.Popen[str]) -> None:
     assert is_alive(folder, 1)
     assert not is_alive(folder, 2)
+    assert try_lock(folder, 1) is None
+
+
+@pytest.fixture
+def killed_host(folder: Folder, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[str]]:
+    """Its job becomes its program once somebody who looks for the host waits for that."""
+    command = [sys.executable, "-c", KILLED_WHILE_STARTING, folder.root]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as process:
+        assert process.wait(DEADLINE_S) == -signal.SIGKILL
+        assert process.stdin is not None
+        monkeypatch.setattr(time, "sleep", lambda _: process.stdin.close())
+        yield process
+
+
+def test_a_host_that_was_killed_while_it_started_a_job_does_not_live(
+    folder: Folder, killed_host: subprocess.Popen[str]
+) -> None:
+    assert not is_alive(folder, 1)
+
+
+def test_the_next_host_waits_for_the_job_that_a_killed_one_was_starting(
+    folder: Folder, killed_host: subprocess.Popen[str]
+) -> None:
+    lock = try_lock(folder, 1)
+    assert lock is not None
+    assert not is_taken(folder.database, 1)
+    unlock(folder, 1, lock)
+
+
+def test_a_host_in_another_container_is_not_looked_for_here(
+    folder: Folder, host: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it waits"))
+    with open(folder.host_lock(1), "w") as file:
+        file.write(" " * 32 + "1:2:another-boot.7")
+    assert is_alive(folder, 1)
     assert try_lock(folder, 1) is None
 
 

@@ -14,6 +14,7 @@ import pytest
 from tests.conftest import Duckrow, until
 
 _UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+_MOST_INOTIFY = "/proc/sys/user/max_inotify_instances"
 _ROOT = Path(__file__).parent.parent.parent
 
 
@@ -29,15 +30,19 @@ needs_namespaces = pytest.mark.skipif(
 )
 
 
-def container(scene: str, home: Path, work: Path) -> subprocess.Popen[str]:
-    """Play a scene, `module:function`, in a namespace of its own; the function is given a duckrow on these folders."""
+def container(scene: str, home: Path, work: Path, inotify: bool = True) -> subprocess.Popen[str]:
+    """Play a scene, `module:function`, in a namespace of its own; the function is given a duckrow on these folders.
+
+    `inotify`: False if the kernel is to have none left there.
+    """
     module, _, function = scene.partition(":")
     code = (
         f"from pathlib import Path; from tests.conftest import Duckrow; from {module} import {function}; "
         f"{function}(Duckrow(Path({str(home)!r}), Path({str(work)!r})))"
     )
+    limits = [] if inotify else ["--user", "--map-root-user", "sh", "-c", f'echo 0 > {_MOST_INOTIFY}; exec "$@"', "sh"]
     return subprocess.Popen(
-        [*_UNSHARE, sys.executable, "-c", code],
+        [*_UNSHARE, *limits, sys.executable, "-c", code],
         cwd=_ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -45,9 +50,9 @@ def container(scene: str, home: Path, work: Path) -> subprocess.Popen[str]:
     )
 
 
-def play(scene: str, duckrow: Duckrow) -> None:
+def play(scene: str, duckrow: Duckrow, inotify: bool = True) -> None:
     """Play it to its end; what it asserts must hold."""
-    with container(scene, duckrow.home, duckrow.work) as process:
+    with container(scene, duckrow.home, duckrow.work, inotify) as process:
         said, _ = process.communicate(timeout=120)
     assert process.returncode == 0, said
 

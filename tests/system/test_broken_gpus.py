@@ -194,6 +194,7 @@ def test_a_run_without_a_gpu_left_waits_says_so_and_goes_on(seeing: Duckrow, gpu
         gpus.change(0, xids="79")
         (seeing.work / "gate").touch()
         until(lambda: set_aside(seeing) != {}, "the GPU to be set aside")
+        seeing.wait_for(1, "queued")  # it failed
         assert run.stderr is not None
         told = next(line for line in map(bytes.decode, run.stderr) if "set aside" in line)
         assert "GPU 0 is set aside: the driver reports Xid 79 (it fell off the bus). Jobs that fail on" in told
@@ -212,6 +213,7 @@ def test_a_gpu_that_was_reset_is_given_out_again_by_itself(seeing: Duckrow, gpus
         gpus.change(0, lost=True)
         (seeing.work / "gate").touch()
         until(lambda: set_aside(seeing) == {"0": "it fell off the bus"}, "the GPU to be set aside")
+        seeing.wait_for(1, "queued")  # it failed
         (seeing.work / "repaired").touch()
         gpus.change(0, lost=False)
         told = run.communicate(timeout=DEADLINE_S)[1].decode()

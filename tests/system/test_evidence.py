@@ -10,12 +10,6 @@ from tests.system.test_crashes import DAMAGE, kill_daemon_and_keeper
 JOB = "echo x >> ran; until test -e gate; do sleep 0.05; done; exit 21"
 
 
-@pytest.fixture(autouse=True)
-def started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hosts and keepers are started, not forked: these tests are about what the kernel says of them."""
-    monkeypatch.setenv("DUCKROW_TESTS_START", "1")
-
-
 def damage(duckrow: Duckrow, how: str) -> None:
     DAMAGE[how](next((duckrow.home / "keepers").iterdir()))
 

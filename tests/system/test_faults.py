@@ -13,12 +13,6 @@ import pytest
 from tests.conftest import Duckrow, until
 
 
-@pytest.fixture(autouse=True)
-def started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hosts and keepers are started, not forked: these tests are about what the kernel says of them."""
-    monkeypatch.setenv("DUCKROW_TESTS_START", "1")
-
-
 def database(duckrow: Duckrow) -> Path:
     return duckrow.home / "duckrow.db"
 

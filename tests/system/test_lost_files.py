@@ -20,12 +20,6 @@ AT_ONCE_S = 15.0  # far less than the 30 s that SQLite waits for a lock, also on
 GATED = "while [ ! -e gate ]; do sleep 0.01; done; exit 3"
 
 
-@pytest.fixture(autouse=True)
-def started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hosts and keepers are started, not forked: these tests are about what the kernel says of them."""
-    monkeypatch.setenv("DUCKROW_TESTS_START", "1")
-
-
 def with_a_job(duckrow: Duckrow) -> tuple[int, int, int]:
     """A daemon, a job that runs until there is a gate, and one that waits behind it."""
     pid = duckrow.up("--slots", "1")

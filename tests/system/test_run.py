@@ -86,6 +86,21 @@ def test_a_line_that_is_appended_to_a_followed_file_starts_at_once(duckrow: Duck
     assert lines_of(duckrow.work / "out") == ["0", "1", "2"]
 
 
+def test_a_relative_folder_is_meant_from_where_the_run_was_started_however_late_its_line_comes(
+    duckrow: Duckrow,
+) -> None:
+    below = duckrow.work / "below"
+    below.mkdir()
+    run = duckrow.spawn("run", "--slots", "1", "--format", "json", stdin=subprocess.PIPE)
+    assert run.stdin
+    for name in ("first", "second"):
+        run.stdin.write(json.dumps({"command": f"touch {name}", "cwd": "below"}).encode() + b"\n")
+        run.stdin.flush()
+        until((below / name).exists, "its file")
+    run.stdin.close()
+    assert run.wait(DEADLINE_S) == 0
+
+
 def test_jobs_do_not_eat_the_list_of_commands(duckrow: Duckrow) -> None:
     duckrow("run", "--slots", "1", stdin="cat\n" + "echo x >> out\n" * 50)
     assert len(lines_of(duckrow.work / "out")) == 50

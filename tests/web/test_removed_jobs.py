@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from duckrow.api.client import Client
-from duckrow.api.jobs import edit, order, remove, waiting
+from duckrow.api.jobs import edit, order, queued_jobs, remove
 from duckrow.api.python.handles import client_of
 from duckrow.api.queue.eta import History
 from duckrow.core.jobs.job import JobSpec
@@ -74,7 +74,7 @@ def test_who_looks_at_it_is_told_that_it_is_gone(inside: Inside, monkeypatch: py
 
 @pytest.mark.parametrize(
     ("kind", "step"),
-    [(Client, "select"), (edit, "must_wait"), (waiting, "must_be_here"), (ControlStore, "edit")],
+    [(Client, "select"), (edit, "must_wait"), (queued_jobs, "must_be_here"), (ControlStore, "edit")],
 )
 def test_who_changes_it_is_told_that_it_is_gone(
     inside: Inside, monkeypatch: pytest.MonkeyPatch, kind: type | ModuleType, step: str
@@ -91,10 +91,10 @@ def test_who_changes_it_is_told_that_it_is_gone(
     [
         (Client, "views"),
         (JobStore, "glance"),
-        (waiting, "must_be_here"),
+        (queued_jobs, "must_be_here"),
         (remove, "must_be_here"),
         (order, "must_wait"),
-        (ControlStore, "places_of"),
+        (ControlStore, "positions_of"),
     ],
 )
 def test_of_many_the_one_that_is_gone_is_refused_and_the_others_are_done(

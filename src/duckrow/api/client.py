@@ -60,12 +60,16 @@ class Client(Session):
     # -- wishing ----------------------------------------------------------------------------------------------
 
     def await_wishes(self, ids: Sequence[int]) -> None:
-        """Until the wishes for these jobs have been seen by a host."""
-        deadline = time.monotonic() + _ANSWER_S
-        for _ in self.changes(deadline):
-            if self.jobs.wished().isdisjoint(ids):
+        """Until the wishes for these jobs have been seen by a host; as long as it gets on with them."""
+        wanted = set(ids)
+        next_one, deadline = 0, 0.0
+        for _ in self.changes(None):
+            now, waiting = time.monotonic(), self.jobs.first_wished(wanted)
+            if waiting is None:
                 return
-            if time.monotonic() > deadline:
+            if waiting != next_one:
+                next_one, deadline = waiting, now + _ANSWER_S
+            elif now > deadline:
                 raise DuckrowError("The scheduler has not answered yet. Your request is recorded; see `duckrow ls`.")
 
     def has_news(self) -> bool:

@@ -6,10 +6,11 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from duckrow.api.clusters.watch import RunsOfBatch
+from duckrow.api.clusters.watch import WatchedRuns
 from duckrow.api.jobs.kill import kill
 from duckrow.cli.console import say, tell
 from duckrow.core.clock import Now
+from duckrow.core.devices.device import SOME_CPU_SLOT, reservations
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from duckrow.core.jobs.job import Exit, JobSpec, LiveAttempt, QueuedJob
@@ -20,7 +21,7 @@ from duckrow.core.units import plural
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.clusters.submit import SlurmRequest
+    from duckrow.api.clusters.submit import ClusterRequest
     from duckrow.api.queue.views import JobView
     from duckrow.cli.options.verb_options import DeviceOptions, RunOptions, WatchOptions
     from duckrow.cli.views.run_view import RunView
@@ -29,7 +30,7 @@ _LOOK_S = 0.1
 _SHARE = 4  # if a look takes long because there are many runs, we rest this many times as long
 
 
-def print_script(request: SlurmRequest, specs: Sequence[JobSpec], name: str) -> int:
+def print_script(request: ClusterRequest, specs: Sequence[JobSpec], name: str) -> int:
     """The script for sbatch; where runs ask for different things, one for each of these."""
     from duckrow.api.clusters.dry_run import dry_groups
 
@@ -46,7 +47,7 @@ def print_script(request: SlurmRequest, specs: Sequence[JobSpec], name: str) -> 
 def run_batch(
     client: Client,
     specs: Sequence[JobSpec],
-    request: SlurmRequest,
+    request: ClusterRequest,
     variables: dict[str, str],
     name: str,
     view: RunView,
@@ -121,7 +122,7 @@ class BatchWatch:
         self._live: dict[int, LiveAttempt] = {}
         self._ended: set[int] = set()
         self.unsuccessful: list[int] = []
-        self._batch = RunsOfBatch(client, ids)
+        self._batch = WatchedRuns(client, ids)
         self.host_id = self._batch.batch_id
         view.attach(self)
 
@@ -134,7 +135,7 @@ class BatchWatch:
         return list(self._live.values())
 
     @property
-    def places(self) -> int:
+    def seat_count(self) -> int:
         return max(len(self._live), 1)
 
     def see_through(self) -> None:
@@ -210,7 +211,7 @@ def _attempt_of(view: JobView, host_id: int) -> LiveAttempt:
         number=view.attempts,
         job=job,
         keeper="",
-        holds=tuple((device, WHOLE) for device in view.devices) or (("cpu", WHOLE),),
+        holds=reservations((name, WHOLE) for name in view.devices or [SOME_CPU_SLOT]),
         # Of another machine, only the wall clock means anything here.
         started=Now(view.started_at or view.ended_at or time.time(), 0.0, 0.0),
         log=view.log or "",

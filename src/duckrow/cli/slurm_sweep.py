@@ -11,13 +11,13 @@ from duckrow.core.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duckrow.api.clusters.submit import SlurmRequest
+    from duckrow.api.clusters.submit import ClusterRequest
     from duckrow.api.sweeps.sweeps import SweepRow, Sweeps, Todo
     from duckrow.cli.options.verb_options import SweepOptions, WatchOptions
     from duckrow.core.jobs.job import JobSpec
 
 
-def read_cluster(on: str | None, asked: dict[str, Any], given: SweepOptions) -> SlurmRequest | None:
+def read_cluster(on: str | None, asked: dict[str, Any], given: SweepOptions) -> ClusterRequest | None:
     """The request to the cluster, if one was named."""
     if on is None:
         return None
@@ -35,7 +35,7 @@ def watch_sweep(
     sweep: SweepRow,
     todo: Todo,
     specs: Sequence[JobSpec],
-    request: SlurmRequest,
+    request: ClusterRequest,
     variables: dict[str, str],
     watch: WatchOptions,
 ) -> int:

@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from duckrow.clusters.shared_files import get, put
+from duckrow.core.clusters.groups import group_runs
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.devices.needs import needs_from
 from duckrow.core.errors import StateError
 from duckrow.core.jobs.job import JobSpec, PointOfSweep
-from duckrow.core.slurm.groups import group_runs
-from duckrow.core.slurm.request import SlurmRequest
 
 _FOLDERS = ("claims", "releases", "results", "pilots", "submitted", "wishes", "runs")
 
@@ -44,17 +44,17 @@ class Batch:
         return os.path.basename(self.folder)
 
     @property
-    def request(self) -> SlurmRequest:
-        """For what is the same for all of its runs: the lease, how many a SLURM job takes."""
+    def request(self) -> ClusterRequest:
+        """For what is the same for all of its runs: the lease, how many a cluster job takes."""
         return self.requests[0]
 
     @cached_property
-    def requests(self) -> list[SlurmRequest]:
+    def requests(self) -> list[ClusterRequest]:
         """One for each group of runs; most batches have one."""
         told = self._facts.get("requests") or [self._facts["request"]]
-        return [SlurmRequest.from_text(json.dumps(values)) for values in told]
+        return [ClusterRequest.from_text(json.dumps(values)) for values in told]
 
-    def request_of(self, run: int) -> SlurmRequest:
+    def request_of(self, run: int) -> ClusterRequest:
         return self.requests[self.group_of(run)]
 
     def group_of(self, run: int) -> int:
@@ -64,7 +64,7 @@ class Batch:
         return [run for run in runs if self.group_of(run) == group]
 
     def script(self, group: int) -> str:
-        """What sbatch is given for a SLURM job of this group."""
+        """What sbatch is given for a cluster job of this group."""
         return f"{self.folder}/pilot{f'-{group}' if group else ''}.sh"
 
     @cached_property
@@ -116,7 +116,7 @@ def create_batch(
     folder: str,
     specs: Sequence[JobSpec],
     ids: Sequence[int],
-    request: SlurmRequest,
+    request: ClusterRequest,
     environment: Mapping[str, str],
     python: str,
     attempts: Mapping[int, int] | None = None,

@@ -12,7 +12,7 @@ from duckrow.clusters.pilots import TOLD_TO_END, Pilot, read_pilots
 from duckrow.clusters.port import GONE, SUBMITTED, JobPhase, States
 from duckrow.clusters.shared_files import get, names, put
 from duckrow.clusters.standing_still import JobEnd, why_still
-from duckrow.core.slurm.groups import told_apart
+from duckrow.core.clusters.groups import told_apart
 
 _GO_ON = "go_on.json"
 _LATE_S = 60.0  # so long a job that was just submitted may be unknown to the cluster

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from duckrow.clusters.batch import Batch
@@ -19,6 +19,7 @@ class SharedPeak(NamedTuple):
     peak_mb: int
     runs: int  # from which it was learned
     corrected: bool = False  # a person has said so
+    called: Sequence[tuple[str, int]] = ()  # (what single runs were called with, what they took), the latest first
 
 
 class SharedPeaks:
@@ -55,7 +56,8 @@ def together(peaks: Iterable[SharedPeak]) -> list[SharedPeak]:
     """One of each recipe and model: the most that anybody has seen, unless a person has said what it is."""
     merged: dict[tuple[str, str], SharedPeak] = {}
     for peak in peaks:
-        known = merged.setdefault(peak[:2], peak._replace(runs=0))
+        known = merged.setdefault(peak[:2], peak._replace(runs=0, called=()))
         most = known if (known.corrected, known.peak_mb) > (peak.corrected, peak.peak_mb) else peak
-        merged[peak[:2]] = most._replace(runs=known.runs + peak.runs)
+        called = dict(sorted([*known.called, *peak.called], key=lambda call: call[1]))
+        merged[peak[:2]] = most._replace(runs=known.runs + peak.runs, called=list(called.items()))
     return list(merged.values())

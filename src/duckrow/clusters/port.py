@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.ports import Allocation
-from duckrow.core.slurm.request import SlurmRequest
 
 ANSWER_S = 60.0  # how long a batch system may think, where somebody waits for it
 SHORT_S = 10.0  # for a question to which the answer is quick, if there is one
@@ -24,7 +24,7 @@ class NoAnswer(DuckrowError):
 class ClusterRefused(UsageError):
     """The batch system does not want this."""
 
-    request: SlurmRequest | None = None  # what it was asked for
+    request: ClusterRequest | None = None  # what it was asked for
 
 
 class TooMany(ClusterRefused):
@@ -74,7 +74,7 @@ class PilotJobs(NamedTuple):
     """What jobs are submitted for: pilots of one group of a batch."""
 
     folder: str  # of the batch
-    request: SlurmRequest
+    request: ClusterRequest
     python: str  # that runs `-m duckrow.scheduler.pilot FOLDER FIRST GROUP`, unless the request names another
     group: int = 0  # which of the batch's requests it is
     script: str = ""  # where a script for them may be written
@@ -152,7 +152,7 @@ class Cluster(Protocol):
     def preview(self, pilots: PilotJobs, array: PilotArray) -> str:
         """What would be submitted, for people. Nothing is asked."""
 
-    def in_words(self, request: SlurmRequest) -> str:
+    def in_words(self, request: ClusterRequest) -> str:
         """What it is asked for, as a person would type it."""
 
     def ask(self) -> Question: ...
@@ -160,13 +160,13 @@ class Cluster(Protocol):
     def cancel(self, jobs: Sequence[str], only_waiting: bool = False) -> None:
         """These jobs, or all of an array (12). It is not an error if some are over."""
 
-    def command_of(self, request: SlurmRequest, command: str) -> str:
+    def command_of(self, request: ClusterRequest, command: str) -> str:
         """What a pilot runs for the command of a run: within a container, on several nodes."""
 
     def own_job(self) -> OwnJob: ...
 
 
-ClusterOf = Callable[[SlurmRequest], Cluster]
+ClusterOf = Callable[[ClusterRequest], Cluster]
 
 
 def late(question: Question, wait_s: float) -> NoAnswer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from duckrow.clusters.batch_jobs import BatchJobs
 from duckrow.clusters.port import GONE
-from duckrow.core.slurm.groups import satisfies
+from duckrow.core.clusters.groups import satisfies
 
 
 def missing(jobs: BatchJobs, group: int) -> list[int]:
@@ -68,5 +68,5 @@ def _room_in(jobs: BatchJobs, job: str) -> int:
     if request.runs_per_job is not None:
         return request.runs_per_job - (0 if is_fresh or last is None else int(last.status.get("taken", 0)))
     if is_fresh or last is None:
-        return request.places
+        return request.runs_at_a_time
     return max(int(last.status.get("places", 1)) - len(last.running), 0)

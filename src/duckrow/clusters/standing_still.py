@@ -1,7 +1,7 @@
-"""Whether a batch is stuck: runs wait, no SLURM job is left, and submitting more would be wrong.
+"""Whether a batch is stuck: runs wait, no cluster job is left, and submitting more would be wrong.
 
-Whoever cancels all that lives means it; whoever cancels one of several does not mean the others. So the last SLURM job
-to end decides. And what ends before it begins would do so again.
+Whoever cancels all that lives means it; whoever cancels one of several does not mean the others. So the last
+cluster job to end decides. And what ends before it begins would do so again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ CANCELLED = "somebody cancelled its SLURM jobs"
 
 
 class JobEnd(NamedTuple):
-    """How a SLURM job of a batch ended."""
+    """How a cluster job of a batch ended."""
 
     job: str  # as squeue names it: array_index
     cancelled: bool

@@ -167,7 +167,7 @@ class Progress(Protocol):
     def running(self) -> Sequence[LiveAttempt]: ...
 
     @property
-    def places(self) -> int:
+    def seat_count(self) -> int:
         """How many jobs can run at a time."""
 
     @property
@@ -213,7 +213,7 @@ class Reactor(Protocol):
     def close(self) -> None: ...
 
 
-class Device(NamedTuple):
+class Gpu(NamedTuple):
     """A GPU as its library describes it."""
 
     name: str  # what CUDA_VISIBLE_DEVICES calls it
@@ -282,7 +282,7 @@ class GpuReader(Protocol):
     def ask(self, names: Sequence[str]) -> None:
         """Have these GPUs read; the reactor wakes when it is done."""
 
-    def answer(self) -> tuple[list[Device], list[Reading]] | None:
+    def answer(self) -> tuple[list[Gpu], list[Reading]] | None:
         """(all GPUs, a reading of each and of those that were asked for), once per question."""
 
 
@@ -290,7 +290,7 @@ class DeviceSource(Protocol):
     def is_there(self) -> bool:
         """Whether there is a library to ask. Without one devices are what the user says of them, and never read."""
 
-    def devices(self) -> list[Device]: ...
+    def devices(self) -> list[Gpu]: ...
 
     def read(self, names: Sequence[str]) -> list[Reading]:
         """One of each of these GPUs, which may be named by their UUIDs too."""

@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 from duckrow.core.devices.inventory import looks_like_devices
 from duckrow.core.devices.policy import KNOBS, Form, Knob
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.job import DEFAULT_PRIORITY, DEFAULT_PROJECT, DEFAULT_SHELL, check_name
+from duckrow.core.jobs.job import (
+    DEFAULT_BACKOFF_S,
+    DEFAULT_GRACE_S,
+    DEFAULT_NOTICE,
+    DEFAULT_PRIORITY,
+    DEFAULT_PROJECT,
+    DEFAULT_SHELL,
+    check_name,
+)
 from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes, parse_size_mb
 
 PROJECTS = "projects"
@@ -148,10 +156,12 @@ SETTINGS = (
     Setting(
         "job", "requeue_lost", "true or false", _yes_or_no, False, "Requeue a lost job (the machine was restarted)."
     ),
-    Setting("job", "backoff", "time", _TIME, "10s", "Wait before the first retry, then double it."),
+    Setting("job", "backoff", "time", _TIME, f"{DEFAULT_BACKOFF_S:g}s", "Wait before the first retry, then double it."),
     Setting("job", "timeout", "time", _LIMIT, None, "Stop a job after this time; none for no limit."),
-    Setting("job", "signal", "signal@time", _text, "USR2@30s", "Warn a job this long before its time limit; or none."),
-    Setting("job", "grace", "time", _TIME, "10s", "Time between SIGTERM and SIGKILL."),
+    Setting(
+        "job", "signal", "signal@time", _text, DEFAULT_NOTICE, "Warn a job this long before its time limit; or none."
+    ),
+    Setting("job", "grace", "time", _TIME, f"{DEFAULT_GRACE_S:g}s", "Time between SIGTERM and SIGKILL."),
     Setting("job", "shell", "path", _text, DEFAULT_SHELL, "Shell that runs the command."),
     Setting("job", "max_log", "size", _SIZE, None, "Keep only the beginning and the end of a longer log; or none."),
     Setting("run", "devices", *_DEVICES, 'Devices of `duckrow run`: "0,1", "0-3", "0+1 2+3", "all".'),

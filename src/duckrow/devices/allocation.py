@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection, Mapping
 from itertools import pairwise
 
+from duckrow.core.devices.device import reservations
 from duckrow.core.devices.device_names import plain_name
 from duckrow.core.devices.inventory import WHOLE, Seat, cpu_seats, looks_like_devices
 from duckrow.core.devices.machine import Machine
@@ -43,7 +44,7 @@ def allocated_offer(
     if by_memory:
         most = None if parallel_runs is None else math.ceil(parallel_runs / len(gpus))
         machine = machine._replace(policy=policy.but(jobs_per_gpu=most), total_mb=known)
-        return Offer([*(Seat(((gpu, WHOLE),)) for gpu in gpus), *beside], machine)
+        return Offer([*(Seat(reservations([(gpu, WHOLE)])) for gpu in gpus), *beside], machine)
     return Offer([*gpu_seats(gpus, parallel_runs, gpus_per_run), *beside], machine._replace(total_mb=known))
 
 
@@ -52,13 +53,13 @@ def gpu_seats(gpus: list[str], parallel_runs: int | None, gpus_per_run: int | No
     places = parallel_runs or len(gpus)
     if gpus_per_run is not None or places == len(gpus):
         shares = max(math.ceil(places * (gpus_per_run or 1) / len(gpus)), 1)
-        return [Seat(((gpu, WHOLE // shares),)) for gpu in gpus for _ in range(shares)]
+        return [Seat(reservations([(gpu, WHOLE // shares)])) for gpu in gpus for _ in range(shares)]
     if places < len(gpus):
         borders = [round(place * len(gpus) / places) for place in range(places + 1)]
         groups = [gpus[first:last] for first, last in pairwise(borders)]
-        return [Seat(tuple((gpu, WHOLE) for gpu in group)) for group in groups]
+        return [Seat(reservations((gpu, WHOLE) for gpu in group)) for group in groups]
     of_place = [gpus[place * len(gpus) // places] for place in range(places)]
-    return [Seat(((gpu, WHOLE // of_place.count(gpu)),)) for gpu in of_place]
+    return [Seat(reservations([(gpu, WHOLE // of_place.count(gpu))])) for gpu in of_place]
 
 
 def given_gpus(allocation: Allocation, environment: Mapping[str, str] = os.environ) -> list[str]:

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from duckrow.core.ports import Device
+from duckrow.core.ports import Gpu
 
 VARIABLE = "CUDA_DEVICE_ORDER"
 BY_BUS = "PCI_BUS_ID"
@@ -27,14 +27,14 @@ for number in range(count.value):
 """
 
 
-def may_differ(devices: list[Device], environment: Mapping[str, str]) -> bool:
+def may_differ(devices: list[Gpu], environment: Mapping[str, str]) -> bool:
     """Whether CUDA may number these GPUs, which stand in the order of the bus, in another way."""
     if environment.get(VARIABLE) == BY_BUS or any(device.part_of for device in devices):
         return False  # of divided GPUs, only names tell which is which
     return len({device.model for device in devices}) > 1
 
 
-def as_cuda_numbers(devices: list[Device], environment: Mapping[str, str]) -> list[Device] | None:
+def as_cuda_numbers(devices: list[Gpu], environment: Mapping[str, str]) -> list[Gpu] | None:
     """These GPUs, number 0 of the user's programs first; None: CUDA does not tell."""
     if not may_differ(devices, environment):
         return devices
@@ -60,7 +60,7 @@ def _ask_cuda(environment: Mapping[str, str]) -> list[str]:
 # -- what people are told ---------------------------------------------------------------------------------------------
 
 
-def overridden(devices: list[Device], environment: Mapping[str, str]) -> str:
+def overridden(devices: list[Gpu], environment: Mapping[str, str]) -> str:
     """Says that a choice of the user does not apply to jobs; empty where it makes no difference."""
     chosen = environment.get(VARIABLE)
     if not chosen or not may_differ(devices, environment):

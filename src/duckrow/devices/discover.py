@@ -6,12 +6,13 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from duckrow.core.devices.device import Device
 from duckrow.core.devices.device_names import any_uuid, called, name_of, with_names, written_names
 from duckrow.core.devices.inventory import Seat, cpu_seats, looks_like_devices, parse_gpus, split_sizes
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.policy import NO_POLICY, Policy
 from duckrow.core.errors import UsageError
-from duckrow.core.ports import Device, DeviceSource
+from duckrow.core.ports import DeviceSource, Gpu
 from duckrow.devices import cuda_order
 from duckrow.devices.cuda_order import as_cuda_numbers
 from duckrow.devices.nvml import NvmlSource
@@ -19,17 +20,18 @@ from duckrow.devices.nvml import NvmlSource
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
-def find_gpus(source: DeviceSource | None = None, environment: Mapping[str, str] = os.environ) -> list[Device]:
+def find_gpus(source: DeviceSource | None = None, environment: Mapping[str, str] = os.environ) -> list[Gpu]:
     """The GPUs of this machine; of those, the ones that an inherited CUDA_VISIBLE_DEVICES leaves."""
     return _visible((source or NvmlSource()).devices(), environment, [])
 
 
-def _visible(found: list[Device], environment: Mapping[str, str], notes: list[str]) -> list[Device]:
+def _visible(found: list[Gpu], environment: Mapping[str, str], notes: list[str]) -> list[Gpu]:
     visible = environment.get(VISIBLE)
     if visible is None:
         return found
     names = [name.strip() for name in visible.split(",") if name.strip()]
-    numbered = as_cuda_numbers(found, environment) if any(name.isdigit() for name in names) else found
+    by_number = any(Device(name).gpu_number is not None for name in names)
+    numbered = as_cuda_numbers(found, environment) if by_number else found
     if numbered is None:
         notes.append(cuda_order.not_told(visible))
         numbered = found
@@ -37,10 +39,11 @@ def _visible(found: list[Device], environment: Mapping[str, str], notes: list[st
     return list(dict.fromkeys(chosen))
 
 
-def _meant(name: str, numbered: list[Device], found: list[Device]) -> list[Device]:
+def _meant(name: str, numbered: list[Gpu], found: list[Gpu]) -> list[Gpu]:
     """`numbered`: as CUDA counts them."""
-    if name.isdigit() and numbered is not found:
-        return numbered[int(name) : int(name) + 1]
+    number = Device(name).gpu_number
+    if number is not None and numbered is not found:
+        return numbered[number : number + 1]
     return called(name, found)
 
 
@@ -111,7 +114,7 @@ def offer_of(
     return Offer(seats, machine, finds and VISIBLE in os.environ, tuple(notes), written)
 
 
-def _by_name(sizes: Mapping[str, int], there: Sequence[Device]) -> dict[str, int]:
+def _by_name(sizes: Mapping[str, int], there: Sequence[Gpu]) -> dict[str, int]:
     """What a person has said of the GPUs, which may be written in two ways."""
     named: dict[str, int] = {}
     for written, size in sizes.items():

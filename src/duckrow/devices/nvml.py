@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from duckrow.core.ports import Device, ProcessUse, Reading
+from duckrow.core.ports import Gpu, ProcessUse, Reading
 from duckrow.devices.nvml_health import NvmlHealth
 
 # What no GPU of our days has: a driver that says so is talking nonsense.
@@ -44,7 +44,7 @@ class NvmlSource:
         pynvml.nvmlShutdown()
         return True
 
-    def devices(self) -> list[Device]:
+    def devices(self) -> list[Gpu]:
         with _opened() as nvml:
             return [] if nvml is None else [device for device, _ in _all_devices(nvml)]
 
@@ -122,9 +122,9 @@ def _begin(nvml: Any) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _all_devices(nvml: Any) -> list[tuple[Device, Any]]:
+def _all_devices(nvml: Any) -> list[tuple[Gpu, Any]]:
     """The GPUs, each with its handle; of one that is divided, its instances."""
-    found: list[tuple[Device, Any]] = []
+    found: list[tuple[Gpu, Any]] = []
     for index in range(_ask(nvml, nvml.nvmlDeviceGetCount) or 0):
         handle = _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
         if handle is None:
@@ -134,7 +134,7 @@ def _all_devices(nvml: Any) -> list[tuple[Device, Any]]:
     return found
 
 
-def _instances(nvml: Any, gpu: str, handle: Any) -> list[tuple[Device, Any]]:
+def _instances(nvml: Any, gpu: str, handle: Any) -> list[tuple[Gpu, Any]]:
     """Those of a GPU in MIG mode. CUDA knows them by their UUIDs only."""
     mode = _ask(nvml, nvml.nvmlDeviceGetMigMode, handle)
     if not mode or mode[0] != 1:
@@ -149,11 +149,11 @@ def _instances(nvml: Any, gpu: str, handle: Any) -> list[tuple[Device, Any]]:
     return found
 
 
-def _device(nvml: Any, name: str, handle: Any) -> Device:
+def _device(nvml: Any, name: str, handle: Any) -> Gpu:
     """What a GPU does not tell is left open."""
     total_mb, _ = _memory(nvml, handle)
     model = _text(_ask(nvml, nvml.nvmlDeviceGetName, handle))
-    return Device(name, model, _text(_ask(nvml, nvml.nvmlDeviceGetUUID, handle)), total_mb)
+    return Gpu(name, model, _text(_ask(nvml, nvml.nvmlDeviceGetUUID, handle)), total_mb)
 
 
 def _reading(nvml: Any, name: str, handle: Any) -> Reading:

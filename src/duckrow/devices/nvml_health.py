@@ -6,7 +6,8 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-from duckrow.core.ports import Device, Health, Reading
+from duckrow.core.devices.device import Device
+from duckrow.core.ports import Gpu, Health, Reading
 
 _MOST_EVENTS = 1000  # at one reading: a driver that never stops must not keep us
 
@@ -18,7 +19,7 @@ _CURES = {1: _RESET, 2: _RESTART, 4: _RESET, 6: _RESET, 7: _RESTART}
 class NvmlHealth:
     """While NVML is open: what has happened before is known only as far as the GPU counts it."""
 
-    def __init__(self, nvml: Any, found: Sequence[tuple[Device, Any]]) -> None:
+    def __init__(self, nvml: Any, found: Sequence[tuple[Gpu, Any]]) -> None:
         self._nvml = nvml
         self._gpus: dict[str, Any] = {}  # name -> the GPU; of an instance, the GPU of which it is a part
         for device, handle in found:
@@ -27,7 +28,7 @@ class NvmlHealth:
                 self._gpus |= dict.fromkeys((device.name, device.uuid), gpu)
         self._events = self._listen()
 
-    def _whole(self, device: Device, handle: Any) -> Any:
+    def _whole(self, device: Gpu, handle: Any) -> Any:
         if not device.part_of:
             return handle
         return self._ask(self._nvml.nvmlDeviceGetHandleByIndex, int(device.part_of[0]))[0]
@@ -67,8 +68,11 @@ class NvmlHealth:
 
     def without_handle(self, name: str) -> Health:
         """Of a GPU that was not found: it may be lost, or the driver may not know it any more."""
-        ask = self._nvml.nvmlDeviceGetHandleByIndex if name.isdecimal() else self._nvml.nvmlDeviceGetHandleByUUID
-        _, error = self._ask(ask, int(name) if name.isdecimal() else name.encode())
+        number = Device(name).gpu_number
+        if number is None:
+            _, error = self._ask(self._nvml.nvmlDeviceGetHandleByUUID, name.encode())
+        else:
+            _, error = self._ask(self._nvml.nvmlDeviceGetHandleByIndex, number)
         health = self._by_error(error)
         return health if health.is_lost else health._replace(is_silent=True)
 

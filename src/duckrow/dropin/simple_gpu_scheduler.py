@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from duckrow.api.calls.interpreter import become, module_command
+from duckrow.core.devices.device import GPU_NAME
 from duckrow.core.errors import UsageError
 
 _ANNOUNCEMENT = "Processing command `{command}` on gpu {gpus}"
@@ -15,8 +16,7 @@ _ANNOUNCEMENT = "Processing command `{command}` on gpu {gpus}"
 _AS_IT_WAS = ["--jobs-per-gpu=1", "--no-follow", "--no-table", "--passthrough", "--lifo", "--share-gpus"]
 # Commands of several lines, GPUs as CUDA reads them here, and slots in their order, also those that share a GPU.
 _BESIDES = ["--blocks", "--as-written", "--fill"]
-_GPU = r"(?:[0-9]+|(?:GPU|MIG)-[\w./-]+)"
-_SLOT = re.compile(rf"{_GPU}(?:\s*[,+]\s*{_GPU})*")
+_SLOT = re.compile(rf"{GPU_NAME}(?:\s*[,+]\s*{GPU_NAME})*")
 _NO_GPU = ("", "-1")  # as CUDA has it
 
 

@@ -40,7 +40,7 @@ def jobs_of(
         spec = request.spec(command=store_call(call, run.folder), name=point_name(point), folder=run.folder)
         spec.preload = warm_modules(spec.preload)
         spec.point = PointOfSweep(sweep_id, run.key, json.dumps({**point}))
-        specs.append(with_recipe(spec, pattern_of(function)))
+        specs.append(with_recipe(spec, pattern_of(function), point))
     return specs
 
 

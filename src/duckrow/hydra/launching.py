@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.api.queue.views import JobView
     from duckrow.api.sweeps.sweeps import SweepRow
-    from duckrow.hydra.places import Destination
+    from duckrow.hydra.destinations import Destination
 
 log = logging.getLogger("duckrow")
 

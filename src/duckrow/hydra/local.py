@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from duckrow.hydra.places import DaemonQueue, Destination, OwnRun
+from duckrow.hydra.destinations import DaemonQueue, Destination, OwnRun
 from duckrow.hydra.resources import Resources, share_of
 from duckrow.hydra.wanted import LaunchOptions
 

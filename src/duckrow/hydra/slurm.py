@@ -10,7 +10,7 @@ from duckrow.hydra.wanted import LaunchOptions
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.clusters.submit import SlurmRequest
+    from duckrow.api.clusters.submit import ClusterRequest
     from duckrow.core.jobs.job import JobSpec
 
 # The keys of `duckrow_slurm` that are for SLURM, by the same names.
@@ -25,7 +25,7 @@ class SlurmBatch:
     look_s = 0.3  # its news do not come through the database
     how_it_ends = "somebody cancelled all SLURM jobs of the batch"
 
-    def __init__(self, request: SlurmRequest, name: str) -> None:
+    def __init__(self, request: ClusterRequest, name: str) -> None:
         self._request, self._name = request, name
         self._batches: set[int] = set()
 
@@ -62,9 +62,9 @@ def place_on_slurm(wanted: LaunchOptions, folder: str, name: str, runs: int) -> 
         visible = f"export CUDA_VISIBLE_DEVICES={','.join(wanted.divided.gpus)}"
         values["setup"] = [*values.get("setup", ()), visible]
     request = read_request(given.get("on", "slurm"), values)
-    resources = Resources(folder, request.places, wanted.divided.cores, wanted.divided.delay_s)
+    resources = Resources(folder, request.runs_at_a_time, wanted.divided.cores, wanted.divided.delay_s)
     jobs = max(request.jobs_for(runs), 1)
-    resources.beginnings = request.places * min(jobs, request.max_jobs or jobs)
+    resources.beginnings = request.runs_at_a_time * min(jobs, request.max_jobs or jobs)
     return SlurmBatch(request, name), resources
 
 

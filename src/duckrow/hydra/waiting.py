@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from duckrow.api.queue.attendance import Attendance
     from duckrow.api.queue.views import JobView
     from duckrow.api.sweeps.sweeps import PointJob
-    from duckrow.hydra.places import Destination
+    from duckrow.hydra.destinations import Destination
 
 _LOOK_S = 0.05  # how often it is asked whether anything has changed
 _SHARE = 5  # when a look takes long because there are many runs, it rests this many times as long

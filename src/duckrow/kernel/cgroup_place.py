@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from duckrow.kernel.process import environment_of
 
 HOST_LEAF = "duckrow-host"
-"""The group of the daemon itself in a delegated unit, so that the unit's own group holds no process (see `Place`)."""
+"""The group of the daemon itself in a delegated unit: the unit's own group holds no process (see `CgroupPlace`)."""
 
 VARIABLE = "DUCKROW_CGROUPS"
 """`off` in the environment of a host: it makes no cgroups."""

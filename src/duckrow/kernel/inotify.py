@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import weakref
 
 MODIFIED = 0x2
 _MOVED_FROM, _MOVED_TO, _CREATED, _DELETED = 0x40, 0x80, 0x100, 0x200
@@ -24,6 +25,8 @@ class Inotify:
         self.fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self.fd < 0:
             raise OSError(ctypes.get_errno(), "inotify cannot be used")
+        # Closed with its owner, if not before: a user has only 128 of these, whatever runs.
+        self.close = weakref.finalize(self, os.close, self.fd)
 
     def add(self, path: str, mask: int) -> None:
         """Watch a file or a folder; the same one again changes nothing."""
@@ -45,9 +48,6 @@ class Inotify:
             names.add(os.fsdecode(data[at : at + length].rstrip(b"\0")))
             at += length
         return names
-
-    def close(self) -> None:
-        os.close(self.fd)
 
 
 class FileWatch:

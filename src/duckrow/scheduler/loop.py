@@ -137,6 +137,7 @@ class Loop:
         if self._closed:
             return
         self._closed = True
+        self._own_files.close()
         self.engine.close(self.store.attempts.keepers_in_use())
         self._collaborators.sharing.close()
         self._collaborators.delays.close()

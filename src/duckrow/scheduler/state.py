@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from duckrow.core.clock import Now
-from duckrow.core.devices.inventory import CPU, Ledger, Seat, book, unbook
+from duckrow.core.devices.device import Reservations, only_gpus
+from duckrow.core.devices.inventory import Ledger, Seat, book, unbook
 from duckrow.core.jobs.job import JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.life.retry import Verdict
 from duckrow.core.ports import Report
-from duckrow.core.schedule.placement import Holds
 from duckrow.scheduler.life.limits import Limits
 from duckrow.scheduler.life.wish_cursor import WishCursor
 from duckrow.scheduler.tick.queue_head import QueueHead
@@ -140,21 +140,21 @@ class HostState:
             successor.step_up()
             self._book(successor)
             return
-        only_ours = attempt.holds[0][0].startswith(CPU) and self.is_own(attempt)
+        only_ours = not attempt.has_gpu and self.is_own(attempt)
         if not only_ours or attempt.job.needs is not None:  # the cores and the memory are everybody's
             self.freed = True
 
     # -- what is booked ---------------------------------------------------------------------------------------
 
-    def rebook(self, of_other_hosts: Iterable[Holds]) -> None:
+    def rebook(self, of_other_hosts: Iterable[Reservations]) -> None:
         """Read everything again. CPU slots belong to each host."""
         self.booked = Ledger()
         for attempt in self.live.values():
             self._book(attempt)
         for holds in of_other_hosts:
-            book(_gpus(holds), self.booked)
+            book(only_gpus(holds), self.booked)
 
-    def rehold(self, attempt: LiveAttempt, holds: Holds) -> None:
+    def rehold(self, attempt: LiveAttempt, holds: Reservations) -> None:
         """The attempt holds another share than before, of the same devices."""
         self._unbook(attempt)
         attempt.hold(holds)
@@ -171,8 +171,8 @@ class HostState:
         if self.last_freed_first:
             self.seats.sort(key=lambda seat: seat.holds != attempt.holds)
 
-    def _counted(self, attempt: LiveAttempt) -> Holds:
-        return attempt.holds if self.is_own(attempt) else _gpus(attempt.holds)
+    def _counted(self, attempt: LiveAttempt) -> Reservations:
+        return attempt.holds if self.is_own(attempt) else only_gpus(attempt.holds)
 
     # -- devices ----------------------------------------------------------------------------------------------
 
@@ -262,7 +262,3 @@ class HostState:
     def look_again(self) -> None:
         """The head of the queue that we hold is no longer the head of the queue."""
         self.queue.stale = True
-
-
-def _gpus(holds: Holds) -> Holds:
-    return tuple(hold for hold in holds if not hold[0].startswith(CPU))

@@ -1,4 +1,4 @@
-"""The batches: which there are, which jobs are their runs, and what SLURM last said of them."""
+"""The batches: which there are, which jobs are their runs, and what the cluster last said of them."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ class GroupStanding(NamedTuple):
     """How those runs of a batch stand that ask for the same thing."""
 
     asks: str  # what the others do not ask for
-    jobs: Sequence[str]  # SLURM jobs that were submitted for them
+    jobs: Sequence[str]  # cluster jobs that were submitted for them
     still: str = ""  # why no more are
 
 
 class Standing(NamedTuple):
-    """How a batch stands, by what SLURM last said of its jobs."""
+    """How a batch stands, by what the cluster last said of its jobs."""
 
     still: str = ""  # why nothing more is submitted for it; empty: more is, or need not be
-    running: Sequence[str] = ()  # SLURM jobs
-    waiting: Mapping[str, str] = {}  # SLURM jobs, and why
-    held: Mapping[str, str] = {}  # those of them that SLURM will not start by itself
+    running: Sequence[str] = ()  # cluster jobs
+    waiting: Mapping[str, str] = {}  # cluster jobs, and why
+    held: Mapping[str, str] = {}  # those of them that the cluster will not start by itself
     groups: Sequence[GroupStanding] = ()  # where runs ask for different things
 
     def of_group(self, group: int) -> Standing:
@@ -176,10 +176,10 @@ class BatchStore:
             found.setdefault(row["batch_id"], []).append(Dependent(row["number"], bool(row["blockers"]), skipped))
         return found
 
-    # -- what SLURM said of them ------------------------------------------------------------------------------
+    # -- what the cluster said of them ------------------------------------------------------------------------
 
     def last_asked(self, what: str) -> tuple[float, float]:
-        """When SLURM was asked last, by the monotonic clock, and how long to wait before it is asked again.
+        """When the cluster was asked last, by the monotonic clock, and how long to wait before it is asked again.
 
         `what`: `asked`, to submit what is missing; `looked`, only to know how batches stand.
         """
@@ -192,7 +192,7 @@ class BatchStore:
         self.database.execute(_SQL["note_asked"], values)
 
     def standings(self) -> dict[int, Standing]:
-        """By the ids of open batches, as SLURM was last asked."""
+        """By the ids of open batches, as the cluster was last asked."""
         rows = self.database.all(_SQL["standings"])
         return {row["id"]: _standing_from(row["standing"]) for row in rows}
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import Seat
 from duckrow.kernel.process import boot_id, identity_of
 from duckrow.store.folder.host_lock import is_alive, remove, try_lock, unlock
@@ -128,7 +129,7 @@ def _row(row: Sequence[object]) -> HostRow:
 
 
 def seats_from(text: str) -> list[Seat]:
-    return [Seat(tuple((device, share) for device, share in holds), side) for holds, side in json.loads(text)]
+    return [Seat(reservations(holds), side) for holds, side in json.loads(text)]
 
 
 def ring(folder: Folder, host_id: int) -> None:

@@ -14,7 +14,7 @@ from duckrow.hydra.wanted import LaunchOptions, from_clusterduck, wanted_of
 if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.api.sweeps.sweeps import SweepRow
-    from duckrow.hydra.places import Destination
+    from duckrow.hydra.destinations import Destination
 
 
 class DuckrowLocal(DuckrowLauncher):

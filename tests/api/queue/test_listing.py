@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from duckrow.store.hosts import DAEMON
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Client:
+def client(tmp_path: Path) -> Iterator[Client]:
     """Six jobs: 1 succeeded, 2 failed, 3 skipped, 4 runs, 5 and 6 wait, 6 with the higher priority."""
     root = tmp_path / "state"
     root.mkdir()
@@ -46,7 +47,8 @@ def client(tmp_path: Path) -> Client:
                 "VALUES (?, 1, 1, '', '[[\"0\", 1000000]]', '', ?, ?, ?)",
                 (job_id, now - 100, ended_at, ended_as),
             )
-    return client
+    yield client
+    client.close()
 
 
 def ids(

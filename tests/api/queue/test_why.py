@@ -14,6 +14,8 @@ from duckrow.api.client import Client
 from duckrow.api.devices import gpus
 from duckrow.api.queue.why import why
 from duckrow.clusters.batch import create_batch
+from duckrow.core.clock import Now
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.devices.inventory import WHOLE, Seat, cpu_seats, parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Needs
@@ -24,7 +26,6 @@ from duckrow.core.jobs.job import JobSpec, LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.schedule.explain import SOON
-from duckrow.core.slurm.request import SlurmRequest
 from duckrow.store.batches import BatchStore, GroupStanding, Standing
 from duckrow.store.devices.readings import ReadingStore
 from duckrow.store.devices.set_aside import SetAside, SetAsideStore
@@ -74,8 +75,9 @@ class Scene:
 
     def run(self, device: str = "cpu0", share: int = WHOLE, since_s: float = 10, **fields: Any) -> LiveAttempt:
         """A job that runs there."""
-        started_at = time.time() - since_s
-        return self.shelf.run(self.add(**fields), holds=((device, share),), started_at=started_at)
+        clocks = (time.time(), time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME))
+        started = Now(*(clock - since_s for clock in clocks))
+        return self.shelf.run(self.add(**fields), holds=((device, share),), started=started)
 
     def why(self, job_id: int | None = None, **fields: Any) -> list[str]:
         """Of a job that is there, or of one that comes now."""
@@ -351,6 +353,16 @@ def test_a_larger_one_that_came_together_with_it_may_be_overtaken(scene: Scene) 
     assert scene.why(small) == ["1 job comes first"]
 
 
+@pytest.mark.parametrize(("limit_s", "passes"), [(60, True), (6000, False)])
+def test_one_that_waits_may_be_overtaken_by_a_job_that_ends_in_time(scene: Scene, limit_s: float, passes: bool) -> None:
+    """As the scheduler decides. What runs may take an hour, and the one that waits needs both devices."""
+    scene.up(parse_gpus(["0", "1"]))
+    scene.run("0", gpus=1, timeout_s=3600.0)
+    big = scene.add(gpus=2)
+    short = scene.why(gpus=1, timeout_s=float(limit_s), grace_s=10.0)
+    assert (f"job {big} comes first and is waiting itself" not in short) is passes
+
+
 # -- the machine -----------------------------------------------------------------------------------------------------
 
 
@@ -500,7 +512,7 @@ class OnCluster:
         with scene.client.database.transaction():
             self.id = self.store.add("nights", folder)
             self.jobs = list(self.store.add_runs(self.id, specs, {}))
-        create_batch(folder, specs, self.jobs, SlurmRequest(), {}, "python3")
+        create_batch(folder, specs, self.jobs, ClusterRequest(), {}, "python3")
 
     def stands(self, standing: Standing) -> None:
         with self._scene.client.database.transaction():

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import (
     WHOLE,
     Ledger,
@@ -13,7 +14,6 @@ from duckrow.core.devices.inventory import (
     as_ranges,
     book,
     cpu_seats,
-    describe_devices,
     has_room,
     looks_like_devices,
     parse_gpus,
@@ -202,13 +202,8 @@ def test_all_seats_together_never_hold_more_than_the_whole_of_a_device(
 
 
 def test_a_job_sees_its_gpus_and_none_on_a_cpu_slot() -> None:
-    assert visible_devices([("1", WHOLE), ("0", WHOLE)]) == "1,0"
-    assert visible_devices([("cpu0", WHOLE)]) == ""
-
-
-def test_devices_are_told_in_words() -> None:
-    assert describe_devices([("0", WHOLE), ("1", WHOLE)]) == "GPU 0,1"
-    assert describe_devices([("cpu3", WHOLE)]) == "CPU 3"
+    assert visible_devices(reservations([("1", WHOLE), ("0", WHOLE)])) == "1,0"
+    assert visible_devices(reservations([("cpu0", WHOLE)])) == ""
 
 
 @pytest.mark.parametrize(

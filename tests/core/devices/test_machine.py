@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duckrow.core.devices.device import Device
 from duckrow.core.devices.inventory import WHOLE, Ledger, book, unbook
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.policy import Policy
@@ -94,8 +95,8 @@ def test_a_gpu_is_full_when_as_many_share_it_as_may() -> None:
 
 def test_the_preferred_come_first_and_each_once() -> None:
     machine = Machine(policy=Policy(prefer=("c", "x", "a", "c")))
-    assert machine.order(["a", "b", "b", "c"]) == ["c", "a", "b"]
-    assert BARE.order(["b", "a"]) == ["b", "a"]
+    assert machine.order(map(Device, "abbc")) == ["c", "a", "b"]
+    assert BARE.order(map(Device, "ba")) == ["b", "a"]
 
 
 def test_without_others_only_the_margin_of_watched_gpus_is_kept() -> None:

@@ -44,14 +44,20 @@ def test_what_was_said_is_asked_for() -> None:
 def test_as_long_as_nobody_knows_a_job_is_alone() -> None:
     assert ask_of(None, Needs(auto=True).as_text()) == Ask(alone=True)
     assert ask_of(2, Needs(auto=True).as_text()) == Ask(2, alone=True)
+    assert ask_of(2, Needs(auto=True).as_text(), unknown=True) == Ask(2, alone=True, unknown=True)
+    assert not ask_of(2, Needs(auto=True, alone=True).as_text(), unknown=True).unknown
 
 
 def test_what_its_like_have_taken_is_asked_for() -> None:
     assert ask_of(None, Needs(auto=True).as_text(), 300) == Ask(mb=300)
 
 
-def test_what_has_been_learned_is_only_for_those_that_leave_it_to_duckrow() -> None:
-    assert ask_of(None, Needs(gpu_mem_mb=10).as_text(), 300) == Ask(mb=10)
+def test_one_that_asks_for_less_than_it_was_seen_to_take_gets_that() -> None:
+    assert ask_of(None, Needs(gpu_mem_mb=10).as_text(), 300) == Ask(mb=300)
+    assert ask_of(None, Needs(gpu_mem_mb=600).as_text(), 300) == Ask(mb=600)
+
+
+def test_what_has_been_learned_is_nothing_to_those_that_ask_for_no_memory() -> None:
     assert ask_of(None, Needs(cpus=1).as_text(), 300) == Ask(cpus=1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Ask
@@ -56,7 +57,7 @@ def test_a_process_of_another_duckrow_is_a_neighbour_too() -> None:
 
 
 def test_jobs_of_ours_and_who_is_ignored_are_no_neighbours() -> None:
-    tenant = Tenant(3, (("0", WHOLE),), 0.0)
+    tenant = Tenant(3, reservations([("0", WHOLE)]), 0.0)
     assert seen(reading(9000, (1, 4000), (2, 5000)), Owners({1: 3, 2: 0}, ignored={2}), tenant) == ()
 
 

@@ -61,3 +61,25 @@ def test_the_memory_of_the_machine_is_doubled_until_it_is_all() -> None:
         asked.append(needs.mem_mb)
         needs = next_host_needs(needs, 10_000)
     assert asked == [3000, 6000, 10_000]
+
+
+def test_what_others_of_its_recipe_take_comes_before_twice_as_much() -> None:
+    beside = ALONE._replace(alone=False, held_mb=2000, seen_mb=2600)
+    for wanted_mb, asked_mb in ((0, 2600), (3000, 3300)):
+        again = next_needs(Needs(gpu_mem_mb=2000), beside._replace(wanted_mb=wanted_mb))
+        assert again is not None
+        assert again.gpu_mem_mb == asked_mb
+
+
+def test_one_that_kept_to_its_reservation_needs_no_more_than_that() -> None:
+    """Others have taken its memory: it is not its fault, and three times it is retried with the same."""
+    needs = Needs(gpu_mem_mb=10_000)
+    victim = RanOut(10_000, 6_000, 8_000, alone=False, total_mb=80_000, largest_mb=80_000)
+    for ooms in (1, 2, 3):
+        again = next_needs(needs, victim)
+        assert again is not None
+        assert (again.gpu_mem_mb, again.alone, again.ooms) == (10_000, False, ooms)
+        needs = again
+    last = next_needs(needs, victim)
+    assert last is not None
+    assert last.alone

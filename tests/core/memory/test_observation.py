@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.policy import Policy
@@ -11,7 +12,7 @@ from duckrow.core.memory.use import FLAT_S, Use
 from duckrow.core.ports import ProcessUse, Reading
 
 BASE = Machine(total_mb={"0": 20_000}, policy=Policy(margin_mb=0))
-HALF = (("0", WHOLE // 2),)
+HALF = reservations([("0", WHOLE // 2)])
 
 
 def reading(used_mb: int, *processes: tuple[int, int | None], at: float = 1.0, shown: bool = True) -> Reading:
@@ -37,8 +38,14 @@ def test_an_attempt_counts_with_the_larger_of_its_reservation_and_its_use() -> N
     observation, tenant = Observation(), Tenant(7, HALF, 0.0)
     observation.note([reading(4000, (1, 4000))], [tenant], Owners({1: 7}))
     assert free_mb(observation, 1.0, tenant) == 10_000
+    observation.note([reading(11_000, (1, 11_000))], [tenant], Owners({1: 7}))
+    assert free_mb(observation, 1.0, tenant) == 9000
+
+
+def test_one_that_has_taken_clearly_more_than_its_reservation_may_take_as_much_again() -> None:
+    observation, tenant = Observation(), Tenant(7, HALF, 0.0)
     observation.note([reading(13_000, (1, 13_000))], [tenant], Owners({1: 7}))
-    assert free_mb(observation, 1.0, tenant) == 7000
+    assert free_mb(observation, 1.0, tenant) == 20_000 - 2 * 13_000
 
 
 def test_what_others_have_used_counts_for_a_while_after_they_left() -> None:
@@ -90,6 +97,14 @@ def test_a_number_that_is_gone_is_not_taken_for_a_foreign_one_where_ours_have_be
     observation.forget(7)
     observation.note([reading(6000, (1, 6000), at=2.0)], [young], Owners())
     assert observation.uses[8].peak_mb == 0
+
+
+def test_two_that_have_not_taken_anything_yet_are_told_apart_once_the_driver_names_them() -> None:
+    observation, tenants = Observation(), [Tenant(7, HALF, 0.0), Tenant(8, HALF, 0.0)]
+    observation.note([reading(0, at=1.0)], tenants, Owners())
+    observation.note([reading(300, at=2.0)], tenants, Owners())  # of a server that they share, say
+    observation.note([reading(9000, (1, 4000), (2, 5000), at=3.0)], tenants, Owners({1: 7, 2: 8}))
+    assert [(use.peak_mb, use.is_guess) for use in observation.uses.values()] == [(4000, False), (5000, False)]
 
 
 def test_what_two_may_have_taken_is_a_guess() -> None:

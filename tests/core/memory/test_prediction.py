@@ -5,10 +5,17 @@ from __future__ import annotations
 from duckrow.core.devices.inventory import cpu_seats, parse_gpus
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask, Needs, with_margin
+from duckrow.core.memory.knowledge import Knowledge, RecipePeak
 from duckrow.core.memory.prediction import HostGpus, gpus_of, leaves_room, predicted_ask
 
 AUTO = Needs(auto=True, recipe="train").as_text()
 TWO = Machine(total_mb={"0": 24_000, "1": 48_000, "7": 80_000}, models={"0": "A", "1": "B", "7": "C"})
+
+
+def known(peaks: dict[tuple[str, str], int]) -> Knowledge:
+    return Knowledge({key: RecipePeak(mb) for key, mb in peaks.items()})
+
+
 HERE = gpus_of(parse_gpus(["0,1"]), TWO)
 
 
@@ -24,24 +31,26 @@ def test_gpus_of_which_nothing_is_known_have_no_model_and_no_size() -> None:
 
 def test_the_most_that_was_taken_on_a_model_of_this_host_is_asked_for() -> None:
     peaks = {("train", "A"): 5_000, ("train", "B"): 6_000, ("train", "C"): 50_000, ("other", "A"): 9_000}
-    assert predicted_ask(None, AUTO, peaks, HERE) == Ask(mb=with_margin(6_000))
+    assert predicted_ask(None, AUTO, known(peaks), HERE) == Ask(mb=with_margin(6_000))
 
 
 def test_what_was_learned_on_another_model_is_not_known_here() -> None:
-    assert predicted_ask(None, AUTO, {("train", "C"): 50_000}, HERE) == Ask(alone=True)
+    assert predicted_ask(None, AUTO, known({("train", "C"): 50_000}), HERE) == Ask(alone=True, unknown=True)
 
 
 def test_a_job_beside_which_nothing_has_room_gets_a_gpu_to_itself() -> None:
     peaks = {("train", "B"): 40_000}
-    assert predicted_ask(None, AUTO, peaks, HERE) == Ask(alone=True)
-    assert predicted_ask(2, AUTO, {("train", "B"): 20_000}, HERE) == Ask(gpus=2, alone=True)  # both must have room
-    assert predicted_ask(1, AUTO, {("train", "B"): 20_000}, HERE) == Ask(gpus=1, mb=with_margin(20_000))
+    assert predicted_ask(None, AUTO, known(peaks), HERE) == Ask(alone=True)
+    assert predicted_ask(2, AUTO, known({("train", "B"): 20_000}), HERE) == Ask(
+        gpus=2, alone=True
+    )  # both must have room
+    assert predicted_ask(1, AUTO, known({("train", "B"): 20_000}), HERE) == Ask(gpus=1, mb=with_margin(20_000))
 
 
 def test_what_a_person_asks_for_is_asked_for() -> None:
     peaks = {("", "A"): 5_000, ("train", "A"): 5_000}
-    assert predicted_ask(1, Needs(gpu_mem_mb=9_000).as_text(), peaks, HERE) == Ask(gpus=1, mb=9_000)
-    assert predicted_ask(None, None, peaks, HERE) == Ask()
+    assert predicted_ask(1, Needs(gpu_mem_mb=9_000).as_text(), known(peaks), HERE) == Ask(gpus=1, mb=9_000)
+    assert predicted_ask(None, None, known(peaks), HERE) == Ask()
 
 
 def test_a_size_that_nobody_knows_refuses_nothing() -> None:

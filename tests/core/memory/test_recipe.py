@@ -1,6 +1,9 @@
-"""What makes two jobs alike for their memory."""
+"""What makes two jobs alike for their memory, and what they are called with."""
 
 from __future__ import annotations
+
+import json
+from typing import Any
 
 import pytest
 
@@ -8,52 +11,110 @@ from duckrow.core.errors import UsageError
 from duckrow.core.memory.recipe import recipe_of
 
 
+def called_with(command: str, *more: Any) -> dict[str, str]:
+    text = recipe_of("/home/me", command, *more).parameters
+    return dict(json.loads(text)) if text else {}
+
+
 @pytest.mark.parametrize(
     ("command", "script"),
     [
-        ("python train.py --lr 1", "python train.py"),
-        ("python train.py", "python train.py"),
-        ("  python   train.py\tmodel=big", "python train.py"),
-        ("OMP_NUM_THREADS=1 X= python train.py", "python train.py"),
-        ("exec python train.py --lr 1", "python train.py"),
-        ("python -u train.py --lr 1", "python train.py"),
-        ("python -m pkg.train --lr 1", "python -m pkg.train"),
-        ("python -u -m pkg.train", "python -m pkg.train"),
-        ("torchrun --nproc_per_node=2 train.py --lr 1", "torchrun train.py"),
-        ("cd code && env A=1 python src/train.py --data x.py", "cd code && env src/train.py"),
-        ("uv run python train.py", "uv run python train.py"),
-        ("bash run.sh 1 2", "bash run.sh"),
-        ("./train --lr 1", "./train"),
-        ("./train lr=1", "./train"),
-        ("julia fit.jl", "julia fit.jl"),
-        ("a b c d e f", "a b c d"),
-        ("python -c 'print(1)'", "python"),
-        ("A=1", "A=1"),
+        ("python train.py --lr 1", "/home/me/train.py"),
+        ("python train.py", "/home/me/train.py"),
+        ("  python   train.py\tmodel=big", "/home/me/train.py"),
+        ("OMP_NUM_THREADS=1 X= python train.py", "/home/me/train.py"),
+        ("exec /opt/venv/bin/python3.11 ./train.py --lr 1", "/home/me/train.py"),
+        ("python -u train.py --lr 1", "/home/me/train.py"),
+        ("python ../you/train.py", "/home/you/train.py"),
+        ("python /srv/train.py", "/srv/train.py"),
+        ("python my-code/train-it.py --config=c.py", "/home/me/my-code/train-it.py"),
+        ("python 'train.py' --lr 1", "/home/me/train.py"),
+        ("cd code && python train.py", "/home/me/code/train.py"),
+        ("cd /srv; cd code; python train.py", "/srv/code/train.py"),
+        ("torchrun --nproc_per_node=2 train.py --lr 1", "/home/me/train.py"),
+        ("cd code && env A=1 python src/train.py --data x.py", "/home/me/code/src/train.py"),
+        ("uv run python train.py", "/home/me/train.py"),
+        ("bash run.sh 1 2", "/home/me/run.sh"),
+        ("julia fit.jl", "/home/me/fit.jl"),
+        ("./train --lr 1", "/home/me/train"),
+        ("./train lr=1", "/home/me/train"),
+        ("./train 32", "/home/me/train"),
+        ("python -m pkg.train --lr 1", "/home/me: python -m pkg.train"),
+        ("python -u -m pkg.train", "/home/me: python -m pkg.train"),
+        ("python -m pkg.train --config c.py", "/home/me: python -m pkg.train"),
+        ("a b c d e f", "/home/me: a b c d"),
+        ("train fit 32", "/home/me: train fit"),
+        ("python -c 'print(1)'", "/home/me: python"),
+        ("A=1", "/home/me: A=1"),
     ],
 )
-def test_the_script_counts_and_not_its_arguments(command: str, script: str) -> None:
-    assert recipe_of("/home/me", command) == f"/home/me: {script}"
+def test_the_script_counts_wherever_it_is_called_from(command: str, script: str) -> None:
+    assert recipe_of("/home/me", command).recipe == script
 
 
 def test_two_scripts_are_not_alike_whatever_stands_between_python_and_them() -> None:
-    assert recipe_of("/", "python -u train.py") != recipe_of("/", "python -u evaluate.py")
+    assert recipe_of("/", "python -u train.py").recipe != recipe_of("/", "python -u evaluate.py").recipe
 
 
-def test_the_same_script_elsewhere_is_another_one() -> None:
-    assert recipe_of("/a", "python train.py") != recipe_of("/b", "python train.py")
+def test_scripts_of_the_same_name_in_two_folders_are_two() -> None:
+    assert recipe_of("/a", "python train.py").recipe != recipe_of("/b", "python train.py").recipe
 
 
-def test_the_runs_of_a_sweep_are_alike_by_their_template() -> None:
-    first, second = (recipe_of("/", f"./go {lr} x", "./go {lr} x") for lr in (0.1, 0.2))
-    assert first == second == "/: ./go {lr} x"
+def test_links_are_followed_by_whoever_knows_them() -> None:
+    def follow(path: str) -> str:
+        return path.replace("/link", "/real")
+
+    assert recipe_of("/link", "python train.py", real_path=follow).recipe == "/real/train.py"
+    assert recipe_of("/link", "python -m train", real_path=follow).recipe == "/real: python -m train"
 
 
-def test_parameters_that_decide_make_a_difference_and_others_none() -> None:
-    def recipe(command: str) -> str:
-        return recipe_of("/", command, None, ["batch_size"])
+def test_a_run_of_a_sweep_is_like_the_same_command_typed_by_hand() -> None:
+    of_sweep = recipe_of("/", "python t.py --bs 8", "python t.py --bs {size}", (), {"size": 8})
+    assert of_sweep == recipe_of("/", "python t.py --bs 8")
 
-    assert recipe("python t.py --batch_size 32 --lr 1") == recipe("python t.py --lr 2 --batch_size 32")
-    assert recipe("python t.py --batch_size 32") != recipe("python t.py --batch_size 64")
+
+def test_the_runs_of_a_sweep_without_a_script_are_alike_by_their_template() -> None:
+    first, second = (recipe_of("/", f"go {lr} x", "go {lr} x", (), {"lr": lr}) for lr in (0.1, 0.2))
+    assert first.recipe == second.recipe == "/: go {lr} x"
+    assert first.parameters != second.parameters
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("python t.py --lr 0.1 --fast", {"lr": "0.1", "fast": ""}),
+        ("python t.py --batch-size=32", {"batch_size": "32"}),
+        ("python t.py model=big +data.size=3", {"model": "big", "data.size": "3"}),
+        ("python t.py --offset -5 in out", {"offset": "-5", "word 1": "in", "word 2": "out"}),
+        ("BATCH=8 env SEED=1 python t.py", {"BATCH": "8", "SEED": "1"}),
+        ("python t.py --name 'a b' --x \"\"", {"name": "a b", "x": ""}),
+        ("python t.py --size 1 --size 2", {"size": "1 2"}),
+        ("torchrun --nproc-per-node=2 t.py", {"launcher": "torchrun", "nproc_per_node": "2"}),
+        ("python -u t.py", {}),
+        ("python t.py it's", {"word 1": "it's"}),
+    ],
+)
+def test_a_command_is_taken_apart_into_what_it_is_called_with(command: str, found: dict[str, str]) -> None:
+    assert called_with(command) == found
+
+
+def test_words_of_a_template_are_called_as_their_placeholders() -> None:
+    assert called_with("python t.py 7 x", "python t.py {size} x") == {"size": "7", "word 2": "x"}
+
+
+def test_what_is_very_long_is_shortened_and_still_tells_two_apart() -> None:
+    one, other = (recipe_of("/", f"python t.py --data {'x' * 5000}{end}") for end in "ab")
+    assert len(one.parameters) < 300
+    assert one.parameters != other.parameters
+    many, more = (recipe_of("/", "python t.py " + "x " * 500 + end) for end in "ab")
+    assert len(many.parameters) < 10_000
+    assert many.parameters != more.parameters
+
+
+def test_a_function_is_called_with_its_arguments() -> None:
+    recipe = recipe_of("/w", "python -m call 123", "call train:fit", (), {"size": 3})
+    assert recipe.recipe == "/w: call train:fit"
+    assert json.loads(recipe.parameters) == {"size": "3"}
 
 
 @pytest.mark.parametrize(
@@ -68,16 +129,26 @@ def test_parameters_that_decide_make_a_difference_and_others_none() -> None:
         "python t.py --other_batch_size 7 --batch_size 32",
     ],
 )
-def test_a_parameter_is_found_however_it_is_written(command: str) -> None:
+def test_a_parameter_that_is_named_is_found_however_it_is_written(command: str) -> None:
     for name in ("batch_size", "batch-size"):
-        assert recipe_of("/", command, None, [name]).endswith(f" {name}=32")
+        recipe = recipe_of("/", command, None, [name])
+        assert recipe.deciding == "batch_size"
+        assert json.loads(recipe.parameters)["batch_size"] == "32"
 
 
-def test_the_point_of_a_sweep_says_what_a_parameter_is() -> None:
-    recipe = recipe_of("/", "./go 7", "./go {size}", ["size", "model"], {"size": 7, "model": "big"})
-    assert recipe == "/: ./go {size} size=7 model=big"
+def test_a_parameter_may_be_named_as_in_the_template() -> None:
+    recipe = recipe_of("/", "python t.py --bs 7", "python t.py --bs {size}", ["size"], {"size": 7})
+    assert recipe.deciding == "bs"
+    hidden = recipe_of("/", "python t.py x7y", "python t.py x{size}y", ["size"], {"size": 7})
+    assert hidden.deciding == "size"
+    assert json.loads(hidden.parameters)["size"] == "7"
 
 
 def test_a_parameter_that_is_not_there_is_told() -> None:
     with pytest.raises(UsageError, match="'width', which decides the memory, is not in: python"):
         recipe_of("/", "python t.py --size 3", None, ["width"])
+
+
+def test_a_function_of_a_script_is_one_recipe_wherever_the_script_is_called_from() -> None:
+    recipes = {recipe_of(cwd, "python -m call 1", "call /code/train.py:fit").recipe for cwd in ("/a", "/b")}
+    assert recipes == {"call /code/train.py:fit"}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from duckrow.core.devices.device import Device
 from duckrow.core.devices.inventory import Ledger, book
 from duckrow.core.devices.needs import Ask, is_packed
 from duckrow.core.jobs.job import QueuedJob
@@ -95,11 +96,11 @@ def test_jobs_over_their_limit_hold_up_nobody_at_the_front() -> None:
 def test_the_front_is_open_to_packed_jobs_until_one_that_is_not_packed_waits() -> None:
     front = Front()
     front.join(Turn(1), Ask(mb=10))
-    assert front.came_together(Turn(2), Ask(mb=99))
-    assert not front.came_together(Turn(2), Ask(1))
+    assert front.lets_pass(Turn(2), Ask(mb=99), None)
+    assert not front.lets_pass(Turn(2), Ask(1), None)
     front.join(Turn(3), Ask(1))
     assert front.is_closed
-    assert not front.came_together(Turn(2), Ask(mb=99))
+    assert not front.lets_pass(Turn(2), Ask(mb=99), None)
 
 
 def test_a_front_whose_time_is_known_is_closed_to_nobody() -> None:
@@ -134,7 +135,7 @@ def why(turn: Turn, ask: Ask, *ahead: tuple[Turn, Ask]) -> list[str]:
             seats=tuple(stage.seats),
             drained=frozenset(),
             booked=shares({"0": 500_000}),
-            holders=(Holder("0", 9, "train", None),),
+            holders=(Holder(Device("0"), 9, "train", None),),
             turn=turn,
             ahead=ahead,
             ahead_count=len(ahead),

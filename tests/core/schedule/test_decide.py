@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, book, unbook
 from duckrow.core.devices.needs import Ask
 from duckrow.core.jobs.job import Exit, LiveAttempt, QueuedJob
@@ -157,7 +158,7 @@ def test_one_tick_starts_warns_and_stops() -> None:
     waiting = job(id=5)
     decision = decide(1040.0, [late, warned], [waiting], gpus(2), taken("0"))
     assert told(decision) == Told(
-        starts=[Start(waiting, (("1", WHOLE),))],
+        starts=[Start(waiting, reservations([("1", WHOLE)]))],
         notices=[Notice(warned)],
         stops=[Stop(late, 1, Outcome.TIMED_OUT)],
         wake_mono=1050.0,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from duckrow.core.devices.device import Device
 from duckrow.core.devices.inventory import WHOLE, Ledger, book
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Ask
@@ -128,7 +129,7 @@ def test_a_drained_device_is_not_free() -> None:
 
 
 def test_who_holds_the_devices_is_told_and_for_how_much_longer() -> None:
-    holders = (Holder("0", 9, "train", 842.0), Holder("1", 10, "fit", None))
+    holders = (Holder(Device("0"), 9, "train", 842.0), Holder(Device("1"), 10, "fit", None))
     assert explain(waiting(2, booked={"0": WHOLE, "1": WHOLE}, holders=holders)) == [
         "it needs 2 GPUs; 0 of 2 are free",
         "GPU 0 is held by job 9 (train) for about 14m 02s more",
@@ -137,13 +138,13 @@ def test_who_holds_the_devices_is_told_and_for_how_much_longer() -> None:
 
 
 def test_that_a_holder_is_suspended_is_told_instead_of_a_time() -> None:
-    holders = (Holder("0", 9, "train", 842.0, is_suspended=True),)
+    holders = (Holder(Device("0"), 9, "train", 842.0, is_suspended=True),)
     told = "GPU 0 is held by job 9 (train), which is suspended: duckrow resume 9"
     assert told in explain(waiting(2, booked={"0": WHOLE}, holders=holders))
 
 
 def test_one_free_device_of_two_is_told_as_one() -> None:
-    holders = (Holder("0", 9, "train", -3.0),)
+    holders = (Holder(Device("0"), 9, "train", -3.0),)
     assert explain(waiting(2, booked={"0": WHOLE}, holders=holders)) == [
         "it needs 2 GPUs; 1 of 2 is free",
         "GPU 0 is held by job 9 (train), which has run longer than usual",
@@ -153,7 +154,9 @@ def test_one_free_device_of_two_is_told_as_one() -> None:
 def test_a_job_that_takes_any_device_needs_a_device() -> None:
     booked = {"0": WHOLE, "1": WHOLE}
     assert explain(waiting(None, booked=booked)) == ["it needs a device; 0 of 2 are free"]
-    on_slots = waiting(None, seats=tuple(cpus(1)), booked={"cpu0": WHOLE}, holders=(Holder("cpu0", 9, "prep", None),))
+    on_slots = waiting(
+        None, seats=tuple(cpus(1)), booked={"cpu0": WHOLE}, holders=(Holder(Device("cpu0"), 9, "prep", None),)
+    )
     assert explain(on_slots) == ["it needs a device; 0 of 1 are free", "CPU 0 is held by job 9 (prep)"]
 
 
@@ -162,7 +165,11 @@ def test_who_holds_a_gpu_is_no_reason_for_a_job_that_needs_a_slot() -> None:
         0,
         seats=(*gpus(1), *side_cpus(2)),
         booked={"0": WHOLE, "cpu0": WHOLE, "cpu1": WHOLE},
-        holders=(Holder("0", 8, "train", None), Holder("cpu0", 9, "prep", None), Holder("cpu1", 10, "prep", 60.0)),
+        holders=(
+            Holder(Device("0"), 8, "train", None),
+            Holder(Device("cpu0"), 9, "prep", None),
+            Holder(Device("cpu1"), 10, "prep", 60.0),
+        ),
     )
     assert explain(held) == [
         "it needs a CPU slot; 0 of 2 are free",
@@ -205,7 +212,7 @@ def test_what_each_gpu_has_free_is_told_and_who_has_the_rest() -> None:
         ask=Ask(mb=20_480),
         machine=TWO._replace(pressure={"1": WHOLE // 2}, foreign_mb={"1": 12_288}),
         booked={"0": WHOLE // 4},
-        holders=(Holder("0", 9, "train", None),),
+        holders=(Holder(Device("0"), 9, "train", None),),
     )
     assert explain(busy) == [
         "it needs 20G on a GPU",
@@ -221,6 +228,7 @@ def test_what_each_gpu_has_free_is_told_and_who_has_the_rest() -> None:
         (Ask(2, 20_480), "it needs 20G on each of 2 GPUs"),
         (Ask(total_mb=40_960), "it needs 40G of GPU memory"),
         (Ask(alone=True), "it needs a GPU to itself"),
+        (Ask(alone=True, unknown=True), "it needs a GPU without known jobs, as nothing is known of it"),
         (Ask(2, alone=True), "it needs 2 GPUs to itself"),
         (Ask(mb=20_480, alone=True), "it needs 20G on a GPU to itself"),
         (Ask(alone=True, larger_than_mb=16_384), "it needs a GPU of more than 16G to itself"),

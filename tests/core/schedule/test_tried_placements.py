@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from duckrow.core.devices.device import Reservations
 from duckrow.core.devices.inventory import Ledger, Seat, book
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Ask
 from duckrow.core.devices.policy import Policy
 from duckrow.core.schedule import tried_placements as trials
-from duckrow.core.schedule.placement import Holds, place, refusal
+from duckrow.core.schedule.placement import place, refusal
 from duckrow.core.schedule.tried_placements import Trials
 from tests.core.memory_language import gpus, machine_of
 
@@ -51,7 +52,7 @@ def test_what_is_remembered_changes_nothing(seed: int) -> None:
 def test_one_that_asks_for_no_less_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def counted(ask: Ask, seats: list[Seat], booked: Ledger, machine: Machine) -> Holds | None:
+    def counted(ask: Ask, seats: list[Seat], booked: Ledger, machine: Machine) -> Reservations | None:
         asked.append((ask.gpus, ask.mb))
         return place(ask, seats, booked, machine)
 

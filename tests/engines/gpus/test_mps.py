@@ -15,12 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from duckrow.core.devices.device import Device
 from duckrow.engines.local.gpus import mps
 from duckrow.engines.local.gpus.mps import PROGRAM, Mps
 from duckrow.kernel.process import environment_of
 from tests.conftest import DEADLINE_S, is_running, kill_if_there, until
 
-GPUS = ["0", "1"]
+GPUS = [Device("0"), Device("1")]
 PIPES = "CUDA_MPS_PIPE_DIRECTORY"
 
 FAKE = """
@@ -204,7 +205,7 @@ def test_without_the_program_there_is_none(state: Path, monkeypatch: pytest.Monk
 
 def test_there_is_none_with_mig(state: Path, fake: Fake) -> None:
     daemon = Mps(str(state))
-    assert "MIG" in daemon.start(["0", "MIG-5c0a9d6e"])
+    assert "MIG" in daemon.start([Device("0"), Device("MIG-5c0a9d6e")])
     assert not daemon.is_running()
     assert fake.running() == []
 
@@ -236,7 +237,7 @@ def test_one_that_does_not_answer_is_left_behind_dead(
 
 
 def test_one_of_an_earlier_host_is_found_again(state: Path, fake: Fake) -> None:
-    host = "import sys; from duckrow.engines.local.gpus.mps import Mps; print(Mps(sys.argv[1]).start(['0']))"
+    host = "import sys; from duckrow.engines.local.gpus.mps import Mps; print(Mps(sys.argv[1]).start([]))"
     said = subprocess.run([sys.executable, "-c", host, state], capture_output=True, text=True, timeout=DEADLINE_S)
     assert said.stdout == "\n", said.stderr
     before = fake.running()

@@ -25,14 +25,28 @@ def test_something_may_be_left_of_an_attempt_until_it_is_gone() -> None:
     children = Children()
     pid = os.posix_spawn("/bin/true", ["true"], {})
     children.add(pid, 7)
-    assert children.not_gone == [(7, pid)]
+    assert list(children.not_gone) == [(7, pid)]
     until(children.see_ends, "its end")
-    assert children.not_gone == [(7, pid)]
+    assert list(children.not_gone) == [(7, pid)]
     children.report(7)
     children.settle()
-    assert children.not_gone == [(7, None)]  # that PID may be another's from now on
+    assert list(children.not_gone) == [(7, None)]  # that PID may be another's from now on
     children.gone(7)
-    assert children.not_gone == []
+    assert list(children.not_gone) == []
+
+
+def test_only_attempts_of_which_something_may_be_left_are_remembered_once_their_end_is_on_disk() -> None:
+    """A host lives for months, and sees millions of them end."""
+    children = Children()
+    for attempt_id in (7, 8):
+        children.add(os.posix_spawn("/bin/true", ["true"], {}), attempt_id)
+    until(lambda: [children.see_ends()] and not children.living, "both ends")
+    for attempt_id in (7, 8):
+        children.report(attempt_id)
+    children.gone(7)
+    assert children.outlived == [8]
+    children.settle()
+    assert children.outlived == []
 
 
 def test_an_orphan_that_comes_after_the_end_of_its_attempt_was_told_is_charged_to_it(begin: Begin) -> None:

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from duckrow.core.clock import Now
+from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Needs
 from duckrow.core.devices.policy import Policy
 from duckrow.core.jobs.job import Exit, LiveAttempt
 from duckrow.core.life.states import Outcome
-from duckrow.core.ports import Device
+from duckrow.core.ports import Gpu
 from duckrow.engines.local.gpus import mps
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.mps import Sharing
@@ -60,12 +61,14 @@ class Scene:
         self.told = Told()
         gpus = KnownGpus(self.state, Machine(policy=Policy(mps=mode)), lambda _: None)
         if knows_gpus:
-            gpus.meet([Device("0", "RTX", "GPU-a", 24_000)])
+            gpus.meet([Gpu("0", "RTX", "GPU-a", 24_000)])
         self.sharing = Sharing(self.state, "/root-folder", self.told, gpus)
 
     def start(self, number: int, device: str = "0", needs: str | None = PACKED) -> LiveAttempt:
         now = Now(0.0, 0.0, 0.0)
-        attempt = LiveAttempt(1, job(id=number, needs=needs), "k", ((device, WHOLE // 100),), now, "", DAEMON)
+        attempt = LiveAttempt(
+            1, job(id=number, needs=needs), "k", reservations([(device, WHOLE // 100)]), now, "", DAEMON
+        )
         self.state.start(attempt)
         return attempt
 
@@ -172,7 +175,7 @@ def test_a_success_in_between_begins_the_count_anew(server: type[Server]) -> Non
 def test_who_failed_by_mps_is_tried_again_and_uses_up_no_retry(tmp_path: Path, had_mps: bool) -> None:
     log = tmp_path / "log"
     log.write_text("RuntimeError: CUDA error: CUDA_ERROR_MPS_SERVER_NOT_READY\n")
-    attempt = LiveAttempt(1, job(id=1), "k", (("0", WHOLE),), Now(0.0, 0.0, 0.0), str(log), DAEMON)
+    attempt = LiveAttempt(1, job(id=1), "k", reservations([("0", WHOLE)]), Now(0.0, 0.0, 0.0), str(log), DAEMON)
     attempt.note_exit(Exit(1, None, 5.0))
     others: Any = SimpleNamespace(failed=lambda *_: had_mps)
     verdict = MemoryRetries(others, others, others, others).after(attempt, Outcome.FAILED, None)

@@ -12,10 +12,10 @@ from duckrow.clusters.pilots import PilotFolder
 from duckrow.clusters.port import JobFacts, NoAnswer, States
 from duckrow.clusters.slurm.cluster import SlurmCluster
 from duckrow.clusters.tending import Tending
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.devices.needs import Needs
 from duckrow.core.errors import DuckrowError
 from duckrow.core.jobs.job import JobSpec
-from duckrow.core.slurm.request import SlurmRequest
 from duckrow.scheduler.pilots import successors, time_left
 from duckrow.scheduler.pilots.share import PilotShare
 from duckrow.scheduler.pilots.successors import Successors
@@ -137,9 +137,9 @@ def test_a_job_that_has_less_time_than_the_margin_begins_nothing_long(clock: Clo
 # -- share -----------------------------------------------------------------------------------------------------------
 
 
-def batch_of(folder: Path, *specs: JobSpec, request: SlurmRequest | None = None) -> Batch:
+def batch_of(folder: Path, *specs: JobSpec, request: ClusterRequest | None = None) -> Batch:
     ids = range(1, len(specs) + 1)
-    return create_batch(str(folder / "batch"), specs, list(ids), request or SlurmRequest(), {}, "python3")
+    return create_batch(str(folder / "batch"), specs, list(ids), request or ClusterRequest(), {}, "python3")
 
 
 @pytest.fixture

@@ -43,3 +43,14 @@ def test_who_is_shunned_is_left_out() -> None:
     head, jobs = head_of(3)
     head.was_read(jobs, NOTHING_FULL, frozenset({2}))
     assert [each.id for each in head.jobs] == [1, 3]
+
+
+def test_it_knows_whether_any_of_its_jobs_asks_for_more_than_devices() -> None:
+    jobs = [job(id=1), job(id=2, needs="{}"), job(id=3, needs="{}"), job(id=4)]
+    head = QueueHead()
+    head.was_read(list(jobs), NOTHING_FULL)
+    assert head.any_needs
+    head.drop(jobs[:2])
+    assert head.any_needs
+    head.drop([jobs[2]])
+    assert not head.any_needs

@@ -172,6 +172,7 @@ def test_the_theme_follows_the_system_until_it_is_chosen(live_server: LiveServer
     expect(html).to_have_attribute("data-theme", "light")
     page.reload()
     expect(html).to_have_attribute("data-theme", "light")
+    expect(html).to_have_attribute("data-connection", "live")  # by then it also listens to keys
     page.keyboard.press("Shift+D")
     expect(html).to_have_attribute("data-theme", "dark")
 

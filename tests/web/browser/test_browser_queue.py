@@ -389,10 +389,11 @@ def test_without_a_daemon_the_page_starts_one(live_server: LiveServer, open_page
     page.route("**/api/v1/status", lambda route: route.fulfill(json={**status, "daemon": {"running": False}}))
     live_server.waiting()
     expect(page.get_by_role("status").filter(has_text="The daemon is not running")).to_be_visible()
-    page.unroute("**/api/v1/status")
     with page.expect_request("**/api/v1/daemon/up") as asked:
         page.get_by_role("button", name="Start it").click()
     assert asked.value.method == "POST"
+    page.unroute("**/api/v1/status")
+    live_server.waiting()  # whereupon the page asks again
     expect(page.get_by_role("button", name="Start it")).to_be_hidden()
 
 

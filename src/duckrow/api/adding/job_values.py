@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import DEFAULT_NOTICE_S, DEFAULT_NOTICE_SIGNAL
 from duckrow.core.units import parse_duration_s
+
+if TYPE_CHECKING:
+    from duckrow.core.memory.recipe import JobRecipe
 
 
 def parse_signal(name: str, examples: str) -> int:
@@ -34,6 +39,19 @@ def existing_folder(cwd: str | os.PathLike[str] | None) -> str:
     if cwd is not None and not os.path.isdir(path):
         raise UsageError(f"The folder {path} does not exist. Create it, or choose another.")
     return path
+
+
+def recipe_here(
+    cwd: str,
+    command: str,
+    pattern: str | None = None,
+    deciding: Iterable[str] = (),
+    point: Mapping[str, Any] | None = None,
+) -> JobRecipe:
+    """What makes it like others for its memory: links are followed, so that a script is one, however it is called."""
+    from duckrow.core.memory.recipe import recipe_of  # most jobs ask for no memory
+
+    return recipe_of(cwd, command, pattern, deciding, point, os.path.realpath)
 
 
 def find_shell(shell: str) -> str:

@@ -8,21 +8,20 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from duckrow.api.adding.job_values import existing_folder, find_shell, parse_notice
+from duckrow.api.adding.job_values import existing_folder, find_shell, parse_notice, recipe_here
 from duckrow.api.machine.settings import Settings
 from duckrow.api.python.handles import Job
 from duckrow.core.devices.needs import Needs
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.dependencies import OK, Dependency, parse_after
 from duckrow.core.jobs.job import JobSpec, parse_modules
-from duckrow.core.memory.recipe import recipe_of
 from duckrow.core.nearest_word import nearest_word
 from duckrow.core.settings import settings_of
 from duckrow.core.units import parse_size_mb
 
 if TYPE_CHECKING:
     from duckrow.api.adding.begin import Begin
-    from duckrow.core.slurm.request import SlurmRequest
+    from duckrow.core.clusters.request import ClusterRequest
 
 
 class Options(TypedDict, total=False):
@@ -68,7 +67,7 @@ class Request(NamedTuple):
     project: str
     environment: dict[str, str]
     after: list[Dependency]
-    cluster: SlurmRequest | None = None  # where it goes instead of this machine
+    cluster: ClusterRequest | None = None  # where it goes instead of this machine
 
 
 _PLAIN: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -121,7 +120,7 @@ def read_options(options: Mapping[str, Any]) -> Request:
     return Request(spec, given.get("name", ""), values["project"], environment, after, _cluster(given))
 
 
-def _cluster(given: Mapping[str, Any]) -> SlurmRequest | None:
+def _cluster(given: Mapping[str, Any]) -> ClusterRequest | None:
     if "on" not in given:
         if "slurm" in given:
             raise UsageError('slurm= says what to ask of a cluster. Name the cluster: on="slurm".')
@@ -152,10 +151,13 @@ def _megabytes(given: Mapping[str, Any], key: str) -> int | None:
         raise UsageError(f"{key}: {error}") from None
 
 
-def with_recipe(spec: JobSpec, what: str | None) -> JobSpec:
-    """Say what makes it like others, for one that leaves its memory to duckrow."""
-    if spec.needs.auto:
-        spec.needs = spec.needs._replace(recipe=recipe_of(spec.cwd, spec.command, what))
+def with_recipe(spec: JobSpec, what: str | None, point: Mapping[str, Any] | None = None) -> JobSpec:
+    """Say what makes it like others, for one that shares GPUs by memory.
+
+    `what`: the template of a sweep, or what names a function; `point`: its values, or the arguments.
+    """
+    if spec.needs.auto or spec.needs.gpu_mem_mb is not None:
+        spec.needs = spec.needs._replace(**recipe_here(spec.cwd, spec.command, what, (), point)._asdict())
     return spec
 
 

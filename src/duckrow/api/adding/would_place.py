@@ -6,7 +6,8 @@ from duckrow.api.client import Client
 from duckrow.api.devices.gpus import GpuView
 from duckrow.api.devices.machine_now import machine_as_read
 from duckrow.api.devices.out_of_use import out_of_use
-from duckrow.core.devices.inventory import CPU, Ledger, book, describe_devices
+from duckrow.core.devices.device import describe_devices, only_gpus
+from duckrow.core.devices.inventory import Ledger, book
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.memory.observation import FRESH_S
 from duckrow.core.memory.prediction import gpus_of, predicted_ask
@@ -40,7 +41,7 @@ class WouldPlace:
         pauses = client.jobs.pauses()
         self._all_paused, self._paused = "" in pauses, set(pauses)
         for row in client.jobs.live():
-            book([h for h in row.holds if not h[0].startswith(CPU) or row.job_host_id == DAEMON], self._booked)
+            book(row.holds if row.job_host_id == DAEMON else only_gpus(row.holds), self._booked)
 
     def _is_aside(self, gpus: int | None) -> bool:
         """CPU slots beside GPUs are for jobs that need no GPU, and for them alone: these are a queue of their own."""
@@ -63,7 +64,7 @@ class WouldPlace:
         holds = None if ahead else place(ask, self._seats, self._booked, self._machine)
         if holds is not None:
             book(holds, self._booked)
-            return f"it starts at once, on {describe_devices(holds)}", None
+            return f"it starts at once, on {describe_devices(device for device, _ in holds)}", None
         self._ahead.append((spec.priority, is_aside))
         more = "more than " if ahead >= _MOST_AHEAD else ""
         behind = f", after {more}{plural(ahead, 'job')}" if ahead else ""

@@ -14,16 +14,16 @@ from duckrow.clusters.lapsing import lapse
 from duckrow.clusters.port import Cluster, ClusterOf, NoAnswer, Question, States, answer_within, late
 from duckrow.clusters.tending import Tending
 from duckrow.clusters.waits import Waits
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.errors import UsageError
-from duckrow.core.slurm.request import SlurmRequest
 from duckrow.store.batches import BatchStore, GroupStanding, RunOfBatch, Standing
 
 if TYPE_CHECKING:
     from duckrow.api.session import Session
 
 _LOOK_S = 0.05
-_ANSWER_S = 10.0  # for so long SLURM may think about what it still has, where that has to be known
-_LONGEST_PAUSE_S = 300.0  # between two questions to a SLURM that does not answer
+_ANSWER_S = 10.0  # for so long the cluster may think about what it still has, where that has to be known
+_LONGEST_PAUSE_S = 300.0  # between two questions to a cluster that does not answer
 _NAMED = 5
 
 
@@ -36,10 +36,10 @@ class Batches:
         self.news: dict[int, None] = {}  # jobs that have changed, until somebody has taken note of it
         self.notes: list[str] = []  # what happened that a person who waits should hear
         self._questions: dict[Cluster, Question] = {}  # asked, and not yet answered
-        self._done: list[Batch] = []  # whose last end we saw: SLURM may have jobs left for them
+        self._done: list[Batch] = []  # whose last end we saw: the cluster may have jobs left for them
 
     def close(self) -> None:
-        """Nobody waits for SLURM's answer any more."""
+        """Nobody waits for the cluster's answer any more."""
         while self._questions:
             self._questions.popitem()[1].withdraw()
 
@@ -86,10 +86,10 @@ class Batches:
         closed = [batch_id for batch_id in self.copies if batch_id not in open_ids]
         return [job_id for batch_id in closed for job_id in self.copies.pop(batch_id).changes()]
 
-    # -- asking SLURM -----------------------------------------------------------------------------------------
+    # -- asking the cluster -----------------------------------------------------------------------------------
 
     def look(self, every_s: float, patience_s: float) -> None:
-        """Note how the batches stand, by what SLURM says."""
+        """Note how the batches stand, by what the cluster says."""
         if self._is_due("looked", every_s):
             self._ask("looked", patience_s, lambda copy, states: self._note(copy, self._looked(copy.batch, states)))
 
@@ -105,7 +105,7 @@ class Batches:
         return not 0 <= time.monotonic() - mono < max(every_s, pause_s)
 
     def _ask(self, what: str, patience_s: float, see_to: Callable[[BatchCopy, States], None]) -> None:
-        """SLURM once for all batches; when it does not answer, nothing is concluded and it is left alone longer."""
+        """The cluster once for all batches. If it does not answer, nothing is concluded and it is left alone longer."""
         _, pause_s = self.store.last_asked(what)
         try:
             copies: dict[Cluster, list[BatchCopy]] = {}
@@ -121,7 +121,7 @@ class Batches:
         except NoAnswer as error:
             self._give_up(str(error))
             pause_s = min(max(pause_s * 2, 2.0), _LONGEST_PAUSE_S)
-        except UsageError as error:  # SLURM is not here, or refuses: to say so again and again helps nobody
+        except UsageError as error:  # the cluster is not here, or refuses: to say so again and again helps nobody
             self._give_up(str(error))
             pause_s = _LONGEST_PAUSE_S
         except OSError as error:  # the folder of a batch is full, or away: nothing is lost, and it is tried again
@@ -171,10 +171,10 @@ class Batches:
 
     def _cluster_of(self, batch: Batch) -> Cluster:
         # Of one whose folder is gone or away nobody can tell; nothing is done with it but to say so.
-        return self.cluster_of(batch.request if os.path.exists(batch.folder) else SlurmRequest())
+        return self.cluster_of(batch.request if os.path.exists(batch.folder) else ClusterRequest())
 
     def _note(self, copy: BatchCopy, tending: Tending) -> None:
-        """How it stands, for all who want to know it before SLURM is asked again."""
+        """How it stands, for all who want to know it before the cluster is asked again."""
         if os.path.exists(copy.batch.folder):
             why_still = tending.stands_still() if tending.claims.free() else ""
             with self.session.database.transaction():
@@ -186,7 +186,7 @@ class Batches:
             self.notes.append(f"SLURM jobs submitted: {', '.join(jobs[:_NAMED])}{more}.")
 
     def cancel_useless(self) -> None:
-        """SLURM jobs that wait for batches of which we saw the last end: they would find nothing."""
+        """Cluster jobs that wait for batches of which we saw the last end: they would find nothing."""
         while self._done:
             self._cancel_useless(self._done.pop())
 
@@ -215,7 +215,7 @@ class Batches:
                 self.tending(batch).go_on()
 
     def abandoned(self, ids: Sequence[int]) -> list[int]:
-        """Those that wait in a batch for which nothing more is submitted, by what SLURM says now."""
+        """Those that wait in a batch for which nothing more is submitted, by what the cluster says now."""
         batch_of = {job_id: run.batch_id for job_id, run in self.of_jobs(ids).items()}
         began = time.monotonic()
         while batch_of and not self._asked_since(began) and time.monotonic() < began + _ANSWER_S:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from duckrow.api.clusters.memory import PeaksFromBatch
 from duckrow.clusters.batch import Batch
 from duckrow.clusters.claims import Claims
-from duckrow.clusters.holds import Holds
+from duckrow.clusters.held_runs import HeldRuns
 from duckrow.clusters.pilots import Pilot, read_pilots
 from duckrow.clusters.priorities import Priorities
 from duckrow.clusters.waits import Waits
@@ -28,7 +28,7 @@ class BatchCopy:
         self.row = row
         self.batch = Batch(row.folder)
         self.claims = Claims(self.batch)
-        self._holds = Holds(self.claims)
+        self._holds = HeldRuns(self.claims)
         self._priorities = Priorities(self.batch)
         self._peaks = PeaksFromBatch(session.database, self.batch)
         self.pilots: list[Pilot] = []

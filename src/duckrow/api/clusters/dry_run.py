@@ -10,9 +10,9 @@ from typing import NamedTuple
 from duckrow.api.clusters.submit import batch_folder
 from duckrow.clusters.known import cluster_of
 from duckrow.clusters.port import Cluster, ClusterLimits, NoAnswer, PilotArray, PilotJobs
+from duckrow.core.clusters.groups import group_runs, told_apart
+from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.jobs.job import JobSpec
-from duckrow.core.slurm.groups import group_runs, told_apart
-from duckrow.core.slurm.request import SlurmRequest
 
 
 class DryGroup(NamedTuple):
@@ -20,12 +20,12 @@ class DryGroup(NamedTuple):
 
     asks: str  # what the others do not ask for, in words; empty: there are no others
     runs: int
-    jobs: int  # SLURM jobs
-    arrays: int  # SLURM limits how large one may be
+    jobs: int  # cluster jobs
+    arrays: int  # the cluster limits how large one may be
     script: str
 
 
-def dry_groups(request: SlurmRequest, specs: Sequence[JobSpec], name: str = "") -> list[DryGroup]:
+def dry_groups(request: ClusterRequest, specs: Sequence[JobSpec], name: str = "") -> list[DryGroup]:
     groups = group_runs(request, specs)
     cluster = cluster_of(request)
     asks, size = told_apart(groups.requests), _array_size(cluster)

@@ -1,4 +1,4 @@
-"""Moves existing jobs into a batch, and back if SLURM refuses it."""
+"""Moves existing jobs into a batch, and back if the cluster refuses it."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def unknown_batches(client: Client) -> list[str]:
 
 
 def start_batch(client: Client, batch: BatchRow) -> list[str]:
-    """Submit what is missing, also where somebody has cancelled everything; the SLURM jobs."""
+    """Submit what is missing, also where somebody has cancelled everything; the cluster jobs."""
     return client.batches.start(batch.id)
 
 

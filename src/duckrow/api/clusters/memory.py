@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from duckrow.clusters.batch import Batch
 from duckrow.clusters.peaks import LOGIN, SharedPeak, SharedPeaks
-from duckrow.store.devices.peaks import PeakStore
+from duckrow.store.devices.peaks import Peak, PeakStore
+from duckrow.store.devices.recipe_runs import RecipeRun
 
 if TYPE_CHECKING:
     from duckrow.core.jobs.job import JobSpec
@@ -16,12 +17,18 @@ if TYPE_CHECKING:
 
 def take_peaks_along(database: Database, batch: Batch, specs: Sequence[JobSpec]) -> None:
     """Tell the pilots of a new batch what is known here of their runs."""
-    recipes = {spec.needs.recipe for spec in specs if spec.needs.auto}
+    recipes = {spec.needs.recipe for spec in specs if spec.needs.recipe}
     if not recipes:
         return
-    known = [peak for peak in PeakStore(database).all() if peak.recipe in recipes]
+    store = PeakStore(database)
+    known = [peak for peak in store.all() if peak.recipe in recipes]
     if known:
-        SharedPeaks(batch, LOGIN).tell(SharedPeak(p.recipe, p.model, p.peak_mb, p.runs, p.corrected) for p in known)
+        SharedPeaks(batch, LOGIN).tell(_shared_peak(store, peak) for peak in known)
+
+
+def _shared_peak(store: PeakStore, peak: Peak) -> SharedPeak:
+    called = [run[:2] for run in store.runs.latest(peak.recipe, peak.model)]
+    return SharedPeak(peak.recipe, peak.model, peak.peak_mb, peak.runs, peak.corrected, called)
 
 
 class PeaksFromBatch:
@@ -41,3 +48,4 @@ class PeaksFromBatch:
             with self._database.transaction():
                 for peak in news:
                     self._store.hear(peak.recipe, peak.model, peak.peak_mb, runs=peak.runs)
+                    self._store.runs.hear(peak.recipe, peak.model, [RecipeRun(*call, runs=1) for call in peak.called])

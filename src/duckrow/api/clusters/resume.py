@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def resume_batch(client: Client, on: str, asked: Mapping[str, Any], file: str | None, name: str | None) -> list[int]:
-    """The runs that are to be seen through. `asked`: what each SLURM job should have now; empty: what it had."""
+    """The runs that are to be seen through. `asked`: what each cluster job should have now; empty: what it had."""
     row = _find(client, file, name)
     client.tender.submit()
     runs = BatchStore(client.database).runs(row.id)

@@ -18,7 +18,7 @@ def start_command(batch: str) -> str:
 
 
 def jobs_in_words(standing: Standing | None) -> str:
-    """`12_0, 12_1 run; 3 wait (Resources)`: the SLURM jobs of a batch."""
+    """`12_0, 12_1 run; 3 wait (Resources)`: the cluster jobs of a batch."""
     if standing is None:
         return "-"
     parts = [f"{_some(standing.running)} run"] if standing.running else []
@@ -33,7 +33,7 @@ def _some(jobs: Sequence[str]) -> str:
 
 
 def groups_in_words(standing: Standing | None) -> list[str]:
-    """Where runs of a batch ask for different things: each of them, with its SLURM jobs."""
+    """Where runs of a batch ask for different things: each of them, with its cluster jobs."""
     groups = standing.groups if standing is not None else ()
     return [
         f"{group.asks}: {jobs_in_words(standing.of_group(number))}" + (f" ({group.still})" if group.still else "")

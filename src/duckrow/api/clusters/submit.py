@@ -18,29 +18,29 @@ from duckrow.api.jobs.submit import not_yet_met
 from duckrow.api.machine.settings import Settings
 from duckrow.api.queue.attendance import warn
 from duckrow.clusters.batch import Batch, create_batch
-from duckrow.clusters.holds import Holds
+from duckrow.clusters.held_runs import HeldRuns
 from duckrow.clusters.known import CLUSTERS
 from duckrow.clusters.port import NoAnswer
 from duckrow.clusters.tending import Tending
 from duckrow.clusters.waits import Waits
+from duckrow.core.clusters.groups import group_runs, too_long
+from duckrow.core.clusters.request import ClusterRequest, request_from
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.jobs.dependencies import Dependency
 from duckrow.core.jobs.job import JobSpec, check_name
 from duckrow.core.life.failures import compact_ids
-from duckrow.core.slurm.groups import group_runs, too_long
-from duckrow.core.slurm.request import SlurmRequest, request_from
 from duckrow.store.batches import BatchStore
 from duckrow.store.jobs.control import ControlStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
 
-__all__ = ["SlurmRequest", "read_request", "submit_batch"]
+__all__ = ["ClusterRequest", "read_request", "submit_batch"]
 
 DEFAULT_ROOT = ".duckrow-slurm"
 
 
-def read_request(on: str, values: Mapping[str, Any]) -> SlurmRequest:
+def read_request(on: str, values: Mapping[str, Any]) -> ClusterRequest:
     """What is asked of a cluster: as the settings say, as the profile says that `on` names, and as was given here."""
     settings = Settings()
     profiles = settings.slurm_profiles()
@@ -56,7 +56,7 @@ def read_request(on: str, values: Mapping[str, Any]) -> SlurmRequest:
 def submit_batch(
     client: Client,
     specs: Sequence[JobSpec],
-    request: SlurmRequest,
+    request: ClusterRequest,
     environment: Mapping[str, str] | None = None,
     name: str = "",
     again: Sequence[int] = (),
@@ -64,9 +64,9 @@ def submit_batch(
     file: str | None = None,
     after: Sequence[Dependency] = (),
 ) -> list[int]:
-    """All of them or none: on disk, and SLURM has jobs for them, when this returns. The ids of the runs.
+    """All of them or none: on disk, and the cluster has jobs for them, when this returns. The ids of the runs.
 
-    When SLURM does not answer the runs are noted all the same, the daemon submits them later, and this is told.
+    When the cluster does not answer the runs are noted all the same, the daemon submits them later, and this is told.
     `again`: jobs that are done, or wait for a host that is dead; they become runs of this batch. `file`: the list of
     commands that they stand in. `after`: jobs, here or on a cluster, that new ones wait for.
     """
@@ -98,7 +98,7 @@ def submit_batch(
         take_peaks_along(client.database, tending.batch, all_specs)
         held = [number for number, spec in enumerate(specs) if spec.held]
         if held:
-            Holds(tending.claims).hold(held)
+            HeldRuns(tending.claims).hold(held)
         if waits_for:
             Waits(tending.claims).begin(range(len(specs)))
         tending.check()
@@ -126,7 +126,7 @@ def submit_batch(
 
 
 def _cancel_all(tending: Tending) -> None:
-    """SLURM may have taken some of what runs ask for before it refused the rest."""
+    """The cluster may have taken some of what runs ask for before it refused the rest."""
     try:
         tending.cancel_all()
     except DuckrowError:
@@ -134,7 +134,7 @@ def _cancel_all(tending: Tending) -> None:
 
 
 def _later(client: Client, error: NoAnswer, ids: Sequence[int]) -> str:
-    """SLURM does not answer: who submits the runs when it does."""
+    """The cluster does not answer: who submits the runs when it does."""
     try:
         client.ensure_daemon()
         who = "The daemon submits them as soon as SLURM answers."
@@ -147,7 +147,7 @@ def _create(
     folder: str,
     specs: Sequence[JobSpec],
     ids: Sequence[int],
-    request: SlurmRequest,
+    request: ClusterRequest,
     variables: Mapping[str, str],
     attempts: Mapping[int, int],
     file: str | None,
@@ -166,16 +166,16 @@ def _create(
         ) from None
 
 
-def root_of(request: SlurmRequest) -> str:
+def root_of(request: ClusterRequest) -> str:
     """Where batches are kept."""
     return os.path.abspath(os.path.expanduser(request.folder or DEFAULT_ROOT))
 
 
-def batch_folder(request: SlurmRequest, name: str) -> str:
+def batch_folder(request: ClusterRequest, name: str) -> str:
     return f"{root_of(request)}/{name}"
 
 
-def _new_folder(request: SlurmRequest, name: str) -> str:
+def _new_folder(request: ClusterRequest, name: str) -> str:
     if name:
         check_name("name", name)
     first = name or time.strftime("slurm-%m%d-%H%M%S")

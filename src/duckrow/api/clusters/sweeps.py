@@ -17,12 +17,12 @@ from duckrow.store.batches import BatchStore
 
 if TYPE_CHECKING:
     from duckrow.api.sweeps.sweeps import SweepRow, Sweeps, Todo
+    from duckrow.core.clusters.request import ClusterRequest
     from duckrow.core.jobs.job import JobSpec
-    from duckrow.core.slurm.request import SlurmRequest
     from duckrow.core.sweeps.sweep import Point
 
 
-def earlier_request(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
+def earlier_request(sweeps: Sweeps, sweep: SweepRow) -> ClusterRequest | None:
     """What was asked of the cluster for those of its runs that have not succeeded; None: they were not on one.
 
     The next batch is created beside the last one, wherever you type this.
@@ -40,7 +40,7 @@ def earlier_request(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
 
 
 def todo_on_cluster(sweeps: Sweeps, sweep: SweepRow, points: Sequence[Point] | None) -> Todo:
-    """As on one machine; and runs of a batch whose SLURM jobs somebody has cancelled do not wait for ever."""
+    """As on one machine; and runs of a batch whose cluster jobs somebody has cancelled do not wait for ever."""
     todo = sweeps.todo(sweep, points)
     ended = kill_abandoned(sweeps.client, todo.busy)
     return sweeps.todo(sweep, points) if ended else todo
@@ -51,11 +51,11 @@ def submit_sweep(
     sweep: SweepRow,
     specs: Sequence[JobSpec],
     todo: Todo,
-    request: SlurmRequest,
+    request: ClusterRequest,
     environment: Mapping[str, str] | None = None,
     tell: Callable[[str], None] = warn,
 ) -> list[int]:
-    """What is new, and what had not succeeded, as one batch; the ids. If SLURM refuses it, nothing is left."""
+    """What is new, and what had not succeeded, as one batch; the ids. If the cluster refuses it, nothing is left."""
     again = [*todo.again, *todo.stranded]
     try:
         return submit_batch(sweeps.client, specs, request, environment, sweep.name, again, tell)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from duckrow.store.batches import Standing
 
 COPY_S = 0.2  # between two looks at the folders of batches
-NOW_AND_THEN_S = 30.0  # how often those who look, or come by, ask SLURM
-WAITING_S = 3.0  # how often those ask SLURM who wait
+NOW_AND_THEN_S = 30.0  # how often those who look, or come by, ask the cluster
+WAITING_S = 3.0  # how often those ask the cluster who wait
 PATIENCE_S = 5.0  # how long they then wait for its answer; who comes again needs none
 
 
@@ -61,7 +61,7 @@ class Tender:
             self._copied_at = time.monotonic()
 
     def look(self, every_s: float = NOW_AND_THEN_S) -> dict[int, Standing]:
-        """How batches that are not done stand, by what SLURM says of their jobs now and then. It submits nothing."""
+        """How batches that are not done stand, by what the cluster says now and then. It submits nothing."""
         if not self._store.any_open():
             return {}
         self.batches.look(every_s, PATIENCE_S)

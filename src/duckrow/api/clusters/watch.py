@@ -22,7 +22,7 @@ def still_batches(client: Client) -> dict[int, str]:
     return client.batches.still()
 
 
-class RunsOfBatch:
+class WatchedRuns:
     """Runs that one batch has, looked at again and again by somebody who waits for them."""
 
     def __init__(self, client: Client, ids: Sequence[int]) -> None:

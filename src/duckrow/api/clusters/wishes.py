@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.clusters.claims import LOGIN, Claims, killed_before_it_began
-from duckrow.clusters.holds import Holds
+from duckrow.clusters.held_runs import HeldRuns
 from duckrow.clusters.priorities import Priorities
 from duckrow.clusters.shared_files import put
 from duckrow.clusters.waits import Waits
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duckrow.api.clusters.batches import Batches
 
 
-_PATIENCE_S = 10.0  # for SLURM's answer: what was wished for should be on its way when the command returns
+_PATIENCE_S = 10.0  # for the cluster's answer: what was wished for should be on its way when the command returns
 
 
 class BatchWishes:
@@ -35,7 +35,7 @@ class BatchWishes:
         """Runs that nobody has taken are taken by us, and so never begin; of the others their pilots are told."""
         for claims, job_of in self._by_batch(ids):
             batch = claims.batch
-            Holds(claims).release(job_of)
+            HeldRuns(claims).release(job_of)
             waits = Waits(claims)
             card = f"{batch.wishes}/.{socket.gethostname()}.{os.getpid()}"
             put(card, {"pilot": LOGIN})
@@ -61,7 +61,7 @@ class BatchWishes:
 
     def hold(self, ids: Sequence[int]) -> list[int]:
         """Set runs aside that nobody has taken; those that are held now."""
-        held = [job_of[run] for claims, job_of in self._by_batch(ids) for run in Holds(claims).hold(job_of)]
+        held = [job_of[run] for claims, job_of in self._by_batch(ids) for run in HeldRuns(claims).hold(job_of)]
         self._batches.copy()
         return held
 
@@ -69,16 +69,16 @@ class BatchWishes:
         """Let runs be taken again; those that nobody has taken."""
         free: list[int] = []
         for claims, job_of in self._by_batch(ids):
-            Holds(claims).release(job_of)
+            HeldRuns(claims).release(job_of)
             free += _jobs(job_of, claims.free())
-        self._submit(ids)  # they may need another SLURM job
+        self._submit(ids)  # they may need another cluster job
         return free
 
     def prioritise(self, ids: Sequence[int], priority: int) -> list[int]:
         """Give a priority to runs that nobody has taken; those that have it."""
         given: list[int] = []
         for claims, job_of in self._by_batch(ids):
-            holds = Holds(claims)
+            holds = HeldRuns(claims)
             waiting = [run for run in job_of if claims.is_free(run) or holds.is_held(run)]
             if waiting:
                 Priorities(claims.batch).give(waiting, priority)
@@ -99,7 +99,7 @@ class BatchWishes:
         self._submit(ids)
 
     def _submit(self, ids: Sequence[int]) -> None:
-        """To run these, SLURM jobs are needed, also where all have been cancelled."""
+        """To run these, cluster jobs are needed, also where all have been cancelled."""
         batches = self._batches
         batches.go_on(sorted({run.batch_id for run in batches.of_jobs(ids).values()}))
         batches.copy()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from duckrow.api.client import Client
 from duckrow.api.devices.gpus import UNREAD, GpuView
-from duckrow.core.devices.inventory import CPU
+from duckrow.core.devices.device import Device
 from duckrow.store.devices.readings import ReadingStore
 from duckrow.store.hosts import DAEMON, seats_from
 from duckrow.store.jobs.listed_job import LiveJob
@@ -38,20 +38,20 @@ def _with_unattended(client: Client, devices: list[dict[str, Any]]) -> list[dict
             **UNREAD,
             "total_mb": sizes.get(name),
         }
-        if not any(device == name and not name.startswith(CPU) for device, _ in known):
+        if not any(device == name and name.is_gpu for device, _ in known):
             known.setdefault((name, row.name), nothing)
     found = [{**device, "host": host, "unattended": host == row.name} for (_, host), device in known.items()]
     return sorted(found, key=lambda device: (device["host"], len(device["device"]), device["device"]))
 
 
 def _card(device: dict[str, Any], live: dict[int, LiveJob], policies: dict[str, Any]) -> dict[str, Any]:
-    name, total, free = device["device"], device["total_mb"], device["free_mb"]
+    name, total, free = Device(device["device"]), device["total_mb"], device["free_mb"]
     policy = policies.get(device["host"])
     state, why = _state_of(device)
     return {
         "name": name,
-        "kind": "cpu" if name.startswith(CPU) else "gpu",
-        "index": int(name) if name.isdecimal() else None,
+        "kind": "gpu" if name.is_gpu else "cpu",
+        "index": name.gpu_number,
         "uuid": device["uuid"],
         "model": device["model"],
         "host": device["host"],

@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from duckrow.api.devices.out_of_use import drained, set_aside_by_living
-from duckrow.core.devices.inventory import CPU, WHOLE
+from duckrow.core.devices.device import Device
+from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.jobs.title import full_name
 from duckrow.store.hosts import DAEMON, seats_from
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def devices_with_jobs(client: Client) -> list[dict[str, Any]]:
     """Each device that a living host gives out, with the jobs on it."""
     now = time.time()
-    held: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    held: dict[tuple[Device, str], list[dict[str, Any]]] = {}
     names = {row.id: row.name for row in client.hosts.all()}
     suspended = client.jobs.suspended()
     for row in client.jobs.live():
@@ -31,28 +32,28 @@ def devices_with_jobs(client: Client) -> list[dict[str, Any]]:
                 "for_s": now - row.started_at,
                 "suspended": row.job_id in suspended,
             }
-            held.setdefault(_place_of(device, names.get(row.job_host_id, "")), []).append(job)
+            held.setdefault(_key_of(device, names.get(row.job_host_id, "")), []).append(job)
     offered = {
-        _place_of(device, host.name): host.name
+        _key_of(device, host.name): host.name
         for host in client.living_hosts()
         for seat in seats_from(host.seats)
         for device in seat.devices
     }
-    places = sorted({*offered, *held}, key=lambda place: (place[1], len(place[0]), place[0]))
+    keys = sorted({*offered, *held}, key=lambda key: (key[1], len(key[0]), key[0]))
     unwanted = drained(client.database, DAEMON)
     broken = set_aside_by_living(client)
     return [
         {
-            "device": place[0],
-            "host": place[1] or offered.get(place, ""),
-            "drained": place[0] in unwanted,
-            "set_aside": broken.get(place[0]),
-            "jobs": held.get(place, []),
+            "device": key[0],
+            "host": key[1] or offered.get(key, ""),
+            "drained": key[0] in unwanted,
+            "set_aside": broken.get(key[0]),
+            "jobs": held.get(key, []),
         }
-        for place in places
+        for key in keys
     ]
 
 
-def _place_of(device: str, host: str) -> tuple[str, str]:
+def _key_of(device: Device, host: str) -> tuple[Device, str]:
     """A GPU is one device whoever gives it out; CPU slots are each host's own."""
-    return (device, host) if device.startswith(CPU) else (device, "")
+    return (device, host) if device.is_cpu_slot else (device, "")

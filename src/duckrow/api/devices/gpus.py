@@ -10,10 +10,9 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.devices.device_jobs import devices_with_jobs
-from duckrow.core.devices.inventory import CPU
 from duckrow.core.errors import StateError
 from duckrow.core.memory.observation import LOOK_S, SHOWN_S, is_fresh
-from duckrow.core.ports import Device, Reading
+from duckrow.core.ports import Gpu, Reading
 from duckrow.core.units import format_duration
 from duckrow.kernel.process import program_of, user_of
 from duckrow.store.devices.readings import KeptReading, ReadingStore
@@ -131,7 +130,7 @@ def read_here() -> dict[str, KeptReading]:
     return {reading.device: _kept(reading, devices[reading.device]) for reading in readings}
 
 
-def _kept(reading: Reading, device: Device) -> KeptReading:
+def _kept(reading: Reading, device: Gpu) -> KeptReading:
     processes = [{"pid": pid, "mb": mb, "job_id": None} for pid, mb in reading.processes or ()]
     told = {**reading._asdict(), "model": device.model, "uuid": device.uuid, "processes": processes}
     return KeptReading(reading.at, reading.mono, told)
@@ -147,7 +146,7 @@ def _gpus_of(hosts: list[HostRow]) -> dict[str, float]:
     for host in hosts:
         for seat in seats_from(host.seats):
             for device in seat.devices:
-                if not device.startswith(CPU):
+                if device.is_gpu:
                     gpus[device] = min(gpus.get(device, time.time()), host.started_at or 0.0)
     return gpus
 

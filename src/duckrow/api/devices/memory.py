@@ -4,13 +4,43 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from duckrow.api.adding.job_values import existing_folder, recipe_here
 from duckrow.api.client import Client
 from duckrow.core.errors import UsageError
+from duckrow.core.memory.prediction import gpus_of, leaves_room, reserved_for
+from duckrow.core.schedule.pace import BestPace
 from duckrow.store.devices.peaks import Peak, PeakStore
 from duckrow.store.devices.readings import ReadingStore
+from duckrow.store.hosts import DAEMON
 
 _SHOWN = 5
+
+
+class KnownRecipe(NamedTuple):
+    """What a recipe takes on a model of GPU, and how sure that is."""
+
+    peak: Peak
+    deciding: list[str]  # parameters that decide it, as the runs tell
+    foretold: int  # how many of its latest runs took what the others tell
+    compared: int  # of how many
+    pace: BestPace | None  # how many at a time are worth it; None: nobody knows, or as many as have room
+
+
+class WouldReserve(NamedTuple):
+    """What would be reserved for a command on a model of GPU, and why."""
+
+    recipe: str
+    model: str
+    reserved_mb: int | None  # None: it would get a GPU to itself
+    expected_mb: int | None  # what it will take; None: nobody knows
+    at_least_mb: int
+    basis: str
+    deciding: list[str]
+    runs: int
+    together: int | None  # how many at a time are worth it; None: as many as have room
+    pace: str  # the same in words
 
 
 class Memory:
@@ -21,6 +51,37 @@ class Memory:
     def peaks(self) -> list[Peak]:
         """In the order of their numbers, which begin with 1."""
         return self._store.all()
+
+    def recipes(self) -> list[KnownRecipe]:
+        """The same, with what the runs of each tell."""
+        known, paces = self._store.known(), self._store.paces.known()
+        told = ((peak, known.runs_of(peak.recipe, peak.model)) for peak in self.peaks())
+        return [
+            KnownRecipe(peak, sorted(runs.deciding()), *runs.foretold(), paces.get((peak.recipe, peak.model)))
+            for peak, runs in told
+        ]
+
+    def would_reserve(self, command: str, cwd: str | None = None) -> list[WouldReserve]:
+        """What a job with this command would get on each model of GPU that its recipe has run on."""
+        recipe = recipe_here(existing_folder(cwd), command)
+        known, paces = self._store.known(), self._store.paces.known()
+        here = gpus_of(self._client.seats(), self._client.hosts.machine(DAEMON))
+        found = []
+        for name, model in sorted(known.peaks):
+            if name != recipe.recipe:
+                continue
+            expected = known.expected(name, model, recipe.parameters)
+            assert expected is not None  # its recipe is known
+            mb = reserved_for(expected)
+            reserved = mb if mb is not None and leaves_room(mb, here.largest_mb()) else None
+            why = (expected.mb, expected.at_least_mb, expected.basis.name.lower(), list(expected.deciding))
+            pace = paces.get((name, model))
+            told = (None, "") if pace is None else (pace.together, pace.words)
+            found.append(WouldReserve(name, model, reserved, *why, known.peaks[name, model].runs, *told))
+        return found
+
+    def recipe_of(self, command: str, cwd: str | None = None) -> str:
+        return recipe_here(existing_folder(cwd), command).recipe
 
     def correct(self, words: str, peak_mb: int, model: str | None) -> list[Peak]:
         """Say what a recipe takes, on all GPUs that it has run on or on those of a model; what it was before."""

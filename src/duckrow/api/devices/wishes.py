@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from duckrow.api.devices.device_jobs import devices_with_jobs
 from duckrow.api.devices.gpus import GpuView
 from duckrow.core.devices.device_names import any_uuid, called, plain_name
-from duckrow.core.devices.inventory import CPU
 from duckrow.core.errors import UsageError
 from duckrow.core.life.wishes import DeviceWish
-from duckrow.core.ports import Device
+from duckrow.core.ports import Gpu
 from duckrow.store.devices.set_aside import SetAsideStore
 from duckrow.store.hosts import DAEMON, seats_from
 from duckrow.store.jobs.control import ControlStore
@@ -38,7 +38,7 @@ def _wish_of_device(client: Client, device: str, wish: DeviceWish) -> str:
     is_given_out = wish == DeviceWish.UNDRAIN or (wish == DeviceWish.ADD and device in offered)
     ControlStore(client.database).wish_of_device(device, None if is_given_out else wish)
     client.ring_all()
-    busy = any(device == place["device"] and place["jobs"] for place in devices_with_jobs(client))
+    busy = any(device == each["device"] and each["jobs"] for each in devices_with_jobs(client))
     if wish == DeviceWish.ADD:
         return f"GPU {device} is available to jobs."
     if wish == DeviceWish.UNDRAIN:
@@ -53,9 +53,9 @@ def _wish_of_device(client: Client, device: str, wish: DeviceWish) -> str:
     return f"GPU {device}: {what}."
 
 
-def _checked(client: Client, written: str, wish: DeviceWish) -> tuple[str, set[str]]:
+def _checked(client: Client, written: str, wish: DeviceWish) -> tuple[str, AbstractSet[str]]:
     """The name of the GPU that is meant, and those that the daemon gives out."""
-    offered = {name for seat in client.seats() for name in seat.devices if not name.startswith(CPU)}
+    offered = {name for seat in client.seats() for name in seat.devices if name.is_gpu}
     device = _gpu_meant(client, written, offered)
     if device not in offered and wish != DeviceWish.ADD:
         raise UsageError(f"The daemon has no GPU {device}. It has: {', '.join(sorted(offered)) or 'none'}.")
@@ -73,13 +73,13 @@ def _give_out_again(client: Client, device: str) -> bool:
     return was_aside
 
 
-def _gpu_meant(client: Client, written: str, offered: set[str]) -> str:
+def _gpu_meant(client: Client, written: str, offered: AbstractSet[str]) -> str:
     """What the daemon calls the GPU that a person may have named by the beginning of its UUID."""
     name = plain_name(written)
     if name in offered or not any_uuid([name]):
         return name
     shown = GpuView(client).devices()
-    meant = called(name, [Device(each["device"], "", each.get("uuid") or "", None) for each in shown])
+    meant = called(name, [Gpu(each["device"], "", each.get("uuid") or "", None) for each in shown])
     if len(meant) > 1:
         names = ", ".join(device.name for device in meant)
         raise UsageError(f"GPUs {names} begin with {written}: write more of the UUID.")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from duckrow.api.jobs.waiting import told
+from duckrow.api.jobs.queued_jobs import told
 from duckrow.api.queue.listing import ended_runs
 from duckrow.core.errors import ConflictError, NotFoundError
 from duckrow.store.hosts import is_alive

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.jobs.queued_jobs import has_started, must_wait, told
 from duckrow.api.jobs.submit import could_never_start
-from duckrow.api.jobs.waiting import has_started, must_wait, told
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.editing import checked_change
 from duckrow.store.hosts import DAEMON

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.api.jobs.changed import Changed, glance_at
-from duckrow.api.jobs.waiting import apart, told
+from duckrow.api.jobs.queued_jobs import apart, told
 from duckrow.store.jobs.control import ControlStore
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.api.jobs.changed import Changed, look_at
-from duckrow.api.jobs.waiting import apart
+from duckrow.api.jobs.queued_jobs import apart
 from duckrow.core.life.states import State
 from duckrow.core.life.wishes import kill_wish
 

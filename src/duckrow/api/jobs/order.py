@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.api.jobs.changed import Changed, glance_at
-from duckrow.api.jobs.waiting import apart, must_be_here, must_wait, told
+from duckrow.api.jobs.queued_jobs import apart, must_be_here, must_wait, told
 from duckrow.core.errors import ConflictError, JobGone, UsageError
 from duckrow.core.life.states import State
 from duckrow.store.jobs.control import ControlStore
@@ -14,19 +14,19 @@ from duckrow.store.jobs.order import OrderStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.store.jobs.control import PlaceInQueue
+    from duckrow.store.jobs.control import QueuePosition
     from duckrow.store.jobs.jobs import Glance
 
 
 def prioritise(client: Client, ids: Sequence[int], priority: int) -> Changed[Glance]:
     """Higher ones start first."""
     changed = glance_at(client, ids)
-    places = ControlStore(client.database).places_of(changed.before)
+    positions = ControlStore(client.database).positions_of(changed.before)
     here, away = apart(client, list(changed.before))
     given = client.batch_wishes.prioritise(away, priority) if away else []
     changed.done = told(client, ControlStore(client.database).set_priority(here, priority) + given)
     changed.refuse_started()
-    _can_go_back(changed, places)
+    _can_go_back(changed, positions)
     return changed
 
 
@@ -63,12 +63,12 @@ def move_before(client: Client, ids: Sequence[int], before: int) -> Changed[Glan
 
 def _move(client: Client, ids: Sequence[int], move: Callable[[list[int]], list[int]]) -> Changed[Glance]:
     changed = glance_at(client, ids)
-    places = ControlStore(client.database).places_of(changed.before)
+    positions = ControlStore(client.database).positions_of(changed.before)
     waiting = [job.id for job in changed.jobs if job.state == State.QUEUED]
     must_be_here(client, waiting)
     changed.done = told(client, move(waiting))
     changed.refuse_started()
-    _can_go_back(changed, places)
+    _can_go_back(changed, positions)
     return changed
 
 
@@ -81,7 +81,7 @@ def place(client: Client, ids: Sequence[int], places: Sequence[tuple[int, int, f
     return changed
 
 
-def _can_go_back(changed: Changed[Glance], places: Mapping[int, PlaceInQueue]) -> None:
+def _can_go_back(changed: Changed[Glance], positions: Mapping[int, QueuePosition]) -> None:
     if changed.done:
-        back = [[job_id, *places[job_id]] for job_id in changed.done if job_id in places]
+        back = [[job_id, *positions[job_id]] for job_id in changed.done if job_id in positions]
         changed.undo = {"action": "place", "ids": list(changed.done), "places": back}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.api.jobs.changed import Changed, look_at
-from duckrow.api.jobs.waiting import must_be_here, told
+from duckrow.api.jobs.queued_jobs import must_be_here, told
 from duckrow.core.errors import JobGone
 from duckrow.core.life.states import State
 from duckrow.store.jobs.control import ControlStore

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.api.queue.views import JobView
 
+_AT_A_TIME = 1000  # jobs that are judged together: each is 10 kB as it was asked for
+
 
 def rerun(
     client: Client, ids: Sequence[int], changes: Mapping[str, Any] | None = None, dry_run: bool = False
@@ -54,7 +56,9 @@ def put_back(client: Client, ids: Sequence[int], changes: Mapping[str, Any] | No
 def _refuse_impossible(client: Client, ids: Sequence[int], changes: Mapping[str, Any]) -> None:
     """Before anything is changed: those that go to the daemon, or ask for another number of GPUs, must fit there."""
     living = {row.id for row in client.living_hosts()}
-    judged = [job for job in client.jobs.asked_for(ids) if "gpus" in changes or job.host_id not in living]
-    specs = [replace(job.spec, gpus=changes.get("gpus", job.spec.gpus)) for job in judged]
-    for number, why_not in could_never_start(client, specs):
-        raise UsageError(f"Job {judged[number].id} could never start here. {why_not} Nothing was queued.")
+    for first in range(0, len(ids), _AT_A_TIME):
+        asked = client.jobs.asked_for(ids[first : first + _AT_A_TIME])
+        judged = [job for job in asked if "gpus" in changes or job.host_id not in living]
+        specs = [replace(job.spec, gpus=changes.get("gpus", job.spec.gpus)) for job in judged]
+        for number, why_not in could_never_start(client, specs):
+            raise UsageError(f"Job {judged[number].id} could never start here. {why_not} Nothing was queued.")

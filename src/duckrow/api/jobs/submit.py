@@ -60,7 +60,7 @@ def could_never_start(client: Client, specs: Sequence[JobSpec]) -> Iterator[tupl
     seats, machine = client.seats(), client.hosts.machine(DAEMON)
     asked: dict[tuple[int | None, Needs], str | None] = {}
     for number, spec in enumerate(specs):
-        key = (spec.gpus, spec.needs)
+        key = (spec.gpus, spec.needs._replace(parameters=""))
         if key not in asked:
             asked[key] = refusal(ask_of(spec.gpus, spec.needs.as_text()), seats, machine)
         why_not = asked[key]

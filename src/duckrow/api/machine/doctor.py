@@ -168,7 +168,7 @@ def _daemon(folder: Folder, look: Look) -> Iterator[Finding]:
     if DAEMON in living:
         pid, seats = look.daemon()
         devices = [device for seat in seats for device in seat.devices]
-        gpus = sorted({device for device in devices if not device.startswith("cpu")})
+        gpus = sorted({device for device in devices if device.is_gpu})
         given = f"GPU{'s' if len(gpus) > 1 else ''} {', '.join(gpus)}" if gpus else plural(len(devices), "CPU slot")
         yield Finding("daemon", OK, f"running (process {pid}) with {given}")
     else:

@@ -124,7 +124,7 @@ def _checked_slurm(engines: Any, path: str, above: str) -> dict[str, dict[str, A
 
 
 def _check_slurm(key: str, value: Any, where: str) -> None:
-    from duckrow.core.slurm.request import KEYS, read_value  # most people have no cluster in their settings
+    from duckrow.core.clusters.request import KEYS, read_value  # most people have no cluster in their settings
 
     try:
         read_value(key, value)

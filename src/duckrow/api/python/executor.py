@@ -33,7 +33,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 _LOOK_S = 0.02  # how often the watcher asks whether anything has changed
-_ASK_SLURM_S = 3.0  # how often SLURM is asked, where jobs are on a cluster
+_ASK_CLUSTER_S = 3.0  # how often a cluster is asked, where jobs are on one
 _AT_LEAST_S = 1.0  # how often it looks in any case
 _SHARE = 5  # when a look takes long because there are many jobs, it rests this many times as long
 _ONE_QUERY = 5000  # ids

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from duckrow.core.devices.inventory import CPU
+from duckrow.core.devices.device import Device
 from duckrow.core.life.states import State
 from duckrow.core.life.wishes import Wish
 from duckrow.store.hosts import DAEMON
@@ -40,7 +40,7 @@ class Lending:
         self._looked_at = time.monotonic()
         if self._is_told or not self._all_wait(ids):
             return
-        if all(device.startswith(CPU) for device in self._own.devices):
+        if all(Device(name).is_cpu_slot for name in self._own.devices):
             self._is_lent = True  # said again each time: another thread may have taken it back meanwhile
             self._session.wish([self._own.id], Wish.LEND)
         elif time.monotonic() - self._began > _TELL_S:

@@ -92,7 +92,7 @@ def submit_calls(
                 folder = f"{_place_of_calls(client, request, call.name)}/call-{secrets.token_hex(8)}"
                 specs.append(request.spec(command=store_call(call, folder), name=call.name, folder=folder))
                 specs[-1].preload = warm_modules(specs[-1].preload)
-                with_recipe(specs[-1], pattern_of(call.function))
+                with_recipe(specs[-1], pattern_of(call.function), arguments_of(call))
                 specs[-1].held |= room is not None and len(specs) > room
             ids = _submit(client, specs, request)
         except BaseException:
@@ -100,6 +100,13 @@ def submit_calls(
                 forget_call(spec.folder or "")
             raise
         return [Job(job_id, spec.name, client.folder.root) for job_id, spec in zip(ids, specs, strict=True)]
+
+
+def arguments_of(call: Call) -> dict[str, Any]:
+    """What it is called with, as far as that is plain values: others only by what they are."""
+    named = {**{f"argument {number}": value for number, value in enumerate(call.args, start=1)}, **call.kwargs}
+    plain = (str, int, float, bool, type(None))
+    return {name: value if isinstance(value, plain) else type(value).__name__ for name, value in named.items()}
 
 
 def _submit(client: Client, specs: Sequence[JobSpec], request: Request) -> Sequence[int]:

@@ -126,10 +126,10 @@ def _pattern_of(task: Any) -> str:
 
 def _spec_of(task: str | Callable[..., Any], point: Point, folder: str, request: Request, code: Code | None) -> JobSpec:
     if isinstance(task, str):
-        return with_recipe(request.spec(command=render(task, point)), task)
+        return with_recipe(request.spec(command=render(task, point)), task, point)
     spec = request.spec(command=store_call(Call(task, (), point, name_of(task), code), folder))
     spec.preload = warm_modules(spec.preload)
-    return with_recipe(spec, pattern_of(task))
+    return with_recipe(spec, pattern_of(task), point)
 
 
 def _renew_calls(sweeps: Sweeps, opened: SweepRow, todo: Todo, task: Callable[..., Any], code: Code | None) -> None:

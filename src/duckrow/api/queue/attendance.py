@@ -52,7 +52,7 @@ def warn(sentence: str) -> None:
 
 
 def unattended(session: Session, ids: Sequence[int]) -> list[str]:
-    """What keeps these jobs from going on, in sentences: their hosts are dead, or no SLURM job comes for them."""
+    """What keeps these jobs from going on, in sentences: their hosts are dead, or no cluster job comes for them."""
     by_host = session.jobs.unfinished_by_host(ids)
     on_clusters = BatchStore(session.database).among(by_host)
     dead = {

@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from duckrow.api.devices.out_of_use import out_of_use
-from duckrow.core.devices.inventory import CPU, Seat
+from duckrow.core.devices.device import only_gpus
+from duckrow.core.devices.inventory import Seat
 from duckrow.store.hosts import is_alive, seats_from
 from duckrow.store.jobs.answers import AnswerStore, JobInQueue
 from duckrow.store.jobs.listed_job import LiveJob
@@ -112,7 +113,7 @@ def _ends_on_host(client: Client, history: History, host_id: int, wanted: Sequen
         all_waiting = AnswerStore(client.database).queue_of_host(host_id, _AHEAD)
         queue = (row for row in all_waiting if (has_side and row.gpus == 0) == side)
         # GPUs are common to all hosts; CPU slots are each host's own, though they have the same names.
-        live = [row for row in client.jobs.live() if row.job_host_id == host_id or f'"{CPU}' not in row.holds_text]
+        live = [row for row in client.jobs.live() if row.job_host_id == host_id or only_gpus(row.holds)]
         of_side = [seat for seat in seats if seat.side == side]
         ends.update(_ends_on_seats(history, of_side, live, client.jobs.suspended(), queue, ids))
     return ends

@@ -11,12 +11,12 @@ from duckrow.api.client import Client
 from duckrow.api.queue.job_story import story_of
 from duckrow.api.queue.listing import annotate, variable_names
 from duckrow.api.queue.views import JobView
-from duckrow.core.devices.inventory import CPU, WHOLE
+from duckrow.core.devices.device import Reservations, only_gpus
+from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.errors import JobGone, NotFoundError
 from duckrow.core.life.states import Outcome
 from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
 from duckrow.kernel.plain_files import open_plain
-from duckrow.store.attempts.holds import Holds
 from duckrow.store.jobs.answers import AnswerStore
 from duckrow.store.jobs.listed_job import ListedJob
 
@@ -73,7 +73,7 @@ def outfile_of(client: Client, job_id: int) -> str | None:
 
 
 def _attempt(attempt: dict[str, Any], job: Mapping[str, Any]) -> dict[str, Any]:
-    gpus = [device for device in attempt["devices"] if not device.startswith(CPU)]
+    gpus = [device for device in attempt["devices"] if device.is_gpu]
     lasted_s = (attempt["ended_at"] or time.time()) - attempt["started_at"]
     state = "done" if attempt["ended_at"] is not None else job["state"]
     return {**attempt, "state": state, "duration_s": lasted_s, "gpu_seconds": lasted_s * len(gpus)}
@@ -112,12 +112,12 @@ def curve_of(client: Client, job_id: int, number: int | None) -> dict[str, Any]:
     return {"attempt": number, "points": points, "reserved_mb": _reserved_mb(client, row.holds)}
 
 
-def _reserved_mb(client: Client, holds: Holds) -> int | None:
+def _reserved_mb(client: Client, holds: Reservations) -> int | None:
     """Of its GPUs together, where their size is known."""
     sizes: dict[str, int] = {}
     for host in client.hosts.open_hosts():
         sizes.update(client.hosts.machine(host.id).total_mb)
-    gpus = [hold for hold in holds if not hold[0].startswith(CPU)]
+    gpus = only_gpus(holds)
     if not gpus or any(device not in sizes for device, _ in gpus):
         return None
     return sum(sizes[device] * share // WHOLE for device, share in gpus)

@@ -7,7 +7,8 @@ from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.devices.device_jobs import devices_with_jobs
-from duckrow.core.devices.inventory import CPU, WHOLE
+from duckrow.core.devices.device import Device
+from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.title import full_name
 from duckrow.store.jobs.answers import AnswerStore, AttemptSpan
@@ -26,14 +27,14 @@ def timeline(client: Client, begin: float | None = None, end: float | None = Non
     sizes: dict[str, int] = {}
     for host in client.hosts.open_hosts():
         sizes.update(client.hosts.machine(host.id).total_mb)
-    lanes: dict[str, list[dict[str, Any]]] = {place["device"]: [] for place in devices_with_jobs(client)}
+    lanes: dict[str, list[dict[str, Any]]] = {device["device"]: [] for device in devices_with_jobs(client)}
     for row in reversed(rows[:MOST_BARS]):
         for device, share in row.holds:
             lanes.setdefault(device, []).append(_bar(row, share, sizes.get(device)))
     return {
         "from": begin,
         "to": end,
-        "lanes": [{"device": device, "bars": bars} for device, bars in sorted(lanes.items(), key=_place)],
+        "lanes": [{"device": device, "bars": bars} for device, bars in sorted(lanes.items(), key=_lane_order)],
         "truncated": len(rows) > MOST_BARS,
     }
 
@@ -53,6 +54,6 @@ def _bar(row: AttemptSpan, share: int, total_mb: int | None) -> dict[str, Any]:
     }
 
 
-def _place(lane: tuple[str, Any]) -> tuple[bool, int, str]:
+def _lane_order(lane: tuple[str, Any]) -> tuple[bool, int, str]:
     """GPUs before CPU slots, each by number."""
-    return lane[0].startswith(CPU), len(lane[0]), lane[0]
+    return Device(lane[0]).is_cpu_slot, len(lane[0]), lane[0]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from duckrow.core.devices.inventory import CPU, describe_devices
+from duckrow.core.devices.device import Device, describe_devices
 from duckrow.core.jobs.title import full_name, job_words, title_of
 from duckrow.store.jobs.listed_job import ListedJob
 
@@ -82,7 +82,7 @@ def job_view(row: ListedJob, now: float) -> JobView:
         exit_code=row.exit_code,
         signal=row.signal,
         gpus=row.gpus,
-        devices=devices,
+        devices=[str(device) for device in devices],
         pid=row.pid if ended is None else None,
         attempts=row.attempts,
         priority=row.priority,
@@ -112,14 +112,14 @@ def job_view(row: ListedJob, now: float) -> JobView:
     )
 
 
-def gpu_seconds(devices: Iterable[str], started_at: float, ended_at: float) -> float:
+def gpu_seconds(devices: Iterable[Device], started_at: float, ended_at: float) -> float:
     """What an attempt has cost: a GPU counts whole, also where it was shared; a CPU slot counts for nothing."""
-    gpus = sum(not device.startswith(CPU) for device in devices)
+    gpus = sum(device.is_gpu for device in devices)
     return gpus * max(ended_at - started_at, 0.0)
 
 
 def devices_text(devices: list[str]) -> str:
-    return describe_devices([(device, 0) for device in devices]) if devices else ""
+    return describe_devices(map(Device, devices)) if devices else ""
 
 
 def exit_text(exit_code: int | None, signal: int | None) -> str:

@@ -10,15 +10,17 @@ from duckrow.api.devices.gpus import GpuView
 from duckrow.api.devices.machine_now import machine_as_read, ownerless_mb
 from duckrow.api.devices.out_of_use import drained, set_aside
 from duckrow.api.queue.eta import history_of
-from duckrow.core.devices.inventory import CPU, Ledger, book
+from duckrow.core.devices.device import only_gpus
+from duckrow.core.devices.inventory import Ledger, book
 from duckrow.core.devices.needs import needs_from
 from duckrow.core.jobs.dependencies import in_words
 from duckrow.core.jobs.title import full_name
 from duckrow.core.life.states import State, state_in_words
-from duckrow.core.memory.prediction import gpus_of, predicted_ask
-from duckrow.core.schedule.backfill import Turn
+from duckrow.core.memory.prediction import HostGpus, gpus_of, predicted_ask
+from duckrow.core.schedule.backfill import Shadow, Turn
 from duckrow.core.schedule.decide import CORES, MEMORY
 from duckrow.core.schedule.explain import Holder, WaitingJob, explain
+from duckrow.store.attempts.attempts import live_attempts
 from duckrow.store.batches import BatchStore
 from duckrow.store.devices.peaks import PeakStore
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
@@ -59,7 +61,7 @@ def why(client: Client, job_id: int) -> list[str]:
     holders: list[Holder] = []
     suspended = client.jobs.suspended()
     for row in client.jobs.live():
-        holds = [(d, share) for d, share in row.holds if not d.startswith(CPU) or row.job_host_id == host.id]
+        holds = row.holds if row.job_host_id == host.id else only_gpus(row.holds)
         book(holds, booked)
         reserved = needs_from(row.needs)
         room[CORES] -= reserved.cpus or 0
@@ -81,7 +83,7 @@ def why(client: Client, job_id: int) -> list[str]:
     full = [(what, most, running) for what, most, running in scopes if most is not None and running >= most]
     return explain(
         WaitingJob(
-            ask=predicted_ask(facts.gpus, facts.needs, peaks, here),
+            ask=predicted_ask(facts.gpus, facts.needs, peaks, here)._replace(together=_together(client, facts, here)),
             machine=machine,
             room=room,
             held=bool(facts.held),
@@ -96,12 +98,21 @@ def why(client: Client, job_id: int) -> list[str]:
             set_aside=set_aside(client.database, host.id),
             booked=booked,
             holders=tuple(holders),
-            turn=_turn(facts),
+            turn=_turn(facts)._replace(timeout_s=facts.timeout_s, grace_s=facts.grace_s),
+            shadow=Shadow(time.monotonic(), [attempt for _, attempt in live_attempts(client.database)]),
             ahead=tuple((_turn(row), predicted_ask(row.gpus, row.needs, peaks, here)) for row in ahead),
             ahead_count=count,
             ownerless_mb=ownerless_mb(kept),
         )
     )
+
+
+def _together(client: Client, facts: WaitingFacts, here: HostGpus) -> int | None:
+    """How many jobs may be on a GPU where it is to start, because more did not help; None: as many as have room."""
+    recipe = needs_from(facts.needs).recipe
+    paces = PeakStore(client.database).paces.known() if recipe else {}
+    found = [paces.get((recipe, model)) for model in here.models]
+    return max((pace.together for pace in found if pace is not None), default=None)
 
 
 def _turn(row: WaitingFacts | JobAhead) -> Turn:

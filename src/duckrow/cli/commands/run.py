@@ -6,13 +6,14 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from duckrow.api.adding.environment import inherited_environment
+from duckrow.api.adding.job_values import existing_folder
 from duckrow.api.machine.settings import Settings
 from duckrow.cli.console import clean, say
 from duckrow.cli.options.command_words import command_of
@@ -27,7 +28,9 @@ from duckrow.cli.options.slurm_options import slurm_options, take_slurm_options
 from duckrow.cli.options.verb_options import DeviceOptions, RunOptions, WatchOptions, take_run_options
 from duckrow.cli.views.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.cli.views.run_view import RunView, make_view
-from duckrow.core.devices.inventory import Ledger, as_ranges, describe_devices
+from duckrow.core.devices.device import describe_devices
+from duckrow.core.devices.inventory import Ledger, as_ranges
+from duckrow.core.devices.machine import BARE
 from duckrow.core.devices.needs import ask_of, check_needs
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from duckrow.core.jobs.commands import CommandReader, program_in_place_of_list
@@ -136,7 +139,7 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
         ask_sizes=given.form == "json",  # a line may ask for memory
         quiet=given.as_written,
     )
-    given = replace(given, watch=given.watch.with_settings(settings))
+    given = given._replace(watch=given.watch.with_settings(settings))
     here = ctx.meta.get("duckrow.command")
     if here is not None:
         if given.announce or given.events:
@@ -145,7 +148,7 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     if given.dry_run:
         return _dry_run(file, offer, given, options)
     if given.resumed == LAST and file not in (None, "-") and not os.path.exists(str(file)):
-        file, given = None, replace(given, resumed=file)
+        file, given = None, given._replace(resumed=file)
     return _run_list(file, offer, given, options)
 
 
@@ -168,7 +171,7 @@ def check_devices(
         by_memory=options.by_memory,
         ask_sizes=ask_sizes,
     )
-    needs = replace(options, memory_params=None).needs(os.getcwd(), "job")._replace(recipe="")
+    needs = replace(options, memory_params=None).needs(os.getcwd(), "job")._replace(recipe="", parameters="")
     check_needs(needs, gpus)
     why_not = refusal(ask_of(gpus, needs.as_text()), offer.seats, offer.machine, chosen_by="")
     if why_not:
@@ -204,7 +207,7 @@ def _run_list(file: str | None, offer: Offer, given: RunOptions, options: JobOpt
     run = open_run(
         offer,
         view if len(watchers) == 1 else Watchers(watchers),
-        lambda line: _spec_of(line, given, options, offer),
+        _spec_maker(given, options, offer),
         seats_chosen=given.devices.is_chosen,  # a resumed run keeps what it had, whatever the settings name
         name=options.name,
         file=file,
@@ -273,14 +276,18 @@ def _see_through(run: ForegroundRun, view: RunView, wants_table: bool | None, ag
     return EXIT_FAILED if view.report.failed or run.refused or _left(run, view) else EXIT_OK
 
 
-def _spec_of(line: str, given: RunOptions, options: JobOptions, offer: Offer | None) -> JobSpec:
-    """`offer`: the devices that it must fit on; None: those of a cluster, which nobody knows yet."""
-    if given.form == "json":
-        from duckrow.cli.options.json_jobs import spec_of_line
+def _spec_maker(given: RunOptions, options: JobOptions, offer: Offer | None) -> Callable[[str], JobSpec]:
+    """What makes a spec of each line. This folder is meant: a run goes to those of its jobs while it reads on.
 
-        devices = () if offer is None else (offer.seats, offer.machine)
-        return spec_of_line(line, options, given.gpu_count, *devices)
-    return options.spec(line, given.gpu_count)
+    `offer`: the devices that a job must fit on; None: those of a cluster, which nobody knows yet.
+    """
+    if given.form != "json":
+        return options.spec_maker(given.gpu_count)
+    from duckrow.cli.options.json_jobs import spec_of_line
+
+    options, here = replace(options, cwd=existing_folder(options.cwd)), os.getcwd()
+    seats, machine = ((), BARE) if offer is None else (offer.seats, offer.machine)
+    return lambda line: spec_of_line(line, options, given.gpu_count, seats, machine, here)
 
 
 def run_sweep(
@@ -388,10 +395,10 @@ def _run_on(
         if name is None and file is not None and not os.path.exists(file):
             file, name = None, file
         return resume_batch(client_of_verb(), on, asked, file, name, given.watch)
-    given = given if words is None else replace(given, form="commands")
+    given = given if words is None else given._replace(form="commands")
     request = read_request(on, asked)
     commands = _all_commands(file, given.delimiter) if words is None else [command_of(words)]
-    specs = [_spec_of(line, given, options, None) for line in commands]
+    specs = list(map(_spec_maker(given, options, None), commands))
     if given.dry_run:
         return print_script(request, specs, options.name)
     if not specs:
@@ -412,10 +419,10 @@ def _all_commands(file: str | None, delimiter: str | None) -> list[str]:
 
 
 def _dry_run(file: str | None, offer: Offer, given: RunOptions, options: JobOptions) -> int:
-    specs = [_spec_of(line, given, options, offer) for line in _all_commands(file, given.delimiter)]
+    specs = list(map(_spec_maker(given, options, offer), _all_commands(file, given.delimiter)))
     queue = sorted((as_queued(spec, number) for number, spec in enumerate(specs)), key=lambda job: -job.priority)
     starts = choose_starts(queue, offer.seats, Ledger(), machine=offer.machine)
-    places = {job.id: describe_devices(holds) for job, holds in starts}
+    places = {job.id: describe_devices(device for device, _ in holds) for job, holds in starts}
     for number, spec in enumerate(specs):
         where = places.get(number, "next free")
         limit = f"  (limit {format_duration(spec.timeout_s)})" if spec.timeout_s else ""

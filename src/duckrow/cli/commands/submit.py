@@ -27,7 +27,7 @@ from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
 from duckrow.core.jobs.arrays import Array, parse_array
 from duckrow.core.jobs.commands import CommandReader, has_code, script_options
 from duckrow.core.jobs.dependencies import Dependency, parse_after
-from duckrow.core.jobs.job import JobSpec, name_of_command
+from duckrow.core.jobs.job import DEFAULT_PRIORITY, JobSpec, name_of_command
 from duckrow.core.life.states import Outcome
 
 
@@ -104,7 +104,7 @@ def _script_text(words: list[str], file: str | None) -> str:
 )
 @click.option("--begin", metavar="TIME", help="Start it no earlier than 22:00, +2h, tomorrow, '2026-11-16 08:00'.")
 @click.option("--array", metavar="0-9%4", help="One job for each index, in DUCKROW_ARRAY_INDEX; %N: N at a time.")
-@click.option("--priority", type=int, metavar="N", help="Higher ones start first.  [default: 30]")
+@click.option("--priority", type=int, metavar="N", help=f"Higher ones start first.  [default: {DEFAULT_PRIORITY}]")
 @click.option("--root", type=click.Path(), help="Create the run's folder in this one.  [default: the state folder]")
 @click.option("--snapshot", is_flag=True, help="Copy the code first, so that later edits do not change it.")
 @click.option("--hold", is_flag=True, help="Hold it until `duckrow release`.")

@@ -31,7 +31,7 @@ from duckrow.core.sweeps.template import placeholders, render, unused_note
 from duckrow.core.units import plural
 
 if TYPE_CHECKING:
-    from duckrow.api.clusters.submit import SlurmRequest
+    from duckrow.api.clusters.submit import ClusterRequest
 
 _PARAMETER = ("-p", "--param")
 _OR = "--or"
@@ -164,7 +164,7 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
     return (_submit if queues else _run)(sweeps, sweep, todo, options, given)
 
 
-def _earlier_cluster(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
+def _earlier_cluster(sweeps: Sweeps, sweep: SweepRow) -> ClusterRequest | None:
     """A sweep goes on where it was, with what was asked for."""
     if not sweeps.on_cluster(sweep):
         return None
@@ -173,7 +173,7 @@ def _earlier_cluster(sweeps: Sweeps, sweep: SweepRow) -> SlurmRequest | None:
     return earlier_request(sweeps, sweep)
 
 
-def _todo(sweeps: Sweeps, sweep: SweepRow, points: Sequence[Point] | None, cluster: SlurmRequest | None) -> Todo:
+def _todo(sweeps: Sweeps, sweep: SweepRow, points: Sequence[Point] | None, cluster: ClusterRequest | None) -> Todo:
     if cluster is None:
         return sweeps.todo(sweep, points)
     from duckrow.api.clusters.sweeps import todo_on_cluster
@@ -275,7 +275,7 @@ def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given
 
 
 def _send(
-    sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions, cluster: SlurmRequest
+    sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions, cluster: ClusterRequest
 ) -> int:
     from duckrow.api.clusters.sweeps import submit_sweep
 

@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from duckrow.api.adding.job_values import existing_folder, find_shell, parse_notice
+from duckrow.api.adding.job_values import existing_folder, find_shell, parse_notice, recipe_here
+from duckrow.api.adding.libraries import with_libraries
 from duckrow.cli.options.option_values import TIME, Parsed
 from duckrow.core.devices.needs import NO_NEEDS, Needs
 from duckrow.core.devices.policy import KNOBS, Form, Knob, Policy
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.job import DEFAULT_PRIORITY, JobSpec, parse_modules
-from duckrow.core.memory.recipe import recipe_of
+from duckrow.core.jobs.job import (
+    DEFAULT_BACKOFF_S,
+    DEFAULT_GRACE_S,
+    DEFAULT_NOTICE,
+    DEFAULT_PRIORITY,
+    DEFAULT_PROJECT,
+    DEFAULT_SHELL,
+    JobSpec,
+    parse_modules,
+)
 from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes, parse_size_mb
 
 if TYPE_CHECKING:
@@ -67,7 +76,7 @@ def _add_options(function: Function, options: Sequence[Callable[[Function], Func
 
 
 _NAME = click.option("-n", "--name", default="", help="Name of the job.  [default: the script or program]")
-_PROJECT_HELP = "The project it belongs to.  [default: default]"
+_PROJECT_HELP = f"The project it belongs to.  [default: {DEFAULT_PROJECT}]"
 
 
 _JOB_OPTIONS = [
@@ -79,20 +88,24 @@ _JOB_OPTIONS = [
         default=None,
         help="Requeue the job if it is lost, for example because the machine was restarted.",
     ),
-    click.option("--backoff", type=TIME, help="Wait before the first retry, then double it.  [default: 10s]"),
+    click.option(
+        "--backoff",
+        type=TIME,
+        help=f"Wait before the first retry, then double it.  [default: {DEFAULT_BACKOFF_S:g}s]",
+    ),
     click.option("--timeout", type=TIME_OR_NONE, help="Stop the job after this time (90s, 30m, 2h, 1:30:00)."),
     click.option(
         "--signal",
         "notice",
         type=NOTICE,
-        help="Signal the job this long before its time limit; 'none': do not.  [default: USR2@30s]",
+        help=f"Signal the job this long before its time limit; 'none': do not.  [default: {DEFAULT_NOTICE}]",
     ),
-    click.option("--grace", type=TIME, help="Time between SIGTERM and SIGKILL.  [default: 10s]"),
+    click.option("--grace", type=TIME, help=f"Time between SIGTERM and SIGKILL.  [default: {DEFAULT_GRACE_S:g}s]"),
     click.option(
         "-e", "--env", "variables", type=VARIABLE, multiple=True, help="Set a variable, or pass on NAME from here."
     ),
     click.option("--cwd", type=click.Path(), help="Folder to run in.  [default: this one]"),
-    click.option("--shell", help="Shell that runs the command.  [default: /bin/sh]"),
+    click.option("--shell", help=f"Shell that runs the command.  [default: {DEFAULT_SHELL}]"),
     click.option("--max-log", type=SIZE_OR_NONE, help="Keep only the beginning and the end of a longer log (10M)."),
     click.option(
         "--gpu-mem",
@@ -108,7 +121,7 @@ _JOB_OPTIONS = [
     click.option(
         "--preload",
         type=MODULES,
-        help="Preload these libraries (torch,numpy) once, and fork the jobs from that process.",
+        help="Preload these libraries (torch,numpy; auto: what the script imports) once, and fork the jobs.",
     ),
 ]
 
@@ -157,7 +170,11 @@ class JobOptions:
             gpu_mem_mb=self.gpu_mem if isinstance(self.gpu_mem, int) else None,
             total_gpu_mem_mb=self.total_gpu_mem,
             auto=auto,
-            recipe=recipe_of(cwd, command, pattern, deciding, point) if auto else "",
+            **(
+                recipe_here(cwd, command, pattern, deciding, point)._asdict()
+                if auto or self.gpu_mem is not None
+                else {}
+            ),
             cpus=self.cpus,
             mem_mb=self.mem,
             mem_limit=self.mem_limit,
@@ -173,12 +190,16 @@ class JobOptions:
     ) -> JobSpec:
         """`pattern`, `point`: of the sweep that it is a run of."""
         cwd = existing_folder(self.cwd)
-        return JobSpec(command, cwd, needs=self.needs(cwd, command, pattern, point), **self._in_common(gpus, outfile))
+        spec = JobSpec(command, cwd, needs=self.needs(cwd, command, pattern, point), **self._in_common(gpus, outfile))
+        return with_libraries(spec)
 
     def specs(self, commands: Iterable[str], gpus: int | None, outfile: str | None) -> list[JobSpec]:
-        """Of many: what they have in common is found out once."""
+        return list(map(self.spec_maker(gpus, outfile), commands))
+
+    def spec_maker(self, gpus: int | None, outfile: str | None = None) -> Callable[[str], JobSpec]:
+        """What makes the specs of many commands: what these have in common is found out now, and once."""
         cwd, in_common = existing_folder(self.cwd), self._in_common(gpus, outfile)
-        return [JobSpec(command, cwd, needs=self.needs(cwd, command), **in_common) for command in commands]
+        return lambda command: with_libraries(JobSpec(command, cwd, needs=self.needs(cwd, command), **in_common))
 
     def _in_common(self, gpus: int | None, outfile: str | None) -> dict[str, Any]:
         """What is asked for every job, whatever its command."""

@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from duckrow.api.adding.libraries import with_libraries
 from duckrow.cli.options.job_options import AUTO, JobOptions
+from duckrow.core.clusters.groups import check_own_request
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import ask_of
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import JobSpec, PointOfSweep, parse_modules, shorten
 from duckrow.core.schedule.placement import refusal
-from duckrow.core.slurm.groups import check_own_request
 from duckrow.core.units import parse_duration_s, parse_size_mb
 
 _KINDS: dict[str, type | tuple[type, ...]] = {
@@ -49,10 +50,12 @@ def spec_of_line(
     gpus: int | None,
     seats: Sequence[Seat] = (),
     machine: Machine = BARE,
+    here: str = "",
 ) -> JobSpec:
     """The job of a line. With `seats`, one that none of them could ever hold is refused.
 
     `machine`: how much memory the GPUs have; without it, that is not looked at.
+    `here`: what its paths are relative to; empty: to where we are.
     """
     job = _checked(line)
     options = _with_needs(options, job)
@@ -62,7 +65,7 @@ def spec_of_line(
             setattr(spec, key, job[key])
     for key in ("cwd", "folder", "outfile"):
         if key in job:
-            setattr(spec, key, os.path.abspath(job[key]))
+            setattr(spec, key, os.path.abspath(os.path.join(here, job[key])))
     if "timeout" in job:
         spec.timeout_s = _seconds(job["timeout"])
     if "env" in job:
@@ -70,6 +73,7 @@ def spec_of_line(
     if "preload" in job:
         names = job["preload"]
         spec.preload = parse_modules(names if isinstance(names, str) else ",".join(map(str, names)))
+        with_libraries(spec)
     if "point" in job:
         spec.point = _point(job["point"])
     if "slurm" in job:

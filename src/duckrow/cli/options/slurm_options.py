@@ -55,7 +55,7 @@ def take_slurm_options(values: dict[str, Any]) -> tuple[str | None, dict[str, An
 
 def _here(asked: dict[str, Any]) -> str:
     """What is meant by it on this machine, where there is such a thing."""
-    from duckrow.core.slurm.request import gpus_in
+    from duckrow.core.clusters.request import gpus_in
     from duckrow.core.slurm.sbatch_values import time_limit_here
 
     gpus = gpus_in(str(asked.get("gres", "")))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from duckrow.cli.options.job_options import fill_devices
 from duckrow.core.devices.policy import KNOBS, Policy
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
     from duckrow.api.machine.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceOptions:
+class DeviceOptions(NamedTuple):
     """Which devices may be given out, and how."""
 
     devices: tuple[str, ...]
@@ -38,8 +36,7 @@ class DeviceOptions:
         return _take_devices(values)
 
 
-@dataclass(frozen=True, slots=True)
-class WatchOptions:
+class WatchOptions(NamedTuple):
     """How runs are seen through."""
 
     follow: bool | None
@@ -49,11 +46,10 @@ class WatchOptions:
 
     def with_settings(self, settings: Settings) -> WatchOptions:
         given = {name: settings[f"run.{name}"] for name in ("follow", "max_failures") if getattr(self, name) is None}
-        return replace(self, **given)
+        return self._replace(**given)
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(NamedTuple):
     devices: DeviceOptions
     watch: WatchOptions
     gpu_count: int | None  # that each job gets; None: one device
@@ -70,8 +66,7 @@ class RunOptions:
     dry_run: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SweepOptions:
+class SweepOptions(NamedTuple):
     devices: DeviceOptions
     watch: WatchOptions
     gpu_count: int | None
@@ -90,8 +85,7 @@ class SweepOptions:
     as_json: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SubmitOptions:
+class SubmitOptions(NamedTuple):
     delimiter: str | None
     form: str  # of the lines: commands, or JSON
     wrap: str | None
@@ -129,4 +123,4 @@ def _take_devices(values: dict[str, Any]) -> DeviceOptions:
 
 
 def _take_watch(values: dict[str, Any]) -> WatchOptions:
-    return WatchOptions(**{each.name: values.pop(each.name) for each in fields(WatchOptions) if each.name in values})
+    return WatchOptions(**{name: values.pop(name) for name in WatchOptions._fields if name in values})

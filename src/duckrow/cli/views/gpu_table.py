@@ -6,12 +6,12 @@ import sys
 from typing import Any, NamedTuple
 
 from duckrow.cli.console import clean, display_width, fit, paint, table_lines, terminal_width
-from duckrow.core.devices.inventory import CPU
+from duckrow.core.devices.device import Device
 from duckrow.core.jobs.job import shorten
 from duckrow.core.jobs.title import title_of
 from duckrow.core.units import format_duration, format_mb, plural
 
-Device = dict[str, Any]
+DeviceRow = dict[str, Any]
 _ASCII, _BLOCKS = ("#", "+", "."), ("█", "▓", "░")  # own, of others, free
 _COLOURS = ("cyan", "yellow", "dim")
 
@@ -21,7 +21,7 @@ class Span(NamedTuple):
     colour: str = ""
 
 
-def gpu_lines(devices: list[Device]) -> list[str]:
+def gpu_lines(devices: list[DeviceRow]) -> list[str]:
     """Those of which there is a reading as bars; the others, if any, as a table."""
     read = [device for device in devices if _is_read(device)]
     if not read:
@@ -39,7 +39,7 @@ def gpu_lines(devices: list[Device]) -> list[str]:
     return [paint(layout.header, "bold", sys.stdout), *lines]
 
 
-def device_lines(devices: list[Device]) -> list[str]:
+def device_lines(devices: list[DeviceRow]) -> list[str]:
     """A line for each job on each device."""
     rows = [
         (
@@ -59,28 +59,28 @@ def device_lines(devices: list[Device]) -> list[str]:
     return [*table_lines(("DEVICE", "HOST", "HELD", "JOB", "FOR", "COMMAND"), rows), *why] if rows else []
 
 
-def _out_of_use(device: Device) -> str:
+def _out_of_use(device: DeviceRow) -> str:
     """Why it gets no new job, in a word or two."""
     return "set aside" if device["set_aside"] else "drained" if device["drained"] else ""
 
 
-def _set_aside(device: Device) -> str:
+def _set_aside(device: DeviceRow) -> str:
     gpu = device["device"]
     return f"GPU {gpu} is set aside: {clean(device['set_aside'])}. To use it again: duckrow gpus add {gpu}"
 
 
-def _is_read(device: Device) -> bool:
+def _is_read(device: DeviceRow) -> bool:
     return device["free_mb"] is not None or device["problem"] is not None
 
 
-def _is_cpu(device: Device) -> bool:
-    return bool(device["device"].startswith(CPU))
+def _is_cpu(device: DeviceRow) -> bool:
+    return Device(device["device"]).is_cpu_slot
 
 
 class _Layout:
     """What there is room for, the same for all GPUs."""
 
-    def __init__(self, devices: list[Device], width: int) -> None:
+    def __init__(self, devices: list[DeviceRow], width: int) -> None:
         self._bar = 24 if width >= 100 else 16 if width >= 80 else 8 if width >= 56 else 0
         self._busy_bar = 10 if width >= 100 else 0
         blocks = sys.stdout.isatty() and (sys.stdout.encoding or "").lower().startswith("utf")
@@ -95,11 +95,11 @@ class _Layout:
         cells += [("TEMP", 4), ("HOST", 4)]
         self.header = fit("  ".join(f"{text:{size}}" for text, size in cells if size), width)
 
-    def spans_of(self, device: Device) -> list[list[Span]]:
+    def spans_of(self, device: DeviceRow) -> list[list[Span]]:
         why = [[Span(" " * 5), Span(_set_aside(device), "red")]] if device["set_aside"] else []
         return [self._gpu(device), *why, *([Span(" " * 5), *who] for who in _tenants(device))]
 
-    def _gpu(self, device: Device) -> list[Span]:
+    def _gpu(self, device: DeviceRow) -> list[Span]:
         spans = [Span(fit(device["device"], self._name).ljust(self._name) + "  ")]
         if self._model:
             spans.append(Span(_padded(clean(device["model"] or ""), self._model) + "  "))
@@ -111,7 +111,7 @@ class _Layout:
         where = ", ".join(filter(None, [device["host"], _out_of_use(device)]))
         return [*spans, Span(where, "yellow" if _out_of_use(device) else "")]
 
-    def _memory_of(self, device: Device) -> list[Span]:
+    def _memory_of(self, device: DeviceRow) -> list[Span]:
         total = device["total_mb"]
         used = total - device["free_mb"]
         figures = _figures(device)
@@ -122,7 +122,7 @@ class _Layout:
         parts = [Span(sign * size, colour) for sign, size, colour in zip(self._signs, sizes, _COLOURS, strict=True)]
         return [Span("["), *parts, Span("] "), Span(f"{figures:{self._memory - self._bar - 3}}  ")]
 
-    def _busy_of(self, device: Device) -> list[Span]:
+    def _busy_of(self, device: DeviceRow) -> list[Span]:
         busy = device["utilization"]
         text = "?" if busy is None else f"{busy}%"
         if not self._busy_bar:
@@ -136,13 +136,13 @@ class _Layout:
         ]
 
 
-def _figures(device: Device) -> str:
+def _figures(device: DeviceRow) -> str:
     if device["free_mb"] is None:
         return ""
     return f"{format_mb(device['total_mb'] - device['free_mb'])}/{format_mb(device['total_mb'])}"
 
 
-def _degrees(device: Device) -> str:
+def _degrees(device: DeviceRow) -> str:
     return "?" if device["temperature"] is None else f"{device['temperature']}C"
 
 
@@ -156,7 +156,7 @@ def _cells(parts: tuple[int, int], total: int, width: int) -> tuple[int, int, in
     return ends[0], ends[1] - ends[0], width - ends[1]
 
 
-def _tenants(device: Device) -> list[list[Span]]:
+def _tenants(device: DeviceRow) -> list[list[Span]]:
     """Who is there: the jobs that hold it, the processes that it was not given to."""
     here = {job["id"] for job in device["jobs"]}
     strangers = [process for process in device["processes"] if process["job_id"] not in here]

@@ -96,7 +96,7 @@ class EventWriter(Observer):
             return
         job = attempt.job
         what = {"event": event, "at": at, "id": job.id, "name": job.name, "folder": job.folder}
-        where = {"attempt": attempt.number, "devices": [device for device, _ in attempt.holds]}
+        where = {"attempt": attempt.number, "devices": attempt.devices}
         try:
             self._file.write(json.dumps({**what, **where, **more}) + "\n")
             self._file.flush()

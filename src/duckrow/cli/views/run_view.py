@@ -11,7 +11,7 @@ from duckrow.cli.console import clean, paint, say
 from duckrow.cli.options.verb_options import WatchOptions
 from duckrow.cli.views.log_tail import GrowingLines
 from duckrow.cli.views.run_report import Report
-from duckrow.core.devices.inventory import describe_devices
+from duckrow.core.devices.device import describe_devices
 from duckrow.core.jobs.job import LiveAttempt, shorten
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
@@ -189,7 +189,7 @@ class LiveView(RunView):
         now = time.time()
         for attempt in self.run.running[: max(self._console.height - 4, 3)]:
             rows.add_row(
-                Text(describe_devices(attempt.holds), style="cyan"),
+                Text(describe_devices(attempt.devices), style="cyan"),
                 Text(attempt.job.words + ("" if attempt.suspended_mono is None else ", suspended")),
                 Text(format_duration(now - attempt.started_at), style="dim"),
                 Text(clean(shorten(attempt.job.title, max(self._console.width - 36, 20))), no_wrap=True),
@@ -206,7 +206,7 @@ class LiveView(RunView):
         words.append(format_duration(time.monotonic() - self.began_mono))
         if known_total and done and done < total:
             per_job_s = self.report.total_s / done
-            left_s = per_job_s * (total - done) / max(min(self.run.places, total), 1)
+            left_s = per_job_s * (total - done) / max(min(self.run.seat_count, total), 1)
             words.append(f"ETA {format_duration(left_s)}")
         return "  ".join(words)
 

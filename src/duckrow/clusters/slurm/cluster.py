@@ -11,7 +11,7 @@ from duckrow.clusters.slurm.environment import wrapped
 from duckrow.clusters.slurm.own_job import SlurmOwnJob
 from duckrow.clusters.slurm.script import array_of, script_of
 from duckrow.clusters.slurm.states_question import StatesQuestion
-from duckrow.core.slurm.request import SlurmRequest
+from duckrow.core.clusters.request import ClusterRequest
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class SlurmCluster:
         indices = array_of(array.indices, array.at_a_time)
         return script_of(pilots.folder, pilots.request, pilots.python, indices, pilots.group)
 
-    def in_words(self, request: SlurmRequest) -> str:
+    def in_words(self, request: ClusterRequest) -> str:
         return " ".join(["sbatch", *request.options()])
 
     def ask(self) -> StatesQuestion:
@@ -46,7 +46,7 @@ class SlurmCluster:
     def cancel(self, jobs: Sequence[str], only_waiting: bool = False) -> None:
         commands.scancel(jobs, *(["--state=PENDING"] if only_waiting else []), clusters=self.clusters)
 
-    def command_of(self, request: SlurmRequest, command: str) -> str:
+    def command_of(self, request: ClusterRequest, command: str) -> str:
         return wrapped(request, command)
 
     def own_job(self) -> SlurmOwnJob:
@@ -59,7 +59,7 @@ def _written(pilots: PilotJobs) -> str:
     return pilots.script
 
 
-def _dependency(request: SlurmRequest, after: int | None) -> list[str]:
+def _dependency(request: ClusterRequest, after: int | None) -> list[str]:
     """On the command line, where it replaces what the script says: so that is said again."""
     if after is None:
         return []

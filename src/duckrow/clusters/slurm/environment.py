@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from duckrow.core.slurm.request import SlurmRequest
+from duckrow.core.clusters.request import ClusterRequest
 
 # Not /etc/profile, which would forget the PATH of whoever submits.
 _DEFINE_MODULE = (
@@ -16,7 +16,7 @@ _FIRST_PORT, _PORTS = 20000, 20000  # one of them for each SLURM job
 _PROGRAM = '"$(command -v apptainer || command -v singularity)"'
 
 
-def setup_lines(request: SlurmRequest) -> list[str]:
+def setup_lines(request: ClusterRequest) -> list[str]:
     """Lines of bash. What cannot be had ends the SLURM job at once, with its reason in the log."""
     lines: list[str] = []
     if request.modules:
@@ -27,7 +27,7 @@ def setup_lines(request: SlurmRequest) -> list[str]:
     return [*lines, *request.setup]
 
 
-def wrapped(request: SlurmRequest, command: str) -> str:
+def wrapped(request: ClusterRequest, command: str) -> str:
     """What a pilot runs for the command of a run."""
     within = command if request.container is None else in_container(request.container, command)
     return within if request.nodes == 1 else on_nodes(request.nodes, within)

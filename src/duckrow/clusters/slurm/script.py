@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Sequence
 
 from duckrow.clusters.slurm.environment import setup_lines, wrapped
-from duckrow.core.slurm.request import SlurmRequest
+from duckrow.core.clusters.request import ClusterRequest
 
 
-def script_of(folder: str, request: SlurmRequest, python: str, array: str | None = None, group: int = 0) -> str:
+def script_of(folder: str, request: ClusterRequest, python: str, array: str | None = None, group: int = 0) -> str:
     """`array`: the indices, where the script is to be complete; else they are said with each submission."""
     log = f"{folder.replace('%', '%%')}/pilots/%A_%a.log"
     options = [*request.options(), f"--output={log}", "--open-mode=append", f"--chdir={folder}"]

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from duckrow.core.devices.device import GPU_NAME, GPU_UUID
 from duckrow.core.errors import UsageError
-from duckrow.core.ports import Device
+from duckrow.core.ports import Gpu
 
-_UUID = re.compile(r"(?:GPU|MIG)-[\w./-]+")
-_NAME = re.compile(rf"{_UUID.pattern}|[0-9]+")
+_UUID = re.compile(GPU_UUID)
+_NAME = re.compile(GPU_NAME)
 
 
 def any_uuid(texts: Iterable[str]) -> bool:
@@ -26,7 +27,7 @@ def plain_name(written: str) -> str:
     return written.lstrip("0") or "0" if re.fullmatch("[0-9]+", written) else written
 
 
-def called(written: str, devices: Iterable[Device]) -> list[Device]:
+def called(written: str, devices: Iterable[Gpu]) -> list[Gpu]:
     """The devices that CUDA means: by number, by UUID, or by the beginning of a UUID.
 
     The number or the UUID of a GPU that is divided stands for its first instance.
@@ -40,7 +41,7 @@ def _means(written: str, other: str) -> bool:
     return other.startswith(written) if _UUID.fullmatch(written) else other == plain_name(written)
 
 
-def name_of(written: str, devices: Sequence[Device]) -> str:
+def name_of(written: str, devices: Sequence[Gpu]) -> str:
     """The name of the GPU that is meant. Without `devices`, where there is no library to ask, a UUID stays as it is."""
     if not devices or not _UUID.fullmatch(written):
         return plain_name(written)
@@ -52,11 +53,11 @@ def name_of(written: str, devices: Sequence[Device]) -> str:
     raise UsageError(f"{written} {what}: {there}.")
 
 
-def written_names(text: str, devices: Sequence[Device]) -> dict[str, str]:
+def written_names(text: str, devices: Sequence[Gpu]) -> dict[str, str]:
     """The name of each GPU, and how it was written."""
     return {name_of(match[0], devices): match[0] for match in _NAME.finditer(text)}
 
 
-def with_names(text: str, devices: Sequence[Device]) -> str:
+def with_names(text: str, devices: Sequence[Gpu]) -> str:
     """`GPU-8f2a+01,2`: the same with the names of the GPUs."""
     return _NAME.sub(lambda match: name_of(match[0], devices), text)

@@ -7,17 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from duckrow.core.devices.device import GPU_NAME, GPU_UUID, Device, Reservation, Reservations, cpu_slot, gpus_among
 from duckrow.core.errors import UsageError
 from duckrow.core.units import parse_size_mb
 
 WHOLE = 1_000_000
 """All of a device. Shares are counted in millionths, so that they add up as integers."""
 
-CPU = "cpu"
-
 _MOST_IN_RANGE = 1024
 
-_ONE_DEVICE = r"(?:[0-9]+(?:-[0-9]+)?|(?:GPU|MIG)-[\w./-]+)(?::\d+(?:\.\d+)?[kKmMgGtT]?(?:i?[bB])?)?"
+_ONE_DEVICE = rf"(?:[0-9]+(?:-[0-9]+)?|{GPU_UUID})(?::\d+(?:\.\d+)?[kKmMgGtT]?(?:i?[bB])?)?"
 _RANGE = re.compile(r"(?<![\w./-])([0-9]+)-([0-9]+)(:[^,+]+)?(?![\w./-])")
 _DEVICE_TOKEN = rf"(?:all|{_ONE_DEVICE}(?:[,+]{_ONE_DEVICE})*)?"
 
@@ -25,16 +24,16 @@ _DEVICE_TOKEN = rf"(?:all|{_ONE_DEVICE}(?:[,+]{_ONE_DEVICE})*)?"
 class Seat(NamedTuple):
     """A place where one job runs: shares of one or more devices."""
 
-    holds: tuple[tuple[str, int], ...]
+    holds: Reservations
     side: bool = False  # beside the GPUs, only for jobs that ask for none
 
     @property
-    def devices(self) -> tuple[str, ...]:
+    def devices(self) -> tuple[Device, ...]:
         return tuple(device for device, _ in self.holds)
 
     @property
     def is_cpu(self) -> bool:
-        return self.holds[0][0].startswith(CPU)
+        return self.holds[0].device.is_cpu_slot
 
     @property
     def gpu_count(self) -> int:
@@ -47,7 +46,7 @@ def looks_like_devices(token: str) -> bool:
 
 
 def names_one_gpu(token: str) -> bool:
-    return re.fullmatch(r"[0-9]+|(?:GPU|MIG)-[\w./-]+", token) is not None
+    return re.fullmatch(GPU_NAME, token) is not None
 
 
 def expand_ranges(token: str) -> str:
@@ -68,12 +67,13 @@ def as_ranges(names: Sequence[str]) -> str:
     words: list[str] = []
     run: list[int] = []
     for name in [*names, ""]:
-        if name.isdecimal() and run and int(name) == run[-1] + 1:
-            run.append(int(name))
+        number = Device(name).gpu_number
+        if number is not None and run and number == run[-1] + 1:
+            run.append(number)
             continue
         if run:
             words.append(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]))
-        run = [int(name)] if name.isdecimal() else []
+        run = [] if number is None else [number]
         words += [name] if name and not run else []
     return ",".join(words)
 
@@ -129,12 +129,12 @@ def parse_gpus(tokens: Sequence[str], jobs_per_gpu: int = 1, all_gpus: Sequence[
 
 
 def _seats_of(groups: Sequence[Sequence[str]]) -> list[Seat]:
-    named = Counter(device for group in groups for device in group)
+    named = Counter(name for group in groups for name in group)
     cpu_slots = iter(range(len(groups)))
     return [
-        Seat(tuple((device, WHOLE // named[device]) for device in group))
+        Seat(tuple(Reservation(Device(name), WHOLE // named[name]) for name in group))
         if group
-        else Seat(((f"{CPU}{next(cpu_slots)}", WHOLE),))
+        else Seat((Reservation(cpu_slot(next(cpu_slots)), WHOLE),))
         for group in groups
     ]
 
@@ -143,7 +143,7 @@ def cpu_seats(count: int, *, first: int = 0, side: bool = False) -> list[Seat]:
     """`count` slots without a GPU."""
     if count < 1:
         raise UsageError(f"--slots {count} leaves no place to run on. Use 1 or more.")
-    return [Seat(((f"{CPU}{number}", WHOLE),), side) for number in range(first, first + count)]
+    return [Seat((Reservation(cpu_slot(number), WHOLE),), side) for number in range(first, first + count)]
 
 
 class Ledger(dict[str, int]):
@@ -155,7 +155,10 @@ class Ledger(dict[str, int]):
 
 
 def has_room(seat: Seat, booked: Mapping[str, int]) -> bool:
-    return all(booked.get(device, 0) + share <= WHOLE for device, share in seat.holds)
+    for device, share in seat.holds:  # noqa: SIM110  (asked for each seat and job: a generator takes longer)
+        if booked.get(device, 0) + share > WHOLE:
+            return False
+    return True
 
 
 def load(seat: Seat, booked: Mapping[str, int]) -> float:
@@ -173,14 +176,6 @@ def unbook(holds: Iterable[tuple[str, int]], booked: Ledger) -> None:
     book(holds, booked, -1)
 
 
-def visible_devices(holds: Iterable[tuple[str, int]], written: Mapping[str, str] = {}) -> str:
+def visible_devices(holds: Reservations, written: Mapping[str, str] = {}) -> str:
     """The value of CUDA_VISIBLE_DEVICES: the GPUs by number, nothing for a CPU slot. `written`: other names."""
-    return ",".join(written.get(device, device) for device, _ in holds if not device.startswith(CPU))
-
-
-def describe_devices(holds: Iterable[tuple[str, int]]) -> str:
-    """For people: `GPU 0,1` or `CPU 3`."""
-    names = [device for device, _ in holds]
-    if names and names[0].startswith(CPU):
-        return f"CPU {names[0][len(CPU) :]}"
-    return "GPU " + ",".join(names)
+    return ",".join(written.get(gpu, gpu) for gpu in gpus_among(holds))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from duckrow.core.devices.device import Device
 from duckrow.core.devices.inventory import WHOLE, Ledger
 from duckrow.core.devices.neighbours import Neighbour, others
 from duckrow.core.devices.policy import NO_POLICY, Policy
 
 MPS_SERVERS = ("nvidia-cuda-mps-server", "nvidia-cuda-mps-control")
 """They use a GPU on behalf of others, who are listed beside them."""
+
+
+_LEAST_MB = 512  # what a process takes of a GPU at least: a CUDA context
 
 
 class Machine(NamedTuple):
@@ -40,6 +45,39 @@ class Machine(NamedTuple):
             return 0
         free = WHOLE - booked.get(device, 0) - self.pressure.get(device, 0)
         return self.total_mb[device] * free / WHOLE
+
+    # -- jobs of which nothing is known -----------------------------------------------------------------------
+
+    def guess_of(self, device: str) -> int | None:
+        """The share that is reserved for a job of which nothing is known; None: it gets the whole device.
+
+        It is as likely to take more as to take less: the mean, by ratio, of the least that a job takes and of all
+        there is. It is never tried out where others could be hurt.
+        """
+        total_mb = self.total_mb.get(device)
+        if total_mb is None or self.is_used_by_others(device):
+            return None
+        return self.share_of(device, math.isqrt(min(_LEAST_MB, total_mb) * total_mb))
+
+    def is_read(self, device: str) -> bool:
+        """Whether what is used of it is seen; else nobody would ever know what was tried out."""
+        return device in self.pressure
+
+    def takes_unknown(self, device: str, booked: Ledger) -> bool:
+        """Whether a job of which nothing is known may start here: beside others of which nothing is known, and nobody
+        else. They have run for a short time, so that little is lost if their memory is not enough for all.
+
+        They all begin with imports, so more of them than the cores can serve would only slow each other down.
+        """
+        if not booked.get(device, 0):
+            return True
+        share = self.guess_of(device)
+        if share is None or not self.is_read(device):
+            return False
+        jobs = booked.jobs[device]
+        if booked[device] != jobs * share or (self.cpus is not None and jobs >= 2 * self.cpus):
+            return False
+        return booked[device] + share + self.pressure[device] <= WHOLE
 
     @property
     def has_rules(self) -> bool:
@@ -108,11 +146,10 @@ class Machine(NamedTuple):
         """The same, taken by somebody who asks nobody."""
         return self._replace(policy=NO_POLICY, neighbours={}, unread=(), locked_by={})
 
-    def order(self, devices: Iterable[str]) -> list[str]:
+    def order(self, devices: Iterable[Device]) -> list[Device]:
         """The preferred ones first, the others as they are listed."""
-        listed = list(dict.fromkeys(devices))
-        preferred = [device for device in dict.fromkeys(self.policy.prefer) if device in listed]
-        return preferred + [device for device in listed if device not in preferred]
+        rank = {name: number for number, name in enumerate(dict.fromkeys(self.policy.prefer))}
+        return sorted(dict.fromkeys(devices), key=lambda device: rank.get(device, len(rank)))
 
 
 BARE = Machine()

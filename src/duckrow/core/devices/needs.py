@@ -12,8 +12,10 @@ from duckrow.core.errors import UsageError
 class Needs(NamedTuple):
     gpu_mem_mb: int | None = None  # on each of its GPUs
     total_gpu_mem_mb: int | None = None  # on all its GPUs together; how many they are is for duckrow to choose
-    auto: bool = False  # as much as similar jobs have used; while that is unknown, a GPU to itself
+    auto: bool = False  # as much as similar jobs have used; while that is unknown, it is tried out
     recipe: str = ""  # what makes two jobs alike for their memory
+    parameters: str = ""  # what it is called with: JSON, as core/memory/parameters.py writes it
+    deciding: str = ""  # which of them decide its memory, with commas; empty: that is learned
     cpus: int | None = None
     mem_mb: int | None = None
     mem_limit: bool = False  # that memory is all it gets: the kernel ends what takes more
@@ -60,9 +62,10 @@ def check_needs(needs: Needs, gpus: int | None) -> None:
             raise UsageError(f"{what} must be more than 0.")
 
 
-def with_margin(peak_mb: int) -> int:
-    """What is reserved for one that takes so much."""
-    return peak_mb * 11 // 10 + 64
+def with_margin(peak_mb: int, is_same: bool = False) -> int:
+    """What is reserved for one that takes so much. `is_same`: the very same command took it, which differs little from
+    run to run; a tenth of each would often leave a GPU with no room for the last of a batch."""
+    return peak_mb * (103 if is_same else 110) // 100 + 64
 
 
 class Ask(NamedTuple):
@@ -72,9 +75,11 @@ class Ask(NamedTuple):
     mb: int | None = None  # of each GPU; None: all of it, or a slot
     total_mb: int | None = None
     alone: bool = False  # all of each GPU, of which nothing else may hold anything
+    unknown: bool = False  # as nothing is known of it: it may be tried out beside others of which nothing is known
     larger_than_mb: int = 0
     cpus: int = 0
     mem_mb: int = 0
+    together: int | None = None  # no more jobs than these on its GPU, itself among them: more did not help
 
 
 PLAIN = Ask()
@@ -92,13 +97,17 @@ def is_packed(ask: Ask) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def ask_of(gpus: int | None, text: str | None, learned_mb: int | None = None) -> Ask:
-    """`learned_mb`: what similar jobs have used, for a job that leaves it to duckrow."""
+def ask_of(gpus: int | None, text: str | None, learned_mb: int | None = None, unknown: bool = False) -> Ask:
+    """`learned_mb`: what similar jobs have used. It counts for a job that leaves it to duckrow, and for one that has
+    used more than it asks for. `unknown`: nobody knows anything of similar jobs.
+    """
     if text is None:
         return Ask(gpus) if gpus is not None else PLAIN
     needs = needs_from(text)
     mb = needs.gpu_mem_mb
-    if needs.auto and mb is None:
-        mb = learned_mb
+    if learned_mb is not None and (needs.auto or mb is not None):
+        mb = max(mb or 0, learned_mb)
     alone = needs.alone or (needs.auto and mb is None)
-    return Ask(gpus, mb, needs.total_gpu_mem_mb, alone, needs.larger_than_mb, needs.cpus or 0, needs.mem_mb or 0)
+    unknown = unknown and alone and not needs.alone
+    total_mb, larger_than_mb = needs.total_gpu_mem_mb, needs.larger_than_mb
+    return Ask(gpus, mb, total_mb, alone, unknown, larger_than_mb, needs.cpus or 0, needs.mem_mb or 0)

@@ -90,7 +90,9 @@ class Policy:
         },
     )
     # Of each GPU never given out; None: a hundredth.
-    margin_mb: int | None = _knob(None, "mem_margin", Form.SIZE, "GPU memory that is kept free.  [default: 1 %]")
+    margin_mb: int | None = _knob(
+        None, "mem_margin", Form.SIZE, "GPU memory that is kept free.  [default: 1 %, at least 128M]"
+    )
     # NVIDIA's MPS: off, auto (for jobs that are packed), on.
     mps: str = _knob(
         "auto",
@@ -102,6 +104,13 @@ class Policy:
     # What follows is not said by a knob of its own: --jobs-per-gpu makes seats too, --fill is for older tools.
     jobs_per_gpu: int | None = None  # at most this many share one, however much memory is left
     fill: bool = False  # of several free seats the first that is listed is taken, however busy its devices are
+    # One that takes far more than it has reserved, where others would suffer, goes back to the queue.
+    enforce: bool = _knob(
+        False,
+        "enforce_memory",
+        Form.FLAG,
+        "Requeue a job that uses far more GPU memory than it reserved, if others would run out.",
+    )
 
     def margin_of(self, total_mb: int) -> int:
         """What is never given out of a GPU of this size: contexts and fragments take more than anybody asks for."""

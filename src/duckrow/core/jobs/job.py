@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from duckrow.core.clock import Now
+from duckrow.core.devices.device import Device, Reservations, gpus_among
 from duckrow.core.devices.needs import NO_NEEDS, Needs, check_needs
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.title import full_name, job_words, title_of
@@ -20,6 +21,7 @@ DEFAULT_GRACE_S = 10.0
 DEFAULT_BACKOFF_S = 10.0
 DEFAULT_NOTICE_SIGNAL = 12  # SIGUSR2: SIGUSR1 belongs to NCCL
 DEFAULT_NOTICE_S = 30.0
+DEFAULT_NOTICE = f"USR2@{DEFAULT_NOTICE_S:g}s"
 DEFAULT_SHELL = "/bin/sh"
 ATTEMPTS_PER_JOB = 1_000_000
 
@@ -172,7 +174,7 @@ class LiveAttempt:
     number: int
     job: QueuedJob
     keeper: str
-    holds: tuple[tuple[str, int], ...]  # (device, share in millionths)
+    holds: Reservations
     started: Now
     log: str
     job_host_id: int
@@ -200,6 +202,19 @@ class LiveAttempt:
         return self.started.wall
 
     @property
+    def devices(self) -> list[Device]:
+        return [device for device, _ in self.holds]
+
+    @property
+    def gpus(self) -> list[Device]:
+        """Empty for one on a CPU slot."""
+        return gpus_among(self.holds)
+
+    @property
+    def has_gpu(self) -> bool:
+        return self.holds[0].device.is_gpu
+
+    @property
     def deadline_mono(self) -> float | None:
         """When its time limit is over; None while it is suspended or has not begun."""
         if self.job.timeout_s is None or self.suspended_mono is not None or self.awaits_parent:
@@ -224,6 +239,10 @@ class LiveAttempt:
         """The one that it followed is gone."""
         self.follows = None
 
+    def await_parent(self, waits: bool) -> None:
+        """Whether its preloaded parent still imports."""
+        self.awaits_parent = waits
+
     def begin(self, now: Now) -> None:
         """It begins only now: it was lined up, or waited for its preloaded parent."""
         self.started = now
@@ -244,7 +263,7 @@ class LiveAttempt:
 
     # -- while it runs ----------------------------------------------------------------------------------------
 
-    def hold(self, holds: tuple[tuple[str, int], ...]) -> None:
+    def hold(self, holds: Reservations) -> None:
         """It now holds a different share of the same devices."""
         self.holds = holds
 

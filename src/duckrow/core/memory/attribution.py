@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from duckrow.core.devices.device import Device, Reservations
 from duckrow.core.devices.neighbours import Person
 from duckrow.core.ports import Reading
 
@@ -18,11 +19,11 @@ class Tenant(NamedTuple):
     """An attempt on GPUs, as far as memory is concerned."""
 
     id: int
-    holds: tuple[tuple[str, int], ...]
+    holds: Reservations
     started_mono: float
 
     @property
-    def devices(self) -> tuple[str, ...]:
+    def devices(self) -> tuple[Device, ...]:
         return tuple(device for device, _ in self.holds)
 
 

@@ -22,6 +22,13 @@ class RanOut(NamedTuple):
     largest_mb: int | None  # as large there are as many here as it has
     foreign_mb: int = 0  # what others used of the fullest of its GPUs
     all_mb: int | None = None  # what all GPUs here have together, in even parts
+    seen_mb: int = 0  # what is reserved for others of its recipe that take more than it had; 0: none is known
+
+    @property
+    def kept_to_its_own(self) -> bool:
+        """Whether others have taken what was reserved for it: it needs no more than it had."""
+        wants_mb = max(self.peak_mb, self.wanted_mb) if self.wanted_mb else None
+        return wants_mb is not None and self.held_mb is not None and wants_mb <= self.held_mb and not self.seen_mb
 
 
 def next_needs(needs: Needs, ending: RanOut) -> Needs | None:
@@ -39,7 +46,9 @@ def next_needs(needs: Needs, ending: RanOut) -> Needs | None:
         if needs.total_gpu_mem_mb >= most_mb:
             return None
         return again._replace(total_gpu_mem_mb=min(needs.total_gpu_mem_mb * 2, most_mb))
-    more_mb = max((ending.held_mb or 0) * 2, ending.peak_mb * 5 // 4, ending.wanted_mb * 11 // 10)
+    if ending.kept_to_its_own and again.ooms <= _TRIES_BESIDE_OTHERS:
+        return again
+    more_mb = max(ending.seen_mb or (ending.held_mb or 0) * 2, ending.peak_mb * 5 // 4, ending.wanted_mb * 11 // 10)
     too_much = ending.largest_mb is None or not leaves_room(more_mb, ending.largest_mb)
     if too_much or ending.held_mb is None or again.ooms > _TRIES_BESIDE_OTHERS:
         return again._replace(alone=True, gpu_mem_mb=None)

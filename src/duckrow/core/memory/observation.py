@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.machine import Machine
+from duckrow.core.devices.needs import with_margin
 from duckrow.core.devices.neighbours import Neighbour, RecentNeighbours, neighbours_of, noticeable_mb
 from duckrow.core.memory.attribution import Owners, Shares, Tenant, shares_by_change, shares_by_process, used_mb
 from duckrow.core.memory.use import Use
@@ -61,6 +62,7 @@ class Observation:
         self._shows_pids = self._shows_pids or any(owners.of.values())
         taken: dict[int, dict[str, int]] = {tenant.id: {} for tenant in tenants}
         guessed: set[int] = set()
+        told: set[int] = set()  # by the driver
         for reading in readings:
             self.readings[reading.device] = reading
             if reading.total_mb is None or reading.free_mb is None:
@@ -72,11 +74,13 @@ class Observation:
                 shares = shares_by_change(
                     reading, tenants, owners, self._before_us.get(reading.device, 0), self._taken_mb(reading.device)
                 )
-                guessed |= shares.ours.keys() if len(shares.ours) > 1 else set()
+                guessed |= shares.ours.keys() if len(shares.ours) > 1 and any(shares.ours.values()) else set()
+            else:
+                told |= shares.ours.keys()
             for tenant_id, mb in shares.ours.items():
                 taken[tenant_id][reading.device] = mb
             self._note_others(reading, shares, owners, (elsewhere or {}).get(reading.device, 0))
-        self._note_uses(readings, tenants, taken, guessed)
+        self._note_uses(readings, tenants, taken, guessed, told)
 
     def _note_others(self, reading: Reading, shares: Shares, owners: Owners, booked: int) -> None:
         """`booked`: by other hosts, who may take more than they have booked."""
@@ -98,6 +102,7 @@ class Observation:
         tenants: Sequence[Tenant],
         taken: Mapping[int, Mapping[str, int]],
         guessed: set[int],
+        told: set[int],
     ) -> None:
         busy = {reading.device: reading.utilization for reading in readings if reading.free_mb is not None}
         mono = max((reading.mono for reading in readings), default=0.0)
@@ -107,6 +112,8 @@ class Observation:
                 continue
             known = [value for device in read if (value := busy[device]) is not None]
             use = self.uses.setdefault(tenant.id, Use(tenant.started_mono))
+            if use.is_guess and tenant.id in told - guessed:
+                use.forget_guess()
             use.note(mono, taken[tenant.id], sum(known) / len(known) if known else None)
             use.is_guess = use.is_guess or tenant.id in guessed
 
@@ -177,7 +184,7 @@ class Observation:
             in_the_way_mb = self._in_the_way_mb(device, mono)
             if in_the_way_mb > noticeable_mb(total_mb):
                 foreign[device] = in_the_way_mb
-            over_mb = sum(self._over_mb(tenant, device, total_mb) for tenant in tenants)
+            over_mb = sum(self._over_mb(tenant, device, total_mb, mono) for tenant in tenants)
             beyond_mb = self.foreign_mb(device, mono) + over_mb + base.policy.margin_of(total_mb)
             pressure[device] = -(-beyond_mb * WHOLE // total_mb)
         return base._replace(
@@ -187,8 +194,14 @@ class Observation:
             unread=tuple(device for device in watched if self.is_unread(device, mono, device in base.total_mb)),
         )
 
-    def _over_mb(self, tenant: Tenant, device: str, total_mb: int) -> int:
-        """What an attempt takes beyond what it has reserved; on a GPU that it was not given, all that it takes."""
-        reserved = sum(share for held, share in tenant.holds if held == device)
+    def _over_mb(self, tenant: Tenant, device: str, total_mb: int, mono: float) -> int:
+        """What an attempt takes beyond what it has reserved; on a GPU that it was not given, all that it takes.
+
+        One that has taken clearly more than was expected, and still grows, may take as much again.
+        """
+        reserved_mb = sum(share for held, share in tenant.holds if held == device) * total_mb // WHOLE
         use = self.uses.get(tenant.id)
-        return 0 if use is None else max(use.mb.get(device, 0) - reserved * total_mb // WHOLE, 0)
+        mb = 0 if use is None else use.mb.get(device, 0)
+        if use is not None and reserved_mb and mb > with_margin(reserved_mb) and not use.is_flat(mono):
+            mb *= 2
+        return max(mb - reserved_mb, 0)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import Machine
-from duckrow.core.devices.needs import Ask, ask_of, needs_from, with_margin
+from duckrow.core.devices.needs import Ask, Needs, ask_of, needs_from, with_margin
+from duckrow.core.memory.knowledge import Basis, Expected, Knowledge
 
 _ALMOST_ALL = 0.85
 """Of a GPU: beside a job that takes more there is no room for another, so it may as well have all of it."""
-
-Peaks = Mapping[tuple[str, str], int]
-"""(recipe, model of GPU) -> the most MB that a job has taken."""
 
 
 class HostGpus(NamedTuple):
@@ -38,22 +36,31 @@ def gpus_of(seats: Iterable[Seat], machine: Machine) -> HostGpus:
     return HostGpus(models or frozenset({""}), tuple(sizes))
 
 
-def predicted_ask(gpus: int | None, needs: str | None, peaks: Peaks, here: HostGpus) -> Ask:
+def predicted_ask(gpus: int | None, needs: str | None, known: Knowledge, here: HostGpus) -> Ask:
     """What a job asks for on the GPUs of its host. `needs`: as the store keeps them."""
     wanted = needs_from(needs)
-    peak_mb = _peak_of(wanted.recipe, peaks, here) if wanted.auto else None
-    reserved = None if peak_mb is None else with_margin(peak_mb)
+    expected = expected_of(wanted, known, here) if wanted.recipe or wanted.auto else None
+    if expected is not None and wanted.gpu_mem_mb is not None and expected.basis is not Basis.SAME:
+        expected = None  # it asks for so much itself, and no other tells better
+    reserved = None if expected is None else reserved_for(expected)
+    ask = ask_of(gpus, needs, reserved, unknown=expected is None)
     if reserved is not None and not leaves_room(reserved, here.largest_mb(gpus or 1)):
-        reserved = None  # it gets a GPU to itself
-    return ask_of(gpus, needs, reserved)
+        return ask._replace(mb=wanted.gpu_mem_mb, alone=True)  # it gets a GPU to itself
+    return ask
+
+
+def expected_of(needs: Needs, known: Knowledge, here: HostGpus) -> Expected | None:
+    """What a job takes on that of the models here on which it takes most; None: nothing is known of its recipe."""
+    found = [known.expected(needs.recipe, model, needs.parameters, needs.deciding) for model in sorted(here.models)]
+    told = [expected for expected in found if expected is not None]
+    return max(told, key=lambda each: (each.mb is None, each.mb or each.at_least_mb), default=None)
+
+
+def reserved_for(expected: Expected) -> int | None:
+    """None: nobody knows how much it takes."""
+    return None if expected.mb is None else with_margin(expected.mb, expected.basis is Basis.SAME)
 
 
 def leaves_room(mb: int, largest_mb: int | None) -> bool:
     """Whether another job could run beside one that takes this much. A size that nobody knows refuses nothing."""
     return largest_mb is None or mb <= largest_mb * _ALMOST_ALL
-
-
-def _peak_of(recipe: str, peaks: Peaks, here: HostGpus) -> int | None:
-    """The most that it has taken on any of the models that are here."""
-    found = (peaks.get((recipe, model)) for model in here.models)
-    return max((peak for peak in found if peak is not None), default=None)

@@ -1,15 +1,43 @@
-"""What makes two jobs alike for their memory: the script or the template, and the parameters that decide it."""
+"""What makes two jobs alike for their memory: the script, by its real path, and what it is called with."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from duckrow.core.errors import UsageError
+from duckrow.core.memory.parameters import (
+    name_of,
+    named_by,
+    parameters_in,
+    placeholders,
+    shortened,
+    text_of,
+    words_of,
+)
 
 _MOST_WORDS = 4
-_SCRIPT = re.compile(r"^[^-=]*[^-=]\.(py|sh|jl|R|ipynb)$")
+_SCRIPT = re.compile(r"^(?!-)[^=]+\.(py|sh|jl|R|ipynb)$")
+_INTERPRETER = re.compile(r"(?:.*/)?(?:python[\d.]*|sh|bash|zsh|dash|julia|Rscript|env|exec)")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
+_LAUNCHER = "launcher"
+
+
+class JobRecipe(NamedTuple):
+    """What is known of a job before it runs. Jobs keep it with what they need."""
+
+    recipe: str
+    parameters: str = ""  # what it is called with, as `parameters.text_of` writes it
+    deciding: str = ""  # which of them a person says decide its memory, with commas; empty: that is learned
+
+
+class _Command(NamedTuple):
+    cwd: str
+    what: str  # the script, or the program with its first words
+    is_path: bool  # it is a file, relative to cwd
+    launcher: str  # what runs the script, if that is not just its interpreter
+    arguments: list[str]  # variables in front, too
 
 
 def recipe_of(
@@ -18,36 +46,121 @@ def recipe_of(
     pattern: str | None = None,
     deciding: Iterable[str] = (),
     point: Mapping[str, Any] | None = None,
+    real_path: Callable[[str], str] | None = None,
+) -> JobRecipe:
+    """`pattern`: the template of a sweep, or what names a function. `deciding`: names of parameters.
+
+    `real_path`: follows links; without it, paths are taken as they are written.
+    """
+    real_path = real_path or _plain_path
+    if pattern is not None and pattern.startswith("call "):
+        found = {str(name): str(value) for name, value in (point or {}).items()}
+        place = "" if pattern.startswith("call /") else f"{cwd}: "  # a script is the same, wherever it is called from
+        return JobRecipe(f"{place}{pattern}", text_of(shortened(found)), _chosen(deciding, found, {}, command))
+    taken = _taken_apart(cwd, command)
+    recipe = real_path(_joined(taken.cwd, taken.what)) if taken.is_path else f"{real_path(taken.cwd)}: {taken.what}"
+    found = parameters_in(taken.arguments)
+    template: dict[str, str] = {}
+    if pattern is not None:
+        template = parameters_in(_taken_apart(cwd, pattern).arguments)
+        found = named_by(template, found)
+        if not taken.is_path and " -m " not in f" {taken.what} ":
+            recipe = f"{real_path(cwd)}: {pattern}"
+            found |= {name: str(value) for name, value in (point or {}).items()}
+    if taken.launcher:
+        found[_LAUNCHER] = taken.launcher
+    chosen = _chosen(deciding, found, template, command, point)  # may add to what was found
+    return JobRecipe(recipe, text_of(shortened(found)), chosen)
+
+
+def script_of(cwd: str, command: str) -> str | None:
+    """The path of the Python script that a command runs; None: it runs none, or something else starts it."""
+    taken = _taken_apart(cwd, command)
+    is_plain = taken.is_path and taken.what.endswith(".py") and not taken.launcher
+    return _joined(taken.cwd, taken.what) if is_plain else None
+
+
+def _chosen(
+    deciding: Iterable[str],
+    found: dict[str, str],
+    template: Mapping[str, str],
+    command: str,
+    point: Mapping[str, Any] | None = None,
 ) -> str:
-    """`pattern`: the template of a sweep, which stands for the command. `deciding`: names of parameters."""
-    what = pattern if pattern is not None else _script_of(command)
-    values = [f"{name}={_value_of(name, command, point)}" for name in deciding]
-    return " ".join([f"{cwd}: {what}", *values])
+    """The names that a person has given as the parameters have them. One that the point alone has joins them."""
+    by_placeholder = {placeholder: name for name, placeholder in placeholders(template).items()}
+    names = []
+    for written in deciding:
+        name = next((name for name in (written, name_of(written)) if name in found), by_placeholder.get(written))
+        if name is None and point is not None and written in point:
+            name, found[written] = written, str(point[written])
+        if name is None:
+            raise UsageError(f"The parameter '{written}', which decides the memory, is not in: {command.strip()}")
+        names.append(name)
+    return ",".join(names)
 
 
-def _script_of(command: str) -> str:
-    """The program and its script, without variables or `exec` in front, without options and without arguments."""
-    words: list[str] = []
-    skipped = False  # an option has come: of what follows, only the script counts
-    all_words = command.split()
-    for word, after in zip(all_words, [*all_words[1:], ""], strict=True):
-        if not words and (word == "exec" or re.match(r"[A-Za-z_]\w*=", word)):
-            continue
-        if _SCRIPT.search(word):
-            return " ".join([*words, word])
-        if word == "-m" and words and re.fullmatch(r"\w+(\.\w+)*", after):
-            return " ".join([*words, word, after])
-        skipped = skipped or len(words) == _MOST_WORDS or (words != [] and word.startswith("-")) or "=" in word
-        if not skipped:
-            words.append(word)
-    return " ".join(words) or command.strip()
+def _taken_apart(cwd: str, command: str) -> _Command:
+    cwd, words = _entered(cwd, words_of(command))
+    variables = []
+    while words and (words[0] in ("exec", "env") or _VARIABLE.match(words[0])):
+        variables += [words[0]] if "=" in words[0] else []
+        words = words[1:]
+    number = next((number for number, word in enumerate(words) if _SCRIPT.search(word)), None)
+    module = next((n for n, word in enumerate(words) if n and word == "-m" and _is_module(words[n + 1 : n + 2])), None)
+    if module is not None and (number is None or module < number):
+        programs = [word for word in words[:module] if not word.startswith("-")]
+        what = " ".join([*programs, "-m", words[module + 1]])
+        return _Command(cwd, what, False, "", variables + words[module + 2 :])
+    if number is not None:
+        before, options = _launcher(words[:number])
+        return _Command(cwd, words[number], True, before, variables + options + words[number + 1 :])
+    program = _program(words)
+    is_path = len(program) == 1 and "/" in program[0] and not _INTERPRETER.fullmatch(program[0])
+    return _Command(cwd, " ".join(program) or command.strip(), is_path, "", variables + words[len(program) :])
 
 
-def _value_of(name: str, command: str, point: Mapping[str, Any] | None) -> str:
-    if point is not None and name in point:
-        return str(point[name])
-    flag = re.escape(name).replace("_", "[_-]").replace("\\-", "[_-]")
-    found = re.search(rf"(?:^|\s)(?:--?)?{flag}(?:=|\s+)(\S+)", command)
-    if found is None:
-        raise UsageError(f"The parameter '{name}', which decides the memory, is not in: {command.strip()}")
-    return found[1].strip("'\"")
+def _entered(cwd: str, words: list[str]) -> tuple[str, list[str]]:
+    """`cd code && python train.py` runs in that folder."""
+    while len(words) > 2 and words[0] == "cd" and (words[2] == "&&" or words[1].endswith(";")):
+        cwd = _joined(cwd, words[1].rstrip(";"))
+        words = words[3:] if words[2] == "&&" else words[2:]
+    return cwd, words
+
+
+def _launcher(words: Sequence[str]) -> tuple[str, list[str]]:
+    """(programs that start the script, their options); an interpreter makes no difference, nor do its own options."""
+    programs = [word for word in words if not word.startswith("-") and "=" not in word]
+    if all(_INTERPRETER.fullmatch(word) for word in programs):
+        return "", [word for word in words if _VARIABLE.match(word)]
+    names = (word.rsplit("/", 1)[-1] for word in programs if not _INTERPRETER.fullmatch(word))
+    return " ".join(names), [word for word in words if word not in programs]
+
+
+def _program(words: Sequence[str]) -> list[str]:
+    """The program with the words that say what it is to do: no option, setting or number."""
+    first: list[str] = []
+    for word in words[:_MOST_WORDS]:
+        if first and (word.startswith("-") or "=" in word or not re.match(r"[A-Za-z_./]", word)):
+            break
+        first.append(word)
+    return first
+
+
+def _is_module(words: Sequence[str]) -> bool:
+    return bool(words) and re.fullmatch(r"\w+(\.\w+)*", words[0]) is not None
+
+
+def _joined(folder: str, path: str) -> str:
+    return path if path.startswith("/") else f"{folder}/{path}"
+
+
+def _plain_path(path: str) -> str:
+    """Without `.` and `..`, as far as the text tells: links are for others to follow."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/" + "/".join(parts)

@@ -5,6 +5,7 @@ All times here are monotonic.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 
@@ -13,6 +14,9 @@ FLAT_S = 3.0
 
 _IDLE_FLAT_S = 15.0
 """The same for one whose GPU has had nothing to do: it still reads its data, and takes its memory afterwards."""
+
+_LONGEST_FLAT_S = 60.0
+"""The same for one that has grown in stairs, at the most: twice as long as its longest stair so far, and no longer."""
 
 _STEADY_MB, _STEADY_SHARE = 32, 0.02
 _CURVE_POINTS = 200
@@ -31,10 +35,18 @@ class Use:
         self._busy_sum, self._busy_count = 0.0, 0
         self.curve: list[Point] = []  # never more than a few hundred points
         self._step_s = 0.0  # the curve has no two points nearer than this
+        self.first_s: float | None = None  # how long after its start it took any memory
+        self._grown_mono: float | None = None  # when it last took more than ever before
+        self._longest_stair_s = 0.0  # between two such moments
 
     def note(self, mono: float, mb: Mapping[str, int], busy: float | None) -> None:
         self.mb = dict(mb)
         most = max(mb.values(), default=0)
+        if most and self.first_s is None:
+            self.first_s = mono - self._started_mono
+        if not _is_steady(self.peak_mb, most) and most > self.peak_mb:
+            self._longest_stair_s = max(self._longest_stair_s, mono - (self._grown_mono or mono))
+            self._grown_mono = mono
         self.peak_mb = max(self.peak_mb, most)
         self._recent.append((mono, most, busy))
         while self._recent and self._recent[0][0] < mono - _IDLE_FLAT_S - FLAT_S:
@@ -42,6 +54,11 @@ class Use:
         if busy is not None:
             self._busy_sum, self._busy_count = self._busy_sum + busy, self._busy_count + 1
         self._draw(mono - self._started_mono, most, busy)
+
+    def forget_guess(self) -> None:
+        """From now on the driver says whose memory it is: what was guessed before says nothing."""
+        self.is_guess = False
+        self.peak_mb, self._grown_mono, self._longest_stair_s = 0, None, 0.0
 
     def resume(self, curve: Sequence[Point]) -> None:
         """Continue with what an earlier host has seen."""
@@ -57,7 +74,12 @@ class Use:
         window = [mb for at, mb, _ in self._recent if at >= since]
         if len(window) < 3 or self._recent[0][0] > since or min(window) == 0:
             return False
-        return max(window) - min(window) <= max(_STEADY_MB, _STEADY_SHARE * max(window))
+        return _is_steady(min(window), max(window)) and not self._may_be_on_a_stair(mono)
+
+    def _may_be_on_a_stair(self, mono: float) -> bool:
+        """Whether it has grown before after as long a rest as this one."""
+        grown_mono = self._grown_mono if self._grown_mono is not None else -math.inf
+        return mono - grown_mono < min(2 * self._longest_stair_s, _LONGEST_FLAT_S)
 
     @property
     def utilization(self) -> float | None:
@@ -71,3 +93,7 @@ class Use:
         if len(self.curve) > _CURVE_POINTS:
             self.curve = self.curve[::2]
             self._step_s = max(self._step_s * 2, 2 * since_s / _CURVE_POINTS)
+
+
+def _is_steady(less_mb: int, more_mb: int) -> bool:
+    return more_mb - less_mb <= max(_STEADY_MB, _STEADY_SHARE * more_mb)

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from duckrow.core.devices.device import Reservations
 from duckrow.core.devices.inventory import Ledger, Seat, unbook
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask, is_packed
 from duckrow.core.jobs.job import DEFAULT_PRIORITY, LiveAttempt, QueuedJob
-from duckrow.core.schedule.placement import Holds, place
+from duckrow.core.schedule.placement import place
 
 TOGETHER_S = 600.0
 """Jobs that were added within this many seconds count as added together."""
@@ -28,6 +29,10 @@ class Comer(Protocol):
     def priority(self) -> int: ...
     @property
     def created_at(self) -> float: ...
+    @property
+    def timeout_s(self) -> float | None: ...
+    @property
+    def grace_s(self) -> float: ...
 
 
 class Turn(NamedTuple):
@@ -36,6 +41,8 @@ class Turn(NamedTuple):
     id: int
     priority: int = DEFAULT_PRIORITY
     created_at: float = 0.0
+    timeout_s: float | None = None
+    grace_s: float = 0.0
 
 
 class Front:
@@ -55,10 +62,10 @@ class Front:
         self._came_by = math.inf
         self._last_id = math.inf
 
-    def lets_pass(self, job: QueuedJob, ask: Ask, shadow: Shadow | None) -> bool:
-        return self._ends_in_time(job, shadow) or self.came_together(job, ask)
+    def lets_pass(self, job: Comer, ask: Ask, shadow: Shadow | None) -> bool:
+        return self._ends_in_time(job, shadow) or self._came_together(job, ask)
 
-    def came_together(self, job: Comer, ask: Ask) -> bool:
+    def _came_together(self, job: Comer, ask: Ask) -> bool:
         """Whether the order of this job and the waiting ones does not matter."""
         if self.is_shut or job.priority != self._priority or not is_packed(ask):
             return False
@@ -78,7 +85,7 @@ class Front:
         self.is_shut = True
         self.is_closed = self._starts_at is None
 
-    def _ends_in_time(self, job: QueuedJob, shadow: Shadow | None) -> bool:
+    def _ends_in_time(self, job: Comer, shadow: Shadow | None) -> bool:
         if self._starts_at is None or shadow is None or job.timeout_s is None:
             return False
         return shadow.now + job.timeout_s + job.grace_s <= self._starts_at
@@ -93,22 +100,23 @@ class Shadow:
     def __init__(self, now: float, live: Iterable[LiveAttempt]) -> None:
         self.now = now
         self._live = live
-        self._started: list[tuple[QueuedJob, Holds]] = []
+        self._started: list[tuple[QueuedJob, Reservations]] = []
 
-    def note(self, job: QueuedJob, holds: Holds) -> None:
+    def note(self, job: QueuedJob, holds: Reservations) -> None:
         """A job that starts in this tick counts as running too."""
         self._started.append((job, holds))
 
     def starts_at(self, ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine = BARE) -> float | None:
         """None: nobody knows, because a job there has no time limit."""
-        freed = Ledger(booked)
-        for ends_at, holds in sorted(self._ends()):
+        ends = sorted(self._ends())
+        freed = Ledger(booked) if ends else booked  # mostly nothing has a limit, and nothing is to be freed
+        for ends_at, holds in ends:
             unbook(holds, freed)
             if place(ask, seats, freed, machine) is not None:
                 return ends_at
         return None
 
-    def _ends(self) -> Iterator[tuple[float, Holds]]:
+    def _ends(self) -> Iterator[tuple[float, Reservations]]:
         """When each attempt with a time limit will have ended at the latest."""
         for attempt in self._live:
             began = attempt.deadline_mono if attempt.stop_began_mono is None else attempt.stop_began_mono

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from duckrow.core.devices import needs
+from duckrow.core.devices.device import Reservations
 from duckrow.core.devices.inventory import Ledger, Seat, book
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
 from duckrow.core.life.states import Outcome
 from duckrow.core.schedule.backfill import Front, Shadow
-from duckrow.core.schedule.placement import Holds
 from duckrow.core.schedule.tried_placements import Trials
 
 AskOf = Callable[[QueuedJob], Ask]
@@ -31,7 +31,7 @@ class Start(NamedTuple):
     """Run this job on these devices."""
 
     job: QueuedJob
-    holds: Holds
+    holds: Reservations
 
 
 class Notice(NamedTuple):
@@ -94,9 +94,8 @@ def choose_starts(
 ) -> list[Start]:
     """The jobs that start now, in order. `room`: how many more of a limited scope may run.
 
-    No job overtakes a waiting job that wants the same kind of device. There are two exceptions (`backfill`): a job
-    whose time limit says that it will have ended before that job could start, and packed jobs that came together.
-    Cores and memory of the machine are one kind for all.
+    A job overtakes one that waits for the same kind of device only if `Front` (core/schedule/backfill.py) lets it
+    pass. Cores and memory of the machine are one kind for all.
     """
     choice = _Choice(seats, Ledger(booked), dict(room or {}), shadow, machine)
     for job in queue:
@@ -163,7 +162,7 @@ class _Choice:
             front.shut()
         self.is_over = self.for_slots.is_closed and self.for_gpus.is_closed
 
-    def _start(self, job: QueuedJob, ask: Ask, holds: Holds) -> None:
+    def _start(self, job: QueuedJob, ask: Ask, holds: Reservations) -> None:
         book(holds, self._booked)
         _take_of_machine(ask, self._room)
         for scope in job.scopes:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from duckrow.core.devices.inventory import CPU, WHOLE, Ledger, Seat, describe_devices, has_room
+from duckrow.core.devices.device import Device, describe_devices
+from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, has_room
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask, wants_whole_gpus
 from duckrow.core.devices.neighbours import others
 from duckrow.core.jobs.dependencies import in_words
-from duckrow.core.schedule.backfill import Front, Turn
+from duckrow.core.schedule.backfill import Front, Shadow, Turn
 from duckrow.core.schedule.decide import CORES, MEMORY, machine_has_room
 from duckrow.core.schedule.placement import place, refusal
 from duckrow.core.units import format_duration, format_mb, plural
@@ -21,7 +22,7 @@ SOON = "it can start now, and will in a moment"
 class Holder(NamedTuple):
     """Which job has a device, and for how much longer, if we know."""
 
-    device: str
+    device: Device
     job_id: int
     name: str
     left_s: float | None
@@ -46,6 +47,7 @@ class WaitingJob(NamedTuple):
     turn: Turn
     ahead: tuple[tuple[Turn, Ask], ...]  # the jobs before it, with what they ask for
     ahead_count: int
+    shadow: Shadow | None = None  # when those that run end at the latest
     machine: Machine = BARE
     room: Mapping[str, int] = {}  # what is left of the machine's cores and memory
     set_aside: Mapping[str, str] = {}  # GPUs that are broken, or look so, and why
@@ -100,7 +102,7 @@ def _places(job: WaitingJob, usable: Sequence[Seat]) -> list[str]:
         by_memory = _by_memory(job.ask) and any(not seat.is_cpu for seat in kind)
         relevant = list(dict.fromkeys(device for seat in kind for device in seat.devices))
         if by_memory:
-            relevant = [device for device in relevant if not device.startswith(CPU)]
+            relevant = [device for device in relevant if device.is_gpu]
             reasons += _memory_reasons(job, relevant)
         else:
             free = sum(has_room(seat, job.booked) and not _is_left_alone(seat, job) for seat in kind)
@@ -138,6 +140,10 @@ def wanted(ask: Ask) -> str:
     own = " to itself" if ask.alone or ask.larger_than_mb else ""
     if ask.mb is not None:
         return f"{format_mb(ask.mb)} on {'a GPU' if (ask.gpus or 1) == 1 else f'each of {ask.gpus} GPUs'}{size}{own}"
+    if ask.unknown:
+        return (
+            f"{'a GPU' if (ask.gpus or 1) == 1 else f'{ask.gpus} GPUs'} without known jobs, as nothing is known of it"
+        )
     if own:
         return f"{'a GPU' if (ask.gpus or 1) == 1 else f'{ask.gpus} GPUs'}{size}{own}"
     return "a device" if ask.gpus is None else plural(ask.gpus, "GPU")
@@ -156,9 +162,17 @@ def _memory_reasons(job: WaitingJob, gpus: Sequence[str]) -> list[str]:
         if gpu not in job.machine.total_mb:
             continue  # we name its holder anyway
         free = format_mb(max(job.machine.free_mb(gpu, job.booked), 0))
+        if _is_enough(job, gpu):
+            told.append(f"GPU {gpu} has {job.booked.jobs[gpu]} jobs, and more at a time did not help (--jobs-per-gpu)")
+            continue
         others = job.machine.foreign_mb.get(gpu, 0)
         told.append(f"GPU {gpu} has {free} free" + (f", others use {format_mb(others)} of it" if others else ""))
     return [f"it needs {wanted(job.ask)}", *told, *(_ownerless(job, gpu) for gpu in gpus if gpu in job.ownerless_mb)]
+
+
+def _is_enough(job: WaitingJob, gpu: str) -> bool:
+    most = job.ask.together if job.machine.policy.jobs_per_gpu is None else None
+    return most is not None and job.booked.jobs[gpu] >= most
 
 
 def _locked(gpu: str, user: str) -> str:
@@ -226,23 +240,35 @@ def _machine_reasons(job: WaitingJob) -> list[str]:
 
 
 def _first_that_waits(job: WaitingJob, usable: Sequence[Seat]) -> int | None:
-    """The first job ahead that wants the same, cannot start now, and may not be overtaken by this one."""
+    """The first of those ahead that cannot start now, and that this one may not overtake."""
     any_gpu = any(not seat.is_cpu for seat in usable)
     front = Front()
     for turn, ask in job.ahead:
         waits_for_machine = not machine_has_room(ask, job.room)
-        same_kind = not any_gpu or (ask.gpus == 0) == (job.ask.gpus == 0)
-        same_kind = same_kind or (waits_for_machine and bool(job.ask.cpus or job.ask.mem_mb))
         waits = waits_for_machine or place(ask, usable, job.booked, job.machine) is None
-        if same_kind and waits and refusal(ask, usable, job.machine) is None:
-            front.join(turn, ask)
-            if waits_for_machine or not front.came_together(job.turn, job.ask):
-                return turn.id
+        if not waits or refusal(ask, usable, job.machine) is not None:
+            continue
+        if waits_for_machine and (job.ask.cpus or job.ask.mem_mb):
+            return turn.id
+        if any_gpu and (ask.gpus == 0) != (job.ask.gpus == 0):
+            continue
+        _join(front, turn, ask, job, usable)
+        if waits_for_machine:
+            front.shut()
+        if not front.lets_pass(job.turn, job.ask, job.shadow):
+            return turn.id
     return None
 
 
+def _join(front: Front, turn: Turn, ask: Ask, job: WaitingJob, usable: Sequence[Seat]) -> None:
+    starts_at = None
+    if front.is_empty and job.shadow is not None:
+        starts_at = job.shadow.starts_at(ask, usable, job.booked, job.machine)
+    front.join(turn, ask, starts_at)
+
+
 def _held(holder: Holder) -> str:
-    what = describe_devices([(holder.device, 0)])
+    what = describe_devices([holder.device])
     return f"{what} is held by job {holder.job_id} ({holder.name}){_how_long(holder)}"
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from duckrow.core.devices.device import Device, Reservation, Reservations
 from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, has_room, load
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask
 from duckrow.core.devices.policy import Policy
 from duckrow.core.units import format_mb, plural
 
-Holds = tuple[tuple[str, int], ...]
 
-
-def place(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine = BARE) -> Holds | None:
+def place(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine = BARE) -> Reservations | None:
     """What a job that asks for this gets now, or None if it must wait.
 
     Without a number of GPUs, it gets one seat. If several are free, it gets the one whose devices have least to do, so
@@ -29,7 +28,9 @@ def place(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine = BA
     return _least_loaded(exact, seats, booked, machine) or _gather(ask.gpus, seats, booked, machine)
 
 
-def _least_loaded(choice: Sequence[Seat], seats: Sequence[Seat], booked: Ledger, machine: Machine) -> Holds | None:
+def _least_loaded(
+    choice: Sequence[Seat], seats: Sequence[Seat], booked: Ledger, machine: Machine
+) -> Reservations | None:
     best: Seat | None = None
     best_load = 0.0
     for seat in _preferred(choice, machine):
@@ -65,29 +66,29 @@ def _is_crowded(seat: Seat, machine: Machine) -> bool:
     return bool(machine.neighbours) and any(machine.neighbours.get(device) for device in seat.devices)
 
 
-def _gpus_of(seats: Sequence[Seat]) -> list[str]:
+def _gpus_of(seats: Sequence[Seat]) -> list[Device]:
     return list(dict.fromkeys(device for seat in seats if not seat.is_cpu for device in seat.devices))
 
 
-def _gather(gpus: int, seats: Sequence[Seat], booked: Ledger, machine: Machine) -> Holds | None:
+def _gather(gpus: int, seats: Sequence[Seat], booked: Ledger, machine: Machine) -> Reservations | None:
     """Seats on different devices that add up to exactly `gpus` whole GPUs; the largest are tried first."""
-    taken: dict[str, int] = {}
+    taken: dict[Device, int] = {}
     some = _preferred([seat for seat in seats if not seat.is_cpu], machine)
     for seat in sorted(some, key=lambda seat: -seat.gpu_count):
         if len(taken) + seat.gpu_count > gpus or any(device in taken for device in seat.devices):
             continue
-        whole = Seat(tuple((device, WHOLE) for device in seat.devices))
+        whole = Seat(tuple(Reservation(device, WHOLE) for device in seat.devices))
         if has_room(whole, booked) and _polite([*taken, *seat.devices], seats, booked, machine):
             taken.update(whole.holds)
         if len(taken) == gpus:
-            return tuple(taken.items())
+            return tuple(Reservation(*one) for one in taken.items())
     return None
 
 
 # -- by memory ------------------------------------------------------------------------------------------------------
 
 
-def _by_memory(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine) -> Holds | None:
+def _by_memory(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine) -> Reservations | None:
     """On the fewest GPUs that are enough, first on those that have most free memory."""
     gpus = machine.order(_gpus_of(seats))
     if not gpus:
@@ -99,21 +100,30 @@ def _by_memory(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine
         # By what is booked, not by what is free: no two GPUs have the same memory free to the byte.
         order = sorted(free, key=lambda gpu: (gpu not in machine.policy.prefer, booked.get(gpu, 0)))
     else:
-        by_neighbours = _wants_whole(ask)
-        order = sorted(free, key=lambda gpu: (by_neighbours and bool(machine.neighbours.get(gpu)), -free[gpu]))
+        order = sorted(free, key=lambda gpu: (*_crowd(ask, gpu, booked, machine), -free[gpu]))
     for count in [ask.gpus or 1] if ask.total_mb is None else range(1, len(order) + 1):
         fit = [gpu for gpu in order if _fits(ask, free[gpu], count)]
         chosen = _politely(fit, count, gpus, booked, machine)
         if len(chosen) == count:
-            return tuple((gpu, _share(ask, gpu, count, machine)) for gpu in chosen)
+            return tuple(Reservation(gpu, _share(ask, gpu, count, machine)) for gpu in chosen)
     return None
 
 
+def _crowd(ask: Ask, gpu: str, booked: Ledger, machine: Machine) -> tuple[bool, int]:
+    """Who is in its way there: others, for one that wants all of a GPU; and those beside whom it is tried out."""
+    beside = booked.jobs[gpu] if ask.unknown else 0
+    return _wants_whole(ask) and bool(machine.neighbours.get(gpu)), beside
+
+
 def _may_take(ask: Ask, gpu: str, booked: Ledger, machine: Machine) -> bool:
+    if machine.policy.jobs_per_gpu is None and ask.together is not None and booked.jobs[gpu] >= ask.together:
+        return False
     if machine.is_full(gpu, booked) or machine.pressure.get(gpu, 0) >= WHOLE:
         return False
     if ask.larger_than_mb and machine.total_mb.get(gpu, 0) <= ask.larger_than_mb:
         return False
+    if ask.unknown:
+        return machine.takes_unknown(gpu, booked)
     return not _wants_whole(ask) or not booked.get(gpu, 0)
 
 
@@ -122,9 +132,11 @@ def _fits(ask: Ask, free_mb: float, count: int) -> bool:
     return free_mb >= (ask.mb or 0) if ask.total_mb is None else count * free_mb > ask.total_mb
 
 
-def _politely(fit: Sequence[str], count: int, gpus: Sequence[str], booked: Ledger, machine: Machine) -> list[str]:
+def _politely(
+    fit: Sequence[Device], count: int, gpus: Sequence[Device], booked: Ledger, machine: Machine
+) -> list[Device]:
     """The first `count` of them that may be used together."""
-    chosen: list[str] = []
+    chosen: list[Device] = []
     for gpu in fit:
         if len(chosen) < count and machine.may_use([*chosen, gpu], gpus, booked):
             chosen.append(gpu)
@@ -137,7 +149,7 @@ def _wants_whole(ask: Ask) -> bool:
 
 def _share(ask: Ask, gpu: str, count: int, machine: Machine) -> int:
     if _wants_whole(ask):
-        return WHOLE
+        return (machine.guess_of(gpu) if ask.unknown and machine.is_read(gpu) else None) or WHOLE
     return machine.share_of(gpu, ask.mb) if ask.mb is not None else machine.share_of(gpu, ask.total_mb or 0, count)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from duckrow.core.devices.device import Reservations
 from duckrow.core.devices.inventory import Ledger, Seat
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Ask, is_packed
-from duckrow.core.schedule.placement import Holds, over_the_machine, place, refusal
+from duckrow.core.schedule.placement import over_the_machine, place, refusal
 
 
 class Trials:
@@ -22,8 +23,8 @@ class Trials:
         self._in_vain: dict[int, int] = {}  # number of GPUs -> the least memory of each that was not there
         self._possible: dict[int, int] = {}  # number of GPUs -> the most that an empty machine is known to have
 
-    def place(self, ask: Ask) -> Holds | None:
-        if ask.mb is None or not is_packed(ask):
+    def place(self, ask: Ask) -> Reservations | None:
+        if ask.mb is None or not is_packed(ask) or ask.together is not None:  # that may be why it was in vain
             return place(ask, self.seats, self.booked, self.machine)
         wanted = ask.gpus or 1
         if any(gpus <= wanted and mb <= ask.mb for gpus, mb in self._in_vain.items()):

@@ -1,1 +1,1 @@
-"""What SLURM asks and offers, as rules: requests, time left, and the words of sbatch."""
+"""The words of sbatch: the options and lines of its scripts, their values, and the variables that jobs get."""

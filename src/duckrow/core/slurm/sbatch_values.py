@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from duckrow.core.clusters.request import gpus_in
 from duckrow.core.errors import UsageError
-from duckrow.core.slurm.request import gpus_in
 from duckrow.core.units import NO_LIMIT
 
 _UNLIMITED = ("unlimited", "infinite", "-1")

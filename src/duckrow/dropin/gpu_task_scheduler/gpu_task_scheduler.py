@@ -10,6 +10,7 @@ from typing import Any
 
 from duckrow.api.calls.script_again import executes_script, stop_if_there
 from duckrow.api.python.foreground import Event, run_jobs
+from duckrow.core.devices.device import Device
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError
 from duckrow.core.units import plural
 from duckrow.dropin.gpu_task_scheduler.config_manager import ConfigManager
@@ -102,7 +103,7 @@ class GPUTaskScheduler:
         task = self._by_folder.get(event["folder"])
         if task is None:
             return  # a job of a run that was killed, which ours has watched to its end
-        gpus = ",".join(device for device in event["devices"] if not device.startswith("cpu"))
+        gpus = ",".join(name for name in event["devices"] if Device(name).is_gpu)
         if event["event"] == "starting":
             self._log("receives", task.name, gpus, event["at"])
         else:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import NamedTuple
 
+from duckrow.core.devices.device import Device
+
 # In a process of its own: a client does not touch a GPU.
 _READ = """
 import sys
@@ -32,8 +34,12 @@ def get_memory_gpus(mode: str = "nvidia", most_free_first: bool = True) -> list[
     code = _READ.format(path=sys.path)
     done = subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
     gpus = [
-        GpuInfo(int(name) if name.isdigit() else name, free_mb or 0, total_mb, at)
+        GpuInfo(_index(Device(name)), free_mb or 0, total_mb, at)
         for name, free_mb, total_mb, at in json.loads(done.stdout)
         if total_mb is not None
     ]
     return sorted(gpus, key=lambda gpu: -gpu.free_mbs) if most_free_first else gpus
+
+
+def _index(gpu: Device) -> int | str:
+    return str(gpu) if gpu.gpu_number is None else gpu.gpu_number

@@ -60,7 +60,7 @@ class DryEngine:
             self._report(NotStarted(attempt.id, behaviour.refusal, behaviour.try_later))
             return
         process = self._machine.start(attempt, behaviour, self._reactor.now())
-        attempt.pid = process.pid
+        attempt.has_process(process.pid)
         self._report(Started(attempt.id, process.pid, process.name))
         self._look_when_due(process)
 
@@ -93,8 +93,8 @@ class DryEngine:
     def _adopt(self, attempt: LiveAttempt, process: DryProcess) -> None:
         if attempt.process != process.name and not process.has_ended(self._reactor.now().mono):
             self._report(Started(attempt.id, process.pid, process.name))
-        attempt.pid, attempt.process = process.pid, process.name
-        self._look(attempt.id)
+        attempt.has_process(process.pid, process.name)
+        self.look(attempt.id)
 
     # -- signals ----------------------------------------------------------------------------------------------
 
@@ -123,9 +123,10 @@ class DryEngine:
         due_mono = process.gone_mono if process.attempt_id in self._ended else process.ends_mono
         left_s = due_mono - self._reactor.now().mono
         if process.suspended_mono is None and left_s < float("inf"):
-            self._reactor.later(max(left_s, 0.0), lambda: self._look(process.attempt_id))
+            self._reactor.later(max(left_s, 0.0), lambda: self.look(process.attempt_id))
 
-    def _look(self, attempt_id: int) -> None:
+    def look(self, attempt_id: int) -> None:
+        """Something may have become of it."""
         process, now = self._machine.processes[attempt_id], self._reactor.now()
         if attempt_id not in self._watched:
             return
@@ -169,7 +170,7 @@ class DryEngine:
         self._ended.discard(report.attempt_id)
         successor = self._lined_up.next_after(report.attempt_id)
         if successor is not None:
-            successor.attempt.started = self._reactor.now()
+            successor.attempt.begin(self._reactor.now())
             self._start(successor.attempt)
 
     def reports(self) -> list[Report]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from duckrow.core.ports import Device, Health, ProcessUse, Reactor, Reading
+from duckrow.core.ports import Gpu, Health, ProcessUse, Reactor, Reading
 from duckrow.engines.dry.machine import DryMachine
 
 
@@ -29,7 +29,7 @@ class DryGpus:
     def _arrive(self) -> None:
         self._is_there = True
 
-    def answer(self) -> tuple[list[Device], list[Reading]] | None:
+    def answer(self) -> tuple[list[Gpu], list[Reading]] | None:
         if not self._is_there:
             return None
         self._is_there = self.waiting = False
@@ -39,8 +39,8 @@ class DryGpus:
         everyone = dict.fromkeys([*self._asked, *self._machine.gpus_mb])
         return [self._device(name) for name in self._machine.gpus_mb], [self._read(name) for name in everyone]
 
-    def _device(self, name: str) -> Device:
-        return Device(name, "Dry GPU", f"GPU-dry-{name}", self._machine.gpus_mb[name])
+    def _device(self, name: str) -> Gpu:
+        return Gpu(name, "Dry GPU", f"GPU-dry-{name}", self._machine.gpus_mb[name])
 
     def _read(self, name: str) -> Reading:
         now, total_mb = self._reactor.now(), self._machine.gpus_mb.get(name)
@@ -56,6 +56,5 @@ class DryGpus:
         )
         uses += tuple(ProcessUse(pid, mb) for pid, mb in self._machine.strangers_mb.get(name, {}).items())
         used_mb = sum(use.mb or 0 for use in uses) + self._machine.foreign_mb.get(name, 0)
-        return Reading(
-            name, now.wall, now.mono, total_mb, total_mb - used_mb, 100 if uses else 0, 40, uses, health=health
-        )
+        busy = self._machine.busy.get(name, 100 if uses else 0)
+        return Reading(name, now.wall, now.mono, total_mb, total_mb - used_mb, busy, 40, uses, health=health)

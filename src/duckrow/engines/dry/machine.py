@@ -88,6 +88,7 @@ class DryMachine:
         self.gpus_mb = dict(gpus_mb or {})
         self.foreign_mb: dict[str, int] = {}  # what others use of them
         self.strangers_mb: dict[str, dict[int, int]] = {}  # by which of their processes, where the driver tells that
+        self.busy: dict[str, int] = {}  # percent; of others, all whenever something runs on them
         self.health: dict[str, Health] = {}  # of those with which something is wrong
         self.processes: dict[int, DryProcess] = {}  # by attempt
         self.orders: list[Order] = []  # all that engines were asked for

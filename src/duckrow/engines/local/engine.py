@@ -143,7 +143,7 @@ class LocalEngine:
 
     def settled(self) -> None:
         """All that we have reported is on disk: now the kernel may forget it too."""
-        if self._children.reported:
+        if self._children.any_reported:
             self._processes.pids_become_free()
             self._children.settle()
             self._journal.compact([(attempt_id, pid) for pid, attempt_id in self._children.living.items()])
@@ -191,7 +191,7 @@ class LocalEngine:
             waits = self._spawner.waits_for_parent(order)
         except OSError:
             return False  # its start will tell what is wrong
-        order.attempt.awaits_parent = waits
+        order.attempt.await_parent(waits)
         if waits:
             self._for_preloaded[order.attempt.id] = order
         return waits
@@ -204,11 +204,11 @@ class LocalEngine:
         attempt = order.attempt
         pid = self._spawner.start(order)
         if attempt.job.preload is not None:  # its parent may have been slow: the time of a run is its own
-            attempt.started = self._reactor.now()
+            attempt.begin(self._reactor.now())
         self._journal.started(attempt.id, pid)
         self._children.add(pid, attempt.id)
         self._processes.became_attempt(pid)
-        attempt.pid = pid
+        attempt.has_process(pid)
         if attempt.job.max_log_bytes is not None and self._writes_logs:
             self._logs_open.add(attempt.id)
         if not self._starts:
@@ -283,9 +283,12 @@ class LocalEngine:
             return
         if looks and not remaining:
             remaining = self._processes.runaways(attempt, self._preloaded.pids)
-        leftovers = tuple(describe(process) for process in remaining)
-        oom_killed, peak_mb = self._groups.oom_killed(attempt.id), self._groups.peak_mb(attempt.id)
-        self._report(end._replace(leftovers=leftovers, oom_killed=oom_killed, host_peak_mb=peak_mb))
+        if attempt.id in self._groups:
+            oom_killed, peak_mb = self._groups.oom_killed(attempt.id), self._groups.peak_mb(attempt.id)
+            end = end._replace(oom_killed=oom_killed, host_peak_mb=peak_mb)
+        if remaining:
+            end = end._replace(leftovers=tuple(describe(process) for process in remaining))
+        self._report(end)
         if remaining:
             self._say_what_is_left(attempt, remaining)
             self._await_leftovers(attempt.id)
@@ -317,7 +320,7 @@ class LocalEngine:
         self._processes.gone(attempt_id)
         successor = self._lined_up.next_after(attempt_id)
         if successor is not None:
-            successor.attempt.started = self._reactor.now()
+            successor.attempt.begin(self._reactor.now())
             self.start([successor])
 
     # -- leftovers --------------------------------------------------------------------------------------------
@@ -369,11 +372,11 @@ class LocalEngine:
         if evidence.is_of_another_boot:
             self._processes.rebooted.add(attempt_id)
         if evidence.is_of_another_namespace:
-            attempt.pid = None  # here that number is somebody else's
+            attempt.has_process(None)  # here that number is somebody else's
         record = evidence.record
         self._processes.pid_was_its_own(attempt_id, max(record.seen_boottime, record.ended_boottime))
         if record.wait_status is not None:
-            attempt.pid = evidence.recorded_pid
+            attempt.has_process(evidence.recorded_pid)
             code = os.waitstatus_to_exitcode(record.wait_status)
             exit_code, number = (code, None) if code >= 0 else (None, -code)
             self._ended(Ended(attempt_id, exit_code, number, record.ended_at, (), silent=False), may_leave=True)
@@ -386,7 +389,7 @@ class LocalEngine:
             wait_s = min(wait_s * 2, _LONGEST_LOOK_S)
             self._reactor.later(wait_s, lambda: self._settle(attempt_id, wait_s))
         elif isinstance(end, Vanished):
-            attempt.pid = evidence.recorded_pid
+            attempt.has_process(evidence.recorded_pid)
             self._vanished(attempt, end)
         else:
             self._report(end)
@@ -399,7 +402,7 @@ class LocalEngine:
             return False
         if attempt.process != process:
             self._report(Started(attempt.id, pid, process))
-        attempt.pid, attempt.process = pid, process
+        attempt.has_process(pid, process)
         self._groups.expect(attempt, process)
         return self._watch_pidfd(fd, lambda: self._settle(attempt.id))
 

@@ -8,7 +8,7 @@ depends on the choices of groups (`model=convnet`) alone.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from hydra import __version__ as hydra_version
@@ -47,6 +47,18 @@ class QuickLoader:
 
     def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
         """The config of one run."""
+        return self._load(master_config, sweep_overrides, copy.deepcopy)
+
+    def load_only_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+        """The same in a process that needs no other: the values are put into what was composed, not into a copy."""
+        try:
+            return self._load(master_config, sweep_overrides, lambda composed: composed)
+        finally:
+            self._composed.clear()
+
+    def _load(
+        self, master_config: DictConfig, sweep_overrides: list[str], take: Callable[[DictConfig], DictConfig]
+    ) -> DictConfig:
         forms = tuple(map(_form_of, sweep_overrides))
         if any(form.lstrip("+~").startswith("hydra") for form in forms):
             return self._loader.load_sweep_config(master_config, sweep_overrides)
@@ -56,7 +68,7 @@ class QuickLoader:
         if not values:
             return self._loader.load_sweep_config(master_config, sweep_overrides)
         choices = [each for place, each in enumerate(sweep_overrides) if place not in values]
-        config = copy.deepcopy(self._with_choices(master_config, choices))
+        config = take(self._with_choices(master_config, choices))
         self._put_in(config, sweep_overrides, values)
         OmegaConf.copy_cache(from_config=master_config, to_config=config)
         return config

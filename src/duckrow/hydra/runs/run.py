@@ -25,7 +25,9 @@ def run_one(launch_file: str, number: int, overrides: list[str], subdir: str) ->
     notes = launch.resources.take()
     if launch.verbose:
         function = _telling([*notes, f"CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES')}"], function)
-    config = launch.hydra_context.config_loader.load_sweep_config(launch.config, overrides)
+    loader = launch.hydra_context.config_loader
+    load = getattr(loader, "load_only_config", loader.load_sweep_config)  # ours, or Hydra's own
+    config = load(launch.config, overrides)
     with open_dict(config):
         config.hydra.job.num = number
         config.hydra.job.id = job_id(config.hydra.job.name, number)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from duckrow.core.clock import Now
 from duckrow.core.devices.gpu_faults import Fault, Faults, healthy
 from duckrow.core.devices.gpu_suspicion import Blame, Effect, Failure, Streaks, Suspect, effect_of
-from duckrow.core.devices.inventory import CPU
 from duckrow.core.devices.needs import Ask
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
 from duckrow.core.life.retry import Verdict
@@ -135,7 +134,7 @@ class BrokenGpus:
 
     def judge(self, attempt: LiveAttempt, verdict: Verdict, ran_s: float, now: Now) -> Verdict:
         """An attempt has ended: what follows for its job, if its GPU may be to blame."""
-        gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
+        gpus = attempt.gpus
         if not gpus or not self.allowed or attempt.job_host_id != self._state.host_id:
             return verdict
         effect = self._effect(attempt, verdict, ran_s)

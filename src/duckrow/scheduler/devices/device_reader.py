@@ -7,7 +7,7 @@ import queue
 import threading
 from collections.abc import Sequence
 
-from duckrow.core.ports import Device, DeviceSource, Reactor, Reading
+from duckrow.core.ports import DeviceSource, Gpu, Reactor, Reading
 
 _REST_S = 30.0
 """Who has not been asked for so long lets go of the library: a driver can be replaced only while nobody has it open."""
@@ -17,7 +17,7 @@ class DeviceReader:
     def __init__(self, reactor: Reactor, source: DeviceSource) -> None:
         self._source = source
         self._asked: queue.SimpleQueue[Sequence[str]] = queue.SimpleQueue()
-        self._answers: queue.SimpleQueue[tuple[list[Device], list[Reading]] | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[list[Gpu], list[Reading]] | None] = queue.SimpleQueue()
         self._arrived, self._tell = os.pipe()
         self._thread: threading.Thread | None = None
         self.waiting = False  # an answer is on its way
@@ -33,7 +33,7 @@ class DeviceReader:
             self._thread = threading.Thread(target=self._read_for_ever, daemon=True)
             self._thread.start()
 
-    def answer(self) -> tuple[list[Device], list[Reading]] | None:
+    def answer(self) -> tuple[list[Gpu], list[Reading]] | None:
         try:
             answer = self._answers.get_nowait()
         except queue.Empty:
@@ -43,7 +43,7 @@ class DeviceReader:
         return answer
 
     def _read_for_ever(self) -> None:
-        devices: list[Device] = []
+        devices: list[Gpu] = []
         while True:
             names = self._next_asked()
             devices = devices or self._source.devices()  # GPUs that are all silent now may come back

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, Seat
 from duckrow.core.life.wishes import DeviceWish, drained
 from duckrow.scheduler.devices.known_gpus import KnownGpus
@@ -27,7 +28,7 @@ class Drains:
             name = self._gpus.name_of(device) if wish == DeviceWish.ADD else device
             if wish == DeviceWish.ADD:
                 if not state.offers(name):
-                    state.add_seat(Seat(((name, WHOLE),)))
+                    state.add_seat(Seat(reservations([(name, WHOLE)])))
                 self._wishes.forget(device)
             elif wish == DeviceWish.REMOVE and not (state.offers(name) and state.booked.get(device, 0)):
                 if state.offers(name):

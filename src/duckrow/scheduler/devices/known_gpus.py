@@ -9,7 +9,7 @@ from duckrow.core.devices.device_names import called, plain_name
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import Machine
 from duckrow.core.memory.prediction import HostGpus, gpus_of
-from duckrow.core.ports import Device
+from duckrow.core.ports import Gpu
 from duckrow.scheduler.state import HostState
 
 
@@ -19,7 +19,7 @@ class KnownGpus:
         self._state = state
         self._tell = tell
         self.machine = machine  # as it is if nobody uses it
-        self.devices: dict[str, Device] = {}  # as the library describes them; empty until it was asked
+        self.devices: dict[str, Gpu] = {}  # as the library describes them; empty until it was asked
         self.no_library = False  # static devices: what the user said of them is all there is
         self._watched: tuple[Sequence[Seat] | None, list[str]] = (None, [])  # of which seats, the GPUs in them
         self._given_out: tuple[Sequence[Seat] | None, Machine | None, HostGpus] = (None, None, HostGpus())
@@ -43,7 +43,7 @@ class KnownGpus:
             self._given_out = (self._state.seats, self.machine, found)
         return found
 
-    def meet(self, devices: Sequence[Device]) -> None:
+    def meet(self, devices: Sequence[Gpu]) -> None:
         """The library has told which there are: within the tick's transaction."""
         self.devices = {device.name: device for device in devices}
         known = {device.name: device.memory_mb for device in devices if device.memory_mb is not None}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duckrow.core.devices.inventory import CPU
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import Observer
 from duckrow.scheduler.devices.known_gpus import KnownGpus
@@ -45,7 +44,7 @@ class Sharing:
 
     def _wants(self, attempt: LiveAttempt) -> bool:
         packed = self._mode == ON or (self._mode == AUTO and attempt.job.needs is not None)
-        return packed and not attempt.holds[0][0].startswith(CPU) and attempt.job.id not in self._without
+        return packed and attempt.has_gpu and attempt.job.id not in self._without
 
     def _start(self) -> None:
         from duckrow.engines.local.gpus.mps import Mps

@@ -13,7 +13,7 @@ from duckrow.store.folder.state_folder import Folder
 from duckrow.store.sqlite.database import Database
 
 _EVERY_S = 15.0
-_LONGEST_S = 180.0  # for one command; SLURM may be slow to answer
+_LONGEST_S = 180.0  # for one command; the cluster may be slow to answer
 _COMMAND = [sys.executable, "-m", "duckrow", "batches"]
 
 

@@ -95,7 +95,7 @@ class ForegroundRun:
         return self.loop.state.running
 
     @property
-    def places(self) -> int:
+    def seat_count(self) -> int:
         return len(self.loop.state.seats)
 
     @property

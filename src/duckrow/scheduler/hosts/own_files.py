@@ -22,7 +22,7 @@ from duckrow.store.sqlite.database_files import file_id, missing_bytes, size_of
 
 _QUIET_S = 0.2  # if somebody removes the whole folder, we must not create files in it meanwhile
 _CONFIRM_S = 1.0  # a database that is being written may look truncated for a moment
-_UNTOLD_S = 10.0  # how often to look if the kernel does not report changes
+_UNTOLD_S = 1.0  # how often to look if the kernel does not report changes; commands wait a little longer for a repair
 
 
 class FilesLost(StateError):
@@ -76,6 +76,12 @@ class OwnFiles:
         except OSError:  # too many of them are in use on this machine
             self._inotify = None
         self._look_later(_QUIET_S if self._inotify else _UNTOLD_S)
+
+    def close(self) -> None:
+        if self._inotify is not None:
+            self._reactor.unwatch(self._inotify.fd)
+            self._inotify.close()
+            self._inotify = None
 
     def _watch_all(self) -> None:
         """Also what was made again."""
@@ -144,6 +150,7 @@ class OwnFiles:
         running = self._let_go_of_jobs()
         saved = rescue(self._database, self._host.database_fd, self._root)
         self._host.release()  # not earlier: others would see that no host is alive, and begin a new queue
+        self.close()
         self._reactor.close()
         jobs = f" {running} running job{'s keep' if running > 1 else ' keeps'} running." if running else ""
         raise FilesLost(f"{lost} while this process used it: it steps down.{jobs} {saved}".rstrip())

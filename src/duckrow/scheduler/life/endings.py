@@ -14,6 +14,7 @@ from duckrow.scheduler.devices.broken_gpus import BrokenGpus
 from duckrow.scheduler.devices.mps import Sharing
 from duckrow.scheduler.life.delays import Delays
 from duckrow.scheduler.life.lining_up import LiningUp
+from duckrow.scheduler.life.preload_hint import PreloadHint
 from duckrow.scheduler.life.suspending import Suspending
 from duckrow.scheduler.memory.watch import Watch
 from duckrow.scheduler.state import HostState
@@ -46,6 +47,7 @@ class Endings:
         self._lining_up = lining_up
         self._delays = delays
         self._suspending = suspending
+        self._preload_hint = PreloadHint(observer)
         # Before anything else starts: this may have been the last failure that --max-failures allows.
         self.on_end: Callable[[LiveAttempt, Verdict], None] = lambda *_: None
 
@@ -107,6 +109,8 @@ class Endings:
         use = self._watch.ended(attempt, outcome is Outcome.SUCCEEDED, now.mono)
         if use is not None:
             self._store.use.note(attempt, use)
+        if outcome is Outcome.SUCCEEDED:
+            self._preload_hint.after(attempt, use, lasted_s)
         verdict = self._verdict(attempt, outcome, use, lasted_s, detail)
         verdict = self._broken_gpus.judge(attempt, verdict, lasted_s, now)
         self._lining_up.note_pace(lasted_s)

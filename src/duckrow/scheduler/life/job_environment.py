@@ -42,14 +42,17 @@ def launcher_environment(attempt: LiveAttempt) -> dict[bytes, bytes]:
     return {b"MASTER_PORT": port, b"PET_MASTER_PORT": port, b"PET_NPROC_PER_NODE": b"%d" % len(attempt.holds)}
 
 
-def gentle_environment(attempt: LiveAttempt, seats: int) -> dict[bytes, bytes]:
-    """For a job that shares its GPU: keep frameworks from taking all memory and all cores. The user's variables win."""
+def gentle_environment(attempt: LiveAttempt, seats: int, jobs: int) -> dict[bytes, bytes]:
+    """For one that shares its GPU: frameworks do not take all of it, nor all cores, unless the user says so.
+
+    `jobs`: that run or wait. The cores are divided by as many of them as may run at a time.
+    """
     sharing = max(round(WHOLE / max(share, 1)) for _, share in attempt.holds)
     cores = len(os.sched_getaffinity(0))
     return {
         b"XLA_PYTHON_CLIENT_PREALLOCATE": b"false",
         b"TF_FORCE_GPU_ALLOW_GROWTH": b"true",
-        b"OMP_NUM_THREADS": b"%d" % max(cores // max(sharing * seats, 1), 1),
+        b"OMP_NUM_THREADS": b"%d" % max(cores // max(min(sharing * seats, jobs), 1), 1),
     }
 
 

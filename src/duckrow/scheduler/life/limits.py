@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Needs, needs_from
-from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.schedule.decide import CORES, MEMORY
 
 
@@ -21,10 +21,8 @@ class Limits:
         self.most = most
         self.elsewhere = elsewhere
 
-    def of_machine(self, machine: Machine, live: Iterable[LiveAttempt], queue: Sequence[QueuedJob]) -> dict[str, int]:
-        """The cores and the memory that are left, once a job has asked for some."""
-        if not any(job.needs is not None for job in queue):
-            return {}
+    def of_machine(self, machine: Machine, live: Iterable[LiveAttempt]) -> dict[str, int]:
+        """What is left of the cores and of the memory: for a queue in which somebody asks for some."""
         reserved = [needs_from(attempt.job.needs) for attempt in live if attempt.follows is None]
         reserved += self.elsewhere
         room = {}

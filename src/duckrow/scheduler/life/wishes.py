@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from duckrow.core.clock import Now
-from duckrow.core.devices.inventory import CPU, WHOLE
+from duckrow.core.devices.device import Reservation
+from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.errors import DuckrowError, IllegalTransition
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.life.states import LIVE, Outcome, State
@@ -121,8 +122,8 @@ class Wishes:
     def _hold_slot(self, attempt: LiveAttempt, share: int) -> None:
         """A job that takes its slot back does not wait for it: for a while, two jobs may run in one slot."""
         device, held = attempt.holds[0]
-        if device.startswith(CPU) and held != share:
-            self._state.rehold(attempt, ((device, share),))
+        if device.is_cpu_slot and held != share:
+            self._state.rehold(attempt, (Reservation(device, share),))
             self._store.reservations.change(attempt)
 
     def _signal(self, attempt: LiveAttempt, number: int, now: Now) -> None:

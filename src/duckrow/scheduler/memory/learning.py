@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from duckrow.core.devices.device import Reservation
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.needs import Ask, ask_of, needs_from, wants_whole_gpus, with_margin
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.memory.knowledge import Knowledge
 from duckrow.core.memory.observation import Observation
-from duckrow.core.memory.prediction import leaves_room, predicted_ask
+from duckrow.core.memory.prediction import expected_of, leaves_room, predicted_ask
 from duckrow.core.memory.use import Use
 from duckrow.scheduler.devices.known_gpus import KnownGpus
+from duckrow.scheduler.devices.pacing import Pacing
 from duckrow.scheduler.state import HostState
 from duckrow.store.attempts.reservations import ReservationStore
 from duckrow.store.devices.peaks import PeakStore
+
+_TRIED_OUT_S = 60.0
+"""For this long, a job of which nothing is known may be joined by others of which nothing is known. If their memory is
+not enough for all, no more than this is lost."""
 
 
 class Learning:
@@ -22,16 +31,20 @@ class Learning:
         reservations: ReservationStore,
         gpus: KnownGpus,
         observation: Observation,
+        pacing: Pacing,
     ) -> None:
         self._state = state
         self._store = store
         self._reservations = reservations
         self._gpus = gpus
         self._observation = observation
-        self.peaks: dict[tuple[str, str], int] = {}  # (recipe, model of GPU) -> MB
+        self._pacing = pacing
+        self.known = Knowledge({})  # another one whenever something was learned
+        self._counted: set[int] = set()  # attempts that run, and that were counted when they were flat
 
     def load(self) -> None:
-        self.peaks = self._store.known()
+        self.known = self._store.known()
+        self._pacing.load()
 
     # -- what is known ----------------------------------------------------------------------------------------
 
@@ -39,7 +52,9 @@ class Learning:
         """What a job asks for, with what is known of similar ones put in."""
         if job.needs is None:
             return ask_of(job.gpus, None)  # said here too, as this is asked of every job of every tick
-        return predicted_ask(job.gpus, job.needs, self.peaks, self._gpus.given_out)
+        ask = predicted_ask(job.gpus, job.needs, self.known, self._gpus.given_out)
+        most = self._pacing.most_of(needs_from(job.needs).recipe) if ask.mb is not None else None
+        return ask if most is None else ask._replace(together=most)
 
     def wants_memory(self, job: QueuedJob) -> bool:
         ask = self.ask_of(job)
@@ -50,34 +65,79 @@ class Learning:
         is_alone = not self._gpus.machine.policy.share and wants_whole_gpus(self.ask_of(job))
         return self.wants_memory(job) or is_alone
 
+    def seen_above(self, attempt: LiveAttempt, held_mb: int) -> int:
+        """What to reserve by others of its recipe, those that run too, if that is more than it had; 0: it is not."""
+        needs = needs_from(attempt.job.needs)
+        if not needs.recipe:
+            return 0
+        expected = expected_of(needs, self.known, self._gpus.given_out)
+        largest = [self.known.peaks.get((needs.recipe, model)) for model in self._gpus.given_out.models]
+        running = (
+            use.peak_mb
+            for id, use in self._observation.uses.items()
+            if id in self._state.live and needs_from(self._state.live[id].job.needs).recipe == needs.recipe
+        )
+        most_mb = max([*(peak.peak_mb for peak in largest if peak is not None), *running], default=0)
+        known = (expected.mb or 0 if expected is not None else 0, most_mb)
+        return next((with_margin(mb) for mb in known if with_margin(mb) > held_mb), 0)
+
     # -- what is learned --------------------------------------------------------------------------------------
 
     def still_learns(self, attempt: LiveAttempt) -> bool:
         """Whether it holds more than similar jobs will need, once that is known."""
         needs = needs_from(attempt.job.needs)
-        return needs.auto and not needs.alone and all(share == WHOLE for _, share in attempt.holds)
+        guess_of = self._gpus.machine.guess_of
+        return needs.auto and not needs.alone and all(share in (WHOLE, guess_of(gpu)) for gpu, share in attempt.holds)
 
     def shrink(self, mono: float) -> None:
-        """Those whose use is flat hold no more than that, and others move in beside them."""
+        """Those whose use is flat hold no more than that, and others move in beside them.
+
+        So do those that still grow after a while, if they were tried out beside others: twice what they have taken.
+        """
         for attempt in list(self._state.live.values()):
             use = self._observation.uses.get(attempt.id)
-            if use is not None and attempt.follows is None and self.still_learns(attempt) and use.is_flat(mono):
+            if use is None or attempt.follows is not None:
+                continue
+            if not self.still_learns(attempt):
+                self._learn_growth(attempt, use)
+            elif use.is_flat(mono):
                 self._shrink(attempt, use.peak_mb)
+            elif mono - attempt.started.mono > _TRIED_OUT_S and attempt.holds[0][1] != WHOLE:
+                self._shrink(attempt, use.peak_mb * 2)
+
+    def _learn_growth(self, attempt: LiveAttempt, use: Use) -> None:
+        """One that takes more than any before tells that at once: others of its recipe may be about to start."""
+        needs = needs_from(attempt.job.needs)
+        if not needs.recipe or use.is_guess:
+            return
+        found = (self.known.peaks.get((needs.recipe, self._gpus.model(gpu))) for gpu, _ in attempt.holds)
+        known = [peak for peak in found if peak is not None]
+        if known and all(not peak.corrected and use.peak_mb > with_margin(peak.peak_mb) for peak in known):
+            self._learn(attempt, use.peak_mb, is_certain=False)
+            self._counted.add(attempt.id)
 
     def _shrink(self, attempt: LiveAttempt, peak_mb: int) -> None:
         machine = self._gpus.machine
         if any(device not in machine.total_mb for device, _ in attempt.holds):
             return
         mb = with_margin(peak_mb)
-        holds = tuple((device, min(machine.share_of(device, mb), WHOLE)) for device, _ in attempt.holds)
+        holds = tuple(Reservation(device, min(machine.share_of(device, mb), WHOLE)) for device, _ in attempt.holds)
         if holds != attempt.holds:
-            self._learn(attempt, peak_mb)
+            self._learn(attempt, peak_mb, is_certain=False)
+            self._counted.add(attempt.id)
             self._state.rehold(attempt, holds)
             self._reservations.change(attempt)
+
+    def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
+        self._pacing.started(starts, mono)
 
     def from_success(self, attempt: LiveAttempt, use: Use) -> None:
         if use.peak_mb and not use.is_guess and attempt.job.needs is not None:
             self._learn(attempt, use.peak_mb)
+
+    def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float) -> None:
+        self._pacing.ended(attempt, succeeded, mono)
+        self._counted.discard(attempt.id)
 
     def from_failure(self, attempt: LiveAttempt, wanted_mb: int) -> None:
         """A job that ran out of memory has said how much it wanted: similar jobs need not find that out one by one."""
@@ -87,11 +147,12 @@ class Learning:
         if leaves_room(with_margin(wanted_mb), largest_mb):
             self._learn(attempt, wanted_mb)
 
-    def _learn(self, attempt: LiveAttempt, peak_mb: int) -> None:
-        recipe = needs_from(attempt.job.needs).recipe
-        if not recipe:
+    def _learn(self, attempt: LiveAttempt, peak_mb: int, is_certain: bool = True) -> None:
+        """`is_certain`: it will take no more than that."""
+        needs = needs_from(attempt.job.needs)
+        if not needs.recipe:
             return
+        runs = 0 if attempt.id in self._counted else 1
         for model in {self._gpus.model(device) for device, _ in attempt.holds}:
-            self._store.learn(recipe, model, peak_mb)
-            if peak_mb > self.peaks.get((recipe, model), 0):
-                self.load()  # what a person has set stays as it is
+            self._store.learn(needs.recipe, model, peak_mb, needs.parameters if is_certain else None, runs)
+            self.known = self._store.renewed(self.known, needs.recipe, model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from duckrow.core.devices.inventory import CPU
+from duckrow.core.devices.device import reservations
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.memory.attribution import MisplacedProcess, Owners, Tenant, misplaced_processes
 from duckrow.core.ports import Observer, Reading
@@ -34,11 +34,11 @@ class MisplacedAttempts:
 
     def _given(self, attempt: LiveAttempt) -> Tenant:
         """Under the names that the library has for its GPUs: a seat may have been named by UUID."""
-        holds = tuple((self._gpus.name_of(device), share) for device, share in attempt.holds)
+        holds = reservations((self._gpus.name_of(device), share) for device, share in attempt.holds)
         return Tenant(attempt.id, (*attempt.holds, *holds), attempt.started.mono)
 
     def _warn(self, attempt: LiveAttempt, misplaced: MisplacedProcess, at: float) -> None:
-        sentence = warning(misplaced, [device for device, _ in attempt.holds if not device.startswith(CPU)])
+        sentence = warning(misplaced, attempt.gpus)
         # A host that died may have told of it before.
         if self._events.note_once(attempt, sentence, at):
             self._observer.trouble(f"{attempt.job.words.capitalize()}: {sentence}")

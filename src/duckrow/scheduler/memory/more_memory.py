@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from duckrow.core.devices.inventory import CPU, WHOLE
-from duckrow.core.devices.needs import Needs, needs_from
+from duckrow.core.devices.inventory import WHOLE
+from duckrow.core.devices.needs import Needs, needs_from, with_margin
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.memory.more_memory import RanOut, next_host_needs, next_needs
 from duckrow.core.memory.mps_failures import mps_failure
 from duckrow.core.memory.out_of_memory import memory_wanted_mb, ran_out_of_memory, was_killed
+from duckrow.core.memory.prediction import leaves_room
 from duckrow.core.memory.use import Use
 from duckrow.core.ports import Engine
 from duckrow.core.units import format_mb
@@ -30,6 +31,8 @@ class MemoryRetries:
 
     def after(self, attempt: LiveAttempt, outcome: Outcome, use: Use | None) -> Verdict | None:
         """The verdict on an attempt that ran out of memory; None for every other."""
+        if outcome is Outcome.OUT_OF_MEMORY:
+            return self._after_giving_way(attempt, use)
         asked_for = attempt.stopped_for is not None
         if outcome not in (Outcome.FAILED, Outcome.KILLED) or asked_for:
             return None
@@ -55,6 +58,17 @@ class MemoryRetries:
         self._store.set_needs(attempt.job.id, learned)
         return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=f"{told}; retried {_how(learned, which)}")
 
+    def _after_giving_way(self, attempt: LiveAttempt, use: Use | None) -> Verdict:
+        """It took far more than it had reserved, and was stopped for the sake of others: it gets what it needs."""
+        needs, peak_mb = needs_from(attempt.job.needs), use.peak_mb if use else 0
+        mb = max(with_margin(peak_mb), needs.gpu_mem_mb or 0)
+        fits = leaves_room(mb, self._watch.gpus.given_out.largest_mb(len(attempt.holds)))
+        learned = needs._replace(gpu_mem_mb=mb if fits else None, alone=not fits)
+        self._watch.learning.from_failure(attempt, peak_mb)
+        self._store.set_needs(attempt.job.id, learned)
+        detail = f"used {format_mb(peak_mb)}, far more than it had reserved; requeued {_how(learned, 'gpu')}"
+        return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=detail)
+
     def _after_mps(self, attempt: LiveAttempt, outcome: Outcome, lines: list[str]) -> Verdict | None:
         """One that failed by MPS, which it had from us, is tried again without; that uses up none of its retries."""
         why = mps_failure(lines)
@@ -63,7 +77,7 @@ class MemoryRetries:
         return Verdict(outcome, again=True, detail=f"{why}; retried without MPS")
 
     def _ending(self, attempt: LiveAttempt, use: Use | None, wanted_mb: int | None) -> RanOut:
-        gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
+        gpus = attempt.gpus
         total = self._watch.gpus.smallest_mb(gpus)
         share = min((share for _, share in attempt.holds), default=WHOLE)
         held_mb = None if total is None else total * share // WHOLE
@@ -71,14 +85,16 @@ class MemoryRetries:
         largest = self._watch.gpus.given_out.largest_mb(len(gpus))
         everything = self._watch.gpus.given_out.all_mb()
         foreign = max((self._watch.foreign_mb(gpu) for gpu in gpus), default=0)
-        return RanOut(held_mb, use.peak_mb if use else 0, wanted_mb or 0, alone, total, largest, foreign, everything)
+        peak_mb = use.peak_mb if use else 0
+        seen = self._watch.learning.seen_above(attempt, held_mb or 0)
+        return RanOut(held_mb, peak_mb, wanted_mb or 0, alone, total, largest, foreign, everything, seen)
 
     def _why_final(self, which: str, attempt: LiveAttempt) -> str:
         if which == "host":
             return "and there is no more here"
-        size_mb = self._watch.gpus.smallest_mb([device for device, _ in attempt.holds])
+        size_mb = self._watch.gpus.smallest_mb(attempt.devices)
         size = f" of {format_mb(size_mb)}" if size_mb is not None else ""
-        gpus = [device for device, _ in attempt.holds if not device.startswith(CPU)]
+        gpus = attempt.gpus
         return f"alone on GPU {','.join(gpus)}{size}: there is no larger one" if gpus else "and has no GPU"
 
 
@@ -91,4 +107,4 @@ def _how(needs: Needs, which: str) -> str:
         return f"on a GPU that has {format_mb(needs.gpu_mem_mb)} free" if needs.gpu_mem_mb else "with a GPU to itself"
     if needs.total_gpu_mem_mb is not None:
         return f"with {format_mb(needs.total_gpu_mem_mb)} in total"
-    return f"with {format_mb(needs.gpu_mem_mb or 0)}"
+    return f"with {format_mb(needs.gpu_mem_mb)}" if needs.gpu_mem_mb else "with as much as similar jobs take"

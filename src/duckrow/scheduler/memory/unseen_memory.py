@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from duckrow.core.devices.inventory import CPU, WHOLE
+from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
 from duckrow.core.memory.observation import FRESH_S, Observation
 from duckrow.core.ports import Observer, Reactor
@@ -105,7 +105,7 @@ class UnseenMemory:
         live = self._state.live
         self._met &= live.keys()
         new = [attempt for attempt in live.values() if attempt.job.needs is not None and attempt.id not in self._met]
-        devices = {device for attempt in new for device, _ in attempt.holds if not device.startswith(CPU)}
+        devices = {device for attempt in new for device in attempt.gpus}
         self._locks.take(map(self._gpus.lock_name, devices), mono)
         for attempt in new:
             self._reserve(attempt, mono)
@@ -113,7 +113,7 @@ class UnseenMemory:
     def _reserve(self, attempt: LiveAttempt, mono: float) -> None:
         if attempt.job.needs is not None:
             self._met.add(attempt.id)
-        if attempt.holds[0][0].startswith(CPU) or not self._keeps_others_away(attempt.job):
+        if not attempt.has_gpu or not self._keeps_others_away(attempt.job):
             return
         names = tuple(self._gpus.lock_name(device) for device, _ in attempt.holds)
         self._open[attempt.id] = _Unseen(attempt.started.mono, names)
@@ -138,15 +138,18 @@ class UnseenMemory:
     def _is_seen(self, attempt_id: int, mono: float) -> bool:
         """Whether it has taken what it holds, nearly, or will take no more as it seems.
 
-        Whoever sees some memory of one that has a GPU to itself keeps away from it.
+        Whoever sees some memory of one that has a GPU to itself, or is tried out, keeps away from it.
         """
         attempt = self._state.live.get(attempt_id)
         use = self._observation.uses.get(attempt_id)
         if attempt is None or use is None:
             return False
-        total_mb = self._gpus.machine.total_mb
+        machine = self._gpus.machine
         taken = [
-            use.mb.get(gpu, 0) * WHOLE >= share * total_mb.get(gpu, 0) * (_ANY if share == WHOLE else _COUNTS_AS_ALL)
+            use.mb.get(gpu, 0) * WHOLE
+            >= share
+            * machine.total_mb.get(gpu, 0)
+            * (_ANY if share in (WHOLE, machine.guess_of(gpu)) else _COUNTS_AS_ALL)
             for gpu, share in attempt.holds
         ]
         return all(taken) or use.is_flat(mono)

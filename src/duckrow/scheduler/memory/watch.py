@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from duckrow.core.clock import Now
-from duckrow.core.devices.inventory import CPU, has_room
+from duckrow.core.devices.inventory import has_room
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Ask, wants_whole_gpus
 from duckrow.core.devices.neighbours import noticeable_mb
@@ -27,7 +27,7 @@ from duckrow.store.attempts.use import AttemptUseStore
 from duckrow.store.hosts import DAEMON
 
 _QUICK_S = 0.5  # between two readings while something waits for memory, or somebody looks
-_CALM_S = 1.0  # while something waits for other people to go
+_CALM_S = 1.0  # while something waits for other people to go, or runs whose memory is reserved
 _HASTY_S = 0.02  # where something has ended and its memory is waited for
 _SLOW_S = 5.0  # to draw the curves of attempts
 _SLOWEST_S = 10.0  # to draw those of the GPUs, while nothing runs
@@ -82,7 +82,7 @@ class Watch:
         return self.seen_machine
 
     def _machine(self, queue: Sequence[QueuedJob], mono: float) -> Machine:
-        self._memory_wanted = any(job.needs is not None and self.learning.wants_memory(job) for job in queue)
+        self._memory_wanted = self._state.queue.any_needs and any(map(self.learning.wants_memory, queue))
         mattered, self._matters = self._matters, self._memory_wanted or (self._is_polite and bool(queue))
         self._neighbours_matter = self._could_start_but_for_others(queue)
         if not self._memory_wanted and not self._neighbours_matter:
@@ -110,8 +110,9 @@ class Watch:
         policy = self.gpus.machine.policy
         return bool(policy.only_idle or policy.min_free_gpus)
 
-    def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
+    def started(self, starts: Sequence[LiveAttempt], mono: float) -> None:
         self._unseen_memory.started(starts, mono)
+        self.learning.started(starts, mono)
 
     # -- when to read -----------------------------------------------------------------------------------------
 
@@ -126,10 +127,11 @@ class Watch:
             return self._read_mono + (_HASTY_S if self.observation.is_outdated(watched, mono) else _QUICK_S)
         if self._neighbours_matter:
             return self._read_mono + (_HASTY_S if self.observation.is_old(watched, mono) else _CALM_S)
-        running = (attempt for attempt in self._state.live.values() if attempt.follows is None and _on_gpu(attempt))
+        running = (attempt for attempt in self._state.live.values() if attempt.follows is None and attempt.has_gpu)
         oldest = next(running, None)
         if oldest is not None:
-            return max(oldest.started.mono + _OLD_ENOUGH_S, self._read_mono + _SLOW_S)
+            often_s = _CALM_S if self._unseen_memory.any_met else _SLOW_S  # a peak that is missed is learned wrong
+            return max(oldest.started.mono + _OLD_ENOUGH_S, self._read_mono + often_s)
         if self._broken_gpus.may_pass:
             return self._read_mono + _SLOW_S
         return self._read_mono + _SLOWEST_S if self._state.host_id == DAEMON else None
@@ -201,7 +203,7 @@ class Watch:
     def adopted(self, attempts: Iterable[LiveAttempt]) -> None:
         """Continue the curves of attempts that another host, now dead, has started: within a transaction."""
         for attempt in attempts:
-            curve = self._store.curve(attempt) if _on_gpu(attempt) else []
+            curve = self._store.curve(attempt) if attempt.has_gpu else []
             if curve:
                 self.observation.uses.setdefault(attempt.id, Use(attempt.started.mono)).resume(curve)
 
@@ -223,23 +225,20 @@ class Watch:
         return [
             Tenant(attempt.id, attempt.holds, attempt.started.mono)
             for attempt in self._state.live.values()
-            if attempt.follows is None and _on_gpu(attempt)
+            if attempt.follows is None and attempt.has_gpu
         ]
 
     def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float) -> Use | None:
         """What was seen of an attempt that is over."""
         use = self.observation.forget(attempt.id)
         self._unseen_memory.forget(attempt.id)
-        self.observation.mistrust([device for device, _ in attempt.holds if not device.startswith(CPU)], mono)
+        self.observation.mistrust(attempt.gpus, mono)
         if use is not None and succeeded:
             self.learning.from_success(attempt, use)
+        self.learning.ended(attempt, succeeded, mono)
         return use
 
     def foreign_mb(self, gpu: str) -> int:
         """What others use of it, if that is worth a word."""
         mb = self.observation.foreign_mb(gpu, self._reactor.now().mono)
         return mb if mb > noticeable_mb(self.gpus.machine.total_mb.get(gpu, 0)) else 0
-
-
-def _on_gpu(attempt: LiveAttempt) -> bool:
-    return not attempt.holds[0][0].startswith(CPU)

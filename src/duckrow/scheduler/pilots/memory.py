@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from duckrow.clusters.peaks import SharedPeak, SharedPeaks
+from duckrow.core.memory.knowledge import Knowledge
 from duckrow.scheduler.loop import Loop
-from duckrow.store.devices.peaks import PeakStore
+from duckrow.store.devices.peaks import Peak, PeakStore
+from duckrow.store.devices.recipe_runs import RecipeRun
 
 
 class PilotMemory:
@@ -12,17 +14,22 @@ class PilotMemory:
         self._loop = loop
         self._shared = shared
         self._store = PeakStore(loop.database)
-        self._told: dict[tuple[str, str], int] = {}  # as it was when we last told the others
+        self._told: Knowledge | None = None  # as it was when we last told the others
 
     def tell(self) -> None:
         """Before the result of a run is there, so that nobody sees the one without the other."""
-        known = self._loop.watch.learning.peaks
-        if known is self._told:  # it is another dict whenever something was learned
+        known = self._loop.watch.learning.known
+        if known is self._told:  # it is another one whenever something was learned
             return
         self._told = known
-        own = [SharedPeak(p.recipe, p.model, p.peak_mb, p.runs) for p in self._store.all() if p.runs]
+        own = [self._shared_peak(peak) for peak in self._store.all() if peak.runs]
         if own:
             self._shared.tell(own)
+
+    def _shared_peak(self, peak: Peak) -> SharedPeak:
+        """What we have seen ourselves: others have told the rest."""
+        own = [run[:2] for run in self._store.runs.latest(peak.recipe, peak.model) if run.runs]
+        return SharedPeak(peak.recipe, peak.model, peak.peak_mb, peak.runs, called=own)
 
     def hear(self) -> None:
         news = self._shared.news()
@@ -31,6 +38,7 @@ class PilotMemory:
         with self._loop.database.transaction():
             for peak in news:
                 self._store.hear(peak.recipe, peak.model, peak.peak_mb, peak.corrected)
+                self._store.runs.hear(peak.recipe, peak.model, [RecipeRun(*call, runs=0) for call in peak.called])
         self._loop.watch.learning.load()
-        self._told = self._loop.watch.learning.peaks
+        self._told = self._loop.watch.learning.known
         self._loop.state.look_again()

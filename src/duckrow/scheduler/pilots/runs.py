@@ -227,7 +227,7 @@ class PilotRuns:
                 "claim": self.taken[attempt.job.id].claim,
                 "number": attempt.number,
                 "started_at": attempt.started_at,
-                "devices": [device for device, _ in attempt.holds],
+                "devices": attempt.devices,
                 "pid": attempt.pid,
                 "log": attempt.log,
                 "stopping": attempt.stop_began_mono is not None,

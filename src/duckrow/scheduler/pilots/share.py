@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 
 from duckrow.clusters.batch import Batch, BatchRun
-from duckrow.core.slurm.groups import satisfies
+from duckrow.core.clusters.groups import satisfies
 
 
 class PilotShare:
     def __init__(self, batch: Batch, group: int) -> None:
-        """`group`: the request with which our SLURM job was submitted."""
+        """`group`: the request with which our cluster job was submitted."""
         self.batch = batch
         self.group = group
         self.request = batch.requests[group]
@@ -24,7 +24,7 @@ class PilotShare:
         return self.batch.group_of(run) in self._groups
 
     def time_of(self, run: int) -> float | None:
-        """How much of our time a run of another request may need: what it asked SLURM for."""
+        """How much of our time a run of another request may need: what it asked the cluster for."""
         return None if self.is_ours(run) else self.batch.request_of(run).time
 
     @cached_property

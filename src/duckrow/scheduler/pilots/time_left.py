@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from duckrow.clusters.port import OwnJob
+from duckrow.core.clusters.time_left import Lengths, fits
 from duckrow.core.jobs.job import JobSpec
-from duckrow.core.slurm.time_left import Lengths, fits
 
 
 class PilotTime:

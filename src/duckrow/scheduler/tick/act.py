@@ -51,7 +51,8 @@ class ActPhase:
         folder = self._folder_of(attempt.job)
         gentle = launcher_environment(attempt)
         if attempt.job.needs is not None:
-            gentle |= gentle_environment(attempt, len(self._state.seats))
+            jobs = len(self._state.live) + len(self._state.queue.jobs)
+            gentle |= gentle_environment(attempt, len(self._state.seats), jobs)
         gentle |= self._sharing.variables(attempt)
         return StartOrder(attempt, folder, extra_environment(attempt, folder, self.written_devices), gentle)
 

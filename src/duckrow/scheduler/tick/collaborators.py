@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from duckrow.core.devices.machine import Machine
@@ -13,6 +12,7 @@ from duckrow.scheduler.devices.broken_gpus import BrokenGpus
 from duckrow.scheduler.devices.drains import Drains
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.mps import Sharing
+from duckrow.scheduler.devices.pacing import Pacing
 from duckrow.scheduler.devices.shown_readings import ShownReadings
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.life.clock_steps import ClockSteps
@@ -23,6 +23,7 @@ from duckrow.scheduler.life.recovery import Recovery
 from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.life.suspending import Suspending
 from duckrow.scheduler.life.wishes import Wishes
+from duckrow.scheduler.memory.enforcing import Enforcing
 from duckrow.scheduler.memory.learning import Learning
 from duckrow.scheduler.memory.misplaced import MisplacedAttempts
 from duckrow.scheduler.memory.unseen_memory import UnseenMemory
@@ -48,8 +49,7 @@ class HostPorts(NamedTuple):
     observer: Observer
 
 
-@dataclass(frozen=True)
-class Collaborators:
+class Collaborators(NamedTuple):
     new_attempts: NewAttempts
     lining_up: LiningUp
     delays: Delays
@@ -59,6 +59,7 @@ class Collaborators:
     sharing: Sharing
     drains: Drains
     stopping: Stopping
+    enforcing: Enforcing
     wishes: Wishes
     endings: Endings
     recovery: Recovery
@@ -72,7 +73,8 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborat
     delays = Delays(state, DelayStore(database), reactor)
     gpus = KnownGpus(state, machine, lambda known: host.rows.note_machine(host.id, known))
     observation = Observation()
-    learning = Learning(state, store.peaks, store.reservations, gpus, observation)
+    pacing = Pacing(state, store.peaks.paces, gpus)
+    learning = Learning(state, store.peaks, store.reservations, gpus, observation, pacing)
     broken_gpus = BrokenGpus(
         state, SetAsideStore(database), store.reruns, host.boot_id, observer, gpus, learning.ask_of, lining_up, delays
     )
@@ -90,6 +92,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborat
         sharing,
         Drains(state, database, gpus),
         stopping,
+        Enforcing(state, watch, stopping),
         Wishes(state, database, store, host, engine, suspending, stopping),
         Endings(state, store, engine, observer, watch, sharing, broken_gpus, lining_up, delays, suspending),
         Recovery(state, store.attempts, host, engine, reactor, watch),

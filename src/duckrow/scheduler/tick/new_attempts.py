@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from duckrow.core.clock import Now
+from duckrow.core.devices.device import Reservations
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
-from duckrow.core.schedule.placement import Holds
 from duckrow.scheduler.state import HostState
 from duckrow.store.folder.state_folder import Folder
 
@@ -16,18 +16,18 @@ class NewAttempts:
         self._folder = folder
         self._keeper = keeper
 
-    def start(self, job: QueuedJob, holds: Holds, now: Now) -> LiveAttempt:
+    def start(self, job: QueuedJob, holds: Reservations, now: Now) -> LiveAttempt:
         attempt = self._made(job, holds, now)
         self._state.start(attempt)
         return attempt
 
-    def line_up(self, job: QueuedJob, holds: Holds, behind: int, now: Now) -> LiveAttempt:
+    def line_up(self, job: QueuedJob, holds: Reservations, behind: int, now: Now) -> LiveAttempt:
         """An attempt that is lined up behind this one, and holds the same devices."""
         attempt = self._made(job, holds, now)
         self._state.line_up(attempt, behind)
         return attempt
 
-    def _made(self, job: QueuedJob, holds: Holds, now: Now) -> LiveAttempt:
+    def _made(self, job: QueuedJob, holds: Reservations, now: Now) -> LiveAttempt:
         number = job.attempts + 1
         return LiveAttempt(
             number=number,

@@ -42,6 +42,7 @@ class ObservePhase:
         self._take_in_jobs(now)
         self._collaborators.watch.observe(now)
         self._collaborators.endings.settle(self._state.reports, now)
+        self._collaborators.enforcing.look(now)
         self._fulfil_wishes(changed, now)
         self._collaborators.delays.release(now)
         self._collaborators.clock_steps.look(now)
@@ -86,11 +87,12 @@ class ObservePhase:
 
     def _see(self, mono: float) -> Seen:
         state, watch = self._state, self._collaborators.watch
-        live = state.live.values()
+        live, head = state.live.values(), state.queue
         room = state.limits.room(live, state.host_id)
         queue = self._read_queue(frozenset(scope for scope, left in room.items() if left <= 0))
         machine = watch.machine(queue, mono)
-        room |= state.limits.of_machine(machine, live, queue)
+        if head.any_needs:
+            room |= state.limits.of_machine(machine, live)
         return Seen(queue, state.usable(state.seats), machine, room)
 
     def _read_queue(self, full: frozenset[str]) -> Sequence[QueuedJob]:

@@ -10,7 +10,7 @@ from duckrow.core.clock import Now
 from duckrow.core.jobs.job import Exit, LiveAttempt, QueuedJob
 from duckrow.core.life.states import Outcome, State
 from duckrow.store.attempts.attempt_key import key_of
-from duckrow.store.attempts.holds import holds_from, text_of
+from duckrow.store.attempts.reservation_json import reservations_from, text_of
 from duckrow.store.jobs.columns import LISTS
 from duckrow.store.jobs.queue import queued_job
 from duckrow.store.life.delays import delayed
@@ -102,10 +102,7 @@ class AttemptStore:
     # -- who watches them -------------------------------------------------------------------------------------
 
     def live(self) -> list[tuple[int, LiveAttempt]]:
-        """Every attempt that holds devices, with the host that watches it."""
-        now = {"wall": time.time(), "mono": time.monotonic(), "boot": time.clock_gettime(time.CLOCK_BOOTTIME)}
-        rows = self._database.execute(_SQL["live_attempts_of_hosts"], now)
-        return [(row["watcher_id"], _live_attempt(row)) for row in rows]
+        return live_attempts(self._database)
 
     def take_over(self, attempt: LiveAttempt, from_host_id: int) -> bool:
         """Watch an attempt of a dead host; False if another host was quicker."""
@@ -122,13 +119,20 @@ class AttemptStore:
         self._database.execute(_SQL["restate_start"], {**key_of(attempt), "started_at": attempt.started_at})
 
 
+def live_attempts(database: Database) -> list[tuple[int, LiveAttempt]]:
+    """Every attempt that holds devices, with the host that watches it."""
+    now = {"wall": time.time(), "mono": time.monotonic(), "boot": time.clock_gettime(time.CLOCK_BOOTTIME)}
+    rows = database.execute(_SQL["live_attempts_of_hosts"], now)
+    return [(row["watcher_id"], _live_attempt(row)) for row in rows]
+
+
 def _live_attempt(row: Any) -> LiveAttempt:
     stopped_for = row["stopped_for"]
     return LiveAttempt(
         number=row["number"],
         job=queued_job(row[name] for name in QueuedJob._fields),
         keeper=row["keeper"],
-        holds=holds_from(row["holds"]),
+        holds=reservations_from(row["holds"]),
         started=Now(row["started_at"], row["started_mono"], row["started_boot"]),
         log=from_sql(row["log"]),
         job_host_id=row["job_host_id"],

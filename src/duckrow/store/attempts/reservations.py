@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from duckrow.core.devices.device import Reservations
 from duckrow.core.devices.needs import Needs, needs_from
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.store.attempts.attempt_key import key_of
-from duckrow.store.attempts.holds import Holds, holds_from, text_of
+from duckrow.store.attempts.reservation_json import reservations_from, text_of
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
 
@@ -17,10 +18,10 @@ class ReservationStore:
         self._database = database
         self._host_id = host_id
 
-    def of_other_hosts(self) -> list[Holds]:
+    def of_other_hosts(self) -> list[Reservations]:
         """What their attempts hold."""
         rows = self._database.execute(_SQL["foreign_holds"], {"host_id": self._host_id})
-        return [holds_from(row[0]) for row in rows]
+        return [reservations_from(row[0]) for row in rows]
 
     def needs_of_other_hosts(self) -> list[Needs]:
         """What their attempts have asked for, besides devices."""

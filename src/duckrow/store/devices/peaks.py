@@ -6,6 +6,9 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from duckrow.core.memory.knowledge import Knowledge, RecipePeak
+from duckrow.store.devices.paces import PaceStore
+from duckrow.store.devices.recipe_runs import RecipeRunStore
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, from_sql, to_sql
 
@@ -26,12 +29,24 @@ class Peak(NamedTuple):
 class PeakStore:
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.runs = RecipeRunStore(database)
+        self.paces = PaceStore(database)
 
     # -- what is known ----------------------------------------------------------------------------------------
 
-    def known(self) -> dict[tuple[str, str], int]:
-        """(recipe, model) -> MB, for a tick."""
-        return {(from_sql(row[0]), row[1]): row[2] for row in self._database.execute(_SQL["known"])}
+    def known(self) -> Knowledge:
+        """For a tick, or an answer. What single runs took is read when it is asked for."""
+        rows = self._database.execute(_SQL["known"])
+        return self._knowledge({(from_sql(row[0]), row[1]): _recipe_peak(*row[2:]) for row in rows})
+
+    def renewed(self, known: Knowledge, recipe: str, model: str) -> Knowledge:
+        """With what is known now of a recipe of which something was learned."""
+        key = {"recipe": to_sql(recipe), "model": model}
+        (row,) = self._database.execute(_SQL["peak"], key).fetchall()
+        return self._knowledge({**known.peaks, (recipe, model): _recipe_peak(*row)})
+
+    def _knowledge(self, peaks: dict[tuple[str, str], RecipePeak]) -> Knowledge:
+        return Knowledge(peaks, lambda recipe, model: self.runs.of_recipe(recipe, model, peaks[recipe, model]))
 
     def all(self) -> list[Peak]:
         return [
@@ -41,10 +56,15 @@ class PeakStore:
 
     # -- what is learned, within the caller's transaction -----------------------------------------------------
 
-    def learn(self, recipe: str, model: str, peak_mb: int) -> None:
-        """A run of it has taken this much."""
-        values = {"recipe": to_sql(recipe), "model": model, "peak_mb": peak_mb, "at": time.time()}
+    def learn(self, recipe: str, model: str, peak_mb: int, parameters: str | None = None, runs: int = 1) -> None:
+        """A run of it has taken this much. `parameters`: what it was called with; None: it may take more yet.
+
+        `runs`: 0 if it was counted before.
+        """
+        values = {"recipe": to_sql(recipe), "model": model, "peak_mb": peak_mb, "runs": runs, "at": time.time()}
         self._database.execute(_SQL["learn"], values)
+        if parameters is not None:
+            self.runs.learn(recipe, model, parameters, peak_mb, runs=1)
 
     def hear(self, recipe: str, model: str, peak_mb: int, corrected: bool = False, runs: int = 0) -> None:
         """Others have learned this, from `runs` runs."""
@@ -64,3 +84,9 @@ class PeakStore:
         with self._database.transaction():
             for recipe, model in keys:
                 self._database.execute(_SQL["forget"], {"recipe": to_sql(recipe), "model": model})
+                self.runs.forget(recipe, model)
+                self.paces.forget(recipe, model)
+
+
+def _recipe_peak(peak_mb: int, corrected: int, runs: int, at: float) -> RecipePeak:
+    return RecipePeak(peak_mb, bool(corrected), runs, at)

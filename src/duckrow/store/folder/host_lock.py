@@ -2,6 +2,9 @@
 
 The kernel lets go of both when the host's process ends, however it ends. A host of this version has both. If its lock
 file is gone and its byte is not, somebody removed the file. If it has the file alone, it has lost its database.
+
+A job that is just being started has all files of its host until it becomes its own program. If the host is killed in
+that moment, its locks outlive it. So who finds them taken looks whether the process that took them is there.
 """
 
 from __future__ import annotations
@@ -10,10 +13,14 @@ import fcntl
 import os
 import time
 
+from duckrow.kernel.process import identity_of, our_pid_space, space_in
+from duckrow.kernel.process import is_alive as is_there
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.sqlite import database_lock
 
 _LOOKING_S = 5.0  # how long others who only look whether a host lives may keep it from its lock
+_STARTING_S = 2.0  # how long a job whose host was killed may have its locks
+_PID_BYTES = 32  # of the lock file; behind them stands what names the process for good
 
 
 def try_lock(folder: Folder, host_id: int) -> int | None:
@@ -23,14 +30,15 @@ def try_lock(folder: Folder, host_id: int) -> int | None:
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         if not _lock(fd, fcntl.LOCK_EX):
-            only_looked_at = _lock(fd, fcntl.LOCK_SH)
+            will_be_free = _lock(fd, fcntl.LOCK_SH) or _was_killed(fd)
             os.close(fd)
-            if not only_looked_at or time.monotonic() > deadline:
+            if not will_be_free or time.monotonic() > deadline:
                 return None
             time.sleep(0.001)
             continue
         # Its last holder may have removed the file between our opening and our locking it.
         if os.path.exists(path) and os.path.samestat(os.fstat(fd), os.stat(path)):
+            _await_byte(folder, host_id, fd, deadline)
             os.ftruncate(fd, 0)  # a host that was killed has left its PID
             return fd
         os.close(fd)
@@ -42,6 +50,18 @@ def _lock(fd: int, kind: int) -> bool:
         return True
     except OSError:
         return False
+
+
+def _await_byte(folder: Folder, host_id: int, fd: int, deadline: float) -> None:
+    """The job that had the lock file of a killed host lets go of the byte just after it."""
+    while database_lock.is_taken(folder.database, host_id) and _was_killed(fd) and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+def _was_killed(fd: int) -> bool:
+    """Whether the process that has signed this lock file is gone; False if it cannot be seen from here."""
+    process = os.pread(fd, 200, _PID_BYTES).decode(errors="replace").strip()
+    return space_in(process) == our_pid_space() and not is_there(process)
 
 
 def unlock(folder: Folder, host_id: int, fd: int) -> None:
@@ -61,11 +81,31 @@ def remove(path: str) -> None:
 
 def sign(lock: int) -> None:
     """Say which process we are, for whoever cannot read it in the database."""
-    os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+    os.pwrite(lock, f"{os.getpid()}\n".ljust(_PID_BYTES).encode() + identity_of(os.getpid()).encode(), 0)
 
 
 def is_alive(folder: Folder, host_id: int) -> bool:
     """Whether a process is this host of this database."""
+    deadline = time.monotonic() + _STARTING_S
+    while _is_taken(folder, host_id):
+        if not _only_its_job_is_left(folder, host_id) or time.monotonic() > deadline:
+            return True
+        time.sleep(0.001)
+    return False
+
+
+def _only_its_job_is_left(folder: Folder, host_id: int) -> bool:
+    try:
+        fd = os.open(folder.host_lock(host_id), os.O_RDONLY)
+    except OSError:
+        return False  # somebody removed the file
+    try:
+        return _was_killed(fd)
+    finally:
+        os.close(fd)
+
+
+def _is_taken(folder: Folder, host_id: int) -> bool:
     if database_lock.is_taken(folder.database, host_id):
         return True
     pid = lock_file_holder(folder, host_id)
@@ -90,7 +130,7 @@ def lock_file_holder(folder: Folder, host_id: int) -> int | None:
     try:
         if _lock(fd, fcntl.LOCK_SH):
             return None
-        text = os.read(fd, 32).strip()
+        text = os.read(fd, _PID_BYTES).strip()
         return int(text) if text.isdigit() else 0
     finally:
         os.close(fd)

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from duckrow.core.devices.device import Reservations
 from duckrow.core.errors import JobGone
 from duckrow.core.memory.use import Point
-from duckrow.store.attempts.holds import Holds, holds_from
+from duckrow.store.attempts.reservation_json import reservations_from
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
 
@@ -48,7 +49,7 @@ class RunWithJobs(NamedTuple):
 
 class UseOverTime(NamedTuple):
     started_at: float
-    holds: Holds
+    holds: Reservations
     points: list[Point]  # by seconds since the start
 
 
@@ -67,8 +68,8 @@ class AttemptSpan(NamedTuple):
     host: str
 
     @property
-    def holds(self) -> Holds:
-        return holds_from(self.holds_text)
+    def holds(self) -> Reservations:
+        return reservations_from(self.holds_text)
 
 
 class AnswerStore:
@@ -114,7 +115,7 @@ class AnswerStore:
     def curve(self, job_id: int, number: int) -> UseOverTime | None:
         for row in self.database.all(_SQL["curve"], {"job_id": job_id, "number": number}):
             points = [(after_s, mb, busy) for after_s, mb, busy in json.loads(row["curve"] or "[]")]
-            return UseOverTime(row["started_at"], holds_from(row["holds"]), points)
+            return UseOverTime(row["started_at"], reservations_from(row["holds"]), points)
         return None
 
     def attempts_between(self, begin: float, end: float, limit: int) -> list[AttemptSpan]:

@@ -23,7 +23,7 @@ _RECORDED = (
 )
 
 
-class PlaceInQueue(NamedTuple):
+class QueuePosition(NamedTuple):
     priority: int
     position: float
 
@@ -66,6 +66,8 @@ class WaitingFacts(NamedTuple):
     outcome: str | None
     detail: str
     created_at: float
+    timeout_s: float | None
+    grace_s: float
     suspended: int
 
 
@@ -95,10 +97,10 @@ class ControlStore:
 
     # -- order ------------------------------------------------------------------------------------------------
 
-    def places_of(self, job_ids: Iterable[int]) -> dict[int, PlaceInQueue]:
+    def positions_of(self, job_ids: Iterable[int]) -> dict[int, QueuePosition]:
         """Of each that is still there."""
         found = ((job_id, self._run("place_of", {"id": job_id}).fetchone()) for job_id in job_ids)
-        return {job_id: PlaceInQueue(row["priority"], row["position"]) for job_id, row in found if row is not None}
+        return {job_id: QueuePosition(row["priority"], row["position"]) for job_id, row in found if row is not None}
 
     def place(self, places: Iterable[tuple[int, int, float]]) -> list[int]:
         """Put each (id, priority, position) there; those that were still queued."""

@@ -6,9 +6,10 @@ import json
 import sqlite3
 from typing import NamedTuple
 
+from duckrow.core.devices.device import Device
 from duckrow.core.life.states import Outcome, State
 from duckrow.core.memory.use import Point
-from duckrow.store.attempts.holds import holds_from
+from duckrow.store.attempts.reservation_json import reservations_from
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, from_sql
 
@@ -17,7 +18,7 @@ _SQL = load_queries("job_story")
 
 class AttemptMade(NamedTuple):
     number: int
-    devices: list[str]
+    devices: list[Device]
     log: str  # empty: it ended without having printed anything
     started_at: float
     ended_at: float | None
@@ -54,7 +55,7 @@ class JobStoryStore:
 
 def _attempt(row: sqlite3.Row) -> AttemptMade:
     values = dict(row)
-    devices = [device for device, _ in holds_from(values.pop("holds"))]
+    devices = [device for device, _ in reservations_from(values.pop("holds"))]
     curve = [(at, mb, busy) for at, mb, busy in json.loads(values.pop("curve") or "[]")]
     log, outcome = from_sql(values.pop("log")), _outcome(values.pop("outcome"))
     return AttemptMade(devices=devices, log=log, outcome=outcome, curve=curve, **values)

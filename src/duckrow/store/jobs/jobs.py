@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from duckrow.core.life.wishes import is_kill
 from duckrow.store.jobs.listed_job import OF_JOB, ListedJob, LiveJob
 from duckrow.store.life.suspension import is_by_itself
-from duckrow.store.sqlite.connection import load_queries
+from duckrow.store.sqlite.connection import load_queries, told_plainly
 from duckrow.store.sqlite.database import Database, to_sql
 
 if TYPE_CHECKING:
@@ -185,6 +185,12 @@ class JobStore:
     def wished(self) -> set[int]:
         """The jobs for which a wish still waits to be fulfilled."""
         return {row[0] for row in self.database.all(_SQL["wished"])}
+
+    def first_wished(self, ids: Container[int]) -> int | None:
+        """The first of these jobs for which one does. They are fulfilled in their order, so this reads few of them."""
+        with told_plainly(self.database.path):
+            rows = self.database.execute(_SQL["wished"])
+            return next((row[0] for row in rows if row[0] in ids), None)
 
     def suspended(self) -> dict[int, bool]:
         """The jobs that are suspended, and whether each was paused by itself."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from duckrow.store.attempts.holds import Holds, holds_from
+from duckrow.core.devices.device import Reservations
+from duckrow.store.attempts.reservation_json import reservations_from
 
 
 class ListedJob(NamedTuple):
@@ -49,8 +50,8 @@ class ListedJob(NamedTuple):
     suspended: int
 
     @property
-    def holds(self) -> Holds:
-        return () if self.holds_text is None else holds_from(self.holds_text)
+    def holds(self) -> Reservations:
+        return () if self.holds_text is None else reservations_from(self.holds_text)
 
 
 OF_JOB = ListedJob._fields[: ListedJob._fields.index("holds_text")]
@@ -75,5 +76,5 @@ class LiveJob(NamedTuple):
     sweep: str | None
 
     @property
-    def holds(self) -> Holds:
-        return holds_from(self.holds_text)
+    def holds(self) -> Reservations:
+        return reservations_from(self.holds_text)

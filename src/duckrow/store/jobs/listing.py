@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from duckrow.core.devices.device import CPU_SLOTS_IN_SQL
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.store.jobs.filtering import condition_of
 from duckrow.store.jobs.jobs import JobStore
@@ -29,7 +30,8 @@ _BY: dict[str, str] = {
     "memory": "a.peak_memory_mb",
     "busy": "a.utilization",
     "gpu-time": "CASE WHEN j.state <> 'queued' THEN (coalesce(a.ended_at, :now) - a.started_at)"
-    " * (SELECT count(*) FROM json_each(a.holds) WHERE json_extract(value, '$[0]') NOT LIKE 'cpu%') END",
+    " * (SELECT count(*) FROM json_each(a.holds)"
+    f" WHERE json_extract(value, '$[0]') NOT LIKE '{CPU_SLOTS_IN_SQL}') END",
     "exit": "coalesce(a.exit_code, 128 + a.signal)",
     "attempts": "j.attempts",
     "priority": "j.priority",

@@ -24,8 +24,7 @@ class QueueStore:
     def eligible(self, limit: int, full: Iterable[str] = ()) -> list[QueuedJob]:
         """The head of the queue, without the jobs of scopes that are full."""
         values = {"host_id": self._host_id, "limit": limit, "full": json.dumps(sorted(full))}
-        rows = self._database.execute(_SQL["eligible"], values)
-        return [queued_job(row) for row in rows]
+        return self._database.values(QueuedJob, _SQL["eligible"], values)
 
     def is_unfinished(self) -> bool:
         """Whether any job of this host is not done."""

@@ -50,7 +50,7 @@ INSERT INTO wishes (job_id, wish, at) SELECT id, :wish, :at FROM jobs WHERE id =
 SELECT job_id FROM attempts WHERE ended_at IS NULL
 
 -- name: wished
-SELECT job_id FROM wishes WHERE wish NOT GLOB 'suspended:*'
+SELECT job_id FROM wishes WHERE wish NOT GLOB 'suspended:*' ORDER BY id
 
 -- name: suspended
 SELECT job_id, wish FROM wishes WHERE wish GLOB 'suspended:*' ORDER BY job_id

@@ -15,7 +15,7 @@ from duckrow.store.folder.state_folder import Folder
 from duckrow.store.sqlite import database_lock
 from duckrow.store.sqlite.database_files import size_of
 
-REPAIR_S = 2.0  # how long a living host may take to notice and repair, or to end
+REPAIR_S = 4.0  # how long a living host may take to notice and repair, or to end
 RESCUED = ".rescued"
 """What a host adds to the database's name when it saves one that was removed."""
 

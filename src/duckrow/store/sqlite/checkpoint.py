@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from urllib.parse import quote
 
 from duckrow.store.sqlite.database import Database
 
@@ -45,6 +44,8 @@ class Checkpointer:
     def _checkpoint(self) -> None:
         if self._database.is_replaced():
             return  # these files are not ours
+        from urllib.parse import quote  # most runs end before there is anything to move
+
         try:
             connection = sqlite3.connect(f"file:{quote(self._path)}?mode=rw", uri=True, isolation_level=None)
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")

@@ -9,11 +9,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from duckrow.core.errors import StateError, UsageError
+from duckrow.core.life.states import Outcome, State
 from duckrow.store.folder.state_folder import Folder, permission_hint
 from duckrow.store.sqlite.version import is_new_enough, refusal
 
 _STORE = os.path.dirname(os.path.dirname(__file__))
 BUSY_S = 30.0
+
+# Known words go in as text at once; else SQLite looks for a way to convert each, which takes as long as the write.
+for _words in (State, Outcome):
+    sqlite3.register_adapter(_words, str.__str__)
 
 
 def load_queries(topic: str, lists: Mapping[str, str] | None = None) -> dict[str, str]:

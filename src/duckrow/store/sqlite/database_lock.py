@@ -16,19 +16,22 @@ _FIRST_BYTE = 1 << 62  # far after the bytes that SQLite locks, and after all da
 _MOST_HOSTS = 1 << 40
 _FLOCK = "hhqqi4x"  # the kernel's struct flock: type, whence, start, length, pid
 
-# Closing any file of the database would drop the locks that SQLite has in this process (POSIX demands that). So the
-# files that we ask with stay open.
+# Closing any file of the database would undo the locks that SQLite has in this process (POSIX asks for that): the ones
+# that we ask by stay open, and those of hosts that have ended wait for the next host.
 _asking: dict[FileId, int] = {}
+_idle: dict[FileId, list[int]] = {}
 
 
 def take(path: str, host_id: int) -> int | None:
     """Become this host: an open file that you must not close before the database; None: another process is it."""
-    fd = os.open(path, os.O_RDWR)
+    fd = _idle_file(path)
+    if fd is None:
+        fd = os.open(path, os.O_RDWR)
     request = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, _FIRST_BYTE + host_id, 1, 0)
     try:
         fcntl.fcntl(fd, fcntl.F_OFD_SETLK, request)
     except (BlockingIOError, PermissionError):
-        _asking.setdefault(_id_of(fd), fd)
+        _keep_idle(fd)
         return None
     except OSError:
         pass  # a file system without such locks: the lock file must be enough
@@ -38,6 +41,17 @@ def take(path: str, host_id: int) -> int | None:
 def let_go(fd: int, host_id: int) -> None:
     """Stop being that host. The file stays open: others in this process may use the database."""
     fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack(_FLOCK, fcntl.F_UNLCK, os.SEEK_SET, _FIRST_BYTE + host_id, 1, 0))
+    _keep_idle(fd)
+
+
+def _idle_file(path: str) -> int | None:
+    known = file_id(path)
+    files = _idle.get(known) if known is not None else None
+    return files.pop() if files else None
+
+
+def _keep_idle(fd: int) -> None:
+    _idle.setdefault(_id_of(fd), []).append(fd)
 
 
 def is_taken(path: str, host_id: int) -> bool:

@@ -70,6 +70,8 @@ class Needs(BaseModel):
     total_gpu_mem_mb: int | None = None
     auto: bool | None = None
     recipe: str | None = None
+    parameters: str | None = None
+    deciding: str | None = None
     cpus: int | None = None
     mem_mb: int | None = None
     mem_limit: bool | None = None

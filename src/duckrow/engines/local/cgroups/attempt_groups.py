@@ -59,6 +59,10 @@ class AttemptGroups:
         else:
             self._remove(group)  # the attempt has ended meanwhile
 
+    def __contains__(self, attempt_id: object) -> bool:
+        """Whether it has one; few jobs last that long."""
+        return attempt_id in self._groups
+
     # -- what is in it ----------------------------------------------------------------------------------------
 
     def pids(self, attempt_id: int) -> list[int]:

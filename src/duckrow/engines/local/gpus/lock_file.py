@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import stat
 from typing import NamedTuple
 
@@ -55,7 +54,7 @@ def this_boot() -> str:
 def make(folder: str, gpu: str, database: str, since_mono: float) -> OwnLock:
     """Leave a lock there. Its last word is random, so nobody can have taken the name before us."""
     since_ms = str(int(since_mono * 1000))
-    name = ",".join((PREFIX, word(gpu), word(database), this_boot(), since_ms, secrets.token_hex(4)))
+    name = ",".join((PREFIX, word(gpu), word(database), this_boot(), since_ms, os.urandom(4).hex()))
     path = os.path.join(folder, name)
     fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o400)
     try:

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 
+from duckrow.core.devices.device import Device
 from duckrow.engines.local.processes.processes import TAG, Trace, processes_of, send
 from duckrow.kernel.process import all_pids, environment_of
 
@@ -40,13 +41,13 @@ class Mps:
         self._used = ""  # the pipe directory of the daemon in use
         self._lock: int | None = None  # shared by the hosts that use our own; who ends it has to have it alone
 
-    def start(self, gpus: Sequence[str]) -> str:
+    def start(self, gpus: Sequence[Device]) -> str:
         """Empty if a daemon runs now, else a sentence that says why not. `gpus`: the names of all of this machine."""
         deadline = time.monotonic() + _START_S
         if self._used and self.is_running():
             return ""
         self._used = ""
-        if any(gpu.startswith("MIG-") for gpu in gpus):
+        if any(gpu.is_mig_instance for gpu in gpus):
             return "MPS is not used on a machine with MIG devices: each would need a control daemon of its own."
         if shutil.which(PROGRAM) is None:
             return f"{PROGRAM} is not installed; it comes with NVIDIA's driver."

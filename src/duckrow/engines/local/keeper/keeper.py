@@ -184,6 +184,8 @@ class _Keeper:
         if pids:
             self._watch.add(self._journal.path)
         while pids or self._pump or self._mend_at is not None:
+            if pids and self._watch.fd is None:
+                self._mend_soon()  # nothing would tell us that somebody touched the journal
             for fd, _ in self._poller.poll(self._patience_ms(pids, ends)):
                 self._look_at(fd, ends)
             self._see_ends(pids)

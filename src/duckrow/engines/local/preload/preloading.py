@@ -18,7 +18,6 @@ from typing import NamedTuple
 from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.jobs.title import without_call
 from duckrow.core.ports import Reactor
-from duckrow.engines.local.preload.preloaded_parent import READY
 from duckrow.engines.local.processes.processes import TAG
 
 MOST_PARENTS = 4
@@ -191,6 +190,8 @@ class PreloadedParents:
             self.on_ready()
 
     def _heard(self, key: _Key) -> None:
+        from duckrow.engines.local.preload.preloaded_parent import READY  # with all that it needs; few runs have one
+
         parent = self._parents[key]
         try:
             message = parent.channel.recv(1 << 16)

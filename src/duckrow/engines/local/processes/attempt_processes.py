@@ -44,9 +44,8 @@ class AttemptProcesses:
 
     def pids_become_free(self) -> None:
         """The PIDs of attempts whose end is on disk may be used again, even if such an attempt has processes left."""
-        now = time.clock_gettime(time.CLOCK_BOOTTIME)
-        for attempt_id in self._children.reported:
-            self.pid_was_its_own(attempt_id, now)
+        for attempt_id in self._children.outlived:
+            self.pid_was_its_own(attempt_id, time.clock_gettime(time.CLOCK_BOOTTIME))
 
     def gone(self, attempt_id: int) -> None:
         """No process of it is left."""

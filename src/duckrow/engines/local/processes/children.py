@@ -6,6 +6,7 @@ We do not wait for a child before that. So the kernel remembers for the keeper h
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from typing import NamedTuple
 
 from duckrow.core.jobs.job import LiveAttempt
@@ -45,9 +46,9 @@ class Children:
         return {*self.living, *self._seen.values(), *self._reported.values()}
 
     @property
-    def not_gone(self) -> list[tuple[int, int | None]]:
+    def not_gone(self) -> Collection[tuple[int, int | None]]:
         """(attempt, PID) of attempts that may have processes left. None: another process may have its PID by now."""
-        return list(self._not_gone.items())
+        return self._not_gone.items()
 
     def see_ends(self) -> list[End]:
         """The attempts that have ended since we last looked."""
@@ -74,8 +75,13 @@ class Children:
             self._reported[attempt_id] = pid
 
     @property
-    def reported(self) -> list[int]:
-        return list(self._reported)
+    def any_reported(self) -> bool:
+        return bool(self._reported)
+
+    @property
+    def outlived(self) -> list[int]:
+        """The attempts whose first process has ended, as was reported, and of which something may be left."""
+        return [attempt_id for attempt_id in self._reported if attempt_id in self._not_gone]
 
     def settle(self) -> None:
         """Everything that was reported is on disk, so the kernel may forget it now."""

@@ -1,4 +1,4 @@
-"""Whether a run fits into what is left of a SLURM job's time."""
+"""Whether a run fits into what is left of a cluster job's time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NEARLY_ALL = 0.95
 
 
 def fits(length_s: float | None, left_s: float | None, whole_s: float | None) -> bool:
-    """`left_s`, `whole_s`: of the SLURM job's time; None: it has no limit, or nobody knows.
+    """`left_s`, `whole_s`: of the cluster job's time; None: it has no limit, or nobody knows.
 
     A run that is as long as the whole, or longer, is begun by a job that has just begun: no other gives it more.
     """

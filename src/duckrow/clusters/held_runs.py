@@ -18,7 +18,7 @@ HELD = "held"
 """Stands for the pilot that has the claim. It never ends, so the claim never lapses."""
 
 
-class Holds:
+class HeldRuns:
     def __init__(self, claims: Claims) -> None:
         """`claims`: looked at, and from then on kept up to date with what is done here."""
         self._claims = claims

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from duckrow.core.clusters.groups import check_own_request, group_runs, satisfies, told_apart, too_long
+from duckrow.core.clusters.request import ClusterRequest, request_from
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import JobSpec
-from duckrow.core.slurm.groups import check_own_request, group_runs, satisfies, told_apart, too_long
-from duckrow.core.slurm.request import SlurmRequest, request_from
 
 
 def run(slurm: dict[str, Any] | None = None, gpus: int | None = None) -> JobSpec:
@@ -17,12 +17,12 @@ def run(slurm: dict[str, Any] | None = None, gpus: int | None = None) -> JobSpec
 
 
 def test_runs_that_ask_for_the_same_are_a_group_and_others_are_not() -> None:
-    base = SlurmRequest(partition="dev", gres="gpu:2", runs_per_job=4)
+    base = ClusterRequest(partition="dev", gres="gpu:2", runs_per_job=4)
     big = {"partition": "big", "gpus_per_node": "h100:1"}
     groups = group_runs(base, [run(), run(big), run(), run({"time": "2h"}), run(dict(big))])
     assert groups.of_runs == [0, 1, 0, 2, 1]
     assert groups.requests[0] == base
-    assert groups.requests[1] == SlurmRequest(partition="big", gpus_per_node="h100:1", runs_per_job=4)
+    assert groups.requests[1] == ClusterRequest(partition="big", gpus_per_node="h100:1", runs_per_job=4)
     assert groups.requests[2].time == 7200.0
     assert told_apart(groups.requests)[:2] == [
         "partition=dev, no time, gres=gpu:2, no gpus_per_node",
@@ -31,10 +31,10 @@ def test_runs_that_ask_for_the_same_are_a_group_and_others_are_not() -> None:
 
 
 def test_each_group_is_asked_for_the_gpus_that_its_own_runs_need() -> None:
-    groups = group_runs(SlurmRequest(), [run(gpus=1), run({"partition": "big"}, gpus=4)])
+    groups = group_runs(ClusterRequest(), [run(gpus=1), run({"partition": "big"}, gpus=4)])
     assert [request.gres for request in groups.requests] == ["gpu:1", "gpu:4"]
     with pytest.raises(UsageError, match="A run needs 2 GPUs, but each SLURM job gets 1"):
-        group_runs(SlurmRequest(gres="gpu:4"), [run(gpus=4), run({"gres": "gpu:h100:1"}, gpus=2)])
+        group_runs(ClusterRequest(gres="gpu:4"), [run(gpus=4), run({"gres": "gpu:h100:1"}, gpus=2)])
 
 
 @pytest.mark.parametrize(
@@ -54,18 +54,18 @@ def test_what_a_run_cannot_ask_for_is_told(own: dict[str, Any], said: str) -> No
 
 def test_what_cannot_be_dealt_to_different_slurm_jobs_is_refused() -> None:
     with pytest.raises(UsageError, match="--fixed-chunks does not go with"):
-        group_runs(SlurmRequest(runs_per_job=2, fixed_chunks=True), [run(), run({"partition": "big"})])
+        group_runs(ClusterRequest(runs_per_job=2, fixed_chunks=True), [run(), run({"partition": "big"})])
     with pytest.raises(UsageError, match="All jobs of a batch go to one cluster"):
-        group_runs(SlurmRequest(), [run(), run({"sbatch": ["-Mother"]})])
+        group_runs(ClusterRequest(), [run(), run({"sbatch": ["-Mother"]})])
 
 
 def test_a_time_limit_that_is_longer_than_that_of_the_slurm_job_is_told() -> None:
     long = JobSpec("true", "/", timeout_s=8 * 3600.0)
-    said = too_long(group_runs(SlurmRequest(time=7200.0), [run(), long]), [run(), long])
+    said = too_long(group_runs(ClusterRequest(time=7200.0), [run(), long]), [run(), long])
     assert said.startswith("Runs may take 8h 00m (--timeout), and a SLURM job ends after 2h 00m (--time).")
     assert said.endswith("--time 480m")
     own = JobSpec("true", "/", timeout_s=8 * 3600.0, slurm={"time": "8h"})
-    for request, spec in ((SlurmRequest(), long), (SlurmRequest(time=7200.0), own)):
+    for request, spec in ((ClusterRequest(), long), (ClusterRequest(time=7200.0), own)):
         assert too_long(group_runs(request, [spec]), [spec]) == ""
 
 

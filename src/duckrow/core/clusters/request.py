@@ -1,4 +1,7 @@
-"""What each SLURM job of a batch asks for, and how runs are dealt to it."""
+"""What each cluster job of a batch asks for, in the words of sbatch, and how runs are dealt to it.
+
+Another batch system reads those of these words that it has too, and refuses the others (docs/architecture.md).
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,17 @@ from duckrow.core.errors import UsageError
 from duckrow.core.units import parse_duration_s
 
 DEFAULT_JOBS = 8
-"""SLURM jobs at a time, where nobody says how many runs one of them should take."""
+"""Cluster jobs at a time, where nobody says how many runs one of them should take."""
 
 
 @dataclass(frozen=True)
-class SlurmRequest:
+class ClusterRequest:
     # For sbatch, in its own words.
     partition: str | None = None
     account: str | None = None
     qos: str | None = None
     time: float | None = None  # seconds
-    nodes: int = 1  # of each SLURM job, and so of each run
+    nodes: int = 1  # of each cluster job, and so of each run
     gres: str | None = None
     gpus_per_node: str | None = None
     cpus_per_task: int | None = None
@@ -68,12 +71,12 @@ class SlurmRequest:
             )
 
     def as_text(self) -> str:
-        defaults = SlurmRequest()
+        defaults = ClusterRequest()
         changed = {name: value for name, value in asdict(self).items() if value != getattr(defaults, name)}
         return json.dumps(changed, indent=1)
 
     @classmethod
-    def from_text(cls, text: str) -> SlurmRequest:
+    def from_text(cls, text: str) -> ClusterRequest:
         values: dict[str, Any] = json.loads(text)
         values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
         return cls(**values)
@@ -89,7 +92,7 @@ class SlurmRequest:
 
     @property
     def dependencies(self) -> list[str]:
-        """What the user has asked SLURM to wait for (--sbatch=--dependency=...)."""
+        """What the user has asked the cluster to wait for (--sbatch=--dependency=...)."""
         found = [re.fullmatch(r"(?:--)?dependency=(.+)|-d(.+)", word) for word in self.sbatch]
         return [match[1] or match[2] for match in found if match]
 
@@ -106,13 +109,13 @@ class SlurmRequest:
 
     @property
     def gpus(self) -> int | None:
-        """How many GPUs each SLURM job gets; None: nobody can tell from here."""
+        """How many GPUs each cluster job gets; None: nobody can tell from here."""
         on_node = f"gpu:{self.gpus_per_node}" if self.gpus_per_node else ""
         if not (self.gres or on_node) and any(_ASKS_FOR_GPUS.match(word) for word in _further(self.sbatch)):
             return None
         return gpus_in(self.gres or on_node)
 
-    def for_gpus(self, most: int) -> SlurmRequest:
+    def for_gpus(self, most: int) -> ClusterRequest:
         """With enough GPUs for a run, where none were asked for; a UsageError where there are too few."""
         gpus = self.gpus
         if gpus is None or most <= gpus:
@@ -125,17 +128,17 @@ class SlurmRequest:
         return replace(self, gres=",".join([*([self.gres] if self.gres else []), f"gpu:{most}"]))
 
     @property
-    def places(self) -> int:
+    def runs_at_a_time(self) -> int:
         """How many runs a job takes at a time, as far as the request tells."""
         return 1 if self.nodes > 1 else self.parallel_runs or self.gpus or 1
 
     def jobs_for(self, runs: int, living: int = 0) -> int:
-        """How many SLURM jobs there should be for `runs` runs that nobody has taken, beside those that are alive.
+        """How many cluster jobs there should be for `runs` runs that nobody has taken, beside those that are alive.
 
         Enough for all of them, whoever comes by later: `max_jobs` says only how many may run at a time. Where each
         takes as many as it can, that many are enough.
         """
-        wanted = math.ceil(runs / (self.runs_per_job or self.places))
+        wanted = math.ceil(runs / (self.runs_per_job or self.runs_at_a_time))
         if self.runs_per_job is not None:
             return wanted
         return max(min(wanted, (self.max_jobs or DEFAULT_JOBS) - living), 0)
@@ -226,7 +229,7 @@ def _lines(value: Any) -> tuple[str, ...]:
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys([field.name for field in fields(SlurmRequest) if field.name != "on"], _text),
+    **dict.fromkeys([field.name for field in fields(ClusterRequest) if field.name != "on"], _text),
     **dict.fromkeys(
         ("nodes", "cpus_per_task", "runs_per_job", "parallel_runs", "max_jobs", "max_interruptions"), _number
     ),
@@ -245,7 +248,7 @@ def read_value(key: str, value: Any) -> Any:
     return _READERS[key](value)
 
 
-def request_from(values: Mapping[str, Any]) -> SlurmRequest:
+def request_from(values: Mapping[str, Any]) -> ClusterRequest:
     """From what was given; None counts as not given."""
     read: dict[str, Any] = {}
     for key, value in values.items():
@@ -256,4 +259,4 @@ def request_from(values: Mapping[str, Any]) -> SlurmRequest:
         except UsageError as error:
             reason = str(error)
             raise UsageError(f"{key}: {reason}" if reason[:1] == "'" else f"{key} {reason}.") from None
-    return SlurmRequest(**read)
+    return ClusterRequest(**read)

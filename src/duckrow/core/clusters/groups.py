@@ -1,6 +1,6 @@
-"""Runs of one batch that ask a cluster for different things: the request of each, and which SLURM job may take which.
+"""Runs of one batch that ask a cluster for different things: the request of each, and which cluster job may take which.
 
-Runs with equal requests are a group. Each SLURM job is submitted for one group, and takes runs of others that its
+Runs with equal requests are a group. Each cluster job is submitted for one group, and takes runs of others that its
 allocation is enough for.
 """
 
@@ -12,20 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from duckrow.core.clusters.request import ClusterRequest, gpus_in, request_from
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.nearest_word import nearest_word
-from duckrow.core.slurm.request import SlurmRequest, gpus_in, request_from
 from duckrow.core.units import format_duration, parse_size_mb
 
-# What a run may ask for by itself. All else (the lease, how many runs a SLURM job takes) is the batch's.
+# What a run may ask for by itself. All else (the lease, how many runs a cluster job takes) is the batch's.
 OWN_KEYS = (
     *("partition", "account", "qos", "time", "nodes", "gres", "gpus_per_node", "cpus_per_task", "mem", "constraint"),
     *("exclude", "nodelist", "reservation", "sbatch", "modules", "conda", "setup", "container", "parallel_runs"),
 )
 # Who does not name one takes any. The GPUs below see to it that nobody takes a GPU's place without needing one.
 _ANY = ("partition", "constraint", "exclude", "nodelist")
-# Whom it is charged to, and the environment that the script sets up once for all runs of a SLURM job.
+# Whom it is charged to, and the environment that the script sets up once for all runs of a cluster job.
 _SAME = (
     *("account", "qos", "reservation", "sbatch", "nodes", "parallel_runs"),
     *("modules", "conda", "setup", "container", "python"),
@@ -33,7 +33,7 @@ _SAME = (
 
 
 class Groups(NamedTuple):
-    requests: list[SlurmRequest]  # of each group
+    requests: list[ClusterRequest]  # of each group
     of_runs: list[int]  # the group of each run
 
 
@@ -48,9 +48,9 @@ def check_own_request(values: Mapping[str, Any]) -> dict[str, Any]:
     return dict(values)
 
 
-def group_runs(base: SlurmRequest, specs: Sequence[JobSpec]) -> Groups:
+def group_runs(base: ClusterRequest, specs: Sequence[JobSpec]) -> Groups:
     """`base`: what those ask for that ask for nothing by themselves. GPUs that runs need are asked for."""
-    groups: dict[SlurmRequest, int] = {}
+    groups: dict[ClusterRequest, int] = {}
     of_runs: list[int] = []
     for spec in specs:
         request = base if not spec.slurm else _with_own(base, spec.slurm)
@@ -61,7 +61,7 @@ def group_runs(base: SlurmRequest, specs: Sequence[JobSpec]) -> Groups:
     return Groups([request.for_gpus(most[group]) for request, group in groups.items()] or [base], of_runs)
 
 
-def _with_own(base: SlurmRequest, own: Mapping[str, Any]) -> SlurmRequest:
+def _with_own(base: ClusterRequest, own: Mapping[str, Any]) -> ClusterRequest:
     read = request_from(own)
     given = {key: getattr(read, key) for key in own}
     if "gres" in given or "gpus_per_node" in given:
@@ -75,7 +75,7 @@ def _with_own(base: SlurmRequest, own: Mapping[str, Any]) -> SlurmRequest:
 
 
 def too_long(groups: Groups, specs: Sequence[JobSpec]) -> str:
-    """A warning, where runs may take longer than their SLURM job; empty: none may."""
+    """A warning, where runs may take longer than their cluster job; empty: none may."""
     for spec, group in zip(specs, groups.of_runs, strict=True):
         time = groups.requests[group].time
         if time is not None and spec.timeout_s is not None and spec.timeout_s > time:
@@ -88,8 +88,8 @@ def too_long(groups: Groups, specs: Sequence[JobSpec]) -> str:
     return ""
 
 
-def satisfies(given: SlurmRequest, wanted: SlurmRequest) -> bool:
-    """Whether a SLURM job that was asked for as `given` has what a run needs that asked for `wanted`.
+def satisfies(given: ClusterRequest, wanted: ClusterRequest) -> bool:
+    """Whether a cluster job that was asked for as `given` has what a run needs that asked for `wanted`.
 
     What cannot be compared is not enough: where one says nothing of its time or memory, only the cluster knows it.
     """
@@ -116,7 +116,7 @@ def _has_memory(given: str | None, wanted: str | None) -> bool:
     return len(sizes) == 2 and parse_size_mb(sizes[0]) >= parse_size_mb(sizes[1])
 
 
-def _gres(request: SlurmRequest) -> list[str]:
+def _gres(request: ClusterRequest) -> list[str]:
     on_node = [f"gpu:{request.gpus_per_node}"] if request.gpus_per_node else []
     return [*(request.gres.split(",") if request.gres else []), *on_node]
 
@@ -145,7 +145,7 @@ def _is_gpu(gres: str) -> bool:
     return gres.split(":")[0] == "gpu"
 
 
-def told_apart(requests: Sequence[SlurmRequest]) -> list[str]:
+def told_apart(requests: Sequence[ClusterRequest]) -> list[str]:
     """Each in words: only what differs between them."""
     keys = [key for key in OWN_KEYS if len({getattr(request, key) for request in requests}) > 1]
     return [", ".join(_in_words(key, getattr(request, key)) for key in keys) for request in requests]

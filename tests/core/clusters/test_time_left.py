@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from duckrow.core.slurm.time_left import Lengths, fits
+from duckrow.core.clusters.time_left import Lengths, fits
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,152 @@
+"""duckrow's own loop packs the workloads onto a GPU that is not there; beside it, the best of `xargs -P` by hand.
+
+Only processes, the GPU and the clock are not real.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from benchmarks.packing.pace import STEP_S, Running, SharedGpu
+from benchmarks.packing.shapes import Shape
+from duckrow.core.clock import Now
+from duckrow.core.devices.inventory import parse_gpus
+from duckrow.core.devices.machine import Machine
+from duckrow.core.devices.needs import Needs
+from duckrow.core.jobs.job import JobSpec, LiveAttempt
+from duckrow.core.life.retry import Verdict
+from duckrow.core.life.states import Outcome
+from duckrow.core.memory.parameters import text_of
+from duckrow.core.ports import Observer
+from duckrow.devices.discover import Offer
+from duckrow.engines.dry.behaviour import FOR_EVER
+from duckrow.engines.dry.clock import HandClock
+from duckrow.engines.dry.machine import DryMachine
+from duckrow.engines.dry.turning import Turning
+from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
+from duckrow.scheduler.hosts.dry_host import DryHost
+from duckrow.store.folder.state_folder import Folder
+
+GPU = "0"
+QUICK_DISK = "/dev/shm"
+_LONGEST_S = 3600.0
+_OUT_OF_MEMORY = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {grows} MiB. GPU 0 has "
+    "a total capacity of 139.80 GiB. "
+    "This process has {held} MiB memory in use.\n"
+)
+
+
+class Played(NamedTuple):
+    makespan_s: float
+    retries: int
+    most_attempts: int  # of one job
+
+
+class Ends(Observer):
+    def __init__(self, began: Now) -> None:
+        self._began = began
+        self.makespan_s = 0.0
+        self.done = 0
+        self.attempts: dict[int, int] = {}  # by job
+
+    def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None:
+        self.attempts[attempt.job.id] = attempt.number
+        if verdict.again:
+            return
+        if verdict.outcome is not Outcome.SUCCEEDED:
+            raise SystemExit(f"Job {attempt.job.id} {verdict.outcome}: {verdict.detail}")
+        self.done += 1
+        self.makespan_s = at - self._began.wall
+
+
+class Play:
+    """One round of a workload by duckrow. What it has learned stays in the folder."""
+
+    def __init__(self, folder: str, shapes: Sequence[Shape], gpu_mb: int, cores: int, seed: str) -> None:
+        self._shapes = shapes
+        self._clock = HandClock(Now(1.8e9, 1000.0, 1000.0))
+        self._ends = Ends(self._clock.now())
+        self._gpu = SharedGpu(gpu_mb, cores, Random(seed))
+        self._machine = DryMachine(lambda attempt: FOR_EVER, {GPU: gpu_mb})
+        offer = Offer(parse_gpus(["all"], all_gpus=[GPU]), Machine({GPU: gpu_mb}, cpus=cores))
+        self._host = DryHost(Folder(folder).make(), offer, self._machine, self._clock, observer=self._ends)
+        self._runs: dict[int, Running] = {}  # by attempt
+
+    def until_done(self) -> Played:
+        turning = Turning(self._clock)
+        turning.add(self._host.reactor, self._host.loop.turn)
+        for shape in self._shapes:
+            self._host.loop.state.take_in(spec_of(shape))
+        self._host.reactor.later(STEP_S, self._step)
+        while self._ends.done < len(self._shapes) and turning.next_thing():
+            if self._clock.now().mono > 1000.0 + _LONGEST_S:
+                raise SystemExit(f"{len(self._shapes) - self._ends.done} runs have not ended within an hour.")
+        self._host.close()
+        attempts = self._ends.attempts.values()
+        return Played(self._ends.makespan_s, sum(attempts) - len(attempts), max(attempts))
+
+    def _step(self) -> None:
+        now = self._clock.now()
+        for attempt_id, process in self._machine.processes.items():
+            if attempt_id not in self._runs and not process.is_gone(now.mono):
+                self._runs[attempt_id] = Running(self._shapes[attempt_id // 1_000_000 - self._first_job()])
+        self._runs = {id: run for id, run in self._runs.items() if not self._machine.processes[id].is_gone(now.mono)}
+        before = {id: run.mb for id, run in self._runs.items()}
+        ran_out = self._gpu.step(list(self._runs.values()))
+        for id, run in list(self._runs.items()):
+            process = self._machine.processes[id]
+            process.behaviour = process.behaviour._replace(gpu_mb=((0.0, run.mb),))
+            if run in ran_out:
+                words = _OUT_OF_MEMORY.format(grows=run.wanted_mb() - before[id], held=before[id])
+                process.behaviour = process.behaviour._replace(prints=words)
+                self._end(id, 1)
+            elif run.is_done:
+                self._end(id, 0)
+        self._machine.busy[GPU] = round(100 * self._gpu.busy)
+        self._host.reactor.later(STEP_S, self._step)
+
+    def _first_job(self) -> int:
+        return min(self._machine.processes) // 1_000_000
+
+    def _end(self, attempt_id: int, code: int) -> None:
+        self._machine.processes[attempt_id].end(self._clock.now().mono, code, None)
+        self._host.engine.look(attempt_id)
+
+
+def spec_of(shape: Shape) -> JobSpec:
+    parameters = text_of({"size": str(shape.size)})
+    is_auto = shape.claims_mb is None
+    needs = Needs(shape.claims_mb, auto=is_auto, recipe=f"/{shape.script}.py", parameters=parameters)
+    return JobSpec(f"python {shape.script}.py {shape.size}", "/", name=shape.script, gpus=1, needs=needs)
+
+
+def play_by_duckrow(shapes: Sequence[Shape], gpu_mb: int, cores: int, seed: str, rounds: int) -> list[Played]:
+    """The first time, and each time again with what was learned before."""
+    with TemporaryDirectory(dir=QUICK_DISK if os.path.isdir(QUICK_DISK) else None) as folder:
+        os.environ[GPU_LOCKS] = f"{folder}/locks"  # nothing runs on the GPUs of this machine
+        return [Play(f"{folder}/home", shapes, gpu_mb, cores, f"{seed} {turn}").until_done() for turn in range(rounds)]
+
+
+def play_by_hand(shapes: Sequence[Shape], at_a_time: int, gpu_mb: int, cores: int) -> float | None:
+    """`xargs -P`: in their order, `at_a_time` together; None: one ran out of memory, and nobody tries it again."""
+    gpu, waiting, running, now = SharedGpu(gpu_mb, cores, Random(0)), list(shapes), list[Running](), 0.0
+    while waiting or running:
+        while waiting and len(running) < at_a_time:
+            running.append(Running(waiting.pop(0)))
+        if gpu.step(running):
+            return None
+        now += STEP_S
+        running = [run for run in running if not run.is_done]
+    return now
+
+
+def best_by_hand(shapes: Sequence[Shape], gpu_mb: int, cores: int) -> tuple[float, int]:
+    """(seconds, how many at a time): what an expert finds who tries every number, or about, where they are many."""
+    numbers = sorted({*range(1, min(len(shapes), 24) + 1), min(len(shapes), 32)})
+    tried = [(play_by_hand(shapes, number, gpu_mb, cores), number) for number in numbers]
+    return min((seconds, number) for seconds, number in tried if seconds is not None)

@@ -1,0 +1,150 @@
+"""Which parameters decide how much memory a job takes, as the runs there have been tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+
+from duckrow.core.devices.needs import with_margin
+from duckrow.core.memory.similar_runs import MemoryEffect, MemoryEffects, Run, bounds_among, number_of, place_of
+
+_MOST_RUNS = 32  # to learn from, the latest: what this costs grows with their square
+_MOST_PARAMETERS = 24
+_TOLD_AT_ONCE = 4  # runs that are needed to tell by their order which parameter decides, and one more for each
+_CLEARLY_LESS = 0.8
+
+Differences = Sequence[tuple[Run, Run, frozenset[str]]]
+
+
+def differ(one_mb: int, other_mb: int) -> bool:
+    """Clearly: what is reserved for the smaller is not enough for the larger."""
+    return max(one_mb, other_mb) > with_margin(min(one_mb, other_mb))
+
+
+def what_decides(runs: Sequence[Run]) -> dict[str, MemoryEffect]:
+    """`runs`: the latest first. A parameter decides if runs that differ in nothing else differ in memory.
+
+    Where many change at once, those decide by which a run is told best from all the others.
+    """
+    runs = runs[:_MOST_RUNS]
+    if not runs or not differ(min(run.peak_mb for run in runs), max(run.peak_mb for run in runs)):
+        return {}
+    names = _that_vary(runs)
+    pairs = [(a, b, _differing(a, b, names)) for a, b in combinations(runs, 2)]
+    certain = {name: effect_of(name, runs) for name in names if _decides_alone(name, pairs)}
+    return _with_those_that_tell(runs, [name for name in names if name not in certain], certain)
+
+
+def effect_of(name: str, runs: Sequence[Run]) -> MemoryEffect:
+    """By the runs that differ clearly: all the same way, or there is none."""
+    units = {read[1] for run in runs if (read := number_of(run.parameters.get(name))) is not None}
+    ways = set(_ways(name, runs))
+    if len(units) != 1 or len(ways) > 1:
+        return MemoryEffect.DIFFERS
+    return MemoryEffect.FALLS if ways == {False} else MemoryEffect.RISES
+
+
+def _that_vary(runs: Sequence[Run]) -> list[str]:
+    """Those of which something can be learned, in the order of their names.
+
+    A text that is another one in every run, such as the folder of its output, says nothing of the next run. It counts
+    only if runs that are alike in everything else differ.
+    """
+    names = sorted({name for run in runs for name in run.parameters})
+    values = {name: [run.parameters.get(name) for run in runs] for name in names}
+    varying = [name for name in names if len(set(values[name])) > 1]
+    telling = [
+        name
+        for name in varying
+        if len(set(values[name])) < len(runs) or all(number_of(value) is not None for value in values[name])
+    ]
+    return (telling if _tell_apart(runs, telling) else varying)[:_MOST_PARAMETERS]
+
+
+def _tell_apart(runs: Sequence[Run], names: Sequence[str]) -> bool:
+    """Whether runs that are alike in these took the same."""
+    peaks: dict[tuple[str | None, ...], list[int]] = {}
+    for run in runs:
+        peaks.setdefault(tuple(run.parameters.get(name) for name in names), []).append(run.peak_mb)
+    return not any(differ(min(mb), max(mb)) for mb in peaks.values())
+
+
+def _differing(one: Run, other: Run, names: Iterable[str]) -> frozenset[str]:
+    return frozenset(name for name in names if one.parameters.get(name) != other.parameters.get(name))
+
+
+def _decides_alone(name: str, pairs: Differences) -> bool:
+    return any(names == {name} and differ(one.peak_mb, other.peak_mb) for one, other, names in pairs)
+
+
+def _with_those_that_tell(
+    runs: Sequence[Run], names: list[str], found: dict[str, MemoryEffect]
+) -> dict[str, MemoryEffect]:
+    """Add, one by one, whatever makes runs foretell each other clearly better."""
+    if len(runs) < _TOLD_AT_ONCE + len(names):
+        return found
+    possible = list(_effects(runs, names))
+    cost = _cost(runs, found)
+    while cost > 0:
+        best, limit = found, cost * _CLEARLY_LESS
+        for name, effect in possible:
+            tried = {**found, name: effect}
+            if name not in found and (its_cost := _cost(runs, tried, limit)) < limit:
+                best, limit = tried, its_cost
+        if best is found:
+            break
+        cost, found = limit, best
+    return found
+
+
+def _effects(runs: Sequence[Run], names: Iterable[str]) -> Iterator[tuple[str, MemoryEffect]]:
+    """What each of them may do to memory."""
+    for name in names:
+        if any(number_of(run.parameters.get(name)) is not None for run in runs):
+            yield name, _likelier_way(name, runs)
+        if len({run.parameters.get(name) for run in runs}) < len(runs):
+            yield name, MemoryEffect.DIFFERS
+
+
+def _likelier_way(name: str, runs: Sequence[Run]) -> MemoryEffect:
+    ways = _ways(name, runs)
+    return MemoryEffect.RISES if 2 * sum(ways) >= len(ways) else MemoryEffect.FALLS
+
+
+def _ways(name: str, runs: Iterable[Run]) -> list[bool]:
+    """Of every two runs that clearly differ, whether the larger number took more."""
+    read = [(number_of(run.parameters.get(name)), run.peak_mb) for run in runs]
+    known = [(number[0], mb) for number, mb in read if number is not None]
+    return [(a < b) == (mb < other) for (a, mb), (b, other) in combinations(known, 2) if a != b and differ(mb, other)]
+
+
+def _cost(runs: Sequence[Run], effects: MemoryEffects, limit: float = math.inf) -> float:
+    """What it would have cost to foretell each run from the others: memory held in vain, or all of a lost attempt.
+
+    What the margin of a reservation covers costs nothing. Once it is more than `limit`, it does not matter how much.
+    """
+    total = 0.0
+    for told_mb, peak_mb in _told_by_others(runs, effects):
+        if differ(told_mb, peak_mb):
+            total += max(told_mb - peak_mb, 0) or peak_mb
+        if total >= limit:
+            break
+    return total
+
+
+def count_foretold(runs: Sequence[Run], effects: MemoryEffects) -> tuple[int, int]:
+    """(how many runs took what the others tell, of how many); of one alone there is nothing to tell."""
+    runs = runs[:_MOST_RUNS]
+    if len(runs) < 2:
+        return 0, len(runs)
+    return sum(not differ(told_mb, peak_mb) for told_mb, peak_mb in _told_by_others(runs, effects)), len(runs)
+
+
+def _told_by_others(runs: Sequence[Run], effects: MemoryEffects) -> Iterator[tuple[int, int]]:
+    """(what the others tell of a run, what it took), for each."""
+    places = [(place_of(run.parameters, effects), run.peak_mb) for run in runs]
+    for number, (place, peak_mb) in enumerate(places):
+        others = places[:number] + places[number + 1 :]
+        bounds = bounds_among(others, place)
+        yield (bounds.mb if bounds is not None and bounds.mb is not None else max(mb for _, mb in others)), peak_mb

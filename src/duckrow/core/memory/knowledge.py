@@ -1,0 +1,146 @@
+"""What a job will take of a GPU, by the runs of its recipe that there have been."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from duckrow.core.memory.deciding import count_foretold, differ, effect_of, what_decides
+from duckrow.core.memory.parameters import text_of
+from duckrow.core.memory.similar_runs import MemoryEffect, Run, SeenPeaks, place_of
+
+MOST_RUNS = 256
+"""Remembered of a recipe on a model of GPU, each with other parameters; older ones are forgotten."""
+
+_MOST_ANSWERS = 4096
+_TELL_A_DISTRIBUTION = 8  # runs: with fewer, a rare large one may just not have come yet
+_LOST_BY_RUNNING_OUT = 2  # attempts: its own, and perhaps that of a neighbour
+
+
+class Basis(Enum):
+    """What an expectation goes by, the surest first."""
+
+    SET = "a person has said so"
+    SAME = "the same command before"
+    BETWEEN = "runs with less and with more"
+    BEYOND = "runs with less"
+    MOST = "what nearly all of its runs took"
+    LARGEST = "the largest of its runs"
+
+
+class Expected(NamedTuple):
+    """What a job will take."""
+
+    mb: int | None  # None: more than at_least_mb, and nobody knows how much
+    basis: Basis
+    deciding: tuple[str, ...] = ()  # the parameters by which it was told
+    at_least_mb: int = 0
+
+
+class RecipePeak(NamedTuple):
+    """What all runs of a recipe have taken at most on a model of GPU."""
+
+    peak_mb: int
+    corrected: bool = False  # a person has said so
+    runs: int = 0
+    at: float = 0.0
+
+
+class RunsOfRecipe:
+    """What can be told from the runs of a recipe on a model of GPU; they do not change."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        """`runs`: the latest first."""
+        self._runs = runs[:MOST_RUNS]
+        self._same = {text_of(run.parameters): run.peak_mb for run in reversed(self._runs)}
+        self._learned: dict[str, tuple[dict[str, MemoryEffect], SeenPeaks]] = {}  # by what a person says decides
+        self._told: dict[tuple[str, str], Expected | None] = {}
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def deciding(self, chosen: str = "") -> dict[str, MemoryEffect]:
+        """`chosen`: names that a person has given, with commas; empty: as the runs tell."""
+        return self._learn(chosen)[0]
+
+    def foretold(self) -> tuple[int, int]:
+        """(how many of its runs took what the others tell, of how many)."""
+        return count_foretold(self._runs, self.deciding())
+
+    def usual(self, largest_mb: int) -> Expected:
+        """Of a run that no other is like, where no parameter decides: what costs least, by what the others took.
+
+        To reserve what the largest took may waste memory; to reserve less costs attempts of those that take more.
+        """
+        peaks = sorted(run.peak_mb for run in self._runs)
+        if len(peaks) < _TELL_A_DISTRIBUTION or any(self._tells_of_others(*each) for each in self.deciding().items()):
+            return Expected(largest_mb, Basis.LARGEST)
+        best_mb, least = largest_mb, float(largest_mb)
+        for mb in peaks:
+            above = sum(differ(mb, other) for other in peaks if other > mb)
+            run_out = (above + 1) / (len(peaks) + 2)  # one more than was seen: the next may be larger still
+            cost = mb + run_out * (_LOST_BY_RUNNING_OUT * mb + largest_mb)
+            if cost < least:
+                best_mb, least = mb, cost
+        return Expected(best_mb, Basis.MOST) if differ(best_mb, largest_mb) else Expected(largest_mb, Basis.LARGEST)
+
+    def _tells_of_others(self, name: str, effect: MemoryEffect) -> bool:
+        """Whether a parameter that decides has values that come again; a folder for the output has none."""
+        values = {run.parameters.get(name) for run in self._runs}
+        return effect is not MemoryEffect.DIFFERS or len(values) < len(self._runs)
+
+    def expected(self, parameters: str, chosen: str = "") -> Expected | None:
+        """`parameters`: as `text_of` writes them. None: no run is like it."""
+        key = (parameters, chosen)
+        if key not in self._told:
+            if len(self._told) >= _MOST_ANSWERS:
+                self._told.clear()
+            self._told[key] = self._expected(parameters, chosen)
+        return self._told[key]
+
+    def _expected(self, parameters: str, chosen: str) -> Expected | None:
+        if parameters in self._same:
+            return Expected(self._same[parameters], Basis.SAME)
+        effects, seen = self._learn(chosen)
+        if not effects or not parameters:
+            return None
+        bounds = seen.bounds(place_of(json.loads(parameters), effects))
+        if bounds is None:
+            return None
+        basis = Basis.BEYOND if bounds.is_beyond else Basis.BETWEEN
+        return Expected(bounds.mb, basis, tuple(effects), bounds.at_least_mb)
+
+    def _learn(self, chosen: str) -> tuple[dict[str, MemoryEffect], SeenPeaks]:
+        if chosen not in self._learned:
+            names = [name for name in chosen.split(",") if name]
+            effects = {name: effect_of(name, self._runs) for name in names} if names else what_decides(self._runs)
+            self._learned[chosen] = (effects, SeenPeaks.of(self._runs, effects))
+        return self._learned[chosen]
+
+
+_NOTHING = RunsOfRecipe(())
+
+
+class Knowledge:
+    """All that is known of recipes. Runs are read when a job of their recipe is asked about."""
+
+    def __init__(
+        self,
+        peaks: Mapping[tuple[str, str], RecipePeak],
+        runs_of: Callable[[str, str], RunsOfRecipe] = lambda recipe, model: _NOTHING,
+    ) -> None:
+        """Both by recipe and model of GPU."""
+        self.peaks = peaks
+        self.runs_of = runs_of
+
+    def expected(self, recipe: str, model: str, parameters: str = "", chosen: str = "") -> Expected | None:
+        """None: nothing is known of the recipe."""
+        peak = self.peaks.get((recipe, model))
+        if peak is None:
+            return None
+        if peak.corrected:
+            return Expected(peak.peak_mb, Basis.SET)
+        runs = self.runs_of(recipe, model)
+        return runs.expected(parameters, chosen) or runs.usual(peak.peak_mb)

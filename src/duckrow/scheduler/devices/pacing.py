@@ -1,0 +1,72 @@
+"""Watches what packing does to the pace of runs, and holds the number of jobs on a GPU where more did not help."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+from duckrow.core.devices.needs import needs_from
+from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.schedule.pace import BestPace, Crowds, Finished, best_pace, first_number, next_number
+from duckrow.scheduler.devices.known_gpus import KnownGpus
+from duckrow.scheduler.state import HostState
+from duckrow.store.devices.paces import PaceStore
+
+_MOST_ENDS = 256  # of a recipe, the latest: what was long ago was perhaps other work
+_SHORTEST_S = 1.0  # of shorter runs, the start takes most
+
+
+class Pacing:
+    def __init__(self, state: HostState, store: PaceStore, gpus: KnownGpus) -> None:
+        self._state = state
+        self._store = store
+        self._gpus = gpus
+        self._crowds = Crowds()
+        self._ends: dict[tuple[str, str], deque[Finished]] = {}  # by recipe and model, of this host's life
+        self._tried: dict[tuple[str, str], int | None] = {}  # how many at a time from now on; None: what has room
+        self.known: Mapping[tuple[str, str], BestPace] = {}
+
+    def load(self) -> None:
+        self.known = self._store.known()
+
+    def most_of(self, recipe: str) -> int | None:
+        """How many jobs may be on a GPU where one of this recipe is to start; None: as many as have room."""
+        numbers = [self._most_of((recipe, model)) for model in self._gpus.given_out.models]
+        return None if None in numbers else max((number for number in numbers if number is not None), default=None)
+
+    def _most_of(self, key: tuple[str, str]) -> int | None:
+        if key not in self._tried:
+            known, given_out = self.known.get(key), self._gpus.given_out
+            waiting, cores = len(self._state.queue.jobs), self._gpus.machine.cpus
+            self._tried[key] = known.together if known else first_number(cores, len(given_out.sizes_mb), waiting)
+        return self._tried[key]
+
+    def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
+        for attempt in starts:
+            if attempt.job.needs is not None and attempt.holds[0].device.is_gpu:
+                self._note(mono)
+                self._crowds.came(attempt.id, attempt.holds[0][0], mono)
+
+    def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float) -> None:
+        """Before what it held is free again, and within the tick's transaction."""
+        needs, lasted_s = needs_from(attempt.job.needs), mono - attempt.started.mono
+        if attempt.job.needs is None or not attempt.holds[0].device.is_gpu:
+            return
+        together = self._crowds.went(attempt.id, mono)
+        gpu = attempt.holds[0][0]
+        self._note(mono, {gpu: self._state.booked.jobs[gpu] - 1})
+        if succeeded and together is not None and needs.auto and needs.recipe and lasted_s >= _SHORTEST_S:
+            self._learn((needs.recipe, self._gpus.model(gpu)), Finished(together, lasted_s))
+
+    def _note(self, mono: float, but: Mapping[str, int] | None = None) -> None:
+        self._crowds.note({**self._state.booked.jobs, **(but or {})}, mono)
+
+    def _learn(self, key: tuple[str, str], end: Finished) -> None:
+        ends = self._ends.setdefault(key, deque(maxlen=_MOST_ENDS))
+        ends.append(end)
+        waiting = sum(needs_from(job.needs).recipe == key[0] for job in self._state.queue.jobs)
+        self._tried[key] = next_number(ends, waiting, self._tried.get(key))
+        found = best_pace(ends)
+        if found is not None and found != self.known.get(key):
+            self._store.learn(*key, found)
+            self.known = {**self.known, key: found}

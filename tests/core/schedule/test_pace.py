@@ -1,0 +1,75 @@
+"""How many jobs at a time are worth it: found from the times of finished runs, whatever the GPU is like."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duckrow.core.schedule.pace import BestPace, Crowds, Finished, best_pace, first_number, next_number
+
+SEEDS = st.integers(0, 2**32)
+
+
+def ends(random: Random, together: int, fills: int, run_s: float, crowding: float = 0.0) -> list[Finished]:
+    """Of runs of which so many fill the GPU, and which then slow each other down."""
+    beyond = max(together - fills, 0)
+    lasted_s = run_s * max(together / fills, 1) * (1 + crowding * beyond)
+    return [Finished(together, lasted_s * random.uniform(0.99, 1.01)) for _ in range(max(together, 4))]
+
+
+@given(SEEDS)
+def test_the_fewest_that_are_as_good_as_more_are_held(seed: int) -> None:
+    random = Random(seed)
+    fills, run_s = 2 ** random.randint(1, 4), random.uniform(2, 500)
+    seen = [end for number in (1, fills, 4 * fills) for end in ends(random, number, fills, run_s, 0.05)]
+    found = best_pace(seen)
+    assert found is not None
+    assert (found.together, found.tried, found.against) == (fills, 4 * fills, 1)
+    assert found.times == pytest.approx(fills, rel=0.05)
+    assert next_number(seen, 1000, None) == fills
+
+
+@given(SEEDS)
+def test_as_long_as_more_are_better_twice_as_many_are_tried(seed: int) -> None:
+    random = Random(seed)
+    seen = ends(random, 4, 64, 10) + ends(random, 8, 64, 10)
+    assert best_pace(seen) is None
+    assert next_number(seen, 1000, 8) == 16
+    assert next_number(seen, 0, 8) is None  # nobody waits who could profit
+
+
+def test_a_long_queue_is_tried_with_fewer_first() -> None:
+    seen = ends(Random(1), 16, 4, 10)
+    assert next_number(seen, 64, 16) == 8
+    assert next_number(seen, 10, 16) == 16
+
+
+def test_runs_that_do_not_do_the_same_work_tell_nothing() -> None:
+    seen = [Finished(number, seconds) for number in (2, 8) for seconds in (1.0, 50.0, 300.0, 4.0)]
+    assert best_pace(seen) is None
+    assert next_number(seen, 1000, 16) == 16
+
+
+def test_a_queue_that_is_not_long_starts_at_once() -> None:
+    assert first_number(16, 1, 32) is None
+    assert first_number(16, 1, 100) == 16
+    assert first_number(16, 8, 100) == 4
+    assert first_number(None, 1, 100) is None
+
+
+def test_it_is_told_in_words() -> None:
+    assert BestPace(6, 12, 1, 3.14).words == "6 at a time: 3.1 x one at a time; more did not help"
+    assert BestPace(6, 12, 6, 1.0).words == "6 at a time; more did not help"
+
+
+def test_how_many_there_were_is_averaged_over_time() -> None:
+    crowds = Crowds()
+    crowds.note({"0": 1}, 100.0)
+    crowds.came(1, "0", 100.0)
+    crowds.note({"0": 3}, 110.0)
+    crowds.note({"0": 1}, 120.0)
+    assert crowds.went(1, 140.0) == pytest.approx((10 * 1 + 10 * 3 + 20 * 1) / 40)
+    assert crowds.went(2, 140.0) is None
