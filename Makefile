@@ -3,9 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# One more than there are cores: many tests wait for processes. Each begins with tests that stand together, which share
-# what is slow to start.
-WORKERS ?= $(shell echo $$(($$(nproc) + 1)))
+# Four more than there are cores: most tests wait for processes, and three workers kept little more than one core busy.
+# Each begins with tests that stand together, which share what is slow to start.
+WORKERS ?= $(shell echo $$(($$(nproc) + 4)))
 # What measures coverage: from Python 3.12 on there is one that costs next to nothing.
 CORE = $(shell $(BIN)/python -c "import sys; print('sysmon' if sys.version_info >= (3, 12) else 'ctrace')")
 
@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # duckrow alone, without what only its tests need
 PROGRAM := $(VENV)/.program
 
-.PHONY: help demo test check bench soak clean
+.PHONY: help demo test check ready bench soak clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -37,9 +37,14 @@ check: $(STAMP)  ## format, lint, types
 	$(BIN)/mypy
 	tools/page/check
 
-# Compiled first: where PYTHONDONTWRITEBYTECODE is set, each of thousands of processes would compile it for itself.
-test: check  ## all of it: what CI runs
+# Where PYTHONDONTWRITEBYTECODE is set, each of thousands of processes would compile our modules for itself, and each
+# worker all tests.
+ready: $(STAMP)
 	$(BIN)/python -m compileall -q src
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --collect-only --quiet --quiet >/dev/null || true
+
+test: $(STAMP)  ## all of it: what CI runs
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target check ready
 	COVERAGE_CORE=$(CORE) $(BIN)/pytest -n $(WORKERS) --dist worksteal --cov=duckrow --cov-report=
 	$(BIN)/python -m tests.coverage_floors
 

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ import pytest
 
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.scheduler.state import HostState
+
+pytestmark = pytest.mark.no_cover  # nothing of ours runs here, and to read our modules would take twice as long
 
 SRC = Path(__file__).parent.parent / "src"
 
@@ -139,9 +142,15 @@ def _beginning_of_text(node: ast.expr) -> str:
     return node.value.rstrip(".") if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
+@cache
+def tree_of(source: str) -> ast.Module:
+    """Many tests look at the same modules, and to parse them takes longer than to look."""
+    return ast.parse(source)
+
+
 def imports_in(importer: str, source: str, is_package: bool = False) -> list[Import]:
     reader = Reader(importer, is_package)
-    reader.visit(ast.parse(source))
+    reader.visit(tree_of(source))
     return reader.found
 
 
@@ -232,6 +241,7 @@ def modules() -> Iterator[tuple[str, Path]]:
         yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
 
 
+@cache
 def all_imports() -> dict[str, list[Import]]:
     return {name: imports_in(name, path.read_text(), path.name == "__init__.py") for name, path in modules()}
 
@@ -275,7 +285,7 @@ def reached_through(module: str, source: str) -> list[str]:
     """The places where a front end takes something that lies behind api out of a client."""
     return [
         f"{module} (line {node.lineno}) has `{ast.unparse(node)}`: give api a function for what it needs"
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree_of(source))
         if isinstance(node, ast.Attribute)
         and node.attr in BEHIND_API
         and (_last_name(node.value) in OF_API or node.attr == "database")
@@ -291,7 +301,7 @@ _SQL = re.compile(
 def sql_in(module: str, source: str) -> list[str]:
     return [
         f"{module} (line {node.lineno}) has SQL in it: `{node.value[:40]}`"
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree_of(source))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _SQL.search(node.value)
     ]
 
@@ -308,7 +318,7 @@ def writes_from_outside(module: str, source: str, into: frozenset[str]) -> list[
     """The places that change an attempt or a state past its moves: by the names, and only in another object."""
     targets = [
         target
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree_of(source))
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
         for each in (node.targets if isinstance(node, ast.Assign) else [node.target])
         for target in (each.elts if isinstance(each, ast.Tuple) else [each])
@@ -324,7 +334,7 @@ def rows_given_out(module: str, source: str) -> list[str]:
     """The public functions of store that give out what SQLite gave, whose columns no type checker knows."""
     return [
         f"{module}.{function.name} gives out `{ast.unparse(function.returns)}`: give a value of a type of its own"
-        for function in ast.walk(ast.parse(source))
+        for function in ast.walk(tree_of(source))
         if isinstance(function, ast.FunctionDef)
         and not function.name.startswith("_")
         and function.returns is not None
@@ -371,7 +381,7 @@ def _is_form(node: ast.AST) -> bool:
 
 def left_open(module: str, source: str) -> list[str]:
     """The places where a verb opens a client and leaves it to the exit."""
-    tree = ast.parse(source)
+    tree = tree_of(source)
     closed = {id(item.context_expr) for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items}
     return [
         f"{module} (line {node.lineno}) opens `{ast.unparse(node)}`: take client_of_verb(), or `with`"
@@ -484,7 +494,7 @@ def test_every_module_has_a_name_that_says_something() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    silent = [name for name, path in modules() if not ast.get_docstring(ast.parse(path.read_text()))]
+    silent = [name for name, path in modules() if not ast.get_docstring(tree_of(path.read_text()))]
     assert not silent, f"These modules do not say what they are for: {', '.join(silent)}."
 
 
@@ -731,7 +741,7 @@ def public_classes() -> dict[str, list[str]]:
     """By name: the modules that have a public class of this name."""
     found: dict[str, list[str]] = {}
     for module, path in modules():
-        for node in ast.parse(path.read_text()).body:
+        for node in tree_of(path.read_text()).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(module)
     return found

@@ -17,6 +17,7 @@ from duckrow.kernel.process import (
     boot_id,
     catches,
     children_of,
+    has_ended,
     identity_of,
     is_alive,
     open_pidfd,
@@ -97,6 +98,7 @@ def test_a_process_whose_first_thread_has_ended_is_still_at_work(begin: Begin) -
     state = Path(f"/proc/{process.pid}/stat")
     until(lambda: state.read_text().rpartition(")")[2].split()[0] == "Z", "the end of the first thread")
     assert is_alive(identity_of(process.pid))
+    assert has_ended(identity_of(process.pid))  # of a host, which ends with its first thread
 
 
 def test_a_zombie_is_not_there_any_more(begin: Begin) -> None:

@@ -140,6 +140,10 @@ class Queue:
         self._ring()
         return job_id
 
+    def expect(self, job_id: int, *does: Does) -> None:
+        """Somebody else will add this job."""
+        self._does[job_id] = does
+
     def _behaviour(self, attempt: LiveAttempt) -> Behaviour:
         does = self._does[attempt.job.id]
         self._does[attempt.job.id] = does[1:] or does

@@ -35,16 +35,31 @@ class Process(NamedTuple):
 
 
 def read_process(pid: int) -> Process | None:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            stat = file.read()
-    except OSError:
+    fields = _stat(pid)
+    if fields is None:
         return None
-    # The name is in parentheses and may hold anything, also parentheses.
-    fields = stat[stat.rindex(b")") + 2 :].split()
     # A process whose first thread has ended looks like a zombie, but its other threads are at work.
     zombie = fields[0] in b"ZX" and int(fields[17]) <= 1
     return Process(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]), zombie)
+
+
+def _stat(pid: int) -> list[bytes] | None:
+    """What /proc says of it, from its state on."""
+    try:
+        stat = _read_at_once(f"/proc/{pid}/stat")
+    except OSError:
+        return None
+    # The name is in parentheses and may hold anything, also parentheses.
+    return stat[stat.rindex(b")") + 2 :].split()
+
+
+def _read_at_once(path: str) -> bytes:
+    """A line that the kernel gives at once; a file object would ask five more questions about it."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, 4096)
+    finally:
+        os.close(fd)
 
 
 def all_pids() -> list[int]:
@@ -121,6 +136,13 @@ def space_in(identity: str) -> PidSpace | None:
 def is_alive(identity: str) -> bool:
     pid = pid_in(identity)
     return pid is not None and identity_of(pid) == identity
+
+
+def has_ended(identity: str) -> bool:
+    """Whether it is gone, or its first thread is. One of ours has no other thread for long then: it was killed."""
+    pid = pid_in(identity)
+    fields = None if pid is None else _stat(pid)
+    return fields is None or fields[0] in b"ZX" or f"{pid}:{int(fields[19])}:{our_pid_space()}" != identity
 
 
 def signal_process(identity: str, number: int) -> bool:

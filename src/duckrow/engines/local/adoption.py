@@ -48,6 +48,11 @@ class Evidence(NamedTuple):
         return self.record.pid or self.attempt.pid
 
     @property
+    def may_be_mended(self) -> bool:
+        """A keeper that lives writes the journal again, a moment after somebody has removed or replaced it."""
+        return not self.is_of_another_boot and not (self.journal.exists and self.record.begun)
+
+    @property
     def has_not_begun(self) -> bool:
         """Its start was recorded, and nothing was done: only a journal without a gap can say so."""
         unseen = self.attempt.pid is None and not self.attempt.process and not self.record.begun

@@ -385,7 +385,8 @@ class LocalEngine:
         if pid is not None and self._watch_adopted(attempt, pid):
             return
         end = verdict(evidence) if pid is None else None
-        if end is None:
+        too_early = isinstance(end, Vanished) and evidence.may_be_mended and wait_s < _LONGEST_LOOK_S
+        if end is None or too_early:
             wait_s = min(wait_s * 2, _LONGEST_LOOK_S)
             self._reactor.later(wait_s, lambda: self._settle(attempt_id, wait_s))
         elif isinstance(end, Vanished):

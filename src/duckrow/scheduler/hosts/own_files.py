@@ -137,6 +137,9 @@ class OwnFiles:
         if file_id(path) != self._database.files.database:
             return f"The database {path} was {'replaced' if os.path.exists(path) else 'removed'}"
         missing = missing_bytes(self._host.database_fd)
+        if missing:
+            self._checkpointer.wait()  # it may be in the midst of writing them
+            missing = missing_bytes(self._host.database_fd)
         if missing is None:
             return f"The database {path} was emptied or overwritten"
         if missing and missing == self._was_short:

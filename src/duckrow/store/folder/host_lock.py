@@ -3,8 +3,9 @@
 The kernel lets go of both when the host's process ends, however it ends. A host of this version has both. If its lock
 file is gone and its byte is not, somebody removed the file. If it has the file alone, it has lost its database.
 
-A job that is just being started has all files of its host until it becomes its own program. If the host is killed in
-that moment, its locks outlive it. So who finds them taken looks whether the process that took them is there.
+A host that was killed may have them for a moment more: some of its threads may still end, and a job that it was just
+starting has all its files until it becomes its own program. So who finds the locks taken looks whether their process is
+there, and waits if it is not.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ import fcntl
 import os
 import time
 
-from duckrow.kernel.process import identity_of, our_pid_space, space_in
-from duckrow.kernel.process import is_alive as is_there
+from duckrow.kernel.process import has_ended, identity_of, our_pid_space, space_in
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.sqlite import database_lock
 
@@ -59,9 +59,9 @@ def _await_byte(folder: Folder, host_id: int, fd: int, deadline: float) -> None:
 
 
 def _was_killed(fd: int) -> bool:
-    """Whether the process that has signed this lock file is gone; False if it cannot be seen from here."""
+    """Whether the process that has signed this lock file is gone or ends; False if it cannot be seen from here."""
     process = os.pread(fd, 200, _PID_BYTES).decode(errors="replace").strip()
-    return space_in(process) == our_pid_space() and not is_there(process)
+    return space_in(process) == our_pid_space() and has_ended(process)
 
 
 def unlock(folder: Folder, host_id: int, fd: int) -> None:
