@@ -1,4 +1,4 @@
-"""Moving what was written from SQLite's log into the database, beside the loop: it waits for the disk."""
+"""Moves what was written from SQLite's log into the database, in a thread, because it waits for the disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LARGE_BYTES = 8 << 20
 
 
 class Checkpointer:
-    """For a host. Its own connection leaves this work alone, so that no start ever waits for the disk."""
+    """For a host. Its own connection does not do this work, so that no start waits for the disk."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -32,7 +32,7 @@ class Checkpointer:
             self._thread.start()
 
     def finish(self) -> None:
-        """What many short runs leave must not pile up either."""
+        """Clean up after us, so that the logs of many short runs do not pile up."""
         try:
             if os.path.getsize(f"{self._path}-wal") > _LARGE_BYTES:
                 self._checkpoint()
@@ -40,7 +40,7 @@ class Checkpointer:
             pass
 
     def wait(self) -> None:
-        """Until none is under way."""
+        """Wait until no checkpoint is being written."""
         if self._thread is not None:
             self._thread.join()
 
@@ -54,4 +54,4 @@ class Checkpointer:
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
             connection.close()
         except sqlite3.DatabaseError:
-            pass  # a full disk, say: the log only grows, and the loop itself will tell what is wrong
+            pass  # a full disk, for example: the log only grows, and the loop itself will say what is wrong
