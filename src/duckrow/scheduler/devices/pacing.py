@@ -24,6 +24,7 @@ class Pacing:
         self._crowds = Crowds()
         self._ends: dict[tuple[str, str], deque[Finished]] = {}  # by recipe and model, of this host's life
         self._tried: dict[tuple[str, str], int | None] = {}  # how many at a time from now on; None: what has room
+        self._found_before: set[tuple[str, str]] = set()  # of which it was known when we began
         self.known: Mapping[tuple[str, str], BestPace] = {}
 
     def load(self) -> None:
@@ -39,6 +40,7 @@ class Pacing:
         if key not in self._tried:
             cores, gpus = self._gpus.machine.cpus, len(self._gpus.given_out.sizes_mb)
             self._tried[key] = first_number(self.known.get(key), cores, gpus, waiting)
+            self._found_before |= {key} & self.known.keys()
         number = self._tried[key]
         return None if number is None or waiting <= number else number  # the last ones need not wait for one more wave
 
@@ -65,8 +67,9 @@ class Pacing:
     def _learn(self, key: tuple[str, str], end: Finished) -> None:
         ends = self._ends.setdefault(key, deque(maxlen=_MOST_ENDS))
         ends.append(end)
-        waiting = sum(needs_from(job.needs).recipe == key[0] for job in self._state.queue.jobs)
-        self._tried[key] = next_number(ends, waiting, self._tried.get(key))
+        if key not in self._found_before:  # else nothing is tried again: it would cost each batch a little
+            waiting = sum(needs_from(job.needs).recipe == key[0] for job in self._state.queue.jobs)
+            self._tried[key] = next_number(ends, waiting, self._tried.get(key))
         found = best_pace(ends)
         if found is not None and found != self.known.get(key):
             self._store.learn(*key, found)
