@@ -9,7 +9,6 @@ import threading
 from duckrow.store.sqlite.database import Database
 
 _EVERY_COMMITS = 500
-_EVERY_ROWS = 50_000  # about 30 MB of log: who kills a million jobs writes as much in a second
 _LARGE_BYTES = 8 << 20
 
 
@@ -20,14 +19,12 @@ class Checkpointer:
         self._database = database
         self._path = database.path
         self._commits = 0
-        self._rows = database.rows_written  # when it was last done
         self._thread: threading.Thread | None = None
 
     def committed(self) -> None:
         self._commits += 1
-        is_due = self._commits >= _EVERY_COMMITS or self._database.rows_written - self._rows >= _EVERY_ROWS
-        if is_due and not (self._thread and self._thread.is_alive()):
-            self._commits, self._rows = 0, self._database.rows_written
+        if self._commits >= _EVERY_COMMITS and not (self._thread and self._thread.is_alive()):
+            self._commits = 0
             self._thread = threading.Thread(target=self._checkpoint, daemon=True)
             self._thread.start()
 

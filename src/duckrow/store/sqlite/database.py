@@ -102,11 +102,6 @@ class Database:
             row = self._connection.execute(statement, parameters).fetchone()
             return None if row is None else row[0]
 
-    @property
-    def rows_written(self) -> int:
-        """By this connection, those of triggers included."""
-        return self._connection.total_changes
-
     def map_into_memory(self) -> None:
         """For frequent readers: without copying pages, reading all jobs takes half the time."""
         self._mapped = True
