@@ -41,7 +41,7 @@ class Trainings(NamedTuple):
         return f"{self.python} {self._script(shape)} {words} --seed {number}"
 
     def _script(self, shape: Shape) -> Path:
-        script = self.folder / f"{shape.script}.py"
+        script = self.folder / f"train_{shape.script}.py"  # not jax.py, which would be what it imports
         if not script.exists():
             uses_jax = shape.script == "jax" and importlib.util.find_spec("jax") is not None
             shutil.copy(HERE / ("train_jax.py" if uses_jax else "train.py"), script)
