@@ -242,7 +242,7 @@ def test_a_bad_value_is_told_with_its_option(words: list[str], said: str) -> Non
     ("words", "said"),
     [
         (["run", "python", "train.py"], "To run one command: duckrow run -- python train.py\n"),
-        (["run", "--file", "x"], "No such option '--file'. (Did you mean one of: '--table', '--time'?)\n"),
+        (["run", "--file", "x"], "duckrow: There is no option --file. See: duckrow run --help-all\n"),
     ],
 )
 def test_a_run_that_is_typed_in_another_way_is_told_what_was_meant(

@@ -262,7 +262,7 @@ def test_an_option_that_means_nothing_there_is_refused_with_what_does(
         (["-t", "90"], "--time is an option of sbatch. In duckrow, use --timeout, with its unit (--timeout 90m)."),
         (["--export=A=1"], "--export is an option of sbatch. In duckrow, use --env."),
         (["--follow"], "duckrow logs -f"),
-        (["--no-such"], "No such option '--no-such'."),
+        (["--no-such"], "duckrow: There is no option --no-such. See: duckrow submit --help-all\n"),
     ],
 )
 def test_an_option_of_another_command_is_refused_with_that_command(

@@ -114,6 +114,26 @@ def test_for_a_verb_that_is_not_there_the_nearest_is_suggested(
     assert f"There is no command '{typed}'. Did you mean `duckrow {meant}`?" in err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run --devces 0", "There is no option --devces. Did you mean --devices? See: duckrow run --help-all"),
+        ("run --blokcs", "There is no option --blokcs. See: duckrow run --help-all"),  # --blocks is hidden
+        ("up extra", "Got unexpected extra argument (extra). See: duckrow up --help"),
+        ("logs --attempt x", "Invalid value for '--attempt': 'x' is not a whole number."),
+        (
+            "gpus drian 0",
+            "No such command 'drian'. (Did you mean one of: 'drain', 'undrain'?) See: duckrow gpus --help",
+        ),
+        ("edit", "Missing argument 'ID'. See: duckrow edit --help"),
+        ("stats", "There is no command 'stats'. Did you mean `duckrow status`?"),
+    ],
+)
+def test_wrong_usage_is_answered_in_one_line(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_cli(words.split()) == 2
+    assert capsys.readouterr().err == f"duckrow: {said}\n"
+
+
 def test_for_a_verb_like_no_other_the_help_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_cli(["xyzzy"]) == 2
     assert "There is no command 'xyzzy'. `duckrow --help` lists the commands." in capsys.readouterr().err

@@ -260,10 +260,10 @@ def test_what_was_learned_is_listed_corrected_and_forgotten(duckrow: Duckrow) ->
     learn(duckrow, "/w: python a.py", "/w: python b.py")
     learn(duckrow, "/w: python b.py", model="NVIDIA A100", peak_mb=4_096)
     assert duckrow("memory").stdout == (
-        "NR  PEAK  RUNS  LAST        FORETOLD  DECIDES  GPU          RECIPE\n"
-        "1   8G    3     2h 05m ago  -         -        NVIDIA H200  /w: python a.py\n"
-        "2   4G    3     2h 05m ago  -         -        NVIDIA A100  /w: python b.py\n"
-        "3   8G    3     2h 05m ago  -         -        NVIDIA H200  /w: python b.py\n"
+        "NR  PEAK  RUNS  LAST        FORETOLD  DECIDES  AT A TIME  GPU          RECIPE\n"
+        "1   8G    3     2h 05m ago  -         -        -          NVIDIA H200  /w: python a.py\n"
+        "2   4G    3     2h 05m ago  -         -        -          NVIDIA A100  /w: python b.py\n"
+        "3   8G    3     2h 05m ago  -         -        -          NVIDIA H200  /w: python b.py\n"
     )
     assert duckrow("memory", "set", "2", "12G").stderr == "duckrow: /w: python b.py: 12G on NVIDIA A100.\n"
     assert duckrow("memory", "set", "A.PY", "500M").stderr == "duckrow: /w: python a.py: 500M on NVIDIA H200.\n"

@@ -442,6 +442,11 @@ def test_a_paused_run_says_so(duckrow: Duckrow) -> None:
     run.stderr.close()
 
 
+def test_a_run_without_gpus_does_not_say_how_it_packed_them(duckrow: Duckrow) -> None:
+    done = duckrow("run", "--pack", "--slots", "2", stdin="sleep 0.2\nsleep 0.2\n")
+    assert "packed" not in done.stderr
+
+
 def test_cpu_slots_beside_gpus_are_used_by_a_run(duckrow: Duckrow) -> None:
     both = "echo x >> out; until [ $(wc -l < out) -ge 3 ]; do sleep 0.05; done\n"
     duckrow("run", "--devices", "0", "--slots", "2", stdin=both * 3)

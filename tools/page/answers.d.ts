@@ -381,6 +381,8 @@ declare namespace Api {
     total_gpu_mem_mb?: number | null;
     auto?: boolean | null;
     recipe?: string | null;
+    parameters?: string | null;
+    deciding?: string | null;
     cpus?: number | null;
     mem_mb?: number | null;
     mem_limit?: boolean | null;

@@ -15,19 +15,19 @@ VARIABLE = "_DUCKROW_COMPLETE"
 
 
 def is_completing() -> bool:
-    """Whether the shell has called us to complete a word, not a person to do something."""
+    """Whether the shell called us to complete a word."""
     return VARIABLE in os.environ
 
 
 def read_nothing() -> None:
-    """A verb that looks at standard input while its words are read must not wait for a person who types."""
+    """A verb that reads standard input while it parses its words must not wait for the keyboard."""
     sys.stdin = open(os.devnull)  # noqa: SIM115
 
 
 def complete_jobs(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The newest ids and names that begin so; of `3,12-` the part behind the last comma is completed.
+    """The newest ids and names that begin like this. Of `3,12-`, it completes the part after the last comma.
 
-    A name that has commas itself, like `lr=0.1,seed=3`, stands alone.
+    A name that contains commas, like `lr=0.1,seed=3`, is completed only by itself.
     """
     from click.shell_completion import CompletionItem
 

@@ -47,7 +47,7 @@ def wants_colour(stream: TextIO) -> bool:
 
 @lru_cache(maxsize=1)
 def chosen_colour() -> str:
-    """The setting; asked for once, since every painted word wants to know."""
+    """The setting; read once, because every painted word needs it."""
     from duckrow.api.machine.colour import colour
 
     return colour()
@@ -108,7 +108,7 @@ def terminal_height() -> int:
         lines = int(os.environ.get("LINES") or os.get_terminal_size(sys.stdout.fileno()).lines)
     except (OSError, ValueError):
         return _USUAL_HEIGHT
-    return lines if lines > 0 else _USUAL_HEIGHT  # some say 0 where they do not know
+    return lines if lines > 0 else _USUAL_HEIGHT  # some terminals say 0 if they do not know
 
 
 def display_width(text: str) -> int:
@@ -133,7 +133,7 @@ def fit(text: str, width: int) -> str:
 
 
 def wrapped(sentence: str) -> list[str]:
-    """The sentence for a terminal, broken between words so that no line is longer than it is wide."""
+    """The sentence, wrapped to the width of the terminal."""
     if not sys.stderr.isatty():
         return [sentence]
     import textwrap
@@ -169,7 +169,7 @@ def table_lines(
 _NARROWEST = 10
 """No column is cut below this: in a terminal that is too narrow even so, the end of the line is cut."""
 
-_ENDLESS = 1 << 40  # what is not a terminal gets all of it
+_ENDLESS = 1 << 40  # a pipe or a file gets everything
 
 
 def _shrink(widths: list[int], width: int) -> None:

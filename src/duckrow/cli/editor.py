@@ -8,7 +8,7 @@ from duckrow.core.errors import UsageError
 
 
 def edit_in_editor(text: str) -> str:
-    """What a person makes of this text in $VISUAL or $EDITOR."""
+    """Let the user edit this text in $VISUAL or $EDITOR; the result."""
     import subprocess
     import tempfile
 

@@ -1,4 +1,4 @@
-"""The verbs as click knows them: finds the one that was typed, and loads it alone."""
+"""The verbs for click: finds the one that was typed, and loads only that one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Verbs(click.Group):
         if name not in VERBS:
             return None
         module = importlib.import_module(f"duckrow.cli.commands.{name}")
-        gc.freeze()  # nobody needs to look at it again, neither a host that lives for days nor what it forks
+        gc.freeze()  # the collector need not look at it again, in a host that lives for days or in its children
         gc.enable()
         command: click.Command = module.command
         return with_help_all(command)
@@ -36,10 +36,10 @@ class Verbs(click.Group):
         return help_text(whole=shows_all(ctx))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Words of a list, so that none of the verbs has to be loaded."""
+        """Words from a list, so that no verb has to be loaded."""
         from click.shell_completion import CompletionItem
 
-        # An alias that begins like a verb would only keep that from being completed.
+        # An alias that begins like a verb would keep the verb from being completed.
         lines = VERBS if any(name.startswith(incomplete) for name in VERBS) and incomplete else {**VERBS, **ALIAS_LINES}
         verbs = [CompletionItem(name, help=line) for name, line in lines.items() if name.startswith(incomplete)]
         return verbs + click.Command.shell_complete(self, ctx, incomplete)
@@ -106,23 +106,13 @@ def run_verb(arguments: list[str]) -> int:
         return EXIT_INTERRUPTED
     except DuckrowError:
         if is_completing():
-            return EXIT_OK  # what is half typed may well be wrong
+            return EXIT_OK  # half a command line is often wrong
         raise
 
 
 def _refused(error: click.ClickException) -> int:
-    if isinstance(error, click.NoSuchOption):
-        error = _without_hidden(error)
-    try:
-        error.show()
-    except OSError:
-        pass  # nobody can hear it; the exit code tells
+    from duckrow.cli.refusals import say
+    from duckrow.cli.wrong_usage import refusal_of
+
+    say(f"duckrow: {refusal_of(error)}")
     return error.exit_code
-
-
-def _without_hidden(error: click.NoSuchOption) -> click.NoSuchOption:
-    """Nobody is pointed to an option that the help does not show."""
-    params = [] if error.ctx is None else error.ctx.command.params
-    hidden = {name for param in params if isinstance(param, click.Option) and param.hidden for name in param.opts}
-    shown = [name for name in error.possibilities or () if name not in hidden]
-    return click.NoSuchOption(error.option_name, possibilities=shown, ctx=error.ctx)

@@ -10,7 +10,7 @@ from duckrow.cli.help import help_text
 from duckrow.cli.refusals import open_missing_streams, refused_by_machine, say
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError
 
-TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
+TYPE_CHECKING = False  # that of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
     from typing import NoReturn
 
@@ -22,8 +22,8 @@ def main() -> NoReturn:
         try:
             stream.flush()
         except OSError:
-            pass  # whoever read us has gone
-    # To take the interpreter apart would take as long as many a command.
+            pass  # the reader has gone
+    # Tearing the interpreter down would take as long as many a command.
     os._exit(code)
 
 
@@ -38,7 +38,7 @@ def run_cli(arguments: list[str]) -> int:
         say(f"duckrow: {error}")
         return error.exit_code
     except BrokenPipeError:
-        # Whoever read us has gone (`duckrow ls | head`); there is nobody left to tell.
+        # The reader has gone (`duckrow ls | head`), so there is nobody to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except OSError as error:
@@ -50,7 +50,7 @@ def _run(arguments: list[str]) -> int:
     if arguments in (["--help"], ["-h"]):
         print(help_text(whole=False))
         return EXIT_OK
-    gc.disable()  # until the verb is loaded: of all that comes with it nothing is garbage
+    gc.disable()  # until the verb is loaded: nothing that it loads is garbage
     from duckrow.cli.group import run_verb  # click takes longer to load than the help to print
 
     return run_verb(arguments)

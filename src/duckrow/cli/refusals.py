@@ -19,7 +19,7 @@ def say(message: str) -> None:
 
 
 def open_missing_streams() -> None:
-    """With `>&-` there is no standard output. To write to it must fail, and no file may be opened in its place."""
+    """With `>&-` there is no standard output. Writing to it must fail, and no file may get its number."""
     for fd, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDONLY)

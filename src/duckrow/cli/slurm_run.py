@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duckrow.cli.views.run_view import RunView
 
 _LOOK_S = 0.1
-_SHARE = 4  # when a look takes long because there are many runs, we rest this many times as long
+_SHARE = 4  # if a look takes long because there are many runs, we rest this many times as long
 
 
 def print_script(request: ClusterRequest, specs: Sequence[JobSpec], name: str) -> int:
@@ -54,7 +54,7 @@ def run_batch(
     max_failures: int | None,
     file: str | None,
 ) -> int:
-    """Submit these and see them through; the exit code."""
+    """Submit these and wait until they are done; the exit code."""
     from duckrow.api.clusters.submit import submit_batch
 
     ids = submit_batch(client, specs, request, variables, name, tell=tell, file=file)
@@ -64,7 +64,7 @@ def run_batch(
 def resume_batch(
     client: Client, on: str, asked: dict[str, Any], file: str | None, name: str | None, watch: WatchOptions
 ) -> int:
-    """Run again what has not succeeded, and see it through; the exit code."""
+    """Run again what has not succeeded, and wait until it is done; the exit code."""
     from duckrow.api.clusters.resume import resume_batch as resume
     from duckrow.cli.views.run_view import make_view
 
@@ -76,9 +76,9 @@ def resume_batch(
 
 
 def watch_runs(client: Client, ids: Sequence[int], view: RunView, max_failures: int | None, again: str = "") -> int:
-    """See the runs of a batch through; the exit code.
+    """Watch the runs of a batch until they are done; the exit code.
 
-    `again`: what runs those that have not succeeded; else it names just those.
+    `again`: the command that runs again what has not succeeded; by default a rerun of these jobs.
     """
     named = compact_ids(ids)
     watch = BatchWatch(client, ids, view, max_failures)
@@ -139,7 +139,7 @@ class BatchWatch:
         return max(len(self._live), 1)
 
     def see_through(self) -> None:
-        """Until all is done, or somebody has cancelled the SLURM jobs."""
+        """Watch until everything is done, or somebody has cancelled the SLURM jobs."""
         while self._view.report.finished < len(self._ids):
             began = time.monotonic()
             self._tell_of(self._batch.changed())
@@ -212,7 +212,7 @@ def _attempt_of(view: JobView, host_id: int) -> LiveAttempt:
         job=job,
         keeper="",
         holds=reservations((name, WHOLE) for name in view.devices or [SOME_CPU_SLOT]),
-        # Of another machine only the wall clock means something here.
+        # Of another machine, only the wall clock means anything here.
         started=Now(view.started_at or view.ended_at or time.time(), 0.0, 0.0),
         log=view.log or "",
         job_host_id=host_id,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def read_cluster(on: str | None, asked: dict[str, Any], given: SweepOptions) -> ClusterRequest | None:
-    """What is asked of the cluster, if one was named."""
+    """The request to the cluster, if one was named."""
     if on is None:
         return None
     from duckrow.api.clusters.submit import read_request
@@ -39,7 +39,7 @@ def watch_sweep(
     variables: dict[str, str],
     watch: WatchOptions,
 ) -> int:
-    """Submit them and see them through; the exit code."""
+    """Submit them and wait until they are done; the exit code."""
     from duckrow.api.clusters.sweeps import submit_sweep
     from duckrow.api.sweeps.listing import handle_of
     from duckrow.cli.slurm_run import watch_runs

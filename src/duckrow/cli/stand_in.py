@@ -10,17 +10,17 @@ from collections.abc import Callable
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError
 
 _PR_SET_PDEATHSIG = 1
-_KILLED = 128 + signal.SIGKILL  # it has not said how it ended, so it could not
+_KILLED = 128 + signal.SIGKILL  # it did not say how it ended, so it could not
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 
 
 def stand_in(serve: Callable[[], None]) -> int:
-    """Serve in a child, which becomes the keeper and has the daemon as its own; the exit code, once the daemon is gone.
+    """Serve in a child, which becomes the keeper and the daemon's parent; the exit code, once the daemon has ended.
 
-    The keeper may have to stay for hours, until the last job has ended. Whoever waits for us would wait so long to
-    have the prompt back, or to start the daemon again.
+    The keeper may have to stay for hours, until the last job has ended. Your prompt, or a restart by systemd, must not
+    wait that long.
     """
-    reading, writing = os.pipe()  # the keeper closes what is not its own: the end of the daemon is the end of the pipe
+    reading, writing = os.pipe()  # the keeper closes its copy, so the pipe ends with the daemon
     keeper = os.fork()
     if keeper == 0:
         os.close(reading)
@@ -35,10 +35,10 @@ def stand_in(serve: Callable[[], None]) -> int:
 
 
 def _serve(serve: Callable[[], None], writing: int) -> int:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # no daemon that nobody watches
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # without us, nobody would watch the daemon
     try:
         serve()
-    except BaseException as error:  # whatever it is, it is told by others: here it only has an exit code
+    except BaseException as error:  # others report the error; here it is only an exit code
         os.write(writing, bytes([error.exit_code if isinstance(error, DuckrowError) else EXIT_FAILED]))
         raise
     os.write(writing, bytes([EXIT_OK]))

@@ -42,7 +42,7 @@ EVERYDAY = (
     *("run", "sweep", "submit", "ls", "show", "logs", "results", "why", "wait", "kill", "rerun"),
     *("gpus", "web", "up", "down", "doctor"),
 )
-# The words of Slurm and pueue that are in people's fingers.
+# Words of Slurm and pueue that people are used to.
 ALIASES = {
     "add": "submit",
     "status": "ls",

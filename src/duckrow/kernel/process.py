@@ -46,12 +46,20 @@ def read_process(pid: int) -> Process | None:
 def _stat(pid: int) -> list[bytes] | None:
     """What /proc says of it, from its state on."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            stat = file.read()
+        stat = _read_at_once(f"/proc/{pid}/stat")
     except OSError:
         return None
     # The name is in parentheses and may hold anything, also parentheses.
     return stat[stat.rindex(b")") + 2 :].split()
+
+
+def _read_at_once(path: str) -> bytes:
+    """A line that the kernel gives at once; a file object would ask five more questions about it."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, 4096)
+    finally:
+        os.close(fd)
 
 
 def all_pids() -> list[int]:

@@ -99,6 +99,14 @@ def test_a_number_that_is_gone_is_not_taken_for_a_foreign_one_where_ours_have_be
     assert observation.uses[8].peak_mb == 0
 
 
+def test_two_that_have_not_taken_anything_yet_are_told_apart_once_the_driver_names_them() -> None:
+    observation, tenants = Observation(), [Tenant(7, HALF, 0.0), Tenant(8, HALF, 0.0)]
+    observation.note([reading(0, at=1.0)], tenants, Owners())
+    observation.note([reading(300, at=2.0)], tenants, Owners())  # of a server that they share, say
+    observation.note([reading(9000, (1, 4000), (2, 5000), at=3.0)], tenants, Owners({1: 7, 2: 8}))
+    assert [(use.peak_mb, use.is_guess) for use in observation.uses.values()] == [(4000, False), (5000, False)]
+
+
 def test_what_two_may_have_taken_is_a_guess() -> None:
     observation, tenants = Observation(), [Tenant(7, HALF, 0.0), Tenant(8, HALF, 1.0)]
     observation.note([reading(6000, shown=False)], tenants, Owners())

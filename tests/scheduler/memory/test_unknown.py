@@ -36,10 +36,10 @@ def test_they_spread_over_the_gpus(make_queue: MakeQueue) -> None:
 
 
 def test_they_are_no_more_than_the_cores_can_serve(make_queue: MakeQueue) -> None:
-    queue = make_queue(*gpus("24G"), cpus=2)
-    jobs = [queue.add(runs(), gpus=1, needs=auto()) for _ in range(5)]
+    queue = make_queue(*gpus("80G"), cpus=5)
+    jobs = [queue.add(runs(), gpus=1, needs=auto()) for _ in range(12)]
     queue.passes(1)
-    assert running(queue, jobs) == 4
+    assert running(queue, jobs) == 10
 
 
 def test_none_starts_beside_a_job_that_is_known(make_queue: MakeQueue) -> None:
@@ -134,3 +134,17 @@ def test_where_the_memory_cannot_be_read_one_is_alone(make_queue: MakeQueue) -> 
     jobs = [queue.add(runs(), gpus=1, needs=auto()) for _ in range(3)]
     queue.passes(100)
     assert running(queue, jobs) <= 1
+
+
+def test_one_that_ran_out_waits_for_what_the_same_command_takes_by_now(make_queue: MakeQueue) -> None:
+    """It ran out when the other had taken little: what it asks for grows with what is seen."""
+    queue = make_queue(*gpus("80G"))
+    claims = Needs(gpu_mem_mb=5_000, recipe="/train.py")
+    queue.add(runs(gpu_mb=((0.0, 6_000), (8.0, 20_000), (16.0, 40_000))), gpus=1, needs=claims)
+    short = fails(after_s=6, prints=OUT_OF_MEMORY, gpu_mb=((0.0, 6_000),))
+    job = queue.add(short, runs(gpu_mb=((0.0, 40_000),)), gpus=1, needs=claims)
+    blocking = queue.add(succeeds(after_s=60, gpu_mb=((0.0, 20_000),)), gpus=1, needs=Needs(gpu_mem_mb=70_000))
+    queue.passes(58)
+    assert queue.states(job, blocking) == ["queued", "running"]
+    queue.passes(30)
+    assert queue.state(job) == "queued"  # 40 GB and a margin beside 40 GB are more than there is

@@ -109,7 +109,8 @@ def why(client: Client, job_id: int) -> list[str]:
 
 def _together(client: Client, facts: WaitingFacts, here: HostGpus) -> int | None:
     """How many jobs may be on a GPU where it is to start, because more did not help; None: as many as have room."""
-    recipe = needs_from(facts.needs).recipe
+    needs = needs_from(facts.needs)
+    recipe = needs.recipe if needs.auto else ""
     paces = PeakStore(client.database).paces.known() if recipe else {}
     found = [paces.get((recipe, model)) for model in here.models]
     return max((pace.together for pace in found if pace is not None), default=None)

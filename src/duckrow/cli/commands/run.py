@@ -346,7 +346,7 @@ def _packing(run: ForegroundRun, view: RunView) -> str:
     gpus = {device for seat in run.loop.state.seats if not seat.is_cpu for device in seat.devices}
     elapsed_s = time.monotonic() - view.began_mono
     at_a_time = view.report.total_s / max(elapsed_s, 0.001)
-    if not run.by_memory or at_a_time < len(gpus) * 1.05:
+    if not gpus or not run.by_memory or at_a_time < len(gpus) * 1.05:
         return ""
     return f"packed: {at_a_time:.1f} jobs at a time on {plural(len(gpus), 'GPU')}, on average."
 

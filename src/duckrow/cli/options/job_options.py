@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from duckrow.api.adding.job_values import existing_folder, find_shell, parse_notice, recipe_here
-from duckrow.api.adding.libraries import with_libraries
 from duckrow.cli.options.option_values import TIME, Parsed
 from duckrow.core.devices.needs import NO_NEEDS, Needs
 from duckrow.core.devices.policy import KNOBS, Form, Knob, Policy
@@ -191,7 +190,7 @@ class JobOptions:
         """`pattern`, `point`: of the sweep that it is a run of."""
         cwd = existing_folder(self.cwd)
         spec = JobSpec(command, cwd, needs=self.needs(cwd, command, pattern, point), **self._in_common(gpus, outfile))
-        return with_libraries(spec)
+        return _with_libraries(spec)
 
     def specs(self, commands: Iterable[str], gpus: int | None, outfile: str | None) -> list[JobSpec]:
         return list(map(self.spec_maker(gpus, outfile), commands))
@@ -199,7 +198,7 @@ class JobOptions:
     def spec_maker(self, gpus: int | None, outfile: str | None = None) -> Callable[[str], JobSpec]:
         """What makes the specs of many commands: what these have in common is found out now, and once."""
         cwd, in_common = existing_folder(self.cwd), self._in_common(gpus, outfile)
-        return lambda command: with_libraries(JobSpec(command, cwd, needs=self.needs(cwd, command), **in_common))
+        return lambda command: _with_libraries(JobSpec(command, cwd, needs=self.needs(cwd, command), **in_common))
 
     def _in_common(self, gpus: int | None, outfile: str | None) -> dict[str, Any]:
         """What is asked for every job, whatever its command."""
@@ -220,6 +219,14 @@ class JobOptions:
             "max_log_bytes": self.max_log,
             "preload": self.preload,
         }
+
+
+def _with_libraries(spec: JobSpec) -> JobSpec:
+    if spec.preload != AUTO:
+        return spec
+    from duckrow.api.adding.libraries import with_libraries  # few jobs leave it to duckrow
+
+    return with_libraries(spec)
 
 
 def take_job_options(values: dict[str, Any]) -> JobOptions:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from duckrow.api.adding.libraries import with_libraries
 from duckrow.cli.options.job_options import AUTO, JobOptions
 from duckrow.core.clusters.groups import check_own_request
 from duckrow.core.devices.inventory import Seat
@@ -73,7 +72,10 @@ def spec_of_line(
     if "preload" in job:
         names = job["preload"]
         spec.preload = parse_modules(names if isinstance(names, str) else ",".join(map(str, names)))
-        with_libraries(spec)
+        if spec.preload == "auto":
+            from duckrow.api.adding.libraries import with_libraries
+
+            with_libraries(spec)
     if "point" in job:
         spec.point = _point(job["point"])
     if "slurm" in job:

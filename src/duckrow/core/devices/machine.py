@@ -15,6 +15,7 @@ MPS_SERVERS = ("nvidia-cuda-mps-server", "nvidia-cuda-mps-control")
 """They use a GPU on behalf of others, who are listed beside them."""
 
 
+_FEW = 8  # jobs may always begin at a time
 _LEAST_MB = 512  # what a process takes of a GPU at least: a CUDA context
 
 
@@ -75,7 +76,7 @@ class Machine(NamedTuple):
         if share is None or not self.is_read(device):
             return False
         jobs = booked.jobs[device]
-        if booked[device] != jobs * share or (self.cpus is not None and jobs >= 2 * self.cpus):
+        if booked[device] != jobs * share or (self.cpus is not None and jobs >= max(2 * self.cpus, _FEW)):
             return False
         return booked[device] + share + self.pressure[device] <= WHOLE
 

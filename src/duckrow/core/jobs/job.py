@@ -1,4 +1,4 @@
-"""What a job is: what a person asks for, and what the scheduler knows of it."""
+"""A job: what a person asks for, and what the scheduler knows about it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SETTING = re.compile(r"[A-Za-z_]\w*=")
 
 
 class PointOfSweep(NamedTuple):
-    """What makes a job one of a sweep's."""
+    """What makes a job a run of a sweep."""
 
     sweep_id: int
     key: str  # equal for equal points
@@ -52,7 +52,7 @@ class JobSpec:
     gpus: int | None = None  # None: one device, a GPU where there are GPUs; 0: a CPU slot
     shell: str = DEFAULT_SHELL
     retries: int = 0
-    requeue_lost: bool = False  # when an attempt is lost, as by a restart of the machine, without using up a retry
+    requeue_lost: bool = False  # if an attempt is lost, for example by a reboot; uses up no retry
     backoff_s: float = DEFAULT_BACKOFF_S
     timeout_s: float | None = None
     notice_signal: int | None = DEFAULT_NOTICE_SIGNAL  # sent notice_s before the time limit; None: no notice
@@ -64,14 +64,14 @@ class JobSpec:
     not_before: float | None = None  # --begin 18:00, by the wall clock
     delay_s: float | None = None  # --begin +2h, from when it is submitted
     held: bool = False
-    if_broken: str = "skip"  # when a job before it ends in the wrong way: skip it, or let it wait
+    if_broken: str = "skip"  # if a job before it ends in the wrong way: skip it, or let it wait
     array_index: int | None = None
     folder: str | None = None  # of the run; None: below the state folder, by its id
     preload: str | None = None  # modules of a warm start, with commas; None: a cold start
     needs: Needs = NO_NEEDS
     variables: Mapping[str, str] | None = None  # on top of those that its neighbours share
     point: PointOfSweep | None = None
-    slurm: Mapping[str, Any] | None = None  # what it asks a cluster for by itself; None: what its batch asks for
+    slurm: Mapping[str, Any] | None = None  # its own request to a cluster; None: that of its batch
 
     def __post_init__(self) -> None:
         if not self.command.strip():
@@ -97,7 +97,7 @@ class JobSpec:
 
 
 class QueuedJob(NamedTuple):
-    """A job that waits, with all that its start needs; one row of the head of the queue."""
+    """A queued job with everything that its start needs; one row of the head of the queue."""
 
     id: int
     project: str
@@ -129,7 +129,7 @@ class QueuedJob(NamedTuple):
 
     @property
     def words(self) -> str:
-        """How it is named to people."""
+        """Its name for people."""
         return job_words(self.id, self.array_index)
 
     @property
@@ -142,24 +142,24 @@ class QueuedJob(NamedTuple):
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The groups of jobs whose number at a time may be limited."""
+        """The groups of jobs that a limit may count."""
         of_project = f"project:{self.project}"
         return (of_project,) if self.array_id is None else (of_project, f"array:{self.array_id}")
 
 
 def as_queued(spec: JobSpec, job_id: int) -> QueuedJob:
-    """A job as it would wait if it were added: for those who ask what would become of it."""
+    """The queued job that this would become, to find out what would happen to it."""
     asked = {name: getattr(spec, name) for name in QueuedJob._fields if hasattr(spec, name)}
     asked |= {"needs": spec.needs.as_text(), "requeue_lost": int(spec.requeue_lost)}
     return QueuedJob(id=job_id, environment_id=0, retries_used=0, attempts=0, **asked)
 
 
 class Exit(NamedTuple):
-    """How the first process of an attempt ended, as the kernel has said."""
+    """How the first process of an attempt ended, as the kernel reported it."""
 
     code: int | None  # None: by a signal
     signal: int | None = None
-    at: float | None = None  # None: another host has seen it, and nobody kept when
+    at: float | None = None  # None: another host saw it, and the time was not kept
     oom_killed: bool | None = None  # some of its processes were, as memory had run out; None: nobody knows whose were
     host_peak_mb: int | None = None
 
@@ -168,8 +168,7 @@ class Exit(NamedTuple):
 class LiveAttempt:
     """An attempt that holds devices, as the host that watches it sees it.
 
-    The host and its engine share it, so it is one thing that changes and not a row of values. Nobody writes into it but
-    its own moves.
+    The host and its engine share it, so it is one object that changes. Only its own methods change it.
     """
 
     number: int
@@ -180,19 +179,19 @@ class LiveAttempt:
     log: str
     job_host_id: int
     state: State = State.STARTING
-    follows: int | None = None  # the attempt whose devices it takes over the moment that one has ended
-    awaits_parent: bool = False  # its preloaded parent still imports: it has not begun, and no time counts
+    follows: int | None = None  # the attempt whose devices it takes over as soon as that one ends
+    awaits_parent: bool = False  # its preloaded parent is still importing: it has not begun, and no time counts
     pid: int | None = None
-    process: str = ""  # names that process for good; empty until it was seen running
-    noticed: bool = False  # the signal ahead of the time limit was sent
-    suspended_mono: float | None = None  # since when it is suspended, because a person has paused it
+    process: str = ""  # identifies that process for good; empty until we saw it running
+    noticed: bool = False  # the warning before the time limit was sent
+    suspended_mono: float | None = None  # since when it is suspended, because somebody paused it
     stopped_for: Outcome | None = None  # why it is being stopped, if it is
     lost_because: str = ""  # nobody saw how its first process ended
-    left_behind: str = ""  # what was still running when that had ended, in words
+    left_behind: str = ""  # what was still running after that, in words
     stop_began_mono: float | None = None
     stop_step: int = 0  # the last step of stopping: 0 nothing, 1 SIGTERM, 2 SIGKILL
     exit: Exit | None = None  # of its first process; what it left behind may keep the attempt from being done
-    id: int = field(init=False)  # names the attempt by one number within its state folder
+    id: int = field(init=False)  # the number of the attempt within its state folder
 
     def __post_init__(self) -> None:
         self.id = self.job.id * ATTEMPTS_PER_JOB + self.number
@@ -217,7 +216,7 @@ class LiveAttempt:
 
     @property
     def deadline_mono(self) -> float | None:
-        """When its time limit is over. While it is suspended, or has yet to begin, there is no such time."""
+        """When its time limit is over; None while it is suspended or has not begun."""
         if self.job.timeout_s is None or self.suspended_mono is not None or self.awaits_parent:
             return None
         return self.started.mono + self.job.timeout_s
@@ -245,31 +244,31 @@ class LiveAttempt:
         self.awaits_parent = waits
 
     def begin(self, now: Now) -> None:
-        """It begins only now: it has waited in a line, or for its preloaded parent."""
+        """It begins only now: it was lined up, or waited for its preloaded parent."""
         self.started = now
 
     def has_process(self, pid: int | None, process: str | None = None) -> None:
-        """`process`: None, it is not known yet what names it for good."""
+        """`process`: what identifies it for good; None: not known yet."""
         self.pid = pid
         if process is not None:
             self.process = process
 
     def restate_start(self, wall: float) -> None:
-        """The wall clock was set: when it began, by the clock as it is now."""
+        """Somebody set the wall clock: restate when it began by the new clock."""
         self.started = self.started._replace(wall=wall)
 
     def move_to(self, state: State) -> None:
-        """The store has written that its job is in this state."""
+        """The store has recorded this state of its job."""
         self.state = state
 
     # -- while it runs ----------------------------------------------------------------------------------------
 
     def hold(self, holds: Reservations) -> None:
-        """Another share than before, of the same devices."""
+        """It now holds a different share of the same devices."""
         self.holds = holds
 
     def note_notice(self) -> None:
-        """It was told that its time limit is near."""
+        """It was warned that its time limit is near."""
         self.noticed = True
 
     def suspend(self, mono: float) -> None:
@@ -277,7 +276,7 @@ class LiveAttempt:
             self.suspended_mono = mono
 
     def resume(self, mono: float) -> None:
-        """Its time limit goes on: the time of its start moves on by as long as it was suspended."""
+        """Its time limit continues: its start moves forward by the time for which it was suspended."""
         if self.suspended_mono is not None:
             lasted_s = mono - self.suspended_mono
             self.started = self.started._replace(mono=self.started.mono + lasted_s)
@@ -286,7 +285,7 @@ class LiveAttempt:
     # -- ending -----------------------------------------------------------------------------------------------
 
     def begin_stop(self, reason: Outcome | None, mono: float) -> None:
-        """`reason`: None, only what it has left behind is to end."""
+        """`reason`: why it is stopped; None: only its leftovers are."""
         self.stopped_for = reason
         self.stop_began_mono = mono
 
@@ -295,12 +294,12 @@ class LiveAttempt:
         self.stop_step = step
 
     def ask_again(self) -> None:
-        """It may not have heard that it must end; one that was killed is not asked any more."""
+        """Send the signal again: it may have missed it. After SIGKILL there is nothing more to send."""
         if self.stop_step < 2:
             self.stop_step = 0
 
     def hurry(self, mono: float) -> None:
-        """Its grace is over now."""
+        """Its grace time is over."""
         if self.stop_step < 2:
             self.stop_step = 1
             self.stop_began_mono = mono - self.job.grace_s
@@ -316,11 +315,11 @@ class LiveAttempt:
         self.left_behind = processes
 
     def lose_log(self) -> None:
-        """It has printed nothing, so it has no log."""
+        """It printed nothing, so it has no log."""
         self.log = ""
 
     def go_back(self, written: LiveAttempt) -> None:
-        """Undo what was not written: it is as the database has it."""
+        """Undo what was not written, so that it matches the database again."""
         self.state = written.state
         self.stopped_for, self.stop_began_mono = written.stopped_for, written.stop_began_mono
         self.suspended_mono, self.started = written.suspended_mono, written.started
@@ -336,7 +335,7 @@ def name_of_command(command: str) -> str:
 
 @lru_cache(maxsize=1000)  # a list of commands has few programs
 def _name_in(word: str) -> str:
-    """The name that a word of a command gives it; empty where it says nothing."""
+    """The name that a word gives a command; empty if the word says nothing."""
     base = word.rsplit("/", 1)[-1]
     if _is_setting(word) or _INTERPRETER.fullmatch(base):
         return ""
@@ -362,7 +361,7 @@ def parse_modules(text: str) -> str:
 
 @lru_cache(maxsize=1000)
 def check_name(what: str, text: str) -> None:
-    """Names become folders and are typed as ids: no slash, no leading dot or dash, not a bare number."""
+    """Names become folders and are typed like ids: no slash, no leading dot or dash, not just a number."""
     if not _NAME.fullmatch(text) or text == "last":
         raise UsageError(
             f"'{text}' cannot be a {what}. Use letters, digits and ._+=,@- (at most 100, not the word 'last')."
@@ -372,7 +371,7 @@ def check_name(what: str, text: str) -> None:
 
 
 def shorten(text: str, width: int = 60) -> str:
-    """The text on one line, cut in the middle where it is too long."""
+    """The text on one line, cut in the middle if it is too long."""
     line = " ".join(text.split())
     if len(line) <= width:
         return line

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Filter:
-    """All of what is set must hold; of several states or outcomes one is enough."""
+    """A job must match everything that is set. Of several states or outcomes, one is enough."""
 
     statuses: Sequence[str] = ()  # states and outcomes
     project: str | None = None
@@ -18,5 +18,5 @@ class Filter:
     failed: bool = False  # done, neither succeeded nor skipped
     ids: Sequence[int] | None = None
     sweep_id: int | None = None
-    text: str | None = None  # stands in its name, project or command; or its id
-    not_of_hosts: Sequence[int] = ()  # without what waits for these
+    text: str | None = None  # a part of its name, project or command; or its id
+    not_of_hosts: Sequence[int] = ()  # without jobs that wait for these

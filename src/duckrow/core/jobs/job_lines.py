@@ -1,4 +1,4 @@
-"""Jobs as people type many of them: a command a line, or GPUPeasy's `NAME;;OUTFILE;;COMMAND;;;`."""
+"""Lists of jobs as people type them: one command per line, or GPUPeasy's `NAME;;OUTFILE;;COMMAND;;;`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Entry(NamedTuple):
 
 
 def read_batch(text: str, delimiter: str | None = None) -> list[Entry]:
-    """`delimiter`: a line that is just this ends a job of several lines."""
+    """`delimiter`: a line with only this text ends a job of several lines."""
     if delimiter is None and (_END in text or _separates(text)):
         return [_entry(part) for part in text.split(_END) if part.strip()]
     reader = CommandReader(delimiter)
@@ -29,7 +29,7 @@ def read_batch(text: str, delimiter: str | None = None) -> list[Entry]:
 
 
 def _separates(text: str) -> bool:
-    """Whether there is a `;;` that does not belong to the shell: neither to a `case` nor inside quotes."""
+    """Whether there is a `;;` that does not belong to the shell: not in a `case`, not inside quotes."""
     unquoted = _QUOTED.sub("", text) if _BETWEEN in text else ""
     return _BETWEEN in unquoted and re.search(r"\bcase\b", unquoted) is None
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 _SYMBOL = re.compile(r"%(\d{0,2})([A-Za-z%])")
 _NO_INDEX = 4294967294
-"""What sbatch puts in place of %a where there is no array."""
+"""What sbatch puts in place of %a if there is no array."""
 
 
 class WhoWrites(NamedTuple):
-    """What tells the output of one job from that of another."""
+    """What distinguishes the output of one job from that of another."""
 
     job_id: int
     array_id: int
@@ -30,14 +30,14 @@ class OutputNames(NamedTuple):
     node: str
 
     def files(self, job_id: int, array_id: int, index: int | None, name: str) -> tuple[str | None, str | None]:
-        """(output, errors) of one job; errors that go to the same file as the output have no file of their own."""
+        """(output, errors) of one job; no file for errors if they go to the same file as the output."""
         who = WhoWrites(job_id, array_id, index, name, self.user, self.node)
         out, error = (None if pattern is None else fill(pattern, who) for pattern in self[:2])
         return out, None if error == out else error
 
 
 def fill(pattern: str, who: WhoWrites) -> str:
-    """`%x-%4j.out` with values; a backslash in it says that nothing is to be replaced."""
+    """`%x-%4j.out` with values; if it contains a backslash, nothing is replaced."""
     if "\\" in pattern:
         return pattern.replace("\\", "")
     values: dict[str, str | int] = {

@@ -10,7 +10,7 @@ from duckrow.core.errors import UsageError
 
 
 class Selection(NamedTuple):
-    """What was asked for, before anybody has looked whether it exists."""
+    """What somebody asked for, before we look whether it exists."""
 
     ranges: tuple[tuple[int, int], ...]  # both ends included
     names: tuple[str, ...]

@@ -17,14 +17,14 @@ _GOES_ON = frozenset({"&&", "||", "|"})
 
 
 class ShellBlocks:
-    """Looks at one line after the other. A quote that is left open ends with its line, as it does for a typo."""
+    """Looks at one line after the other. An open quote ends with its line: it is probably a typo."""
 
     def __init__(self) -> None:
         self._depth = 0
 
     def is_open_after(self, line: str) -> bool:
         """Whether the next line belongs to the same command."""
-        is_command = True  # whether the next word would be one, and not an argument
+        is_command = True  # whether the next word would be a command, and not an argument
         last = ""
         for match in _TOKEN.finditer(line):
             if match["comment"]:

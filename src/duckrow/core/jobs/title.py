@@ -1,4 +1,4 @@
-"""How jobs are named to people: what they run, and which of an array they are."""
+"""How people see jobs named: what they run, and their index in an array."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def title_of(command: str) -> str:
 
 
 def without_call(command: str) -> str:
-    """What there is to run."""
+    """The command without the note."""
     return _parts(command)[0]
 
 
 def _parts(command: str) -> tuple[str, str]:
-    """(what is run, the call that is noted behind it, if one is)."""
+    """(the command, the call that is noted after it, if any)."""
     if f" -m {CALL_MODULE} " not in command:
         return command, ""
     what, _, call = command.partition(_NOTE)
@@ -30,7 +30,7 @@ def _parts(command: str) -> tuple[str, str]:
 
 
 def full_name(name: str, array_index: int | None) -> str:
-    """With its index, by which the jobs of an array are told apart: `train[3]`."""
+    """With its index, which distinguishes the jobs of an array: `train[3]`."""
     return name if array_index is None else f"{name}[{array_index}]"
 
 

@@ -62,6 +62,7 @@ class Observation:
         self._shows_pids = self._shows_pids or any(owners.of.values())
         taken: dict[int, dict[str, int]] = {tenant.id: {} for tenant in tenants}
         guessed: set[int] = set()
+        told: set[int] = set()  # by the driver
         for reading in readings:
             self.readings[reading.device] = reading
             if reading.total_mb is None or reading.free_mb is None:
@@ -73,11 +74,13 @@ class Observation:
                 shares = shares_by_change(
                     reading, tenants, owners, self._before_us.get(reading.device, 0), self._taken_mb(reading.device)
                 )
-                guessed |= shares.ours.keys() if len(shares.ours) > 1 else set()
+                guessed |= shares.ours.keys() if len(shares.ours) > 1 and any(shares.ours.values()) else set()
+            else:
+                told |= shares.ours.keys()
             for tenant_id, mb in shares.ours.items():
                 taken[tenant_id][reading.device] = mb
             self._note_others(reading, shares, owners, (elsewhere or {}).get(reading.device, 0))
-        self._note_uses(readings, tenants, taken, guessed)
+        self._note_uses(readings, tenants, taken, guessed, told)
 
     def _note_others(self, reading: Reading, shares: Shares, owners: Owners, booked: int) -> None:
         """`booked`: by other hosts, who may take more than they have booked."""
@@ -99,6 +102,7 @@ class Observation:
         tenants: Sequence[Tenant],
         taken: Mapping[int, Mapping[str, int]],
         guessed: set[int],
+        told: set[int],
     ) -> None:
         busy = {reading.device: reading.utilization for reading in readings if reading.free_mb is not None}
         mono = max((reading.mono for reading in readings), default=0.0)
@@ -108,6 +112,8 @@ class Observation:
                 continue
             known = [value for device in read if (value := busy[device]) is not None]
             use = self.uses.setdefault(tenant.id, Use(tenant.started_mono))
+            if use.is_guess and tenant.id in told - guessed:
+                use.forget_guess()
             use.note(mono, taken[tenant.id], sum(known) / len(known) if known else None)
             use.is_guess = use.is_guess or tenant.id in guessed
 

@@ -55,6 +55,11 @@ class Use:
             self._busy_sum, self._busy_count = self._busy_sum + busy, self._busy_count + 1
         self._draw(mono - self._started_mono, most, busy)
 
+    def forget_guess(self) -> None:
+        """From now on the driver says whose memory it is: what was guessed before says nothing."""
+        self.is_guess = False
+        self.peak_mb, self._grown_mono, self._longest_stair_s = 0, None, 0.0
+
     def resume(self, curve: Sequence[Point]) -> None:
         """Continue with what an earlier host has seen."""
         self.curve = list(curve)

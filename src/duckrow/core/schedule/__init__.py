@@ -1,1 +1,1 @@
-"""One tick: who starts, where, who may start ahead of others, and why a job waits."""
+"""One tick: which jobs start, where, which may start ahead of others, and why a job waits."""

@@ -1,4 +1,4 @@
-"""Who may start ahead of jobs that wait."""
+"""Which jobs may start ahead of waiting jobs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_OVERTAKERS = 256
 
 
 class Comer(Protocol):
-    """A job, as far as its turn is concerned."""
+    """What decides the turn of a job."""
 
     @property
     def id(self) -> int: ...
@@ -36,7 +36,7 @@ class Comer(Protocol):
 
 
 class Turn(NamedTuple):
-    """Nothing but that of a job."""
+    """Only the turn of a job."""
 
     id: int
     priority: int = DEFAULT_PRIORITY
@@ -46,11 +46,11 @@ class Turn(NamedTuple):
 
 
 class Front:
-    """Those who wait for one kind of device, and who may go past all of them.
+    """The jobs that wait for one kind of device, and the rule for going past all of them.
 
-    A job goes past that will have ended before the first of them could start. Packed jobs that came together go past
-    each other, so that what one cannot use yet does not lie idle: for each that waits these are few, and they are known
-    from the start, so nobody is overtaken for ever.
+    A job may go past if it will have ended before the first of them could start. Packed jobs that came together may go
+    past each other, so that no memory is idle. These are few for each waiting job, and known from the start, so no job
+    is overtaken for ever.
     """
 
     def __init__(self) -> None:
@@ -66,13 +66,13 @@ class Front:
         return self._ends_in_time(job, shadow) or self._came_together(job, ask)
 
     def _came_together(self, job: Comer, ask: Ask) -> bool:
-        """Whether the order between the job and those who wait does not matter."""
+        """Whether the order of this job and the waiting ones does not matter."""
         if self.is_shut or job.priority != self._priority or not is_packed(ask):
             return False
         return job.created_at <= self._came_by and job.id <= self._last_id
 
     def join(self, job: Comer, ask: Ask, starts_at: float | None = None) -> None:
-        """It waits from now on, too. `starts_at`: when it will start at the latest; only of the first it matters."""
+        """This job waits too from now on. `starts_at`: when it will start at the latest; only the first one counts."""
         if self.is_empty:
             self.is_empty, self._priority, self._starts_at = False, job.priority, starts_at
         self._came_by = min(self._came_by, job.created_at + TOGETHER_S)
@@ -81,7 +81,7 @@ class Front:
             self.shut()
 
     def shut(self) -> None:
-        """From now on only those go past who will have ended in time."""
+        """From now on, only jobs that will have ended in time go past."""
         self.is_shut = True
         self.is_closed = self._starts_at is None
 
@@ -92,7 +92,7 @@ class Front:
 
 
 class Shadow:
-    """When a job that waits will have its devices, if everything that runs uses its time limit to the full.
+    """When a waiting job will get its devices, if all running jobs use their whole time limit.
 
     All times here are monotonic, as time limits are.
     """
@@ -103,11 +103,11 @@ class Shadow:
         self._started: list[tuple[QueuedJob, Reservations]] = []
 
     def note(self, job: QueuedJob, holds: Reservations) -> None:
-        """One that starts in this very tick runs, too."""
+        """A job that starts in this tick counts as running too."""
         self._started.append((job, holds))
 
     def starts_at(self, ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine = BARE) -> float | None:
-        """None: nobody knows, since what runs there has no time limit."""
+        """None: nobody knows, because a job there has no time limit."""
         ends = sorted(self._ends())
         freed = Ledger(booked) if ends else booked  # mostly nothing has a limit, and nothing is to be freed
         for ends_at, holds in ends:
@@ -117,7 +117,7 @@ class Shadow:
         return None
 
     def _ends(self) -> Iterator[tuple[float, Reservations]]:
-        """When each that has a limit will have ended at the latest."""
+        """When each attempt with a time limit will have ended at the latest."""
         for attempt in self._live:
             began = attempt.deadline_mono if attempt.stop_began_mono is None else attempt.stop_began_mono
             if began is not None and attempt.follows is None:

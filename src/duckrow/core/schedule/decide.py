@@ -1,4 +1,4 @@
-"""One tick: a pure function from what is seen to what is to be done."""
+"""One tick: a pure function from the observation to what must be done."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def choose_starts(
 
 
 class _Choice:
-    """Who starts, as far as the queue has been looked at. It books in copies of its own."""
+    """Which jobs start, as far as we have looked at the queue. It books in its own copies."""
 
     def __init__(
         self,
@@ -125,16 +125,16 @@ class _Choice:
         self.starts: list[Start] = []
         self.for_slots = Front()
         self.for_gpus = Front() if any(not seat.is_cpu for seat in seats) else self.for_slots
-        self.is_over = False  # nobody starts any more, whoever comes
+        self.is_over = False  # no more jobs start in this tick
         self._booked, self._room, self._shadow = booked, room, shadow
         self._trials = Trials(seats, booked, machine)
         self._machine_is_waited_for = False
-        self._in_vain: set[Ask] = set()  # what was not available: a queue is often full of jobs that ask for the same
+        self._in_vain: set[Ask] = set()  # what was not available: many jobs of a queue ask for the same
         if not any(seat.is_cpu for seat in seats):
             self.for_slots.shut()
 
     def is_held_up(self, job: QueuedJob, ask: Ask) -> bool:
-        """Whether it may not start whatever devices are free, so that nobody has to wait for it."""
+        """Whether it may not start even if devices are free, so that no job has to wait for it."""
         if self._room and any(self._room.get(scope, 1) <= 0 for scope in job.scopes):
             return True
         return self._machine_is_waited_for and bool(ask.cpus or ask.mem_mb)
@@ -147,7 +147,7 @@ class _Choice:
         holds = self._trials.place(ask) if passes and fits_machine else None
         if holds is not None:
             self._start(job, ask, holds)
-        elif self._trials.is_possible(ask):  # its GPUs may have been removed: then there is nothing to wait for
+        elif self._trials.is_possible(ask):  # its GPUs may have been removed: then it waits for nothing
             if passes and fits_machine:
                 self._in_vain.add(ask)
             self._wait(job, ask, front, for_machine=passes and not fits_machine)
@@ -174,7 +174,7 @@ class _Choice:
 
 
 def machine_has_room(ask: Ask, room: Mapping[str, int]) -> bool:
-    """Whether enough of the machine's cores and memory is not reserved."""
+    """Whether enough cores and memory of the machine are free."""
     return room.get(CORES, ask.cpus) >= ask.cpus and room.get(MEMORY, ask.mem_mb) >= ask.mem_mb
 
 
@@ -185,23 +185,23 @@ def _take_of_machine(ask: Ask, room: dict[str, int]) -> None:
 
 
 BRISK_S = 0.02
-"""So much work, at the most, is lined up behind an attempt; jobs that last longer are not lined up at all."""
+"""At most this much work is lined up behind an attempt. Longer jobs are not lined up at all."""
 
 LONGEST_LINE = 16
 
 
 def line_length(pace_s: float) -> int:
-    """How many jobs that last so long on average may be lined up behind each attempt."""
+    """How many jobs of this average duration may be lined up behind each attempt."""
     return min(int(BRISK_S / max(pace_s, 0.001)), LONGEST_LINE)
 
 
 def choose_successors(
     tails: Sequence[LiveAttempt], queue: Sequence[QueuedJob], room: int
 ) -> list[tuple[LiveAttempt, QueuedJob]]:
-    """Which jobs follow, on the very devices, the moment the attempts before them have ended: in turn, one each.
+    """Which jobs follow on the same devices as soon as the attempts before them end: in turn, one for each.
 
-    `tails` are the last of each line. Only for jobs that take milliseconds, where the way through the scheduler would
-    cost more than the job: a job that is lined up can no longer be overtaken.
+    `tails` are the last of each line. This is only for jobs of a few milliseconds, where a tick would cost more than
+    the job. A job that is lined up can no longer be overtaken.
     """
     chosen: list[tuple[LiveAttempt, QueuedJob]] = []
     for number, job in enumerate(queue[: max(room, 0) if tails else 0]):
@@ -213,7 +213,7 @@ def choose_successors(
 
 
 class _Signals:
-    """Who is warned and who is stopped, as far as the attempts have been looked at."""
+    """Which attempts are warned or stopped, as far as we have looked at them."""
 
     def __init__(self, mono: float) -> None:
         self.notices: list[Notice] = []
@@ -222,7 +222,7 @@ class _Signals:
         self._mono = mono
 
     def climb_ladder(self, attempt: LiveAttempt, began_mono: float) -> None:
-        """One grace in total: who is asked a second time, say by the next host, gets no second one."""
+        """One grace time in total: an attempt that is stopped again, say by the next host, gets no second one."""
         kill_mono = began_mono + attempt.job.grace_s
         if attempt.stop_step == 0:
             self.stops.append(Stop(attempt, 1, attempt.stopped_for))

@@ -20,7 +20,7 @@ SOON = "it can start now, and will in a moment"
 
 
 class Holder(NamedTuple):
-    """Who has a device, and for how much longer, if that can be told."""
+    """Which job has a device, and for how much longer, if we know."""
 
     device: Device
     job_id: int
@@ -30,7 +30,7 @@ class Holder(NamedTuple):
 
 
 class WaitingJob(NamedTuple):
-    """All that decides when a job that waits will start."""
+    """Everything that decides when a waiting job will start."""
 
     ask: Ask
     held: bool
@@ -38,24 +38,24 @@ class WaitingJob(NamedTuple):
     paused: str | None  # what is paused: the project's name, or empty for all
     waits_for: tuple[tuple[int, str], ...]  # (job, condition) not yet met
     limit: tuple[str, int, int] | None  # (what, most, running)
-    host: str | None  # the name of a run that is over, which alone may start it
+    host: str | None  # the name of a run that has ended; only that run may start it
     daemon_runs: bool
     seats: tuple[Seat, ...]
     drained: frozenset[str]
     booked: Ledger
     holders: tuple[Holder, ...]
     turn: Turn
-    ahead: tuple[tuple[Turn, Ask], ...]  # those before it, with what they ask for
+    ahead: tuple[tuple[Turn, Ask], ...]  # the jobs before it, with what they ask for
     ahead_count: int
     shadow: Shadow | None = None  # when those that run end at the latest
     machine: Machine = BARE
     room: Mapping[str, int] = {}  # what is left of the machine's cores and memory
     set_aside: Mapping[str, str] = {}  # GPUs that are broken, or look so, and why
-    ownerless_mb: Mapping[str, int] = {}  # of each GPU, what the driver counts as used though no process has it
+    ownerless_mb: Mapping[str, int] = {}  # for each GPU, memory that is in use although no process has it
 
 
 def explain(job: WaitingJob) -> list[str]:
-    """Every reason, the one that must go first first."""
+    """Every reason; the one that must go first comes first."""
     reasons = list(_wishes(job))
     if job.host is not None:
         reasons.append(f"it belongs to the run {job.host}, which has ended: duckrow run --resume={job.host}")
@@ -131,7 +131,7 @@ def _by_memory(ask: Ask) -> bool:
 
 
 def wanted(ask: Ask) -> str:
-    """Of the devices, in words."""
+    """The reasons that concern devices, in words."""
     if ask.gpus == 0:
         return "a CPU slot"
     if ask.total_mb is not None:
@@ -160,7 +160,7 @@ def _memory_reasons(job: WaitingJob, gpus: Sequence[str]) -> list[str]:
             told.append(f"the free memory of GPU {gpu} is unknown, so nothing starts there")
             continue
         if gpu not in job.machine.total_mb:
-            continue  # who holds it is told anyway
+            continue  # we name its holder anyway
         free = format_mb(max(job.machine.free_mb(gpu, job.booked), 0))
         if _is_enough(job, gpu):
             told.append(f"GPU {gpu} has {job.booked.jobs[gpu]} jobs, and more at a time did not help (--jobs-per-gpu)")
@@ -187,7 +187,7 @@ def _ownerless(job: WaitingJob, gpu: str) -> str:
 
 
 def _neighbour_reasons(job: WaitingJob, usable: Sequence[Seat]) -> list[str]:
-    """Whom it waits for, of those outside duckrow, and what to type to start beside them."""
+    """Which people outside duckrow it waits for, and what to type to start beside them."""
     machine = job.machine
     gpus = dict.fromkeys(device for seat in usable if not seat.is_cpu for device in seat.devices)
     left_alone = [gpu for gpu in gpus if machine.is_left_alone(gpu, wants_whole_gpus(job.ask))]
@@ -207,13 +207,13 @@ def _neighbour_reasons(job: WaitingJob, usable: Sequence[Seat]) -> list[str]:
 
 
 def _is_unread(machine: Machine, gpu: str) -> bool:
-    """One that says nothing counts as full of others; no GPU is so to the last megabyte."""
+    """A GPU that does not answer is recorded as full of others; a real one is never full to the last megabyte."""
     foreign_mb = machine.foreign_mb.get(gpu, 0)
     return machine.pressure.get(gpu, 0) >= WHOLE and (not foreign_mb or foreign_mb >= machine.total_mb.get(gpu, 0))
 
 
 def _polite_reasons(job: WaitingJob, usable: Sequence[Seat]) -> list[str]:
-    """What would be free, but is left to others."""
+    """Devices that are free, but left to others."""
     policy = job.machine.policy
     if place(job.ask, usable, job.booked, job.machine.without_politeness()) is None:
         return []

@@ -73,14 +73,14 @@ def next_number(ends: Sequence[Finished], waiting: int, now: int | None) -> int 
     return number
 
 
-def first_number(cores: int | None, gpus: int, waiting: int) -> int | None:
+def first_number(known: BestPace | None, cores: int | None, gpus: int, waiting: int) -> int | None:
     """How many at a time to begin with, before any run has ended; None: as many as have room.
 
     Cores are often the wall. But a queue that is not long is started at once: two waves would take longer.
     """
-    if cores is None:
+    if known is None and cores is None:
         return None
-    number = max(cores // max(gpus, 1), _FEWEST)
+    number = known.together if known is not None else max((cores or 0) // max(gpus, 1), _FEWEST)
     return number if waiting > 2 * number else None
 
 

@@ -13,10 +13,10 @@ from duckrow.core.units import format_mb, plural
 
 
 def place(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine = BARE) -> Reservations | None:
-    """What a job that asks for this gets to hold now, or None when it has to wait.
+    """What a job that asks for this gets now, or None if it must wait.
 
-    Without a number of GPUs it is one seat as it is. Of several free seats it is the one whose devices have least to
-    do, so that jobs spread over the GPUs before they share one; unless the policy is to fill one after the other.
+    Without a number of GPUs, it gets one seat. If several are free, it gets the one whose devices have least to do, so
+    that jobs spread over the GPUs before they share one. The policy can also fill one GPU after the other.
     """
     if ask.gpus == 0:
         return _least_loaded([seat for seat in seats if seat.is_cpu], seats, booked, machine)
@@ -51,7 +51,7 @@ def _polite(devices: Sequence[str], seats: Sequence[Seat], booked: Ledger, machi
 
 
 def _preferred(choice: Sequence[Seat], machine: Machine) -> Sequence[Seat]:
-    """In the order in which they are tried: first those where nobody else is."""
+    """The seats in the order in which we try them: first those where nobody else is."""
     if not machine.policy.prefer and not machine.neighbours:
         return choice
     rank = {device: number for number, device in enumerate(machine.policy.prefer)}
@@ -92,7 +92,7 @@ def _by_memory(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine
     """On the fewest GPUs that are enough, first on those that have most free memory."""
     gpus = machine.order(_gpus_of(seats))
     if not gpus:
-        # Without GPUs there is no GPU memory to ask for; `alone` is a slot of its own.
+        # Without GPUs there is no GPU memory to ask for; `alone` means its own slot.
         no_memory = ask.mb is None and ask.total_mb is None and not ask.larger_than_mb
         return _least_loaded(seats, seats, booked, machine) if no_memory and ask.gpus is None else None
     free = {gpu: machine.free_mb(gpu, booked) for gpu in gpus if _may_take(ask, gpu, booked, machine)}
@@ -128,7 +128,7 @@ def _may_take(ask: Ask, gpu: str, booked: Ledger, machine: Machine) -> bool:
 
 
 def _fits(ask: Ask, free_mb: float, count: int) -> bool:
-    """Of memory that is split evenly, each GPU needs strictly more than its part."""
+    """If memory is split evenly, each GPU needs strictly more than its part."""
     return free_mb >= (ask.mb or 0) if ask.total_mb is None else count * free_mb > ask.total_mb
 
 
@@ -157,10 +157,10 @@ def _share(ask: Ask, gpu: str, count: int, machine: Machine) -> int:
 
 
 def refusal(ask: Ask, seats: Sequence[Seat], machine: Machine = BARE, chosen_by: str = "duckrow up ") -> str | None:
-    """Why these seats could never hold such a job, in words, or None when they could.
+    """Why such a job could never run on these seats, in words; None if it could.
 
-    What others use today may be gone tomorrow: only the sizes count. `chosen_by`: the command whose `--devices` these
-    are; empty for the one that was typed.
+    What others use today may be free tomorrow, so only the sizes count. `chosen_by`: the command whose `--devices`
+    these are; empty for the one that was typed.
     """
     too_much = over_the_machine(ask, machine)
     if too_much:

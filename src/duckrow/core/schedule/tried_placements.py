@@ -1,4 +1,4 @@
-"""Placement within one tick: what was tried in vain is not tried again for one that asks for no less."""
+"""Placement within one tick: if something did not fit, a job that asks for as much or more is not tried."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from duckrow.core.schedule.placement import over_the_machine, place, refusal
 
 
 class Trials:
-    """Only packed jobs have enough different sizes to be worth remembering; of others, the first that waits ends it.
+    """Remembers what did not fit. Only packed jobs need this: of other jobs, the first that waits ends the search.
 
-    Devices only fill up while a tick is decided. So what was in vain stays so, and what fewer GPUs or less memory could
-    not satisfy, more cannot.
+    Devices only fill up while we decide a tick. So what did not fit still does not fit, and a job that asks for more
+    GPUs or more memory does not fit either.
     """
 
     def __init__(self, seats: Sequence[Seat], booked: Ledger, machine: Machine) -> None:

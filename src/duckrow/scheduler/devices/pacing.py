@@ -35,11 +35,12 @@ class Pacing:
         return None if None in numbers else max((number for number in numbers if number is not None), default=None)
 
     def _most_of(self, key: tuple[str, str]) -> int | None:
+        waiting = len(self._state.queue.jobs)
         if key not in self._tried:
-            known, given_out = self.known.get(key), self._gpus.given_out
-            waiting, cores = len(self._state.queue.jobs), self._gpus.machine.cpus
-            self._tried[key] = known.together if known else first_number(cores, len(given_out.sizes_mb), waiting)
-        return self._tried[key]
+            cores, gpus = self._gpus.machine.cpus, len(self._gpus.given_out.sizes_mb)
+            self._tried[key] = first_number(self.known.get(key), cores, gpus, waiting)
+        number = self._tried[key]
+        return None if number is None or waiting <= number else number  # the last ones need not wait for one more wave
 
     def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
         for attempt in starts:

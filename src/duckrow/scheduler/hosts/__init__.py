@@ -1,1 +1,1 @@
-"""Who runs the loop: the daemon and `duckrow run`, with all that a host needs around it."""
+"""The processes that run the loop: the daemon and `duckrow run`, with everything that a host needs."""

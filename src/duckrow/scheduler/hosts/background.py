@@ -1,4 +1,4 @@
-"""Putting the daemon into the background: choosing its devices, starting it, hearing that it is ready."""
+"""Starts the daemon in the background: chooses its devices, and waits until it is ready."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from duckrow.store.folder.state_folder import Folder, permission_hint, state_fol
 from duckrow.store.hosts import DAEMON, HostStore, is_alive, seats_from
 from duckrow.store.sqlite.database import Database
 
-READY, TAKEN = b"ready", b"taken"  # what a daemon tells whoever has started it; TAKEN: another one was quicker
+READY, TAKEN = b"ready", b"taken"  # what a daemon tells the process that started it; TAKEN: another daemon was quicker
 _OTHERS_S = 30.0
 
 
 def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool, keep_s: float | None = None) -> None:
-    """Be the daemon. Without `dispatch` it only looks after what runs."""
+    """Run as the daemon. Without `dispatch` it only looks after running jobs."""
     if os.environ.get(TAG) == DAEMON_TAG:
-        leave_attempt_group()  # a job may have started it, and would end it
+        leave_attempt_group()  # if a job started it, it would end with the job
     folder = state_folder()
     database = Database(folder)
     choice = remembered(database, choice)
     offer = check_devices(choice)
-    keep(database, choice)  # now that it has turned out to be possible
+    keep(database, choice)  # now we know that these devices work
     database.close()
     link = fork_host(folder.keepers, speaks=False)
     try:
@@ -48,7 +48,7 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool, 
 
 
 def check_devices(choice: DeviceChoice) -> Offer:
-    """What a daemon with these devices gives out; a UsageError if there are none such."""
+    """The seats of a daemon with these devices; a UsageError if they do not exist."""
     return offer_of(
         choice.devices or None,
         choice.slots,
@@ -60,7 +60,7 @@ def check_devices(choice: DeviceChoice) -> Offer:
 
 
 def notes_on(choice: DeviceChoice) -> tuple[str, ...]:
-    """What variables of the user's do, or do not do, to the devices of a daemon that has just been started."""
+    """How the user's environment variables affect the devices of a daemon that was just started."""
     if not {VISIBLE, ORDER} & os.environ.keys():
         return ()
     with closing(Database(state_folder())) as database:
@@ -72,9 +72,9 @@ def notes_on(choice: DeviceChoice) -> tuple[str, ...]:
 
 
 def launch(choice: DeviceChoice, python: str, dispatch: bool, keep_s: float | None = None) -> tuple[int | None, bool]:
-    """Start a daemon in the background unless one runs; its PID, and whether it is new.
+    """Start a daemon in the background unless one is running; its PID, and whether it is new.
 
-    One that somebody else starts meanwhile is as good, and one that is ending is waited for.
+    If somebody else starts one meanwhile, that is fine too. If one is just ending, wait for its end.
     """
     folder = state_folder()
     words = [*choice.words(), *_other_words(dispatch, keep_s)]
@@ -95,7 +95,7 @@ def _launch(folder: Folder, hosts: HostStore, words: Sequence[str], python: str)
 
 
 def _is_ready(folder: Folder, hosts: HostStore, deadline: float) -> bool:
-    """Whether there is a daemon; one that has only begun, or is ending, is given time to do so."""
+    """Whether a daemon is running. Give one that is starting or ending the time to do so."""
     while is_alive(folder, DAEMON):
         row = hosts.get(DAEMON)
         if (row.started_at is not None and row.ended_at is None) or time.monotonic() > deadline:
@@ -109,7 +109,7 @@ def _other_words(dispatch: bool, keep_s: float | None) -> list[str]:
 
 
 def _start(folder: Folder, words: Sequence[str], python: str) -> tuple[bytes, str, int]:
-    """Start it and hear what it has to tell us; what it has logged and its exit code, if it has ended."""
+    """Start it and wait for its answer; if it has ended, what it logged and its exit code."""
     log = _open_log(folder)
     reading, writing = os.pipe()
     log_began = os.fstat(log).st_size
@@ -130,7 +130,7 @@ def _start(folder: Folder, words: Sequence[str], python: str) -> tuple[bytes, st
     with open(reading, "rb") as file:
         news = file.read()
     if news == READY:
-        process.returncode = 0  # it is not ours to wait for
+        process.returncode = 0  # it is not our child
         return news, "", 0
     code = process.wait()
     with open(folder.daemon_log, "rb") as file:

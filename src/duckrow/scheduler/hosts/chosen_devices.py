@@ -18,7 +18,7 @@ class DeviceChoice:
     devices: Sequence[str] = ()
     slots: int | None = None
     jobs_per_gpu: int = 1
-    by_default: bool = False  # the settings chose: holds only where nothing is remembered, and is not remembered
+    by_default: bool = False  # from the settings: used only if nothing is remembered, and not remembered itself
     policy: Policy = NO_POLICY
 
     @property
@@ -53,14 +53,14 @@ def remember(database: Database, choice: DeviceChoice) -> None:
 
 
 def keep(database: Database, choice: DeviceChoice) -> None:
-    """Remember what a person has chosen; what the settings say they say again."""
+    """Remember what a person chose. Settings need not be remembered: they are read again."""
     if choice.is_explicit:
         with database.transaction():
             remember(database, choice)
 
 
 def remembered(database: Database, choice: DeviceChoice) -> DeviceChoice:
-    """What is chosen now, else what was: a daemon that comes back does not take more than it was given."""
+    """The present choice, else the remembered one: a daemon that restarts does not use more than it was given."""
     if choice.is_explicit:
         return choice
     kept = kept_devices(database)

@@ -18,7 +18,7 @@ _COMMAND = [sys.executable, "-m", "duckrow", "batches"]
 
 
 class ClusterTending:
-    """A thread with a connection of its own. `tell`: what went wrong goes to the daemon's log, once."""
+    """A thread with its own connection. `tell`: writes what went wrong into the daemon's log, once."""
 
     def __init__(self, folder: Folder, tell: Callable[[str], None]) -> None:
         self._folder = folder

@@ -22,7 +22,7 @@ from duckrow.store.sqlite.database import Database
 
 
 class _LogTrouble(Observer):
-    """The daemon's log has what nobody sees on a terminal."""
+    """Writes into the daemon's log what nobody would see on a terminal."""
 
     def trouble(self, sentence: str) -> None:
         _log(sentence)
@@ -50,10 +50,10 @@ def serve(
     dispatch: bool = True,
     keep_s: float | None = None,
 ) -> None:
-    """Run until SIGTERM or SIGINT. What runs then goes on, and is found again by the next daemon.
+    """Run until SIGTERM or SIGINT. Running jobs keep running, and the next daemon finds them again.
 
-    SIGQUIT (`duckrow down --kill`) ends what runs too. Without `dispatch` nothing is started. `keep_s`: jobs that have
-    been done for longer are forgotten.
+    SIGQUIT (`duckrow down --kill`) stops running jobs too. Without `dispatch` nothing is started. `keep_s`: forget jobs
+    that have been done for longer than this.
     """
     database = Database(folder, durable=False)
     host = Host(folder, database, DAEMON)

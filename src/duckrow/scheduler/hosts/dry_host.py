@@ -1,4 +1,4 @@
-"""A host on which nothing runs: the loop as it is, with the dry engine and a clock turned by hand."""
+"""A host that runs no process: the real loop, with the dry engine and a clock that tests move."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DryHost:
         host_id: int = DAEMON,
         observer: Observer | None = None,
     ) -> None:
-        """`machine`: what there really is; `offer`: what its user says of it. There is no MPS to be started."""
+        """`machine`: the real devices; `offer`: what the user says about them. MPS cannot be started."""
         policy = offer.machine.policy.but(mps="off")
         self.database = Database(folder, durable=False)
         self.reactor = HandReactor(clock)

@@ -22,11 +22,11 @@ from duckrow.store.jobs.jobs import JobStore
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-_SILENCE_S = 1.0  # a run that has started nothing for so long says why
+_SILENCE_S = 1.0  # a run that has started nothing for this long says why
 
 
 class EarlierJobs:
-    """What an interrupted run had done: lines are matched by their text and, where it repeats, one by one."""
+    """What an interrupted run had done. Lines are matched by their text; equal lines one by one."""
 
     def __init__(self, rows: list[tuple[int, str, str, str | None]]) -> None:
         self._by_text: dict[str, deque[tuple[int, str, str | None]]] = {}
@@ -69,16 +69,16 @@ class ForegroundRun:
         self.by_memory = False  # its jobs may share GPUs
         self.earlier: EarlierJobs | None = None
         self._told_of_pause = False
-        self._told_of_wait: bool | None = False  # None: it is about to be told
+        self._told_of_wait: bool | None = False  # None: we are about to say it
         self._rerun: list[int] = []
         self._skip: list[int] = []
         self._on_event = on_event
-        self._in_terminal = in_terminal  # one command that has the terminal, and hears Ctrl-C itself
+        self._in_terminal = in_terminal  # one command that has the terminal and gets Ctrl-C itself
         self._jobs = JobStore(loop.database)
         loop.tell_ends(self._note_end, self._note_back)
         if in_terminal:
-            loop.never_set_gpus_aside()  # whoever typed the command sees how it ends
-        loop.state.look_ahead(max_failures is None)  # a run that may have to stop short must not look ahead
+            loop.never_set_gpus_aside()  # you see how it ends
+        loop.state.look_ahead(max_failures is None)  # a run that may have to stop early must not look ahead
 
     # -- what a view may ask ----------------------------------------------------------------------------------
 
@@ -105,11 +105,11 @@ class ForegroundRun:
     # -- commands ---------------------------------------------------------------------------------------------
 
     def last_freed_first(self) -> None:
-        """Of several free places take the one that was listed or freed last."""
+        """If several places are free, use the one that was listed or freed last."""
         self.loop.state.take_last_freed_first()
 
     def start_one_by_one(self) -> None:
-        """Look no further ahead than is written down: whoever hears of a start can be sure that it happens now."""
+        """Do not line up jobs: a start that is announced must happen now."""
         self.loop.state.look_ahead(False)
 
     def read(self, fd: int, reader: CommandReader) -> None:
@@ -133,7 +133,7 @@ class ForegroundRun:
     def take_jobs(
         self, specs: Sequence[JobSpec], again: Sequence[int], stranded: Sequence[int], environment: Mapping[str, str]
     ) -> None:
-        """Add these, and take over jobs that are done or wait for a dead host; what else waited here is left out."""
+        """Add these, and take over jobs that are done or wait for a dead host. Skip what else was queued here."""
         store, now = self.loop.store, time.time()
         wanted = {*again, *stranded}
         with self.loop.database.transaction():
@@ -155,7 +155,9 @@ class ForegroundRun:
                 self._continue(*known)
             self.earlier = None
         elif self.source is not None and self.source.is_file:
-            self.loop.state.dispatch(False)  # until the list has been read: what is no longer in it must not start
+            self.loop.state.dispatch(
+                False
+            )  # until the list has been read: a job that is no longer in it must not start
 
     def _continue(self, job_id: int, state: str, outcome: str | None) -> None:
         if outcome == Outcome.SUCCEEDED:
@@ -239,7 +241,7 @@ class ForegroundRun:
             self._on_event("gave-up", self.failures)
 
     def _note_back(self, job_id: int) -> None:
-        """A failure that was not the job's own, but its GPU's."""
+        """A failure for which the GPU was to blame, not the job."""
         self.failures -= 1
 
     # -- signals ----------------------------------------------------------------------------------------------
@@ -265,7 +267,7 @@ class ForegroundRun:
         self._on_event("interrupted", self.interrupts)
 
     def _leave_to_job(self, number: int) -> None:
-        """The terminal has sent Ctrl-C to the job as well, which answers it as it likes; SIGTERM came to us alone."""
+        """The terminal sent Ctrl-C to the job too, which handles it itself. SIGTERM came only to us."""
         if number == signal.SIGTERM:
             self.loop.state.end_all()
 
@@ -275,7 +277,7 @@ class ForegroundRun:
             self.source.stop()
 
     def drop_rest(self) -> None:
-        """What has not been started never will be."""
+        """Jobs that have not started never will."""
         with self.loop.database.transaction():
             waiting = [job_id for job_id, state in self.loop.store.queue.unfinished() if state == State.QUEUED]
             self.loop.store.moves.skip_queued(waiting, time.time(), "the run has ended")

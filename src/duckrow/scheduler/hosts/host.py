@@ -1,4 +1,4 @@
-"""Being a host: the lock that says that we are alive, the bell that wakes us, and the other hosts."""
+"""A host: the lock that shows that it is alive, the bell that wakes it, and the other hosts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Host:
         self.others: list[int] = []
 
     def _lock_within_database(self, database: Database) -> int:
-        """The lock that cannot be removed; taken while somebody has removed the other one."""
+        """The lock inside the database, which nobody can remove; held in case somebody removes the lock file."""
         fd = database_lock.take(database.path, self.id)
         if fd is None:
             unlock(self.folder, self.id, self._lock)
@@ -60,7 +60,7 @@ class Host:
         return f"It is already running (process {self._pid_of_other(host_id)})."
 
     def _pid_of_other(self, host_id: int) -> int | None:
-        """One that has taken the lock just now may not have said yet who it is."""
+        """The PID of the holder. One that has just taken the lock may not have written its PID yet."""
         deadline = time.monotonic() + _INTRODUCTION_S
         while (pid := self.rows.get(host_id).pid) is None and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -70,7 +70,7 @@ class Host:
         path = self.folder.host_fifo(self.id)
         remove(path)
         os.mkfifo(path, 0o600)
-        # Read and write, so that it never ends when the last who rang it has gone.
+        # Open for reading and writing, so that it does not end when the last writer closes it.
         return os.open(path, os.O_RDWR | os.O_NONBLOCK)
 
     def mend_lock(self) -> bool:
@@ -79,7 +79,7 @@ class Host:
         if os.path.exists(path) and os.path.samestat(os.fstat(self._lock), os.stat(path)):
             return False
         lock = try_lock(self.folder, self.id)
-        if lock is None:  # somebody who tries to be this host: in a moment they see that they cannot
+        if lock is None:  # a process that tries to become this host: it will soon see that it cannot
             raise OSError(errno.EAGAIN, "another process has it", path)
         os.close(self._lock)
         self._lock = lock
@@ -91,20 +91,20 @@ class Host:
         self.bell = self._open_bell()
 
     def announce(self, seats: Sequence[Seat], machine: Machine) -> None:
-        """From here on others see us, and what we may give out."""
+        """From now on others see us and our devices."""
         self.rows.open(self.id, seats, machine)
         self.look_around()
         self.ring_others()
 
     def hush(self) -> None:
-        """Take in the rings so far."""
+        """Clear the bell."""
         try:
             os.read(self.bell, 4096)
         except BlockingIOError:
             pass
 
     def look_around(self) -> None:
-        """Learn which other hosts there are."""
+        """Find the other hosts."""
         self.others = [row.id for row in self.rows.open_hosts() if row.id != self.id]
 
     def ring_others(self) -> None:
@@ -120,7 +120,7 @@ class Host:
         self.release()
 
     def release(self) -> None:
-        """Be no host any more; for the others this is like a death."""
+        """Stop being a host. To the others this looks like a death."""
         fifo = self.folder.host_fifo(self.id)
         if os.path.exists(fifo) and os.path.samestat(os.fstat(self.bell), os.stat(fifo)):
             remove(fifo)

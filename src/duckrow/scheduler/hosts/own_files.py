@@ -1,7 +1,7 @@
 """The files that a host depends on: are they still the ones it opened?
 
-Somebody may remove or replace them while the host has them open. The kernel tells, and the host looks: what it can
-create again it creates again; without its database it can no longer be a host, and steps down.
+Somebody may remove or replace them while the host has them open. The kernel reports it, and the host checks. It creates
+again what it can. Without its database it cannot be a host any more, and steps down.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from duckrow.store.sqlite.checkpoint import Checkpointer
 from duckrow.store.sqlite.database import Database
 from duckrow.store.sqlite.database_files import file_id, missing_bytes, size_of
 
-_QUIET_S = 0.2  # who removes the whole folder must not be hindered by what we make again in it
-_CONFIRM_S = 1.0  # a database that is being written may look cut short for a moment
-_UNTOLD_S = 1.0  # how often to look where the kernel does not tell; commands wait a little longer for a repair
+_QUIET_S = 0.2  # if somebody removes the whole folder, we must not create files in it meanwhile
+_CONFIRM_S = 1.0  # a database that is being written may look truncated for a moment
+_UNTOLD_S = 1.0  # how often to look if the kernel does not report changes; commands wait a little longer for a repair
 
 
 class FilesLost(StateError):
-    """The host cannot go on: its database or its folder is gone."""
+    """The host cannot continue: its database or its folder is gone."""
 
 
 class OwnFiles:
@@ -41,7 +41,7 @@ class OwnFiles:
         let_go_of_jobs: Callable[[], int],
         hear_bell: Callable[[], None],
     ) -> None:
-        """`let_go_of_jobs`: see to them no longer, and say how many go on. `hear_bell`: the host has another one."""
+        """`let_go_of_jobs`: stop watching them; how many keep running. `hear_bell`: the host has a new bell."""
         self._state = state
         self._host = host
         self._database = database
@@ -109,7 +109,7 @@ class OwnFiles:
     # -- looking ----------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Repair what can be repaired; raise FilesLost, having let go of everything, if the host cannot go on."""
+        """Repair what we can. If the host cannot continue, let go of everything and raise FilesLost."""
         lost = self._lost()
         if lost:
             self._stand_down(lost)
@@ -130,13 +130,16 @@ class OwnFiles:
             self._observer.trouble(sentence)
 
     def _lost(self) -> str | None:
-        """What cannot be repaired, as half a sentence."""
+        """What we cannot repair, as half a sentence."""
         if file_id(self._folder.root) != self._root:
             return f"The state folder {self._folder.root} was removed or replaced"
         path = self._folder.database
         if file_id(path) != self._database.files.database:
             return f"The database {path} was {'replaced' if os.path.exists(path) else 'removed'}"
         missing = missing_bytes(self._host.database_fd)
+        if missing:
+            self._checkpointer.wait()  # it may be in the midst of writing them
+            missing = missing_bytes(self._host.database_fd)
         if missing is None:
             return f"The database {path} was emptied or overwritten"
         if missing and missing == self._was_short:
@@ -149,7 +152,7 @@ class OwnFiles:
     def _stand_down(self, lost: str) -> NoReturn:
         running = self._let_go_of_jobs()
         saved = rescue(self._database, self._host.database_fd, self._root)
-        self._host.release()  # not before: others see that nobody lives, and begin a new queue
+        self._host.release()  # not earlier: others would see that no host is alive, and begin a new queue
         self.close()
         self._reactor.close()
         jobs = f" {running} running job{'s keep' if running > 1 else ' keeps'} running." if running else ""
@@ -158,7 +161,7 @@ class OwnFiles:
     # -- repairing --------------------------------------------------------------------------------------------
 
     def _mend_database(self) -> list[str]:
-        """Its log and its index: what only we still have goes into the database file, and both are made again."""
+        """Restore its log and index: write what only we still have into the database file, and create both again."""
         database = self._database
         if not database.is_replaced():
             return []
@@ -173,7 +176,7 @@ class OwnFiles:
                 return [f"{database.path}-wal or -shm"]
         except StateError as error:
             self._stand_down(f"The database {database.path} lost its log ({error})")
-        self._look_later(_CONFIRM_S)  # somebody still reads what was before
+        self._look_later(_CONFIRM_S)  # somebody still reads the old state
         return []
 
     def _mend_host_files(self) -> list[str]:

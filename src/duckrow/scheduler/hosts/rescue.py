@@ -11,10 +11,10 @@ from duckrow.store.sqlite.database_files import FileId, file_id
 
 
 def rescue(database: Database, database_fd: int, root: FileId | None) -> str:
-    """Save all jobs, and say where they are. A folder that was removed as a whole is not made again."""
+    """Save all jobs, and say where they are. If the whole folder was removed, it stays removed."""
     try:
         if os.fstat(database_fd).st_nlink and file_id(database.path) != database.files.database:
-            database.write_all()  # it was moved, and has another name: what is only in the log goes into it
+            database.write_all()  # it was moved to another name: write into it what is only in the log
             return ""
         if file_id(os.path.dirname(database.path)) != root:
             return "Its jobs are forgotten."
@@ -39,7 +39,7 @@ def _save(database: Database) -> str:
 
 
 def _remove_own_log(database: Database) -> None:
-    """All of it is in the copy. A log beside another database would be taken for that one's."""
+    """Everything is in the copy. SQLite would take the old log for that of the new database."""
     for path, ours in ((f"{database.path}-wal", database.files.wal), (f"{database.path}-shm", database.files.shm)):
         if file_id(path) == ours and ours is not None:
             os.unlink(path)

@@ -14,12 +14,12 @@ from duckrow.store.sqlite.database import Database
 from duckrow.store.sqlite.space import give_back_space
 
 _EVERY_S = 3600.0
-_AT_A_TIME = 100  # few enough that a tick waits for milliseconds
+_AT_A_TIME = 100  # few enough that a tick waits only milliseconds
 _REST_S = 0.05
 
 
 class Retention:
-    """A thread with a connection of its own. `tell`: what it has done goes to the daemon's log."""
+    """A thread with its own connection. `tell`: writes what it did into the daemon's log."""
 
     def __init__(self, folder: Folder, keep_s: float, tell: Callable[[str], None]) -> None:
         self._folder = folder

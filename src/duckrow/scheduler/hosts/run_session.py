@@ -24,7 +24,7 @@ from duckrow.store.sqlite.database import Database
 __all__ = ["LAST", "Offer", "SweepJobs", "offer_of", "open_run", "open_sweep"]
 
 LAST = "\0last"
-"""Stands for the last run of the same file and folder."""
+"""Means the last run of the same file and folder."""
 
 IN_TERMINAL = "--"
 """The source of a run that is one command in a terminal; there is nothing in it to resume."""
@@ -54,11 +54,11 @@ def open_run(
     cwd, source = os.getcwd(), os.path.abspath(file) if file and file != "-" else ""
     if output == "terminal":
         source = IN_TERMINAL
-    # Whatever can be wrong is found and told before there are two of us.
+    # Find every mistake before we fork.
     earlier = None if resume is None else _find_earlier(folder, resume, cwd, source)
     if earlier is not None:
         source = source or earlier.source
-    # A resumed run reads standard input only when told to: without its list, all its jobs would seem to be gone.
+    # A resumed run reads standard input only if asked: without its list, all its jobs would seem to be gone.
     reads = output != "terminal" and (bool(source) or earlier is None or file == "-")
     fd = _open_source(source) if reads else None
     if earlier is not None and not seats_chosen:
@@ -79,7 +79,7 @@ class SweepJobs(NamedTuple):
     sweep_id: int
     name: str
     specs: Sequence[JobSpec]  # new
-    again: Sequence[int]  # done, and to be run again
+    again: Sequence[int]  # done, and run again
     stranded: Sequence[int]  # waiting for a host that is dead
 
 
@@ -124,9 +124,9 @@ def _open_host(
     observer: Observer,
     output: str,
 ) -> LocalHost:
-    """The loop, in a process of its own whose keeper we become. `new`: name, folder and source of a new host."""
+    """Run the loop in a new process, and become its keeper. `new`: name, folder and source of a new host."""
     if not os.path.exists(folder.database):
-        Database(folder).close()  # made before there is a journal, which would tell of an earlier one
+        Database(folder).close()  # before our journal exists: it would look like that of an earlier queue
     link = fork_host(folder.keepers, speaks=True)
     try:
         database = Database(folder, durable=False)

@@ -1,4 +1,4 @@
-"""The signals of a host: those that it hears itself and those that its keeper tells of, each counted once."""
+"""The signals of a host: those that it gets itself and those that its keeper reports, each counted once."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class HostSignals:
         elif number == 0:
             self._settle()
         elif number not in self._calls:
-            signal.raise_signal(number)  # it does what it would have done if it had come to us
+            signal.raise_signal(number)  # do what it would have done if it had come to us
         else:
             self._arrived()
             if self._counts[number].told():
                 self._calls[number]()
 
     def _arrived(self) -> None:
-        """When it has been quiet for a while, ask the keeper, who may have been stopped, whether that is all."""
+        """After a quiet moment, ask the keeper whether that is all: it may have been stopped."""
         self._arrivals += 1
         arrivals = self._arrivals
 

@@ -1,6 +1,6 @@
 """When somebody sets the wall clock, the displayed times of running jobs are restated by the new clock.
 
-Nothing that is decided depends on it. But a job would seem to have run for two hours more, or for less than nothing.
+No decision depends on this. But without it, a job might seem to have run two hours longer, or for a negative time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from duckrow.scheduler.state import HostState
 from duckrow.store.attempts.attempts import AttemptStore
 from duckrow.store.hosts import HostStore
 
-_STEP_S = 1.0  # less is not worth a word
+_STEP_S = 1.0  # we ignore smaller steps
 
 
 class ClockSteps:

@@ -36,7 +36,7 @@ class Delays:
             self._set_alarms()
 
     def release(self, now: Now) -> None:
-        """Those whose time has come wait like all others from now on."""
+        """From now on, jobs whose time has come wait like all others."""
         rang, self.rang = self.rang, False
         is_due = _is_due(self._next_wall, now.wall) or _is_due(self._next_boot, now.boot)
         if is_due:

@@ -48,7 +48,7 @@ class Endings:
         self._delays = delays
         self._suspending = suspending
         self._preload_hint = PreloadHint(observer)
-        # Called before anything else is started: it may have been one failure too many.
+        # Before anything else starts: this may have been the last failure that --max-failures allows.
         self.on_end: Callable[[LiveAttempt, Verdict], None] = lambda *_: None
 
     def settle(self, reports: Sequence[Report], now: Now) -> None:
@@ -81,12 +81,12 @@ class Endings:
     def _saw_start(self, attempt: LiveAttempt, now: Now, ended: set[int]) -> None:
         if attempt.id not in ended and attempt.state is State.STARTING:
             self._store.attempts.running(attempt, now.wall)
-            self._suspending.repeat(attempt)  # it was paused before it was there to hear it
+            self._suspending.repeat(attempt)  # it was paused before its process existed
         else:
-            attempt.ask_again()  # it was asked to end before it was there to hear it
+            attempt.ask_again()  # it was stopped before its process existed
 
     def _clear(self, attempt: LiveAttempt, leftovers: Sequence[str], now: Now) -> None:
-        """The job's own process has ended; what it left behind is ended too before its devices are free."""
+        """The job's own process has ended. Its devices are free once the processes that it left have ended too."""
         if not leftovers:
             self._finish(attempt, now)
             return
@@ -104,7 +104,7 @@ class Endings:
                 outcome = Outcome.LOST
         detail = detail or attempt.lost_because or attempt.left_behind
         at = (attempt.exit and attempt.exit.at) or now.wall
-        # By the clock that nobody sets, less what has passed since it was seen to end.
+        # By the monotonic clock, minus the time since we saw the end.
         lasted_s = max(now.mono - attempt.started.mono - max(now.wall - at, 0.0), 0.0)
         use = self._watch.ended(attempt, outcome is Outcome.SUCCEEDED, now.mono)
         if use is not None:

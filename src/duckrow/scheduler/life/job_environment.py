@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from duckrow.core.devices.inventory import WHOLE, visible_devices
 from duckrow.core.jobs.job import LiveAttempt
 
-_ports: deque[int] = deque(maxlen=256)  # handed out of late
+_ports: deque[int] = deque(maxlen=256)  # handed out recently
 
 
 def extra_environment(
     attempt: LiveAttempt, folder: str, written: Mapping[str, str] | None = None
 ) -> dict[bytes, bytes]:
-    """`written`: how a user calls the GPUs, in an order that is not ours; so it is the user's for the job, too."""
+    """`written`: the names and the order that the user gave the GPUs; the job sees them like that."""
     job = attempt.job
     extra = {
         b"CUDA_VISIBLE_DEVICES": visible_devices(attempt.holds, written or {}).encode(),
@@ -35,7 +35,7 @@ def extra_environment(
 
 
 def launcher_environment(attempt: LiveAttempt) -> dict[bytes, bytes]:
-    """For one on several GPUs, unless the user says otherwise: torchrun starts a process on each."""
+    """For a job with several GPUs: torchrun starts a process on each. Variables of the user win."""
     if len(attempt.holds) == 1:
         return {}
     port = b"%d" % free_port()
@@ -57,7 +57,7 @@ def gentle_environment(attempt: LiveAttempt, seats: int, jobs: int) -> dict[byte
 
 
 def free_port() -> int:
-    """A TCP port that nobody uses now, and none that was handed out of late: two launches must not meet at one."""
+    """A free TCP port that we have not handed out recently: two launches must not get the same one."""
     import socket
 
     while True:

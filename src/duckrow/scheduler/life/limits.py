@@ -17,7 +17,7 @@ class Limits:
         self.elsewhere: list[Needs] = []  # what other hosts have reserved of this machine
 
     def look(self, most: dict[str, int], elsewhere: list[Needs]) -> None:
-        """As the database has them now."""
+        """Read them from the database."""
         self.most = most
         self.elsewhere = elsewhere
 

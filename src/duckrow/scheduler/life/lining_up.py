@@ -1,7 +1,7 @@
-"""Lines of short jobs: those that last milliseconds follow one another on a device without asking the loop.
+"""Lines up short jobs: jobs of a few milliseconds follow one another on a device without asking the loop.
 
-Each is recorded as starting, like any other, before it is lined up. Whenever anything else happens (a wish, a pause, a
-new job, Ctrl-C, a job that turns out to be slow), all who wait in line stand back: they are queued again.
+Each is recorded as starting, like any other job, before it is lined up. Whenever something else happens (a wish, a
+pause, a new job, Ctrl-C, a job that turns out to be slow), all lined-up jobs go back to the queue.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.new_attempts import NewAttempts
 from duckrow.store.attempts.attempts import AttemptStore
 
-# An attempt that has lasted this long is not short, whatever those before it were: no job should line up behind it.
+# An attempt that has run this long is not short, even if those before it were. No job should line up behind it.
 SLOW_S = 3 * BRISK_S
 
 
@@ -24,7 +24,7 @@ class LiningUp:
         self._store = store
         self._engine = engine
         self._new = new
-        self._pace_s = 1.0  # how long jobs last, the last ones counting most
+        self._pace_s = 1.0  # how long jobs take; the latest count most
 
     def note_pace(self, lasted_s: float) -> None:
         self._pace_s += 0.2 * (lasted_s - self._pace_s)
@@ -47,13 +47,13 @@ class LiningUp:
         return grown
 
     def _may_grow(self) -> bool:
-        """Where jobs are counted, or devices left alone, each job needs a new decision."""
+        """Where jobs are limited, or devices are out of use, each job needs a new decision."""
         state = self._state
         wanted = state.may_start and state.looks_ahead and bool(state.queue)
         return wanted and not state.limits.most and not state.any_out_of_use
 
     def _may_be_followed(self, attempt: LiveAttempt, mono: float) -> bool:
-        """The last of its line, a child of ours, which nobody wants to end, not slow, and waiting for nobody."""
+        """Whether a job may line up behind it: it is the last in line, our child, not slow, and nobody stops it."""
         return (
             attempt.id not in self._state.lined_up
             and all(share for _, share in attempt.holds)
@@ -63,12 +63,12 @@ class LiningUp:
         )
 
     def is_slow(self, mono: float) -> bool:
-        """Whether somebody waits behind an attempt that takes long."""
+        """Whether a job is lined up behind an attempt that takes long."""
         heads = (self._state.live.get(attempt_id) for attempt_id in self._state.lined_up)
         return any(head is not None and head.follows is None and mono - head.started.mono >= SLOW_S for head in heads)
 
     def stand_back(self, now: Now) -> None:
-        """All who have not been started go back to the queue."""
+        """Put all lined-up jobs that have not started back into the queue."""
         for attempt in list(self._state.lined_up.values()):
             if attempt.follows is not None and self._engine.stand_down(attempt):
                 self._store.unstart(attempt, 0.0, now, "gave up its place behind a running job")

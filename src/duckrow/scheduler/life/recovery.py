@@ -1,4 +1,4 @@
-"""After a death: finding the attempts that nobody watches, and watching them."""
+"""After a host has died: find the attempts that nobody watches, and watch them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from duckrow.scheduler.memory.watch import Watch
 from duckrow.scheduler.state import HostState
 from duckrow.store.attempts.attempts import AttemptStore
 
-_NO_PIDFD_S = 5.0  # how often to look at a host whose end the kernel will not tell us
+_NO_PIDFD_S = 5.0  # how often to look at a host if the kernel cannot tell us of its end
 
 
 class Recovery:
@@ -28,14 +28,14 @@ class Recovery:
         self._watched_hosts: dict[int, str] = {}  # host -> its process
 
     def adopt_own(self) -> None:
-        """The attempts of the process that was this host before us."""
+        """Watch the attempts of the process that was this host before us."""
         self._adopt(self._own(), self._host.previous.boot_id)
 
     def _own(self) -> list[LiveAttempt]:
         return [attempt for watcher, attempt in self._store.live() if watcher == self._host.id]
 
     def adopt_orphans(self) -> None:
-        """The attempts of hosts that have died; and be woken when one that lives dies."""
+        """Watch the attempts of dead hosts, and wake up when a living one dies."""
         by_host: dict[int, list[LiveAttempt]] = {}
         for watcher, attempt in self._store.live():
             if watcher != self._host.id:
@@ -48,7 +48,7 @@ class Recovery:
             self._adopt(taken, self._host.rows.get(host_id).boot_id)
 
     def forget_unwritten(self) -> None:
-        """After a tick that could not be written: what we hold must be what the database says."""
+        """After a tick that could not be written: make our state match the database again."""
         live = self._state.live
         known = {attempt.id: attempt for attempt in self._own()}
         for attempt_id in list(live):
@@ -56,7 +56,7 @@ class Recovery:
                 self._state.drop(live[attempt_id])
             else:
                 live[attempt_id].go_back(known[attempt_id])
-        # Those that the tick had let go of: their ends are reported again, but one that gave up its place is forgotten.
+        # The tick had let go of these. Their ends are reported again; one that gave up its place is forgotten.
         let_go = [attempt for attempt_id, attempt in known.items() if attempt_id not in live]
         self._state.watch(let_go)
         pending = self._state.pending()
@@ -64,7 +64,7 @@ class Recovery:
         self._state.look_again()
 
     def _adopt(self, attempts: list[LiveAttempt], their_boot_id: str) -> None:
-        """They are as the database has them: of one that is to end, the signal is sent again."""
+        """Take them as the database has them. If one was being stopped, send the signal again."""
         self._state.watch(attempts)
         self._watch.adopted(attempts)
         self._engine.adopt(attempts, rebooted=bool(their_boot_id) and their_boot_id != self._host.boot_id)

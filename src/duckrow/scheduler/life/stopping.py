@@ -16,7 +16,7 @@ class Stopping:
 
     def begin(self, attempt: LiveAttempt, reason: Outcome | None, now: Now, detail: str) -> None:
         if attempt.suspended_mono is not None:
-            self._suspending.resume(attempt, now)  # or it could not hear that it must end
+            self._suspending.resume(attempt, now)  # or it could not react to the signal
         self._store.stopping(attempt, reason, now, detail)
         attempt.begin_stop(reason, now.mono)
 

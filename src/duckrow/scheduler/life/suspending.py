@@ -16,7 +16,7 @@ class Suspending:
         self._engine = engine
 
     def suspend(self, attempt: LiveAttempt, now: Now, by_itself: bool) -> None:
-        """`by_itself`: it was paused alone, and goes on only when it is resumed alone."""
+        """`by_itself`: only this job was paused, so only resuming this job continues it."""
         if attempt.stop_began_mono is not None:
             return  # it is about to end
         attempt.suspend(now.mono)
@@ -24,14 +24,14 @@ class Suspending:
         self._engine.signal_all(attempt, signal.SIGSTOP)
 
     def resume(self, attempt: LiveAttempt, now: Now) -> None:
-        """Also one of which we do not know that it is suspended: somebody else may have done it."""
+        """Continue it even if we do not know that it is suspended: somebody else may have suspended it."""
         if attempt.suspended_mono is not None:
             attempt.resume(now.mono)
             self._store.resume(attempt, now.wall)
         self._engine.signal_all(attempt, signal.SIGCONT)
 
     def repeat(self, attempt: LiveAttempt) -> None:
-        """It is there to hear it only now."""
+        """Only now does its process exist."""
         if attempt.suspended_mono is not None:
             self._engine.signal_all(attempt, signal.SIGSTOP)
 

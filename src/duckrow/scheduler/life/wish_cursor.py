@@ -5,25 +5,25 @@ from __future__ import annotations
 
 class WishCursor:
     def __init__(self) -> None:
-        self.after: int | None = None  # the last wish that was looked at, 0: none yet; None: there are no more
-        self._came = False  # while some were left: look at all of them once more
+        self.after: int | None = None  # the last wish that we looked at; 0: none yet; None: there are no more
+        self._came = False  # new ones came while some were left: look at all of them again
 
     @property
     def are_left(self) -> bool:
         return self.after is not None
 
     def look(self) -> None:
-        """There may be new ones; and some that were others' to fulfil may be ours now."""
+        """There may be new ones, and some that another host had to fulfil may be ours now."""
         if self.after:
             self._came = True
         else:
             self.after = 0
 
     def seen(self, last: int | None) -> None:
-        """They were looked at up to this one; None: up to the end."""
+        """We looked at them up to this one; None: up to the end."""
         self.after = 0 if last is None and self._came else last
         self._came = self._came and last is not None
 
     def look_at_all_again(self) -> None:
-        """What was done about them was not written."""
+        """What we did about them was not written."""
         self.after, self._came = 0, False

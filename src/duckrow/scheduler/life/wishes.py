@@ -26,11 +26,11 @@ from duckrow.store.tick import TickStores
 _FOR_EVERYBODY = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
 
 
-AT_A_TIME = 500  # wishes that are fulfilled in a tick: about 25 ms
+AT_A_TIME = 500  # at most this many wishes per tick: about 25 ms
 
 
 class WrongWish(DuckrowError):
-    """A wish cannot be fulfilled, by a fault in duckrow or in who has written it."""
+    """A wish cannot be fulfilled, because of an error in duckrow or in the program that wrote it."""
 
     def __init__(self, wish: UnfulfilledWish, error: Exception) -> None:
         super().__init__(f"The wish '{wish.wish}' for job {wish.job_id} is set aside: {error}")
@@ -57,9 +57,9 @@ class Wishes:
         self._stopping = stopping
 
     def fulfil(self, now: Now) -> None:
-        """Those for jobs that are ours to touch; the others are left to their hosts.
+        """Fulfil the wishes for our own jobs, and leave the others to their hosts.
 
-        Only a few at a time, so that the loop is soon back: it takes a minute to kill a million jobs.
+        Only a few at a time, so that the loop continues soon: killing a million jobs takes a minute.
         """
         after = self._state.wishes.after
         if after is None:
@@ -81,12 +81,12 @@ class Wishes:
         return True
 
     def forget(self, wish_id: int) -> None:
-        """One that was in the way."""
+        """Forget a wish that was in the way."""
         with self._database.transaction():
             self._store.wishes.forget(wish_id)
 
     def _of_live(self, wish: str, attempt: LiveAttempt, now: Now) -> None:
-        """Of a job that has an attempt here."""
+        """A wish for a job that has an attempt here."""
         if is_kill(wish):
             self._stopping.kill(attempt, now, "kill asked for", at_once=wish == Wish.KILL_NOW)
         elif wish in (Wish.LEND, Wish.TAKE_BACK):
@@ -99,7 +99,7 @@ class Wishes:
             self._signal(attempt, number, now)
 
     def _of_other(self, each: UnfulfilledWish, now: Now) -> bool:
-        """Of one that waits or is done; False if another host sees to it."""
+        """A wish for a queued or finished job; False if another host must fulfil it."""
         state = self._store.queue.state_of(each.job_id)  # the wish before may have moved it: it may wait for that job
         if state in LIVE or not self._is_ours(each.host_id):
             return False
@@ -109,23 +109,25 @@ class Wishes:
             host_id = each.host_id if self._host.is_alive(each.host_id) else DAEMON
             self._store.reruns.rerun(each.job_id, now.wall, host_id)
         elif each.wish == Wish.PAUSE and state is State.QUEUED:
-            self._store.queue.hold(each.job_id)  # it ran when somebody looked, and waits for its next attempt
+            self._store.queue.hold(
+                each.job_id
+            )  # it was running when somebody looked, and now waits for its next attempt
         self._state.look_again()
         return True
 
     def _is_ours(self, host_id: int) -> bool:
-        """The daemon sees to the jobs of runs that are over."""
+        """The daemon looks after the jobs of runs that have ended."""
         return host_id == self._host.id or (self._host.id == DAEMON and not self._host.is_alive(host_id))
 
     def _hold_slot(self, attempt: LiveAttempt, share: int) -> None:
-        """One that takes its slot back need not wait for it: for a while two may run where one should."""
+        """A job that takes its slot back does not wait for it: for a while, two jobs may run in one slot."""
         device, held = attempt.holds[0]
         if device.is_cpu_slot and held != share:
             self._state.rehold(attempt, (Reservation(device, share),))
             self._store.reservations.change(attempt)
 
     def _signal(self, attempt: LiveAttempt, number: int, now: Now) -> None:
-        """One such as USR1 only to those that listen: the shell around a program would die of it, and the job too."""
+        """Send a signal such as USR1 only to processes that handle it: it would kill the shell, and with it the job."""
         if number in (signal.SIGSTOP, signal.SIGTSTP):
             self._suspending.suspend(attempt, now, by_itself=True)
         elif number == signal.SIGCONT:
@@ -137,6 +139,6 @@ class Wishes:
 
 
 def _who_waits_first(wishes: Iterable[UnfulfilledWish]) -> Iterator[UnfulfilledWish]:
-    """Of jobs that are killed together, the youngest first: who waits for another is younger, and would be skipped."""
+    """The youngest first. A job that waits for another is younger, and would be skipped if that were killed first."""
     for is_killed, some in groupby(wishes, key=lambda each: is_kill(each.wish)):
         yield from sorted(some, key=lambda each: -each.job_id if is_killed else 0)

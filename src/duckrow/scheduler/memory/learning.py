@@ -8,7 +8,7 @@ from duckrow.core.devices.device import Reservation
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.needs import Ask, ask_of, needs_from, wants_whole_gpus, with_margin
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
-from duckrow.core.memory.knowledge import Knowledge
+from duckrow.core.memory.knowledge import Basis, Knowledge
 from duckrow.core.memory.observation import Observation
 from duckrow.core.memory.prediction import expected_of, leaves_room, predicted_ask
 from duckrow.core.memory.use import Use
@@ -53,7 +53,9 @@ class Learning:
         if job.needs is None:
             return ask_of(job.gpus, None)  # said here too, as this is asked of every job of every tick
         ask = predicted_ask(job.gpus, job.needs, self.known, self._gpus.given_out)
-        most = self._pacing.most_of(needs_from(job.needs).recipe) if ask.mb is not None else None
+        needs = needs_from(job.needs)
+        # Who has said how much it takes has said how many fit.
+        most = self._pacing.most_of(needs.recipe) if needs.auto and ask.mb is not None else None
         return ask if most is None else ask._replace(together=most)
 
     def wants_memory(self, job: QueuedJob) -> bool:
@@ -110,10 +112,17 @@ class Learning:
         needs = needs_from(attempt.job.needs)
         if not needs.recipe or use.is_guess:
             return
-        found = (self.known.peaks.get((needs.recipe, self._gpus.model(gpu))) for gpu, _ in attempt.holds)
-        known = [peak for peak in found if peak is not None]
-        if known and all(not peak.corrected and use.peak_mb > with_margin(peak.peak_mb) for peak in known):
-            self._learn(attempt, use.peak_mb, is_certain=False)
+        models = {self._gpus.model(gpu) for gpu, _ in attempt.holds}
+        same = [self.known.expected(needs.recipe, model, needs.parameters, needs.deciding) for model in models]
+        peaks = [self.known.peaks.get((needs.recipe, model)) for model in models]
+        if any(each is None or each.corrected for each in peaks):
+            return
+        is_more_than_same = any(
+            each is not None and each.basis is Basis.SAME and use.peak_mb > with_margin(each.mb or 0, is_same=True)
+            for each in same
+        )
+        if is_more_than_same or all(each and use.peak_mb > with_margin(each.peak_mb) for each in peaks):
+            self._learn(attempt, use.peak_mb, is_certain=is_more_than_same)
             self._counted.add(attempt.id)
 
     def _shrink(self, attempt: LiveAttempt, peak_mb: int) -> None:

@@ -1,4 +1,4 @@
-"""Act: what is on disk is done. If the host dies on the way, the next one finds out how far it went."""
+"""Act: do what is already on disk. If the host dies on the way, the next one finds out how far it got."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ActPhase:
         self._observer = observer
         self._sharing = collaborators.sharing
         self._folder_of = collaborators.new_attempts.folder_of
-        self.written_devices: Mapping[str, str] | None = None  # how jobs are to see devices, where not by their names
+        self.written_devices: Mapping[str, str] | None = None  # how jobs see devices, if not by their own names
 
     def __call__(self, recorded: Recorded) -> None:
         for attempt in recorded.new:
@@ -39,12 +39,12 @@ class ActPhase:
     def _start(self, recorded: Recorded) -> None:
         orders = [self._order(attempt) for attempt in recorded.starts]
         if len(orders) > 1:
-            # Half of the starts are done when this dies: the other half must still come back to the queue.
+            # The host may die half-way. The jobs that have not started must then go back to the queue.
             self._engine.start(orders[:1])
             reach("half-acted")
             orders = orders[1:]
         self._engine.start(orders)
-        for successor in recorded.lined_up:  # after the starts: they may be the ones to follow
+        for successor in recorded.lined_up:  # after the starts: they may follow one of those
             self._engine.line_up(self._order(successor))
 
     def _order(self, attempt: LiveAttempt) -> StartOrder:
@@ -57,7 +57,7 @@ class ActPhase:
         return StartOrder(attempt, folder, extra_environment(attempt, folder, self.written_devices), gentle)
 
     def _warn_and_stop(self, recorded: Recorded) -> None:
-        """An attempt knows what was done to it, not what was to be done: that may not have been written."""
+        """Record in each attempt only what was really done to it."""
         for (attempt,) in recorded.notices:
             if attempt.job.notice_signal is not None:
                 self._engine.notice(attempt, attempt.job.notice_signal)

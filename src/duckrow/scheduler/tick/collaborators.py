@@ -1,4 +1,4 @@
-"""Who helps a host with its tick, each given what it needs: the state, its own store, the ports it speaks to."""
+"""The objects that help a host with its tick. Each gets only what it needs: the state, its store, its ports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from duckrow.store.tick import TickStores
 
 
 class HostPorts(NamedTuple):
-    """What a host is made of, and speaks to."""
+    """The parts of a host, and what it talks to."""
 
     database: Database
     host: Host
@@ -66,7 +66,7 @@ class Collaborators(NamedTuple):
 
 
 def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborators:
-    """`machine`: as it is if nobody uses it."""
+    """`machine`: the machine when nobody uses it."""
     database, host, store, engine, reactor, _, observer = ports
     new_attempts = NewAttempts(state, host.folder, engine.keeper)
     lining_up = LiningUp(state, store.attempts, engine, new_attempts)

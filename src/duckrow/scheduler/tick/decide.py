@@ -1,4 +1,4 @@
-"""Decide: a pure function of the state, of what was seen, and of the time."""
+"""Decide: a pure function of the state, the observation and the time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from duckrow.scheduler.tick.observe import Seen
 
 
 def decide_tick(state: HostState, seen: Seen, ask_of: AskOf, now: Now) -> Decision:
-    """What to start, and whom to warn or stop. `ask_of`: what a job asks for, as far as is known."""
+    """What to start, and whom to warn or stop. `ask_of`: what a job asks for, as far as we know."""
     live = state.live.values()
     return decide(now.mono, live, seen.queue, seen.seats, state.booked, seen.room, seen.machine, ask_of)

@@ -1,4 +1,4 @@
-"""A tick that could not be written does not end the host: nothing was done, events are kept, all is read again."""
+"""A tick that cannot be written does not end the host. Nothing was done: keep the events and read everything again."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class FailedTicks:
         self._observer = observer
         self._recovery = recovery
         self._wishes = wishes
-        self.is_waited_for = False  # nothing is tried for a while
+        self.is_waited_for = False  # we wait before we try again
         self._was_told = False
-        self._in_the_way: dict[int, int] = {}  # job -> how often a tick could not be written because of it
+        self._in_the_way: dict[int, int] = {}  # job -> how many ticks could not be written because of it
 
     def over(self) -> None:
         """A tick was written."""
@@ -46,7 +46,7 @@ class FailedTicks:
         self._reactor.later(_AGAIN_S, self._try_again)
 
     def _set_aside(self, error: DuckrowError) -> bool:
-        """Whether it continues at once, without what was in the way."""
+        """Whether the host continues at once, without the jobs that were in the way."""
         if isinstance(error, WrongWish):
             self._observer.trouble(str(error))
             self._wishes.forget(error.wish_id)
@@ -54,7 +54,7 @@ class FailedTicks:
         if not isinstance(error, IllegalTransition):
             return False
         times = self._in_the_way[error.job_id] = self._in_the_way.get(error.job_id, 0) + 1
-        if times == 2:  # the first time we may only have been wrong about where it is
+        if times == 2:  # the first time, our own copy of its state may have been wrong
             self._state.shun(error.job_id)
             self._observer.trouble(f"Job {error.job_id} is set aside: {error} The others continue.")
         return times <= 2

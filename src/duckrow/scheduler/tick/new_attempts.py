@@ -1,4 +1,4 @@
-"""Jobs become attempts: with a number, a keeper, a log, and what they hold."""
+"""Makes attempts of jobs: with a number, a keeper, a log and reservations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from duckrow.store.folder.state_folder import Folder
 
 class NewAttempts:
     def __init__(self, state: HostState, folder: Folder, keeper: str) -> None:
-        """`keeper`: names where the engine notes what it starts."""
+        """`keeper`: the name of the journal where the engine records what it starts."""
         self._state = state
         self._folder = folder
         self._keeper = keeper
@@ -22,7 +22,7 @@ class NewAttempts:
         return attempt
 
     def line_up(self, job: QueuedJob, holds: Reservations, behind: int, now: Now) -> LiveAttempt:
-        """Behind that attempt, which holds the same."""
+        """An attempt that is lined up behind this one, and holds the same devices."""
         attempt = self._made(job, holds, now)
         self._state.line_up(attempt, behind)
         return attempt

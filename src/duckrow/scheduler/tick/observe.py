@@ -1,4 +1,4 @@
-"""Observe: what has happened is taken in, within the tick's transaction, and what is there to decide on is read."""
+"""Observe: take in what has happened, and read what the decision needs, within the tick's transaction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from duckrow.store.jobs.jobs import JobStore
 
 
 class Seen(NamedTuple):
-    """What a decision depends on, besides the attempts that are live."""
+    """What a decision depends on, besides the live attempts."""
 
     queue: Sequence[QueuedJob]
     seats: Sequence[Seat]  # that may get a job
@@ -49,13 +49,13 @@ class ObservePhase:
         return self._see(now.mono)
 
     def _stand_back(self, changed: bool, now: Now) -> None:
-        """Whoever waits in a line must not keep waiting when something else has happened."""
+        """Put lined-up jobs back into the queue when something else has happened."""
         state, lining_up = self._state, self._collaborators.lining_up
         if changed or state.stop_all or not state.dispatching or lining_up.is_slow(now.mono):
             lining_up.stand_back(now)
 
     def _look_at_others(self) -> None:
-        """Somebody else has written: hosts that died, what is booked, limits, dependencies, what was learned."""
+        """Another process has written. Read again: dead hosts, bookings, limits, dependencies, learned memory."""
         state, store = self._state, self._store
         self._host.look_around()
         self._collaborators.recovery.adopt_orphans()
@@ -80,7 +80,7 @@ class ObservePhase:
         any_wishes = state.wishes.are_left
         collaborators.wishes.fulfil(now)
         if any_wishes:
-            collaborators.broken_gpus.look(now)  # after the wishes: jobs that were to test a GPU may have been killed
+            collaborators.broken_gpus.look(now)  # after the wishes: somebody may have killed the jobs that test a GPU
         for attempt in state.live.values() if state.stop_all else ():
             if state.is_own(attempt) or self._host.id == DAEMON:
                 collaborators.stopping.kill(attempt, now, "interrupted", at_once=state.stop_all > 1)
@@ -96,7 +96,7 @@ class ObservePhase:
         return Seen(queue, state.usable(state.seats), machine, room)
 
     def _read_queue(self, full: frozenset[str]) -> Sequence[QueuedJob]:
-        """The jobs that may start, none of them of a scope that is full."""
+        """The jobs that may start. None of them belongs to a scope that has reached its limit."""
         if not self._state.may_start:
             return []
         head = self._state.queue

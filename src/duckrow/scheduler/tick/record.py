@@ -1,4 +1,4 @@
-"""Record: what was decided becomes part of the state and of the database, within the tick's transaction."""
+"""Record: write what was decided into the state and the database, within the tick's transaction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from duckrow.store.tick import TickStores
 
 
 class Recorded(NamedTuple):
-    """What is on disk, and is now to be done."""
+    """What is on disk and must be done now."""
 
     starts: Sequence[LiveAttempt]
     lined_up: Sequence[LiveAttempt]

@@ -19,13 +19,13 @@ class Waking:
         self._delays = delays
 
     def until_tick_s(self, mono: float) -> float | None:
-        """How long nothing needs to be done, if nothing happens; None: for ever."""
+        """For how long there is nothing to do unless something happens; None: for ever."""
         state = self._state
         if state.is_due or self._delays.rang or self._watch.has_news:
             return 0
         dues = [state.wake_mono, self._watch.due_mono(mono), self._watch.faults_due_mono(mono)]
         if state.lined_up:
-            dues.append(state.ticked_mono + SLOW_S)  # somebody in line may wait behind a slow one
+            dues.append(state.ticked_mono + SLOW_S)  # a lined-up job may wait behind a slow one
         if state.reports:
             dues.append(state.ticked_mono + _BATCH_S if self._all_lined_up() else mono)
         known = [due for due in dues if due is not None]

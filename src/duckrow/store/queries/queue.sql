@@ -6,9 +6,11 @@ WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NUL
   AND project NOT IN (SELECT project FROM pauses)
   AND 'project:' || project NOT IN (SELECT value FROM json_each(:full))
   AND (array_id IS NULL OR 'array:' || array_id NOT IN (SELECT value FROM json_each(:full)))
-  AND NOT EXISTS (SELECT 1 FROM pauses WHERE project = '')
 ORDER BY priority DESC, position
 LIMIT :limit
+
+-- name: is_paused
+SELECT EXISTS (SELECT 1 FROM pauses WHERE project = '')
 
 -- name: is_unfinished
 SELECT EXISTS (SELECT 1 FROM jobs WHERE host_id = :host_id AND state <> 'done')

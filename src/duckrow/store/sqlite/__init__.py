@@ -1,1 +1,1 @@
-"""The database itself: opening it, transactions, its files, and the room that it takes."""
+"""The database itself: opening it, transactions, its files and its size."""

@@ -1,7 +1,7 @@
 """Checks that the database and its files exist before opening it. SQLite would silently create a new one.
 
 A missing database becomes an empty one, an empty one loses its log (-wal), and a missing log means that the last
-changes are gone. A host that lives puts most of this right by itself, in a moment; what it cannot is told.
+changes are gone. A living host repairs most of this itself in a moment. What it cannot repair, we report.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def look_before_opening(folder: Folder) -> None:
     _await_repair(folder)
     path = folder.database
     if size_of(path):
-        return  # without a host there is no log either, if all have closed it in good order
+        return  # without a host there is no log either, if everybody has closed the database properly
     if os.path.exists(path + RESCUED):
         raise StateError(
             f"The database {path} was removed while it was in use. All jobs are in {path}{RESCUED}: "
@@ -45,14 +45,14 @@ def look_before_opening(folder: Folder) -> None:
 
 
 def missing_files(folder: Folder) -> list[str]:
-    """Those files of the database that are not there. Its log and index may be missing while nobody uses it."""
+    """The files of the database that are missing. Its log and index may be missing while nobody uses it."""
     path = folder.database
     missing = [path] if size_of(path) == 0 else []
     return missing + [name for name in (f"{path}-wal", f"{path}-shm") if not os.path.exists(name)]
 
 
 def living_host(folder: Folder) -> tuple[int, int] | None:
-    """A host that lives, and its PID (0: not known); found without opening the database."""
+    """A living host and its PID (0: not known), found without opening the database."""
     held = holders(folder)
     if held:
         return next(iter(held.items()))
@@ -73,7 +73,7 @@ def has_remains(folder: Folder) -> bool:
 
 
 def _await_repair(folder: Folder) -> None:
-    """As long as a host lives that uses the missing files, leave them alone: it notices, and repairs or ends."""
+    """While a living host uses the missing files, leave them alone: it will notice, and repair them or end."""
     deadline = time.monotonic() + REPAIR_S
     while (missing := missing_files(folder)) and (host := living_host(folder)) is not None:
         if time.monotonic() > deadline:
@@ -92,7 +92,7 @@ def _in_use(missing: str, host_id: int, pid: int) -> str:
 
 
 def _grows(path: str) -> bool:
-    """Whether another process makes the database at this moment."""
+    """Whether another process is creating the database at this moment."""
     deadline = time.monotonic() + REPAIR_S
     while size_of(path) == 0 and size_of(f"{path}-wal") == 0 and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Fingerprints: equal as long as nothing has changed."""
+"""Fingerprints that stay equal while nothing changes."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def readings_fingerprint(database: Database) -> object:
 
 
 def live_fingerprint(database: Database) -> object:
-    """Of what runs, what was ever added, and what is wished."""
+    """A fingerprint of running jobs, all jobs ever added, and wishes."""
     return tuple(tuple(row) for row in database.all(_SQL["live"]))

@@ -1,4 +1,4 @@
-"""Moving what was written from SQLite's log into the database, beside the loop: it waits for the disk."""
+"""Moves what was written from SQLite's log into the database, in a thread, because it waits for the disk."""
 
 from __future__ import annotations
 
@@ -9,27 +9,30 @@ import threading
 from duckrow.store.sqlite.database import Database
 
 _EVERY_COMMITS = 500
+_EVERY_ROWS = 50_000  # about 30 MB of log: who kills a million jobs writes as much in a second
 _LARGE_BYTES = 8 << 20
 
 
 class Checkpointer:
-    """For a host. Its own connection leaves this work alone, so that no start ever waits for the disk."""
+    """For a host. Its own connection does not do this work, so that no start waits for the disk."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._path = database.path
         self._commits = 0
+        self._rows = database.rows_written  # when it was last done
         self._thread: threading.Thread | None = None
 
     def committed(self) -> None:
         self._commits += 1
-        if self._commits >= _EVERY_COMMITS and not (self._thread and self._thread.is_alive()):
-            self._commits = 0
+        is_due = self._commits >= _EVERY_COMMITS or self._database.rows_written - self._rows >= _EVERY_ROWS
+        if is_due and not (self._thread and self._thread.is_alive()):
+            self._commits, self._rows = 0, self._database.rows_written
             self._thread = threading.Thread(target=self._checkpoint, daemon=True)
             self._thread.start()
 
     def finish(self) -> None:
-        """What many short runs leave must not pile up either."""
+        """Clean up after us, so that the logs of many short runs do not pile up."""
         try:
             if os.path.getsize(f"{self._path}-wal") > _LARGE_BYTES:
                 self._checkpoint()
@@ -37,7 +40,7 @@ class Checkpointer:
             pass
 
     def wait(self) -> None:
-        """Until none is under way."""
+        """Wait until no checkpoint is being written."""
         if self._thread is not None:
             self._thread.join()
 
@@ -51,4 +54,4 @@ class Checkpointer:
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
             connection.close()
         except sqlite3.DatabaseError:
-            pass  # a full disk, say: the log only grows, and the loop itself will tell what is wrong
+            pass  # a full disk, for example: the log only grows, and the loop itself will say what is wrong

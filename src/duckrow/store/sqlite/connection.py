@@ -37,9 +37,9 @@ def migrations() -> list[str]:
 
 
 def connect(path: str, *, durable: bool) -> sqlite3.Connection:
-    """An open database of the newest form. `durable`: a commit is on disk when it returns.
+    """An open database with the newest schema. `durable`: a commit is on disk when it returns.
 
-    Without `durable` a commit survives any crash of duckrow, but may be lost with the power.
+    Without `durable`, a commit survives every crash of duckrow, but perhaps not a power failure.
     """
     if not is_new_enough(sqlite3.sqlite_version):
         raise StateError(refusal(sqlite3.sqlite_version))
@@ -74,7 +74,7 @@ def _prepare(connection: sqlite3.Connection, path: str, durable: bool) -> None:
 
 def _migrate(connection: sqlite3.Connection, path: str) -> None:
     os.chmod(path, 0o600)
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new one: it can be made smaller a little at a time
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # for a new database: it can shrink a little at a time
     _use_wal(connection)
     connection.execute("BEGIN IMMEDIATE")
     # Another process may have done it while we waited for the lock.
@@ -92,7 +92,7 @@ def _migrate(connection: sqlite3.Connection, path: str) -> None:
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """This one statement does not wait for others who do the same at this moment: so we do."""
+    """SQLite does not wait if another process runs this statement at the same moment, so we wait ourselves."""
     deadline = time.monotonic() + BUSY_S
     while True:
         try:
@@ -116,7 +116,7 @@ def _statements(script: str) -> Iterator[str]:
 
 @contextmanager
 def told_plainly(path: str) -> Iterator[None]:
-    """SQLite's errors as sentences."""
+    """Turn SQLite's errors into messages for people."""
     try:
         yield
     except sqlite3.DatabaseError as error:

@@ -37,7 +37,7 @@ class Database:
         self._seen_version = -1
 
     def reopen(self) -> None:
-        """Use the files that have the database's names now."""
+        """Open the files that now have the names of the database."""
         self._connection.close()
         if self._durable:  # a host would wait for itself
             look_before_opening(self.folder)
@@ -46,12 +46,12 @@ class Database:
             self.map_into_memory()
 
     def is_replaced(self) -> bool:
-        """Whether the files that we use are no longer those that have the names."""
+        """Whether other files now have the names of the files that we use."""
         return files_of(self.path) != self.files
 
     def _begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
-        # A host is told by the kernel, and sees to it itself (scheduler/hosts/own_files.py).
+        # The kernel tells a host, which handles this itself (scheduler/hosts/own_files.py).
         if self._durable and self.is_replaced():
             self._connection.execute("ROLLBACK")
             self.reopen()
@@ -59,7 +59,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing, and nobody else writes meanwhile."""
+        """Write all or nothing. Nobody else writes meanwhile."""
         with told_plainly(self.path):
             self._begin()
             try:
@@ -81,12 +81,12 @@ class Database:
             return self._connection.execute(statement, parameters).fetchall()
 
     def values(self, kind: type[V], statement: str, parameters: Parameters = ()) -> list[V]:
-        """The rows as values of this NamedTuple. Its fields are called as the columns are, in the same order."""
+        """The rows as values of this NamedTuple. Its fields have the names and the order of the columns."""
         with told_plainly(self.path):
             return list(self.each(kind, statement, parameters))
 
     def each(self, kind: type[V], statement: str, parameters: Parameters = ()) -> Iterator[V]:
-        """The same one after the other, for those who may not want all."""
+        """The same, one after the other, if you may not need all."""
         cursor = self._connection.execute(statement, parameters)
         cursor.row_factory = None
         named: Any = kind
@@ -102,13 +102,18 @@ class Database:
             row = self._connection.execute(statement, parameters).fetchone()
             return None if row is None else row[0]
 
+    @property
+    def rows_written(self) -> int:
+        """By this connection, those of triggers included."""
+        return self._connection.total_changes
+
     def map_into_memory(self) -> None:
-        """For those who look often: passes over all jobs take half the time when no page is copied."""
+        """For frequent readers: without copying pages, reading all jobs takes half the time."""
         self._mapped = True
         self._connection.execute(f"PRAGMA mmap_size = {_MAPPED_BYTES}")
 
     def changed_by_others(self) -> bool:
-        """Whether another connection has committed since this was last asked."""
+        """Whether another connection has committed since you last asked."""
         if self._durable and self.is_replaced():
             with told_plainly(self.path):
                 self.reopen()
@@ -118,7 +123,7 @@ class Database:
         return bool(changed)
 
     def write_all(self) -> bool:
-        """Move all that was committed into the database file itself; False: somebody still reads what was before."""
+        """Move everything that was committed into the database file; False: somebody still reads the old state."""
         with told_plainly(self.path):
             self._connection.execute(f"PRAGMA busy_timeout = {_READERS_MS}")
             busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
@@ -126,7 +131,7 @@ class Database:
             return not busy
 
     def save_copy(self, path: str) -> bool:
-        """A copy of the database as we know it, also if it has no name any more; False: it is not whole."""
+        """Copy the database as we have it open, even if its file was removed; False: the copy is not complete."""
         with told_plainly(path):
             copy = sqlite3.connect(path)
             try:
@@ -140,7 +145,7 @@ class Database:
 
 
 def to_sql(text: str) -> str | bytes:
-    """Text that is not UTF-8 goes in as its bytes."""
+    """Store text that is not UTF-8 as its bytes."""
     if text.isascii():
         return text
     try:

@@ -1,7 +1,7 @@
-"""The files of the database, by what they are (device and inode) and not by their names.
+"""The files of the database, identified by device and inode and not by name.
 
 A process keeps using a file that it has open when somebody removes or replaces its name. Then two programs can use the
-same name and not the same file.
+same name but different files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MAGIC = b"SQLite format 3\0"
 
 
 class DatabaseFiles(NamedTuple):
-    """None: there is no such file."""
+    """None: the file does not exist."""
 
     database: FileId | None
     wal: FileId | None
@@ -32,12 +32,12 @@ def file_id(path: str) -> FileId | None:
 
 
 def files_of(path: str) -> DatabaseFiles:
-    """What these names mean at this moment."""
+    """The files that have these names at this moment."""
     return DatabaseFiles(file_id(path), file_id(f"{path}-wal"), file_id(f"{path}-shm"))
 
 
 def size_of(path: str) -> int:
-    """In bytes; 0 if there is no such file."""
+    """In bytes; 0 if the file does not exist."""
     try:
         return os.stat(path).st_size
     except OSError:

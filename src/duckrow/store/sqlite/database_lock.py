@@ -1,4 +1,4 @@
-"""A lock within the database file, one byte for each host: no removal of other files can undo it.
+"""A lock inside the database file, one byte for each host. Removing other files cannot undo it.
 
 The lock file in `hosts/` can be removed while its host lives. This lock belongs to the database itself, whose rows
 say what a host is: as long as two programs use the same database, they see the same locks.
@@ -12,7 +12,7 @@ import struct
 
 from duckrow.store.sqlite.database_files import FileId, file_id
 
-_FIRST_BYTE = 1 << 62  # far behind what SQLite locks, and behind any data
+_FIRST_BYTE = 1 << 62  # far after the bytes that SQLite locks, and after all data
 _MOST_HOSTS = 1 << 40
 _FLOCK = "hhqqi4x"  # the kernel's struct flock: type, whence, start, length, pid
 
@@ -23,7 +23,7 @@ _idle: dict[FileId, list[int]] = {}
 
 
 def take(path: str, host_id: int) -> int | None:
-    """Be this host of this database: an open file that is never to be closed before the database is; None: taken."""
+    """Become this host: an open file that you must not close before the database; None: another process is it."""
     fd = _idle_file(path)
     if fd is None:
         fd = os.open(path, os.O_RDWR)
@@ -34,12 +34,12 @@ def take(path: str, host_id: int) -> int | None:
         _keep_idle(fd)
         return None
     except OSError:
-        pass  # a file system without such locks: the lock file must do
+        pass  # a file system without such locks: the lock file must be enough
     return fd
 
 
 def let_go(fd: int, host_id: int) -> None:
-    """Be that host no more. The file stays open: others in this process may use the database."""
+    """Stop being that host. The file stays open: others in this process may use the database."""
     fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack(_FLOCK, fcntl.F_UNLCK, os.SEEK_SET, _FIRST_BYTE + host_id, 1, 0))
     _keep_idle(fd)
 
@@ -60,7 +60,7 @@ def is_taken(path: str, host_id: int) -> bool:
 
 
 def any_taken(path: str) -> int | None:
-    """A host of this database that lives; None: there is none."""
+    """A living host of this database, or None."""
     start = _conflict(path, _FIRST_BYTE, _MOST_HOSTS)
     return None if start is None else start - _FIRST_BYTE
 

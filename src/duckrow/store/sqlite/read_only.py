@@ -16,11 +16,11 @@ NEWEST_FORM = len(migrations())
 
 
 class Trouble(Exception):
-    """The database cannot be read: a sentence."""
+    """The database cannot be read; the message says why."""
 
 
 class Look:
-    """A database, read-only. Short waits: whoever looks is in a hurry."""
+    """A database, read-only. It waits only briefly, because people want an answer now."""
 
     def __init__(self, folder: Folder, wait_s: float = 1.0) -> None:
         self._path = folder.database
@@ -39,7 +39,7 @@ class Look:
             raise Trouble(explain(error, self._path)) from None
 
     def complaints(self) -> list[str]:
-        """What SQLite finds wrong with the file; empty if all is well."""
+        """What SQLite finds wrong with the file; empty: nothing."""
         return [str(text) for (text,) in self._rows("PRAGMA quick_check(3)") if text != "ok"]
 
     def recent_jobs(self, most: int) -> list[tuple[int, str, str]]:
@@ -48,14 +48,14 @@ class Look:
         return [(int(str(job_id)), str(name), str(state)) for job_id, name, state in self._rows(statement, (most,))]
 
     def unwatched(self, living: list[int]) -> int:
-        """How many attempts of hosts have not ended and belong to none of these. Those of batches go on elsewhere."""
+        """How many attempts have not ended and belong to none of these hosts. Those of batches run elsewhere."""
         marks = ",".join(map(str, living)) or "0"
-        hosts = "SELECT id FROM hosts WHERE kind IN ('daemon', 'run')"  # in databases of every form
+        hosts = "SELECT id FROM hosts WHERE kind IN ('daemon', 'run')"  # in databases of every schema
         statement = f"SELECT count(*) FROM attempts WHERE ended_at IS NULL AND host_id IN ({hosts})"
         return int(str(self._rows(f"{statement} AND host_id NOT IN ({marks})")[0][0]))
 
     def daemon(self) -> tuple[int | None, list[Seat]]:
-        """Its PID, and what it gives out."""
+        """Its PID and its devices."""
         ((pid, seats),) = self._rows("SELECT pid, seats FROM hosts WHERE id = ?", (DAEMON,))
         return None if pid is None else int(str(pid)), seats_from(str(seats))
 
@@ -65,7 +65,7 @@ class Look:
         return int(str(self._rows(statement, (DAEMON,))[0][0]))
 
     def set_aside(self, living: list[int]) -> dict[str, str]:
-        """The GPUs that these hosts do not give out because something is wrong with them: what."""
+        """The GPUs that these hosts have set aside, and why."""
         statement = "SELECT device, why, host_id FROM set_aside WHERE NOT wanted_back ORDER BY device"
         return {str(gpu): str(why) for gpu, why, host in self._rows(statement) if host in living}
 

@@ -1,4 +1,4 @@
-"""Giving the space of what was forgotten back to the file system."""
+"""Gives the space of forgotten jobs back to the file system."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 from duckrow.store.sqlite.connection import BUSY_S
 
-INCREMENTAL = 2  # of auto_vacuum: the file can be made shorter a few pages at a time
+INCREMENTAL = 2  # of auto_vacuum: the file can shrink a few pages at a time
 _PAGES_AT_A_TIME = 500
 _FREE_PAGES_KEPT = 1000  # they are used again soon
 _QUICKLY_COPIED_BYTES = 256 << 20
 
 
 def give_back_space(path: str, rest: Callable[[float], None], may_copy: bool, alone: bool = False) -> None:
-    """Make the database as small as what is in it. Others may use it meanwhile.
+    """Make the database as small as its content. Others may use it meanwhile.
 
     An older database can only be made smaller by writing it again, during which nobody else
     can write. This is done if we `may_copy` and it is quick, or nobody else is there (`alone`).
@@ -29,7 +29,7 @@ def give_back_space(path: str, rest: Callable[[float], None], may_copy: bool, al
             connection.execute("VACUUM")
         _empty_log(connection)
     except sqlite3.DatabaseError:
-        pass  # a full disk, or a database that is very busy: it is as large as it was
+        pass  # a full disk or a very busy database: its size stays as it was
     finally:
         connection.close()
 
@@ -53,7 +53,7 @@ def _is_worth_a_copy(connection: sqlite3.Connection, alone: bool) -> bool:
 
 
 def _empty_log(connection: sqlite3.Connection) -> None:
-    """Only then is the file itself shorter. What others still read stays, and nobody is waited for."""
+    """This makes the file itself shorter. What others still read stays, and we wait for nobody."""
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
     connection.execute("PRAGMA busy_timeout = 0")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

@@ -1,4 +1,4 @@
-"""The SQLite that Python brings along: which it is, and whether it is new enough."""
+"""The SQLite that comes with Python: its version, and whether it is new enough."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sqlite3
 import sys
 
 LEAST_SQLITE = "3.24.0"
-"""The first with `INSERT ... ON CONFLICT ... DO UPDATE`. Clusters have old ones: a newer feature needs a reason."""
+"""The first with `INSERT ... ON CONFLICT ... DO UPDATE`. Clusters have old ones, so a newer feature needs a reason."""
 
 SQLITE_VERSION = sqlite3.sqlite_version
 INSTEAD = "Install duckrow with another Python (from conda, for example), or: uv tool install --managed-python duckrow"

@@ -1,7 +1,7 @@
-"""Answers that many ask for at once are worked out once: fifty open pages cost little more than one.
+"""Works out an answer once if many ask for it at the same time: fifty open pages cost little more than one.
 
-An answer is handed out again as long as nothing has changed since it was begun, and for a second at most. Only while
-somebody listens to changes is it known that nothing has: else everybody gets an answer of their own.
+An answer is used again for a second at most, and only if nothing has changed since we began it. We know of changes only
+while somebody listens to them. Otherwise everybody gets a new answer.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class AnswerCache:
         self._begun: dict[str, _Begun] = {}
 
     async def answer(self, request: Request, question: Callable[..., Any], *arguments: Any) -> JsonResponse:
-        """As `ThreadPool.answer`; the same for all requests with this address."""
+        """Like `ThreadPool.answer`, but shared by all requests with this address."""
         key = f"{request.url.path}?{request.url.query}"
         begun = self._begun.get(key)
         if begun is None or not self._is_current(begun):
             begun = _Begun(time.monotonic(), asyncio.ensure_future(self._threads.answer(question, *arguments)))
             begun.answer.add_done_callback(_look_at_error)
             self._keep(key, begun)
-        return await asyncio.shield(begun.answer)  # that one client goes keeps nobody else from the answer
+        return await asyncio.shield(begun.answer)  # if one client leaves, the others still get the answer
 
     def _is_current(self, begun: _Begun) -> bool:
         changed_at = max(self._change_feed.changed_at, self._threads.changed_at)
@@ -54,6 +54,6 @@ class AnswerCache:
 
 
 def _look_at_error(answer: asyncio.Future[JsonResponse]) -> None:
-    """Those who wait are told of it; if all of them have gone, nobody has to be."""
+    """Pass the error on to those who wait. If all of them have left, nobody needs it."""
     if not answer.cancelled():
         answer.exception()

@@ -1,6 +1,6 @@
 """Notifies listeners of changes: one watcher for all, one flag per listener.
 
-A listener that does not read gathers nothing: what it has missed is in the flag that is up already.
+Nothing piles up for a listener that does not read: its flag already says that something has changed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from duckrow.web.errors import RequestRefused
 
 MOST_STREAMS = 300
 _LOOK_S = 0.4
-_PER_STREAM_S = 0.04  # and so much more for each: what is told makes every page ask, and the jobs need the cores
-_SETTLED_S = 2.5  # this long after the last change of jobs it is told once more: counts may be a little old until then
+_PER_STREAM_S = 0.04  # and this much more for each: every change makes every page ask, and the jobs need the cores
+_SETTLED_S = 2.5  # this long after the last change we tell again, because counts may be a little old until then
 
 
 class ChangeListener:
-    """What has changed since its owner last looked."""
+    """What has changed since its listener last looked."""
 
     def __init__(self) -> None:
         self.jobs = self.devices = False
@@ -34,7 +34,7 @@ class ChangeListener:
         self._flag.set()
 
     async def wait(self, at_most_s: float) -> Change | None:
-        """The next change, or None after so long without one."""
+        """The next change, or None if there is none for this long."""
         timer = asyncio.get_running_loop().call_later(at_most_s, self._flag.set)
         try:
             await self._flag.wait()
@@ -61,7 +61,7 @@ class ChangeFeed:
 
     @contextmanager
     def stream(self) -> Iterator[ChangeListener]:
-        """A place for one stream; a clear refusal if there is none. Nothing comes between the look and the taking."""
+        """A place for one stream, or a clear refusal. Nothing can happen between the check and the booking."""
         if self.streams >= MOST_STREAMS:
             raise RequestRefused(503, f"{MOST_STREAMS} streams are already open. Close some pages, or poll instead.")
         listener = ChangeListener()
@@ -101,19 +101,19 @@ class ChangeFeed:
             if self._watch is None:
                 self._watch = ChangeWatch(self._home)
             return self._watch.look()
-        except DuckrowError:  # a disk that is full for a while: those who look themselves are told
+        except DuckrowError:  # a full disk, for example: requests get the error
             return None
 
     def close(self) -> None:
         """Let all streams end."""
         if self.closing.is_set():
-            return  # whoever got the signal has closed it already
+            return  # the signal handler has already closed it
         self.closing.set()
         self._thread.submit(self._stop_watching)
         self._thread.shutdown(wait=False)
 
     def _stop_watching(self) -> None:
-        """In the thread that has opened the connection."""
+        """Runs in the thread that opened the connection."""
         if self._watch is not None:
             self._watch.close()
             self._watch = None

@@ -1,4 +1,4 @@
-"""The devices for all who look at them: read once for all, and their last minutes."""
+"""The devices, read once for everybody who looks, with their last minutes."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class DeviceCache:
         self._asked_at = (
             -math.inf,
             -math.inf,
-        )  # since when the hosts are asked without a pause, and when they last were
+        )  # since when we ask the hosts without a pause, and when we last did
         self._history: dict[str, deque[DeviceReading]] = {}
 
     def cards(self, client: Client) -> dict[str, Any]:
-        """As they are now; of those who ask at once, one looks."""
+        """The devices now. If several ask at once, only one reads them."""
         with self._lock:
             if self._cards is None or time.monotonic() - self._cards[0] > _FRESH_S:
                 view = self._view(client)
@@ -44,14 +44,14 @@ class DeviceCache:
         return self._cards[1]
 
     def _view(self, client: Client) -> GpuView:
-        """A host that nobody has asked for a while has not failed to answer: it is given the time to."""
+        """Give a host time to answer if nobody has asked it for a while: it has not failed."""
         now = time.monotonic()
         begin, last = self._asked_at
         self._asked_at = (begin if now - last < LOOK_S else now, now)
         return GpuView(client, patient=self._asked_at[0] == now, asked_since=self._asked_at[0])
 
     def sample(self, client: Client) -> None:
-        """Note what the hosts have read since."""
+        """Record what the hosts have read since."""
         readings = latest_readings(client)
         with self._seen:
             for device, reading in readings.items():
@@ -60,7 +60,7 @@ class DeviceCache:
                     points.append(reading)
 
     def history(self, client: Client, minutes: float) -> dict[str, Any]:
-        """What the hosts have noted and, where somebody looked, what was seen in between; few enough for a curve."""
+        """What the hosts have recorded and what was seen in between while somebody looked; few enough for a curve."""
         since = time.time() - minutes * 60
         points = {each["name"]: each["points"] for each in device_history(client, minutes, most_points=_ALL)}
         with self._seen:
@@ -71,7 +71,7 @@ class DeviceCache:
         return {"items": items}
 
     def curve(self, client: Client, job_id: int, attempt: int | None) -> dict[str, Any]:
-        """What an attempt has used: as recorded at its end, and until then as seen while somebody looked."""
+        """What an attempt has used: as recorded at its end, or until then as seen while somebody looked."""
         recorded = curve_of(client, job_id, attempt)
         view = client.job(job_id)
         is_live = view.state in LIVE and recorded["attempt"] == view.attempts
@@ -81,7 +81,7 @@ class DeviceCache:
         return recorded
 
     def _seen_of(self, job_id: int, since: float) -> list[dict[str, Any]]:
-        """On the GPU where it takes most; a job has as many curves as GPUs, and people look at one."""
+        """The curve of the GPU where it uses most: a job has one per GPU, and people look at one."""
         with self._seen:
             seen = [
                 [point for point in points if point.at >= since and job_id in point.jobs_mb]

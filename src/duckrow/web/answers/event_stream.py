@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from duckrow.web.answers.change_feed import ChangeFeed, ChangeListener
 
 PING = ": ping\n\n"
-_SEND_S = 20.0  # who has taken nothing for so long has gone
+_SEND_S = 20.0  # a client that has read nothing for this long has gone
 
 
 def event(data: Any, kind: str = "message") -> str:
@@ -31,7 +31,7 @@ class EventStream(Response):
         self._change_feed = change_feed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._change_feed.stream() as listener:  # before anything is said: who comes too late is refused
+        with self._change_feed.stream() as listener:  # before we send anything: a client that comes too late is refused
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             await self._tell(self._events(listener), receive, send)
         await _send_in_time(send, b"", more=False)
@@ -57,7 +57,7 @@ async def _write(events: AsyncGenerator[str, None], send: Send) -> None:
 
 
 async def _send_in_time(send: Send, body: bytes, more: bool) -> None:
-    """Not by `wait_for`: that swallows the cancelling of a task that is just done with sending, before Python 3.12."""
+    """Not with `wait_for`: before Python 3.12 it swallows a cancellation at the moment when sending is done."""
     sending = asyncio.ensure_future(send({"type": "http.response.body", "body": body, "more_body": more}))
     try:
         done, _ = await asyncio.wait([sending], timeout=_SEND_S)

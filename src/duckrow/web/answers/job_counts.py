@@ -1,7 +1,7 @@
-"""How many jobs there are of each kind, counted now and then however many people look.
+"""How many jobs of each kind exist: counted now and then, however many people look.
 
-With a hundred thousand jobs a count takes longer than a page of the list itself. So it may be a little old: as old as
-makes counting cost no more than a twentieth of a core, and two seconds at most.
+With a hundred thousand jobs, counting takes longer than reading a page of the list. So a count may be a little old: two
+seconds at most, and so that counting takes no more than a twentieth of a core.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from duckrow.api.queue.job_pages import STATUSES, counts_by_project
 from duckrow.api.queue.listing import tally
 from duckrow.core.jobs.job_filter import Filter
 
-_SHARE = 20  # a count stays valid for this many times as long as it took
+_SHARE = 20  # a count stays valid for this many times the time that it took
 _OLDEST_S = 2.0
 _MOST_KEPT = 200
 
@@ -29,7 +29,7 @@ class JobCounts:
         self._lock = threading.Lock()
 
     def of_filter(self, client: Client, filter: Filter) -> dict[str, int]:
-        if filter == Filter(project=filter.project):  # that has been counted for all projects at once
+        if filter == Filter(project=filter.project):  # counted for all projects at once
             return _sum(self.by_project(client), filter.project)
         of_what = (filter.project, filter.sweep_id, filter.text, filter.name)
         key = (*of_what, filter.failed, filter.since_s, filter.older_than_s)
@@ -43,7 +43,7 @@ class JobCounts:
     def _fresh(self, key: Hashable, count: Callable[[], Any]) -> Any:
         with self._lock:
             counting = self._counting.setdefault(key, threading.Lock())
-        with counting:  # of those who come at once, one counts
+        with counting:  # if several ask at once, one counts
             kept = self._kept.get(key)
             if kept is None or time.monotonic() > kept[1]:
                 began = time.monotonic()

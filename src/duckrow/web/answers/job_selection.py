@@ -1,7 +1,7 @@
-"""Which jobs a `select` means: a query like that of GET /jobs, each word of which says something.
+"""Which jobs a `select` means: a query like that of GET /jobs, but no word may be empty.
 
-A list without a filter shows all jobs, and harms nobody. An action without one would kill the whole queue because a
-variable in a script was not set. So here every word has a value, and all jobs are meant only by `all=true`.
+A list without a filter shows all jobs, which is harmless. An action without one would kill the whole queue, perhaps
+because a variable in a script was not set. So here every word must have a value, and only `all=true` means all jobs.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class JsonResponse(Response):
 
 
 def as_json(content: Any) -> bytes:
-    """ASCII only: names that are not UTF-8 on disk have halves of characters in them, which no encoding takes."""
+    """ASCII only: names that are not UTF-8 on disk contain lone surrogates, which no encoding accepts."""
     try:
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
     except ValueError:

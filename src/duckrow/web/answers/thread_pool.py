@@ -1,6 +1,6 @@
 """Thread pools for database queries: a few threads, each with its own connection.
 
-Reading and changing have separate threads, so that a change that waits for the scheduler keeps nobody from reading.
+Reading and changing use separate threads, so that nobody has to wait for a change that waits for the scheduler.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class ThreadPool:
         return await self._in(self._changing if slow else self._reading, question, arguments)
 
     async def answer(self, question: Callable[..., Any], *arguments: Any, slow: bool = False) -> JsonResponse:
-        """The answer as JSON, which is written in the thread too: the loop has others to serve."""
+        """The answer as JSON. The thread writes the JSON too, because the loop has others to serve."""
         return _Ready(await self.read(_as_json, question, arguments, slow=slow))
 
     async def change(self, deed: Callable[..., Any], *arguments: Any, status: int = 200) -> JsonResponse:
-        """Change something; what came of it as JSON. The scheduler may be waited for."""
+        """Change something; the result as JSON. This may wait for the scheduler."""
         try:
             return _Ready(await self._in(self._changing, _as_json, (deed, arguments)), status)
         finally:
@@ -61,7 +61,7 @@ class ThreadPool:
 
 
 class _OfThread:
-    """The client of a thread, which closes with it: a connection must be closed where it was opened."""
+    """The client of a thread, closed with it: a connection must be closed in the thread that opened it."""
 
     def __init__(self, client: Client) -> None:
         self.client = client

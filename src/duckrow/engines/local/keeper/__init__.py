@@ -1,1 +1,1 @@
-"""The keeper, parent of a host: it sees to the host's attempts when the host dies."""
+"""The keeper, the parent of a host: it looks after the host's attempts when the host dies."""

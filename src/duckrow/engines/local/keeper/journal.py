@@ -1,4 +1,4 @@
-"""The journal of a host: what was about to start and what became of it, for hosts that were not there to see.
+"""The journal of a host: what was about to start and how it ended, for hosts that did not see it themselves.
 
     H boot.namespace                    where its PIDs mean something; the first line
     S attempt                           about to start; on disk before the attempt's first instruction
@@ -51,12 +51,12 @@ class Journal:
 
 
 class JournalWriter:
-    """Made by the host before it has a keeper, and handed on to it."""
+    """The host makes it before it has a keeper, and shares it with the keeper."""
 
     def __init__(self, folder: str) -> None:
         self.name = os.urandom(6).hex()
         self.path = os.path.join(folder, self.name)
-        self.on_new_file: Callable[[int], None] = lambda fd: None  # whoever shares it has to be given the new file
+        self.on_new_file: Callable[[int], None] = lambda fd: None  # the process that shares it must get the new file
         self._head = f"H {our_pid_space()}\n".encode()
         self._copy = JournalCopy()
         self._copy.append(self._head)
@@ -69,7 +69,7 @@ class JournalWriter:
             ) from None
 
     def begin(self, attempt_ids: Iterable[int]) -> None:
-        """An attempt whose begin is not on disk must not start: raises OSError if it cannot be written."""
+        """Write this before the attempt starts. If that raises OSError, the attempt must not start."""
         lines = "".join([f"S {attempt_id}\n" for attempt_id in attempt_ids])
         before = self._copy.size
         try:
@@ -82,7 +82,7 @@ class JournalWriter:
         self._append_if_possible(f"P {attempt_id} {pid} {time.clock_gettime(time.CLOCK_BOOTTIME):.4f}\n")
 
     def ended(self, attempt_id: int, wait_status: int) -> bool:
-        """To be written before the process is waited for: its PID is not free until then."""
+        """Write this before you wait for the process: until then nobody else can get its PID."""
         times = f"{time.time():.6f} {time.clock_gettime(time.CLOCK_BOOTTIME):.4f}"
         return self._append_if_possible(f"E {attempt_id} {wait_status} {times}\n")
 
@@ -90,7 +90,7 @@ class JournalWriter:
         return self._append_if_possible(f"N {attempt_id}\n")
 
     def compact(self, live: Iterable[tuple[int, int]]) -> None:
-        """Forget all but these (attempt, pid). A death half-way leaves old lines behind the new, which do no harm."""
+        """Forget all but these (attempt, pid). If we die half-way, old lines stay after the new ones: harmless."""
         if self._copy.size < COMPACT_BYTES:
             return
         now = time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -102,11 +102,11 @@ class JournalWriter:
             pass  # the file is longer than necessary; the next line fixes it
 
     def read(self) -> dict[int, Record]:
-        """What host and keeper have written, whatever became of the file."""
+        """What host and keeper have written, whatever happened to the file."""
         return parse(self._copy.text()).records
 
     def mend(self) -> None:
-        """Make the file what it should be. Raises OSError if that is not possible."""
+        """Repair the file. Raises OSError if that is not possible."""
         text = self._copy.text()
         if self._is_replaced():
             self._make_anew(text)
@@ -128,17 +128,17 @@ class JournalWriter:
         try:
             os.unlink(self.path)
         except OSError:
-            pass  # it is gone, or the file system is read-only: the next host clears up
+            pass  # it is gone, or the file system is read-only: the next host cleans up
 
     def _append(self, lines: str) -> None:
-        """Raises OSError on a full disk; then nothing of the lines is in the file."""
+        """Raises OSError on a full disk; then none of the lines is in the file."""
         data = lines.encode()
         size = self._copy.size
         if not self._copy.append(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
         state = os.fstat(self.fd)
         if state.st_size != size or not state.st_nlink:
-            self.mend()  # somebody has emptied or removed it
+            self.mend()  # somebody emptied or removed it
             return
         written = 0
         try:
@@ -151,7 +151,7 @@ class JournalWriter:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
 
     def _append_if_possible(self, line: str) -> bool:
-        """False on a full disk. The copy has the line, so a later one brings it into the file."""
+        """False on a full disk. The copy has the line, so the next write brings it into the file."""
         try:
             self._append(line)
         except OSError:
@@ -167,7 +167,7 @@ class JournalWriter:
     def _make_anew(self, text: bytes) -> None:
         folder = os.path.dirname(self.path)
         if not os.path.exists(folder):
-            os.mkdir(folder, 0o700)  # and nothing above it: whoever has removed the whole state wants it gone
+            os.mkdir(folder, 0o700)  # but no folder above it: if somebody removed the whole state, they want it gone
         fd = _make(f"{self.path}.new")
         os.write(fd, text)
         os.replace(f"{self.path}.new", self.path)
@@ -182,7 +182,7 @@ def _make(path: str) -> int:
 
 
 def read_journal(path: str) -> Journal:
-    """Whether it is kept is asked first: what the dead have written is then all there."""
+    """First ask whether somebody still writes it. If nobody does, everything is in the file."""
     try:
         fd = os.open(path, os.O_RDONLY)
     except OSError:
@@ -222,7 +222,7 @@ def _is_locked(fd: int) -> bool:
 
 def parse(data: bytes) -> Journal:
     journal = Journal()
-    # What follows the last newline is being written right now.
+    # After the last newline, a line is being written right now.
     lines = data.decode("ascii", "replace").split("\n")[:-1]
     if lines and lines[0].startswith("H "):
         journal.space = pid_space_from(lines[0][2:])

@@ -27,7 +27,7 @@ class JournalCopy:
         return self._memory[start : start + length]
 
     def append(self, data: bytes) -> bool:
-        """False if there is no room, which a journal that is made shorter now and then does not reach."""
+        """False if there is no room. That does not happen to a journal that is shortened now and then."""
         start, length = self._place()
         if length + len(data) > ROOM:
             return False
@@ -39,7 +39,7 @@ class JournalCopy:
         self._set(self._place()[0], size)
 
     def replace(self, data: bytes) -> None:
-        """With a shorter text, written beside the old one."""
+        """Replace the text with a shorter one, written beside the old one."""
         other = _PAGE + ROOM if self._place()[0] == _PAGE else _PAGE
         self._memory[other : other + len(data)] = data
         self._set(other, len(data))

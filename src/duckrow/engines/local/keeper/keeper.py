@@ -1,9 +1,9 @@
-"""The keeper: parent of a host, heir of its attempts.
+"""The keeper: the parent of a host, which inherits its attempts.
 
-The host starts attempts itself, as its own children, and learns their ends from the kernel. When it dies, however it
-dies, the kernel gives its children, also those that have ended and were not yet waited for, to the nearest ancestor
-that asked for them: the keeper. So no wait status is ever lost, and nothing stands between host and attempts while
-both live. The keeper then writes each end into the journal, until the last attempt has ended.
+The host starts attempts itself, as its own children, and the kernel tells it how they end. When the host dies, in any
+way, the kernel gives its children to the nearest ancestor that asked for them: the keeper. It also gives the keeper
+those that have ended and that nobody has waited for yet. So no wait status is missing, and there is nothing between
+host and attempts while both live. The keeper then writes each end into the journal, until the last attempt has ended.
 
 If the keeper is killed instead, the host stops being a host and becomes the keeper of its own children.
 """
@@ -36,9 +36,9 @@ from duckrow.kernel.process import children_of, environment_of, open_pidfd, read
 
 _PR_SET_CHILD_SUBREAPER = 36
 _MEND_S = 0.2
-_NO_PIDFD_S = 0.5  # how often to look where the kernel does not tell of an end
+_NO_PIDFD_S = 0.5  # how often to look if the kernel does not tell us of an end
 _EXEC_S = 1.0
-_ORPHANS_S = 1.0  # how long the end of an attempt may wait for that of its orphans
+_ORPHANS_S = 1.0  # how long we hold back the end of an attempt until its orphans have ended
 
 
 def fork_host(
@@ -48,11 +48,11 @@ def fork_host(
     heirless: bool = False,
     afterwards: Callable[[int], None] | None = None,
 ) -> KeeperLink:
-    """Return in a child of ours, which is to be the host; the caller's own process becomes its keeper.
+    """Return in a child process, which will be the host. The caller's own process becomes its keeper.
 
-    `speaks`: the keeper tells on stderr when the host was killed. It ends with the host's exit code.
-    `heirless`: nobody will take over what a dead host has left, so it ends with it. `afterwards`: called by the keeper
-    when all is over, with the host's exit code (128 + N: killed by signal N), unless somebody has told it to end.
+    `speaks`: the keeper says on stderr if the host was killed. It ends with the host's exit code.
+    `heirless`: nobody will take over the attempts of a dead host, so they end with it. `afterwards`: the keeper calls
+    it when all is over, with the host's exit code (128 + N: killed by signal N), unless the keeper was stopped.
     """
     journal = JournalWriter(keepers_folder)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -61,7 +61,7 @@ def fork_host(
     sys.stdout.flush()
     sys.stderr.flush()
     keeper_pid = os.getpid()
-    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)  # a signal that comes now must not end the keeper
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)  # a signal at this moment must not end the keeper
     host_pid = os.fork()
     if host_pid == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
@@ -76,7 +76,7 @@ def fork_host(
         code = _Keeper(journal, ours, host_pid, speaks, heirless, signals).run()
         if afterwards is not None and not signals.told_to_end:
             afterwards(code)
-    except BaseException:  # a fault of ours must not run the caller's code a second time, in this process
+    except BaseException:  # an error of ours must not run the caller's code a second time, in this process
         import traceback
 
         traceback.print_exc()
@@ -85,7 +85,7 @@ def fork_host(
 
 
 def keep_own_children(link: KeeperLink) -> NoReturn:
-    """The keeper is dead: see our own children to their end, and their logs."""
+    """The keeper is dead: look after our own children and their logs until they end."""
     keeper = _Keeper(link.journal, None, None, speaks=False)
     keeper.take_pipes(link.pipes)
     keeper.keep()
@@ -93,7 +93,7 @@ def keep_own_children(link: KeeperLink) -> NoReturn:
 
 
 def _adopt_orphans() -> None:
-    """Processes whose parent dies become our children, if they descend from us."""
+    """Have the kernel make us the parent of every descendant whose own parent dies."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -113,19 +113,19 @@ class _Keeper:
         self._host_pid = host_pid
         self._speaks = speaks
         self._heirless = heirless
-        # Of whoever has called us, and not ours. A host that has become a keeper has had none.
+        # These children belong to our caller, not to us. A host that became a keeper had none.
         self._before = frozenset(children_of(os.getpid()) if host_pid is not None else ()) - {host_pid}
         self._poller = select.poll()
         self._pump = LogPump(self._poller, self._tell_emptied)
-        self._mend_at: float | None = None  # when to see to the journal: it was touched, or a full disk refused a line
+        self._mend_at: float | None = None  # when to repair the journal: it was touched, or a full disk refused a line
         self._watch = FileWatch()
         self._ended = 0  # the last attempt, while its orphans are being ended
 
     def run(self) -> int:
-        """Stand by while the host lives; then keep what it has left."""
+        """Wait while the host lives; then look after its attempts."""
         code = self._stand_by()
         while self._take_from_host():
-            pass  # what it has handed over in its last moment
+            pass  # what it handed over in its last moment
         self.keep(told_by_host=code)
         return code
 
@@ -167,7 +167,7 @@ class _Keeper:
     # -- when it is dead --------------------------------------------------------------------------------------
 
     def keep(self, told_by_host: int | None = None) -> None:
-        """Wait for each attempt that the kernel has given us, and write down how it ended."""
+        """Wait for each attempt that the kernel gave us, and write down how it ended."""
         pids = self._take_over()
         if self._speaks and told_by_host is not None and told_by_host > 128 and pids:
             sys.stderr.write(
@@ -193,7 +193,7 @@ class _Keeper:
                 self._mend()
 
     def _watch_ends(self, pids: Mapping[int, int]) -> set[int]:
-        """Files by which the kernel tells of the ends."""
+        """Files through which the kernel tells us of ends."""
         found = {fd for pid in pids if (fd := open_pidfd(pid)) is not None}
         for fd in (*found, *self._own_fds()):
             self._poller.register(fd, select.POLLIN)
@@ -211,12 +211,12 @@ class _Keeper:
             os.close(fd)
         elif fd == self._watch.fd:
             self._watch.hush()
-            self._mend_soon()  # and not at once: whoever removes the folder must not be hindered
+            self._mend_soon()  # not at once: we must not get in the way of somebody who removes the folder
         else:
             self._pump.pump(fd)
 
     def _mend(self) -> None:
-        """Somebody has touched the journal, or a full disk has refused a line."""
+        """Somebody touched the journal, or a full disk refused a line."""
         self._mend_at = None
         try:
             self._journal.mend()
@@ -231,7 +231,7 @@ class _Keeper:
             self._mend_at = time.monotonic() + _MEND_S
 
     def _take_over(self) -> dict[int, int]:
-        """Which child is which attempt. One that was started and not yet named in the journal is found by its tag."""
+        """Find out which child is which attempt. If the journal does not name it yet, its tag does."""
         records = self._journal.read()
         named = {record.pid: attempt for attempt, record in records.items() if record.pid is not None}
         children = children_of(os.getpid())
@@ -251,7 +251,7 @@ class _Keeper:
     def _find(self, attempt: int, strangers: list[int]) -> int | None:
         """The child that is this attempt: by its tag, or as a session's leader if it has ended or shed its environment.
 
-        A stranger too many is lost at the worst; a child that is not found would run a second time.
+        If we take a stranger for it, the worst is an outcome `lost`. If we miss the child, its job runs a second time.
         """
         wanted = f"{TAG}={tag_of(self._journal.name, attempt)}".encode()
         our_variables = environment_of(os.getpid())
@@ -264,7 +264,7 @@ class _Keeper:
         return None
 
     def _let_go_of_the_terminal(self, pids: dict[int, int]) -> None:
-        """Nobody should wait for us: neither a pipe that we were part of nor a terminal that is to be closed."""
+        """Let go of our output, so that no pipe and no closing terminal waits for us."""
         if not (pids or self._pump):
             return
         null = os.open(os.devnull, os.O_RDWR)
@@ -278,7 +278,7 @@ class _Keeper:
         return [] if self._watch.fd is None else [self._watch.fd]
 
     def _see_ends(self, pids: dict[int, int]) -> None:
-        """Write down who has ended, and only then let the kernel forget it, and its PID."""
+        """Write down who has ended. Only then let the kernel forget it and its PID."""
         while True:
             try:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -296,13 +296,13 @@ class _Keeper:
             os.waitpid(ended.si_pid, 0)
 
     def _end_orphans(self) -> None:
-        """Whatever the attempts have left to us without a tag ends with the last of them."""
+        """Processes without a tag that the attempts left to us end with the last attempt."""
         deadline = time.monotonic() + _ORPHANS_S
         while end_untagged_orphans(self._before) and time.monotonic() < deadline:
             self._reap_orphans()
 
     def _reap_orphans(self) -> None:
-        """Those that have ended, so that they are not looked at again."""
+        """Forget those that have ended, so that we do not look at them again."""
         for pid in children_of(os.getpid()):
             process = read_process(pid)
             if pid not in self._before and process is not None and process.zombie and pid != self._ended:
@@ -355,15 +355,15 @@ def _wait_status(ended: os.waitid_result) -> int:
 
 
 def _allow_many_files() -> None:
-    """Each capped log takes two. We start no process that would inherit this."""
+    """Each capped log takes two open files. We start no process that would inherit this limit."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _variables_after_exec(pid: int) -> list[bytes]:
-    """The environment of a child, which its host may have been in the midst of starting when it died.
+    """The environment of a child. Its host may have died while it was starting this child.
 
-    Until it is what it will be, such a child looks like the host itself, and then for a moment like nothing at all.
+    Before it runs its own program, such a child looks like the host itself, and then for a moment it shows nothing.
     """
     ours, our_variables = os.readlink("/proc/self/exe"), environment_of(os.getpid())
     deadline = time.monotonic() + _EXEC_S

@@ -14,7 +14,7 @@ from duckrow.engines.local.keeper.journal import JournalWriter
 from duckrow.engines.local.keeper.signal_link import HostEnd
 
 TOOK, REFUSED, EMPTIED, ENDED = b"took", b"refused", b"emptied", b"ended"
-"""What the keeper answers when it is handed a pipe, and tells: that one is empty to its end, that an attempt ended."""
+"""What the keeper says: that it has a pipe, that a pipe is read to its end, that an attempt ended."""
 
 LOG, JOURNAL = b"log", b"journal"
 """What the host hands over: the reading end of an attempt's pipe, or a journal that it had to create again."""
@@ -35,9 +35,9 @@ class KeeperLink:
         self.signals = signals
         self.keeper_pid = keeper_pid
         self.pipes: dict[int, LogPipe] = {}  # by attempt
-        self._told: deque[int] = deque()  # attempts whose log is complete, heard of while something else was asked
+        self._told: deque[int] = deque()  # attempts whose log is complete, heard of while we asked for something else
         self._was_stopped = False
-        self._ends: dict[int, float] = {}  # attempt -> when it ended while we were stopped
+        self._ends: dict[int, float] = {}  # attempt -> when it ended, if we were stopped then
         signal.signal(signal.SIGCONT, lambda *_: self._went_on())
         journal.on_new_file = self._hand_over_journal
 
@@ -48,13 +48,13 @@ class KeeperLink:
 
     @property
     def has_news(self) -> bool:
-        """Whether something was told that `emptied` has yet to give."""
+        """Whether we have heard of something that `emptied` has not returned yet."""
         return bool(self._told)
 
     def hand_over(self, attempt_id: int, reading: int, log: str, cap: int) -> None:
-        """Have the keeper empty this pipe into a capped log, so that the log outlives the host.
+        """Let the keeper read this pipe into a capped log, so that the log outlives the host.
 
-        Raises OSError if it cannot; the reading end is the link's from now on.
+        Raises OSError if it cannot. From now on, the link owns the reading end.
         """
         path = log.encode("utf-8", "surrogateescape")
         try:

@@ -1,4 +1,4 @@
-"""When several signals are one: each is counted once, however many copies of it arrive, and by whatever way."""
+"""Counts each signal once, even if several copies of it arrive in different ways."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ COPY_S = 1.0
 
 
 class SentSignals:
-    """What a keeper hears. It knows who sent a signal: the terminal sends each once, a process perhaps a copy."""
+    """The signals at a keeper. It knows who sent each one: the terminal sends it once, a process may send a copy."""
 
     def __init__(self) -> None:
         self._counted_at: dict[int, float] = {}
@@ -23,12 +23,12 @@ class SentSignals:
 class TwiceHeard:
     """One number at a host, which hears signals itself and is told by its keeper of those that the keeper hears.
 
-    A signal to both comes by both ways, at any distance in time: one of the two may be stopped. So each way is
-    counted, and only what puts one of them further ahead than the other was before is a new signal.
+    A signal to both arrives in both ways, at any distance in time, because one of the two may be stopped. So we count
+    each way. A signal is new only if it puts its way further ahead than the other way has ever been.
     """
 
     def __init__(self) -> None:
-        self._ahead = 0  # how many more the host has heard than it was told of
+        self._ahead = 0  # how many more the host heard itself than its keeper told it of
         self._heard_at: float | None = None
 
     def heard(self, now: float) -> bool:
@@ -46,7 +46,7 @@ class TwiceHeard:
         return not was_heard
 
     def settle(self) -> None:
-        """Nothing is on its way any more: what only one of the two has heard was sent to that one alone."""
+        """No more copies are on their way. What only one of the two has heard was sent to that one alone."""
         self._ahead = 0
 
 

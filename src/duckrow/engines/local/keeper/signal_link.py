@@ -1,4 +1,4 @@
-"""How a host learns of signals that its keeper hears: over a socket, since a second signal could not be told apart."""
+"""How a keeper tells its host of signals: through a socket, because a second signal would look like the first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from duckrow.engines.local.keeper.signal_counting import SentSignals
 
 HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2, signal.SIGCHLD)
 
-_ALL_TOLD = 0  # stands where else the number of a signal does
+_ALL_TOLD = 0  # in place of the number of a signal
 _SI_KERNEL = 0x80  # the sender: not a process but a terminal
 _INFO_BYTES = 128  # of struct signalfd_siginfo, which begins with the number, an error and the sender
 _MOST_MESSAGES = 4096
@@ -32,7 +32,7 @@ class HostEnd:
         return self._end.fileno()
 
     def ask(self) -> None:
-        """From the first of these on, the keeper tells instead of sending signals; and when it has told all so far."""
+        """Ask the keeper to tell us of signals instead of sending them, and to say when it has told all so far."""
         try:
             self._end.send(b"?")
         except OSError:
@@ -50,7 +50,7 @@ class HostEnd:
 
 
 class KeeperEnd:
-    """The keeper's end, and its ear."""
+    """The keeper's end. It also reads the signals."""
 
     def __init__(self, end: socket.socket, host_pid: int, now: Callable[[], float] = time.monotonic) -> None:
         end.setblocking(False)
@@ -75,10 +75,12 @@ class KeeperEnd:
             if self._host_listens:
                 self._tell(number)
             elif number == signal.SIGHUP or not by_terminal:
-                os.kill(self._host_pid, number)  # while it starts a signal must end it, even if it waits for a lock
+                os.kill(
+                    self._host_pid, number
+                )  # a signal must be able to end the host while it starts, even if it waits for a lock
 
     def answer(self) -> bool:
-        """The host asks; whether it is still there."""
+        """Answer the host; whether it is still there."""
         try:
             asked = self._end.recv(_MOST_MESSAGES)
         except BlockingIOError:

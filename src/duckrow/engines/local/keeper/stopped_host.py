@@ -27,7 +27,7 @@ class StoppedHost:
         self._watched: dict[int, int] = {}  # pidfd -> attempt
 
     def look(self) -> None:
-        """Whether the host was stopped, or goes on."""
+        """Find out whether the host was stopped or continues."""
         try:
             changed = os.waitid(os.P_PID, self._host_pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG)
         except ChildProcessError:

@@ -1,7 +1,7 @@
 """Separate random numbers for each forked process: otherwise all children of one parent would have the same.
 
-A generator that was seeded on purpose stays as it is, as in a process that has just begun. It runs under the jobs' own
-Python, so it has the standard library and nothing else.
+A generator that was seeded on purpose stays as it is, as in a new process. This runs under the Python of the jobs, so
+it can use only the standard library.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_SEEDS_OF_PEOPLE = 1 << 64  # numpy draws 128 bits where nobody has given a seed
+_SEEDS_OF_PEOPLE = 1 << 64  # numpy draws 128 bits if nobody gives a seed
 
 _of_python: weakref.WeakSet[random.Random] = weakref.WeakSet()
 _of_numpy: list[Any] = []
@@ -66,13 +66,13 @@ def make_random() -> None:
         bits = _bits_of(generator)
         bits.state = type(bits)().state
     torch: Any = sys.modules.get("torch")
-    if hasattr(torch, "default_generator"):  # those of GPUs are made, and seeded, when a process first uses a GPU
+    if hasattr(torch, "default_generator"):  # those of GPUs are created and seeded when a process first uses a GPU
         torch.default_generator.seed()
     _forget_last_uuid()
 
 
 def _forget_last_uuid() -> None:
-    """`uuid1` counts on from the last one, and from a number drawn once where the machine has no address."""
+    """`uuid1` counts from the last one, and on a machine without an address from a number that is drawn once."""
     uuid = sys.modules.get("uuid")
     for name in ("_node", "_last_timestamp", "_last_timestamp_v6", "_last_timestamp_v7"):
         if hasattr(uuid, name):

@@ -1,9 +1,9 @@
 """Which libraries a preloaded parent imports: what the project's modules import at their top, read from their source.
 
-Nothing of the project is executed here. What its modules do while they are imported, they do in every run: there they
-see the run's own GPUs and variables, and make random numbers of their own.
+Nothing of the project is executed here. Each run imports its modules itself, with its own GPUs, variables and random
+numbers.
 
-It runs under the jobs' own Python, so it has the standard library and nothing else.
+This runs under the Python of the jobs, so it can use only the standard library.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _FOLDERS = ("site-packages", "dist-packages")
 
 
 class OwnModule(BaseException):
-    """A module of the project was to be imported. No Exception: a library must not go on as if it were not there."""
+    """Something tried to import a module of the project. Not an Exception: a library must not catch it and continue."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"it needs {name}, a module of the project, which only jobs import")
 
 
 class OnlyLibraries:
-    """The first finder of a preloaded parent: whoever asks for it, a module of the project is not imported there."""
+    """The first finder of a preloaded parent: it refuses to import any module of the project."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
         spec = _find(name, path)
@@ -40,7 +40,7 @@ def is_ours(name: str) -> bool:
 
 
 def is_library(name: str) -> bool:
-    """Whether it may be imported before the runs; also one that is not there at all, whose import then says so."""
+    """Whether it may be imported before the runs. A missing module may: its import then says so."""
     return all(is_ours(part) or _is_library(spec) for part, spec in _chain(name))
 
 
@@ -86,7 +86,7 @@ def _targets() -> Iterator[str]:
 
 
 def _find(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
-    """As Python finds a module, without executing anything."""
+    """Find a module as Python does, but execute nothing."""
     for finder in sys.meta_path:
         if not isinstance(finder, OnlyLibraries) and hasattr(finder, "find_spec"):
             spec = finder.find_spec(name, path)
@@ -96,7 +96,7 @@ def _find(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
 
 
 def _chain(name: str) -> Iterator[tuple[str, ModuleSpec]]:
-    """`a.b.c`: what is found of a, a.b and a.b.c. That their packages were imported is not necessary."""
+    """`a.b.c`: what we find of a, a.b and a.b.c. Their packages need not be imported."""
     path: Sequence[str] | None = None
     parts = name.split(".")
     for count in range(1, len(parts) + 1):
@@ -114,7 +114,7 @@ def _chain(name: str) -> Iterator[tuple[str, ModuleSpec]]:
 
 
 class _ChangesEnvironment(Exception):
-    """What is imported after this may be imported in another way than here."""
+    """What is imported after this may be imported differently in the run."""
 
 
 class _Reader:
@@ -144,14 +144,14 @@ class _Reader:
                 self._entered.add(part)
                 is_package = spec.submodule_search_locations is not None
                 self._read(spec.origin, part if is_package else part.rpartition(".")[0])
-        for each in taken:  # they may be modules, too
+        for each in taken:  # they may be modules too
             self._import(f"{name}.{each}")
 
     def _read(self, path: str, package: str) -> None:
         try:
             with open(path, "rb") as file:
                 body = ast.parse(file.read()).body
-        except (OSError, SyntaxError, ValueError, RecursionError):  # no Python, or wrong: its run will tell
+        except (OSError, SyntaxError, ValueError, RecursionError):  # not Python, or a syntax error: its run will say so
             return
         for statement, is_certain in _executed(body):
             if is_certain and isinstance(statement, ast.Import):
@@ -186,7 +186,7 @@ def _executed(body: Iterable[ast.stmt]) -> Iterator[tuple[ast.stmt, bool]]:
 
 
 def _changes_environment(statement: ast.stmt) -> bool:
-    """Whether it may set a variable, which a library that is imported later may read. To read one is harmless."""
+    """Whether it may set a variable, which a library that is imported later may read. Reading one is harmless."""
     read: set[ast.AST] = set()
     for node in ast.walk(statement):
         read.update(_read_by(node))

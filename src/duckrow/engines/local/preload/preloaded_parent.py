@@ -1,14 +1,14 @@
 """A preloaded Python process: it has imported the libraries that runs need, and forks processes that become runs.
 
-It is run as a script under the jobs' own Python, so it has the standard library and nothing else. It never executes
-what belongs to the project: that is done by each run, with its own variables and random numbers. What it forks becomes
-the host's child by the death of a go-between, and waits for its order. Then it takes the tag of its attempt, and begins
-only if the host still lives: so whoever looks for the attempts of a dead host either finds it, or it does nothing.
+It runs as a script under the Python of the jobs, so it can use only the standard library. It never executes code of the
+project: each run does that, with its own variables and random numbers. A process that it forks becomes the host's
+child, because the process between them ends, and waits for its order. Then it takes the tag of its attempt, and begins
+only if the host is still alive. So if the host dies, the next one either finds the run, or the run does nothing.
 """
 
 from __future__ import annotations
 
-import _socket  # without the classes of `socket` around it, whose every touched page would be copied in each run
+import _socket  # not the classes of `socket`: every page that they touch would be copied in each run
 import array
 import atexit
 import gc
@@ -37,7 +37,7 @@ _OWN_VARIABLES = frozenset(
 
 
 def main() -> None:
-    del sys.path[0]  # the folder of this script is nobody's business, nor is what was found there
+    del sys.path[0]  # runs must not see the folder of this script, nor what was found there
     for name in ("fresh_randomness", "libraries"):
         del sys.modules[name]
     orders = _channel(int(sys.argv[1]))
@@ -60,7 +60,7 @@ def _warm_up(modules: list[str], first: list[str]) -> str:
         why_cold = _import(modules, first[2:])
     sys.path[:] = path
     gc.collect()
-    gc.freeze()  # what is here is shared with all runs: the collector need not touch its pages
+    gc.freeze()  # all runs share these pages, so the garbage collector must not touch them
     return why_cold or (f"an import has read {read[0]}, which differs from run to run" if read else _why_unsafe())
 
 
@@ -74,12 +74,12 @@ def _import(modules: list[str], arguments: list[str]) -> str:
                 needed_by += getattr(module, "imported_by_runs", _nothing)(arguments) if is_ours(name) else []
             else:
                 needed_by.append(name)
-        except BaseException as error:  # whatever a module does when it is imported, its runs are to be told of it
+        except BaseException as error:  # whatever a module does during its import, its runs must hear of it
             return f"the import of {name} failed: {type(error).__name__}: {error}"
     for name, taken in libraries_of(needed_by):
         try:
             __import__(name, fromlist=taken)
-        except BaseException:  # it may not be there at all, which the project's module expects; else its run will tell
+        except BaseException:  # it may be missing, and the project may expect that; otherwise its run will say so
             pass
     for name in filter(is_ours, modules):
         getattr(sys.modules[name], "before_forks", _nothing)(arguments)
@@ -102,7 +102,7 @@ def _only_libraries() -> Iterator[None]:
 
 @contextmanager
 def _reads_of_own_variables() -> Iterator[list[str]]:
-    """Which variables that each run has its own of were read meanwhile: in a run they would have been others."""
+    """Which variables were read meanwhile that differ from run to run."""
     read: list[str] = []
 
     class Watched(os._Environ):  # type: ignore[type-arg]
@@ -120,7 +120,7 @@ def _reads_of_own_variables() -> Iterator[list[str]]:
 
 
 def _why_unsafe() -> str:
-    # Some libraries (OpenBLAS) end their threads when their process forks; who still has some has no such care.
+    # Some libraries (OpenBLAS) end their threads before a fork. A library that still has some does not.
     pid = os.fork()
     if pid == 0:
         os._exit(0)
@@ -146,12 +146,12 @@ def _say(orders: _socket.socket, why_cold: str) -> None:
 
 
 def _serve(host: _socket.socket, tag_place: tuple[int, int]) -> PythonProgram | None:
-    """Fork whenever asked to, until the host is gone; in the process of a run: what it is to do."""
+    """Fork on request until the host is gone. In the process of a run, return what it must do."""
     while True:
         message, files = _receive(host)
         if not message:
             return None
-        # All that can be done ahead of the forks is: in a run it costs a copy of every page that it touches.
+        # Do as much as possible before the forks: in a run, every page that it touches is copied.
         channels = [_channel(fd) for fd in files]
         go_between = os.fork()
         if go_between == 0:
@@ -178,16 +178,16 @@ def _channel(fd: int) -> _socket.socket:
 def _wait_for_order(host: _socket.socket, go_between: int, tag_place: tuple[int, int]) -> PythonProgram:
     message, files = _receive(host)
     if not message:
-        os._exit(EXIT_REQUEUE)  # whoever might take us for a run: we were none
+        os._exit(EXIT_REQUEUE)  # so that nobody takes us for a run
     order = marshal.loads(message)
     os.setsid()
     _write_tag(order["variables"][_TAG], tag_place)
     while os.getppid() == go_between:
         os.sched_yield()
     if os.getppid() != order["host"]:
-        os._exit(EXIT_REQUEUE)  # it is dead; if anybody has seen us at all, this is to be run again
+        os._exit(EXIT_REQUEUE)  # it is dead; if anybody saw us at all, the run must start again
     host.close()
-    for name, value in order["variables"].items():  # quicker than an update, in a process where all is cold
+    for name, value in order["variables"].items():  # faster than an update, in a process where nothing is cached
         os.environ[name] = value
     os.chdir(order["cwd"])
     for source, target in zip(files, (1, 2), strict=True):  # standard input has always been /dev/null
@@ -196,11 +196,11 @@ def _wait_for_order(host: _socket.socket, go_between: int, tag_place: tuple[int,
     return PythonProgram(order["argv"])
 
 
-_message = bytearray(1 << 20)  # its pages are touched by what comes, and no others
+_message = bytearray(1 << 20)  # what follows touches only these pages
 
 
 def _receive(channel: _socket.socket) -> tuple[bytes, list[int]]:
-    """A message and the files that came with it; nothing when the other end is gone."""
+    """A message and the files that came with it; empty if the other end is gone."""
     try:
         length, rights, _, _ = channel.recvmsg_into([_message], _socket.CMSG_SPACE(64))
     except ConnectionError:
@@ -266,7 +266,7 @@ class PythonProgram:
         exec(code, module.__dict__)
 
     def _call(self, forked_main: Callable[[list[str]], int]) -> None:
-        """A module made to be forked: its process ends like one of multiprocessing, without taking Python apart."""
+        """A module made to be forked: its process ends like one of multiprocessing, without tearing Python down."""
         sys.argv = self._argv[1:]
         code = 1
         try:

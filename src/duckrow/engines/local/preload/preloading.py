@@ -1,4 +1,4 @@
-"""Preloading: the parents that fork runs, one for each set of modules, and when a run has to start cold."""
+"""Preloading: the parents that fork runs, one for each set of modules, and when a run must start cold."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PARENT_TAG = b"nest"
 Variables = Mapping[bytes, bytes]
 _Key = tuple[str, str, int, str]
 
-_PLAIN = re.compile(r"[\w@%+=:,./-]+( [\w@%+=:,./-]+)*", re.ASCII)  # nothing that a shell would touch
+_PLAIN = re.compile(r"[\w@%+=:,./-]+( [\w@%+=:,./-]+)*", re.ASCII)  # no character that a shell would change
 
 
 class PythonCommand(NamedTuple):
@@ -45,7 +45,7 @@ class PythonCommand(NamedTuple):
 
 
 def python_command(command: str, path: str | None) -> PythonCommand | None:
-    """What Python is to do, if the command is just that: `python train.py --lr 0.1`, without any work for a shell."""
+    """What Python must do, if the command is only `python train.py --lr 0.1` and needs no shell."""
     words = _plain_words(without_call(command).removeprefix("exec "))
     if not words or not os.path.basename(words[0]).startswith("python"):
         return None
@@ -84,7 +84,7 @@ class _PreloadedParent:
         self._spares: deque[socket.socket] = deque()
 
     def fork_ahead(self) -> None:
-        """Have children forked ahead, several at a time, so that no start has to wait for a fork."""
+        """Let it fork children in advance, several at a time, so that no start waits for a fork."""
         if len(self._spares) > _FEW:
             return
         pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(_AT_ONCE)]
@@ -129,16 +129,16 @@ class PreloadedParents:
         return {parent.pid for parent in self._parents.values()} | self._ended
 
     def is_importing_for(self, job: QueuedJob, base: Variables) -> bool:
-        """Whether a preloaded parent for this job is on its way, so that it should wait; starts one that is worth it.
+        """Whether this job should wait for a preloaded parent that is importing; starts one if it is worth it.
 
-        To start cold meanwhile would be no quicker, and many that import the same at once are slow.
+        A cold start would not be faster, and many processes that import the same at once are slow.
         """
         command = _command_of(job, base)
         parent = None if command is None else self._parent_of(command, job, base)
         return parent is not None and not parent.ready
 
     def start(self, job: QueuedJob, base: Variables, extra: Variables, out: int, err: int) -> tuple[int | None, str]:
-        """(the PID of a run forked for this job, ""), or (None, why it has to start cold), if that is worth saying."""
+        """(PID of a run forked for this job, ""), or (None, why it must start cold, if that is worth saying)."""
         command = _command_of(job, base)
         if command is None:
             return None, "the command is more than `python SCRIPT ARGUMENTS`"
@@ -156,7 +156,7 @@ class PreloadedParents:
             parent.fork_ahead()
 
     def reap(self) -> None:
-        """Those that have ended are nobody's leftovers."""
+        """Forget children that have ended: they are not leftovers of a job."""
         for pid in list(self._ended):
             if os.waitpid(pid, os.WNOHANG)[0]:
                 self._ended.discard(pid)
@@ -203,13 +203,13 @@ class PreloadedParents:
                 parent.fork_ahead()
         elif parent.ready:
             self._end(key)
-        else:  # one that died of its imports would die again
+        else:  # if its imports killed it, they would do so again
             parent.ready, parent.why_cold = True, "Python crashed during the imports"
             self._reactor.unwatch(parent.channel.fileno())
         self.on_ready()
 
     def _rest(self, key: _Key) -> None:
-        """A preloaded parent that nobody needs gives its memory back."""
+        """Stop preloaded parents that nobody needs, to free their memory."""
         parent = self._parents.get(key)
         if parent is None:
             return
@@ -220,7 +220,7 @@ class PreloadedParents:
             self._reactor.later(_IDLE_S - idle_s, lambda: self._rest(key))
 
     def _end_oldest(self) -> bool:
-        """Make room for another; False while runs wait for every one of them."""
+        """Make room for another one; False while runs wait for all of them."""
         ready = [key for key, parent in self._parents.items() if parent.ready]
         if ready:
             self._end(min(ready, key=lambda key: self._parents[key].used_at))
@@ -239,7 +239,7 @@ def _command_of(job: QueuedJob, base: Variables) -> PythonCommand | None:
 
 
 def _key_of(command: PythonCommand, job: QueuedJob) -> _Key:
-    """Runs with the same one can be forked from the same parent."""
+    """Runs with the same key can be forked from the same parent."""
     return command.python, job.preload or "", job.environment_id, job.cwd
 
 
@@ -255,7 +255,7 @@ def _begin(command: PythonCommand, modules: str, base: Variables) -> _PreloadedP
             [command.python, _SCRIPT, str(theirs.fileno()), modules, *command.argv],
             environment,
             file_actions=[(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)],
-            setpgroup=0,  # no session of its own: one that has ended could be taken for an attempt by that
+            setpgroup=0,  # not in a new session: after its end, that would make it look like an attempt
             setsigmask=(),
             setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD),
         )

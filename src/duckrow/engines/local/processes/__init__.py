@@ -1,1 +1,1 @@
-"""Whose processes are whose, and how an attempt ends with all of its own."""
+"""Which process belongs to which attempt, and how to end an attempt with all its processes."""

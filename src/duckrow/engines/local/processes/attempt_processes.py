@@ -1,4 +1,4 @@
-"""The processes of a host's attempts: which are whose, and how they are signalled and ended."""
+"""The processes of a host's attempts: which belong to which, and how to signal and end them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from duckrow.kernel.process import Process, catches, is_alive, read_process
 
 class AttemptProcesses:
     def __init__(self, journal: str, children: Children, groups: AttemptGroups, in_our_session: bool) -> None:
-        """`in_our_session`: attempts have no session of their own, as in a terminal."""
+        """`in_our_session`: attempts share our session, as in a terminal."""
         self._children = children
         self._groups = groups
         self._orphans = Orphans(journal, in_our_session, groups.attempt_of)
-        self._sure_until: dict[int, float] = {}  # attempt -> seconds since boot until which its PID was its own
-        self.rebooted: set[int] = set()  # attempts of an earlier boot: none of their processes is there
+        self._sure_until: dict[int, float] = {}  # attempt -> until when its PID was its own, in seconds since boot
+        self.rebooted: set[int] = set()  # attempts of an earlier boot: all their processes are gone
 
     def of(self, attempt: LiveAttempt) -> list[Process]:
-        """All that live."""
+        """All living processes."""
         return [] if attempt.id in self.rebooted else processes_of(self._trace(attempt))
 
     def _trace(self, attempt: LiveAttempt) -> Trace:
@@ -39,16 +39,16 @@ class AttemptProcesses:
         return Trace(tag, attempt.pid, self._sure_until.get(attempt.id, 0.0), orphans, in_group)
 
     def pid_was_its_own(self, attempt_id: int, boottime: float) -> None:
-        """Until then, that is sure; afterwards it may have gone to another process."""
+        """The PID is certainly its own until then. Afterwards another process may have it."""
         self._sure_until[attempt_id] = max(boottime, self._sure_until.get(attempt_id, 0.0))
 
     def pids_become_free(self) -> None:
-        """Those of attempts whose end is on disk, though something of them may be left."""
+        """The PIDs of attempts whose end is on disk may be used again, even if such an attempt has processes left."""
         for attempt_id in self._children.outlived:
             self.pid_was_its_own(attempt_id, time.clock_gettime(time.CLOCK_BOOTTIME))
 
     def gone(self, attempt_id: int) -> None:
-        """Nothing of it is left."""
+        """No process of it is left."""
         self._groups.gone(attempt_id)
         self.rebooted.discard(attempt_id)
         self._children.gone(attempt_id)
@@ -58,24 +58,24 @@ class AttemptProcesses:
     # -- orphans ----------------------------------------------------------------------------------------------
 
     def may_be_left(self, attempt_id: int, not_these: set[int]) -> bool:
-        """Whether an attempt that has just ended may have left some: as orphans, or in its group."""
+        """Whether an attempt that has just ended may have left processes: orphans, or some in its cgroup."""
         came = self._look_at_orphans(not_these)
         return came or bool(self._orphans.of(attempt_id)) or not self._groups.is_empty(attempt_id)
 
     def _look_at_orphans(self, not_these: set[int]) -> bool:
-        """Whether processes have lost their parent and are gone already: they may have left others."""
+        """Whether orphans have come and ended already: they may have left others."""
         return self._orphans.look(self._children.pids | not_these, self._children.not_gone)
 
     def meet_orphans(self, not_these: set[int]) -> None:
-        """A child of ours has ended that is not an attempt: it must be waited for, and there may be others."""
+        """A child that is not an attempt has ended: we must wait for it, and there may be others."""
         self._look_at_orphans(not_these)
 
     def became_attempt(self, pid: int) -> None:
-        """A process that looked like an orphan: a preloaded parent has forked it ahead."""
+        """This process is not an orphan: a preloaded parent has forked it in advance."""
         self._orphans.forget(pid)
 
     def reap_orphans(self) -> None:
-        """When they end, nobody else waits for them."""
+        """We must wait for these when they end: nobody else does."""
         ours = self._children.pids
         for pid in [pid for pid in self._orphans.known if pid not in ours]:
             try:
@@ -87,7 +87,7 @@ class AttemptProcesses:
     # -- signals ----------------------------------------------------------------------------------------------
 
     def signal_all(self, attempt: LiveAttempt, number: int) -> None:
-        """Until nobody new is found: what is being suspended may have forked another one meanwhile."""
+        """Repeat until no new process appears: one may fork while it is being suspended."""
         told: set[int] = set()
         while new := [process for process in self.of(attempt) if process.pid not in told]:
             for process in new:
@@ -97,17 +97,17 @@ class AttemptProcesses:
                 break
 
     def notice(self, attempt: LiveAttempt, number: int) -> None:
-        """Only those who listen are told: the signal would kill a process that has no handler for it."""
+        """Signal only processes that have a handler: it would kill the others."""
         for process in self.of(attempt):
             if catches(process.pid, number):
                 send(process, number)
 
     def ask_to_end(self, attempt: LiveAttempt) -> None:
-        """Its process group, as a terminal would; all of its processes if the first one is gone."""
+        """Signal its process group, as a terminal would. If the first process is gone, signal all of them."""
         first = read_process(attempt.pid) if attempt.pid is not None and self._children.lives(attempt) else None
         if first is not None and first.group == first.pid:
             os.killpg(first.pid, signal.SIGTERM)
-            os.killpg(first.pid, signal.SIGCONT)  # one that is suspended could not hear it
+            os.killpg(first.pid, signal.SIGCONT)  # a suspended process would not react
             return
         all_of_it = self.of(attempt)
         group = [process for process in all_of_it if process.group == attempt.pid]
@@ -116,7 +116,7 @@ class AttemptProcesses:
             send(process, signal.SIGCONT)
 
     def kill(self, attempt: LiveAttempt, not_these: set[int]) -> None:
-        """All of them, also those that fork meanwhile: first its group at once, then what was never in it."""
+        """Kill all of them, even those that fork meanwhile: first its whole group, then those that were never in it."""
 
         def trace_now() -> Trace:
             self._look_at_orphans(not_these)
@@ -128,11 +128,11 @@ class AttemptProcesses:
             kill_tree(trace_now)
 
     def left_of(self, attempt: LiveAttempt, not_these: set[int]) -> list[Process]:
-        """What is left of an attempt that has ended."""
+        """Kill what is left of an attempt that has ended."""
         return self.of(attempt) or self.runaways(attempt, not_these)
 
     def runaways(self, attempt: LiveAttempt, not_these: set[int]) -> list[Process]:
-        """What is left of an attempt that seems to be gone. A chain of processes is seen only when it is stopped."""
+        """Kill what is left of an attempt that seems to be gone. A chain of forks shows only once it is stopped."""
         if attempt.id in self.rebooted:
             return []
         self._halt_orphans(attempt, not_these)

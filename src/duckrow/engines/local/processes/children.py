@@ -1,6 +1,6 @@
 """The attempts that this host has started: its own children, from their start until their end is on disk.
 
-Until then none of them is waited for: the kernel must remember how it ended, for the keeper, and keeps its PID.
+We do not wait for a child before that. So the kernel remembers for the keeper how it ended, and keeps its PID.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ class End(NamedTuple):
 class Children:
     def __init__(self) -> None:
         self.living: dict[int, int] = {}  # pid -> attempt
-        self._seen: dict[int, int] = {}  # attempt -> pid, ended and not yet reported
-        self._reported: dict[int, int] = {}  # the same, reported and not yet waited for
-        self._not_gone: dict[int, int | None] = {}  # attempt -> pid while that is its own, as long as some may be left
+        self._seen: dict[int, int] = {}  # attempt -> pid: ended, not yet reported
+        self._reported: dict[int, int] = {}  # the same: reported, not yet waited for
+        self._not_gone: dict[int, int | None] = {}  # attempt -> pid while that is its own, while processes may be left
 
     def add(self, pid: int, attempt_id: int) -> None:
         self.living[pid] = attempt_id
         self._not_gone[attempt_id] = pid
 
     def gone(self, attempt_id: int) -> None:
-        """Nothing of it is left."""
+        """No process of it is left."""
         self._not_gone.pop(attempt_id, None)
 
     def lives(self, attempt: LiveAttempt) -> bool:
         return attempt.pid is not None and self.living.get(attempt.pid) == attempt.id
 
     def has(self, attempt: LiveAttempt) -> bool:
-        """Whether its PID cannot be anybody else's."""
+        """Whether no other process can have its PID."""
         return self.lives(attempt) or attempt.id in self._seen or attempt.id in self._reported
 
     @property
@@ -47,11 +47,11 @@ class Children:
 
     @property
     def not_gone(self) -> Collection[tuple[int, int | None]]:
-        """(attempt, PID) of those of which something may be left. None: its PID may be another's by now."""
+        """(attempt, PID) of attempts that may have processes left. None: another process may have its PID by now."""
         return self._not_gone.items()
 
     def see_ends(self) -> list[End]:
-        """Who has ended since we last looked."""
+        """The attempts that have ended since we last looked."""
         ends = []
         for pid, attempt_id in list(self.living.items()):
             try:
@@ -59,7 +59,7 @@ class Children:
             except ChildProcessError:
                 if read_process(pid) is None:
                     raise
-                continue  # a preloaded parent has forked it for us; it does not start before it is our child
+                continue  # forked by a preloaded parent; it starts only once it is our child
             if ended is None:
                 continue
             del self.living[pid]
@@ -69,7 +69,7 @@ class Children:
         return ends
 
     def report(self, attempt_id: int) -> None:
-        """Its end is told, and will be on disk when `settle` is called."""
+        """Its end was reported, and will be on disk when `settle` is called."""
         pid = self._seen.pop(attempt_id, None)
         if pid is not None:
             self._reported[attempt_id] = pid
@@ -84,7 +84,7 @@ class Children:
         return [attempt_id for attempt_id in self._reported if attempt_id in self._not_gone]
 
     def settle(self) -> None:
-        """All that was reported is on disk: now the kernel may forget it."""
+        """Everything that was reported is on disk, so the kernel may forget it now."""
         for attempt_id, pid in self._reported.items():
             os.waitpid(pid, os.WNOHANG)
             if attempt_id in self._not_gone:

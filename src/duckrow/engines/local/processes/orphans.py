@@ -1,8 +1,8 @@
 """Processes that have lost their parent: the kernel gives them to the host, or to the keeper once the host is dead.
 
-One with a tag is known by it, and one in a cgroup of an attempt by that. Any other that has cleared its environment
-could be that of any attempt of which something was left when it came. So it is charged to all of these, and ended with
-the last of them.
+A tag, or the cgroup of an attempt, says whose an orphan is. One without either has cleared its environment. It may
+belong to any attempt that still had processes when it came. So it counts for all of these, and is ended with the last
+of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from duckrow.kernel.process import ChildrenList, Process, children_of, read_proc
 
 
 def end_untagged_orphans(not_these: Collection[int]) -> bool:
-    """Kill children of ours that nobody here has started and that no tag tells of; whether there were any."""
+    """Kill our children that nobody here has started and that have no tag; whether there were any."""
     ours = os.getsid(0)
 
     def belongs(pid: int) -> bool:
@@ -35,10 +35,10 @@ _QUIET_LOOKS, _QUIET_S, _LONGEST_S = 4, 0.0005, 0.25
 def halt_newcomers(
     children: Callable[[], set[int]], not_these: Collection[int], belongs: Callable[[int], bool]
 ) -> set[int]:
-    """Stop those of our children that belong to somebody, until no new ones come; which they are.
+    """Stop our children that belong to an attempt, until no new ones come; which they are.
 
-    They may be a chain: each forks and exits, in less time than it takes to find out what it is. So each is stopped
-    first, which is safe, as the PID of a child of ours cannot go to another process, and goes on if it is not meant.
+    They may be a chain: each forks and exits faster than we can look at it. So we stop each child first and look then.
+    That is safe, because no other process can get the PID of our child. If it is not meant, we let it continue.
     """
     halted: set[int] = set()
     seen = set(not_these)
@@ -64,34 +64,34 @@ def _signal_child(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
     except PermissionError:
-        pass  # it has become another user's
+        pass  # it now runs as another user
 
 
 def _is_orphan(process: Process, our_session: int) -> bool:
-    """What a library starts for us stays in our session; every attempt has one of its own."""
+    """What a library starts for us stays in our session. Every attempt has its own."""
     return not process.zombie and process.session != our_session
 
 
 FirstProcess = tuple[int, int | None]
-"""(attempt, the PID of its first process; None: that may be another's by now)."""
+"""(attempt, PID of its first process). None: another process may have that PID by now."""
 
 
 class Orphans:
-    """Those of a host."""
+    """The orphans of a host."""
 
     def __init__(self, journal: str, in_our_session: bool, by_group: Callable[[int], int | None]) -> None:
-        """`in_our_session`: attempts have no session of their own. `by_group`: the attempt that a cgroup tells of."""
+        """`in_our_session`: attempts share our session. `by_group`: the attempt that a cgroup belongs to."""
         self._journal = journal
         self._by_group = by_group
         self._children = ChildrenList()
-        self.known: set[int] = set()  # to be waited for: nobody else does
-        self._charged: dict[int, set[int]] = {}  # orphan -> the attempts that it may be of
+        self.known: set[int] = set()  # we wait for these: nobody else does
+        self._charged: dict[int, set[int]] = {}  # orphan -> the attempts that it may belong to
         self._session = -1 if in_our_session else os.getsid(0)
 
     def look(self, ours: Collection[int], not_gone: Collection[FirstProcess]) -> bool:
-        """Whether there were some, of no matter whom, that are gone already: they may have left others.
+        """Whether any orphans have ended already: they may have left others.
 
-        `ours` are not orphans; `not_gone`: the attempts of which something may be left.
+        `ours` are not orphans. `not_gone`: the attempts that may have processes left.
         """
         children = self._children.read().difference(ours)
         fresh = children - self.known
@@ -104,7 +104,7 @@ class Orphans:
         return not all(met)
 
     def halt(self, attempt_id: int, ours: Collection[int], not_gone: Collection[FirstProcess]) -> None:
-        """Stop those of an attempt that is to end, also those that come meanwhile."""
+        """Stop the orphans of an attempt that must end, and those that come meanwhile."""
 
         def belongs(pid: int) -> bool:
             if pid not in self._charged:
@@ -115,11 +115,11 @@ class Orphans:
         halt_newcomers(self._children.read, {*ours, *(self.known - self.of(attempt_id))}, belongs)
 
     def of(self, attempt_id: int) -> set[int]:
-        """Those that can only be this attempt's."""
+        """The orphans that can only belong to this attempt."""
         return {pid for pid, attempts in self._charged.items() if attempts == {attempt_id}}
 
     def gone(self, attempt_id: int) -> None:
-        """The attempt is over, and with it what was its alone."""
+        """The attempt is over, and so are the orphans that were only its own."""
         for attempts in self._charged.values():
             attempts.discard(attempt_id)
 
@@ -128,7 +128,7 @@ class Orphans:
         self._charged.pop(pid, None)
 
     def _meet(self, pid: int, not_gone: Collection[FirstProcess]) -> bool:
-        """Find out whose it may be; False if it is gone already."""
+        """Find out which attempts it may belong to; False if it has already ended."""
         process = read_process(pid)
         if process is None or process.zombie:
             return False
@@ -143,12 +143,12 @@ class Orphans:
         return True
 
     def _by_tag(self, tag: str) -> int | None:
-        """The attempt of this host; None: it is another's, or a preloaded parent's."""
+        """The attempt of this host; None: it belongs to another host or a preloaded parent."""
         journal, _, number = tag.rpartition(".")
         return int(number) if journal == self._journal and number.isdigit() else None
 
 
 def _may_descend(process: Process, leader: int | None) -> bool:
-    """Nobody is older than the first process of its attempt."""
+    """No process is older than the first one of its attempt."""
     first = None if leader is None else read_process(leader)
     return first is None or first.start <= process.start

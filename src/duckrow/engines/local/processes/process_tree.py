@@ -1,6 +1,6 @@
-"""Ending all processes of an attempt, also those that fork while they are being looked for.
+"""Ends all processes of an attempt, even those that fork while we look for them.
 
-Whatever is found is stopped on sight, so that it cannot fork any more; when nothing new appears, all are killed.
+We stop every process that we find, so that it cannot fork any more. When no new one appears, we kill them all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from duckrow.engines.local.processes.processes import Trace, processes_of, send
 from duckrow.kernel.process import Process, all_pids, read_process
 
-_LONGEST_S = 0.25  # then what was found is killed, and the caller looks again a little later
+_LONGEST_S = 0.25  # then we kill what we found, and the caller looks again a little later
 
 
 def kill_tree(trace_now: Callable[[], Trace]) -> bool:
@@ -38,9 +38,9 @@ def _stop_all(trace_now: Callable[[], Trace]) -> dict[int, Process]:
 
 
 def _stop_newcomers(trace_now: Callable[[], Trace], members: dict[int, Process], seen: set[int]) -> bool:
-    """Look only at PIDs that were not there before, which is quick enough to catch up with a chain of forks.
+    """Look only at new PIDs. This is quick enough to catch up with a chain of forks.
 
-    Whether to look again: some of them were the attempt's, or were gone and may have left a child.
+    Whether to look again: some belonged to the attempt, or had ended and may have left a child.
     """
     newcomers = sorted(set(all_pids()) - seen)
     seen.update(newcomers)

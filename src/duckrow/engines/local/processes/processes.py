@@ -1,4 +1,4 @@
-"""The processes of an attempt: which are certainly its own, and how to signal them."""
+"""The processes of an attempt: which certainly belong to it, and how to signal them."""
 
 from __future__ import annotations
 
@@ -22,36 +22,37 @@ from duckrow.kernel.process import (
 )
 
 TAG = "DUCKROW_TAG"
-"""The variable by which every process of an attempt is known, wherever it moved."""
+"""The variable that marks every process of an attempt, wherever it moves."""
 
 TAG_PREFIX = f"{TAG}=".encode()
 
 DAEMON_TAG = "daemon"
-"""That of a daemon: no job's leftover, though a job may have started it."""
+"""The tag of a daemon: it does not belong to a job, even if a job started it."""
 
 _MOST_PARENTS = 20
 _LONGEST_DESCRIPTION = 60
 
 
 def tag_of(journal: str, attempt_id: int) -> str:
-    """The value of that variable: unique on this machine."""
+    """The value of that variable, unique on this machine."""
     return f"{journal}.{attempt_id}"
 
 
 class Trace(NamedTuple):
-    """By what the processes of an attempt are known."""
+    """How to recognise the processes of an attempt."""
 
     tag: str
     leader: int | None = None  # the PID of its first process, which leads a session
-    sure_until: float = math.inf  # seconds since boot until which that PID was certainly its own; inf: it still is
-    orphans: Collection[int] = ()  # processes that have lost their parent, and can only be its own
+    sure_until: float = math.inf  # until when that PID was certainly its own, in seconds since boot; inf: it still is
+    orphans: Collection[int] = ()  # orphans that can only belong to it
     in_group: Collection[int] = ()  # processes that were in its cgroup just now
 
     def has(self, process: Process) -> bool:
-        """Whether this process is certainly the attempt's, by what is known of itself alone.
+        """Whether this process certainly belongs to the attempt, judged by the process alone.
 
-        Nobody joins a session: a process is born into it, or leads its own. So whoever was born into the leader's
-        session while that PID was certainly the leader's is the attempt's. /proc rounds a start down by up to a tick.
+        A process cannot join a session: it is born into one, or leads its own. So a process that was born into the
+        leader's session, while the leader certainly had its PID, belongs to the attempt. /proc rounds start times down
+        by up to a tick.
         """
         if process.pid in self.orphans:
             return True
@@ -65,7 +66,7 @@ class Trace(NamedTuple):
 
 
 def processes_of(trace: Trace) -> list[Process]:
-    """Every living process that is certainly the attempt's: by session, tag, cgroup, or descent from such a one."""
+    """Every living process that certainly belongs to the attempt: by session, tag, cgroup or descent."""
     table = {p.pid: p for p in map(read_process, all_pids()) if p is not None}
     members = {pid for pid, process in table.items() if trace.has(process)}
     grew = True
@@ -78,7 +79,7 @@ def processes_of(trace: Trace) -> list[Process]:
 
 
 def first_process_of(tag: str) -> Process | None:
-    """The oldest living process with this tag that leads a session, else the oldest of all."""
+    """The oldest living session leader with this tag, else the oldest process with it."""
     with_tag = f"{TAG}={tag}".encode()
     tagged = [p for p in map(read_process, all_pids()) if p is not None and with_tag in environment_of(p.pid)]
     living = [process for process in tagged if not process.zombie]
@@ -86,19 +87,19 @@ def first_process_of(tag: str) -> Process | None:
 
 
 def is_same_process(pid: int, seen_boottime: float) -> bool:
-    """Whether this PID still is the process that was there then, not a later one with its number."""
+    """Whether this PID is still the same process, and not a later one with the same number."""
     process = read_process(pid)
     return process is not None and not process.zombie and process.started_s <= seen_boottime
 
 
 def tag_in(pid: int) -> str:
-    """The tag in its environment: an attempt's, a preloaded parent's, that of an MPS daemon; empty if it has none."""
+    """The tag in its environment: of an attempt, a preloaded parent or an MPS daemon; empty without one."""
     tags = (variable for variable in environment_of(pid) if variable.startswith(TAG_PREFIX))
     return os.fsdecode(next(tags, b"")[len(TAG_PREFIX) :])
 
 
 def send(process: Process, number: int) -> bool:
-    """Signal this very process; False if it is gone."""
+    """Signal exactly this process; False if it has ended."""
     return signal_process(f"{process.pid}:{process.start}:{our_pid_space()}", number)
 
 
@@ -109,16 +110,16 @@ def describe(process: Process) -> str:
 
 
 def attempts_of(pids: Iterable[int], attempts: Mapping[str, int], is_ours: Callable[[str], bool]) -> dict[int, int]:
-    """Of those of these processes that live here: the attempt that each belongs to, 0 for a stranger's.
+    """The attempt of each of these processes that lives here; 0: it is not of duckrow.
 
-    `attempts`: by their tags. One of another host of ours (`is_ours` says so of its journal), or one that has ended
-    just now, is told as a negative number, and -1 is another duckrow's. The numbers alone do not do: every state folder
-    begins with 1.
+    `attempts`: by their tags. A negative number is an attempt of another host of ours (`is_ours` knows by its journal),
+    or one that has just ended. -1 belongs to another duckrow. The numbers alone are not enough, because every state
+    folder begins with 1.
     """
     found: dict[int, int] = {}
     for pid in pids:
         attempt = _attempt_of(pid, attempts, is_ours)
-        if identity_of(pid):  # looked at last: it may have ended meanwhile
+        if identity_of(pid):  # checked last: it may have ended meanwhile
             found[pid] = attempt
     return found
 
@@ -133,7 +134,7 @@ def _attempt_of(pid: int, attempts: Mapping[str, int], is_ours: Callable[[str], 
 
 
 def _inherited_tag(pid: int) -> str:
-    """Its tag, or that of the next of its parents that has one: a process may have cleared its environment."""
+    """Its tag, or that of its nearest ancestor with one: a process may have cleared its environment."""
     for _ in range(_MOST_PARENTS):
         for variable in environment_of(pid):
             if variable.startswith(TAG_PREFIX):
