@@ -92,9 +92,13 @@ class FakeGpus:
             (folder / name).touch()
 
     def env(self) -> dict[str, str]:
-        """What a process needs in its environment to see these GPUs and no real ones."""
+        """What a process needs in its environment to see these GPUs and no real ones.
+
+        The locks of GPUs are for the whole machine, and those of other tests have the same names.
+        """
         paths = [str(self.shared_object.parent), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
-        return {"LD_LIBRARY_PATH": ":".join(paths), VARIABLE: str(self.folder.path)}
+        locks = str(self.folder.path / "locks")
+        return {"LD_LIBRARY_PATH": ":".join(paths), VARIABLE: str(self.folder.path), "DUCKROW_GPU_LOCKS": locks}
 
     def cuda_env(self, folder: Path, order: Sequence[int]) -> dict[str, str]:
         """The same, and a libcuda.so.1 in this folder that numbers them in this order."""

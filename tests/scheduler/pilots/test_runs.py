@@ -36,12 +36,12 @@ class Pilot:
         self.runs = PilotRuns(SlurmCluster(), self.claims, Taker(self.claims, folder.card), self.loop, {}, facts, quota)
         queue.told.ended = self.runs.ended  # type: ignore[method-assign]
 
-    def result(self, run: int) -> dict[str, Any] | None:
+    def result_of(self, run: int) -> dict[str, Any] | None:
         self.claims.look()
         return self.claims.result(run)
 
     def outcomes(self) -> list[str | None]:
-        found = [self.result(run) for run in range(len(self.claims.batch.runs))]
+        found = [self.result_of(run) for run in range(len(self.claims.batch.runs))]
         return [None if result is None else result["outcome"] for result in found]
 
 
@@ -82,7 +82,7 @@ def test_what_is_taken_runs_and_its_result_is_in_the_batch(make_pilot: MakePilot
     assert pilot.runs.busy == 2
     pilot.queue.passes(1)
     assert pilot.outcomes() == ["succeeded", "failed"]
-    result = pilot.result(1)
+    result = pilot.result_of(1)
     assert result is not None
     assert (result["exit_code"], result["pilot"], len(result["attempts"])) == (3, "12_0", 1)
     assert pilot.runs.taken == {}
@@ -149,7 +149,7 @@ def test_a_run_that_was_interrupted_too_often_is_given_up(make_pilot: MakePilot)
     pilot.runs.interrupted = "the time limit"
     pilot.queue.kill(1)
     pilot.queue.passes(60)
-    result = pilot.result(0)
+    result = pilot.result_of(0)
     assert result is not None
     assert (result["outcome"], result["detail"]) == ("timed-out", "interrupted too often; last: the time limit")
 
@@ -169,7 +169,7 @@ def test_a_run_that_can_never_start_here_is_refused_with_the_reason(make_pilot: 
     pilot = make_pilot(runs(), needs=Needs(cpus=64))
     pilot.runs.take(1)
     pilot.runs.refuse_impossible(slots(2), pilot.queue.known._replace(cpus=2))
-    result = pilot.result(0)
+    result = pilot.result_of(0)
     assert result is not None
     assert result["outcome"] == "failed"
     assert result["detail"].startswith("it can never start in this SLURM job.")
