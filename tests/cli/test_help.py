@@ -19,7 +19,7 @@ from duckrow.core.jobs.job import DEFAULT_NOTICE, DEFAULT_NOTICE_S, DEFAULT_NOTI
 from duckrow.core.settings import SETTINGS, Setting
 
 SCREEN_LINES, SCREEN_COLUMNS = 40, 100
-SHORTENED = ["run", "sweep", "submit"]
+SHORTENED = ["run", "sweep", "submit", "up"]
 
 
 @pytest.fixture(autouse=True)

@@ -32,6 +32,7 @@ NOT_RUN = {
     r"^duckrow down": "the pages after it need the daemon",
     r"--devices all|--gpu-mem|--total-gpu-mem|--pack": "needs a GPU that can be read (tests/system/test_memory.py)",
     r"^duckrow run --gpus 2": "needs two GPUs",
+    r"memory (set|forget)": "needs jobs that duckrow has learned from (tests/system/test_memory.py)",
     r"logs -f": "ends only when its job does, and here that is held",
     r"clean --run": "needs an interrupted run",
     r"failed:\$id": "here, the job before it has already succeeded (tests/system/test_control.py)",

@@ -14,7 +14,7 @@ SEEDS = st.integers(0, 2**32)
 
 
 def ends(random: Random, together: int, fills: int, run_s: float, crowding: float = 0.0) -> list[Finished]:
-    """Of runs of which so many fill the GPU, and which then slow each other down."""
+    """Of runs of which this many fill the GPU, and which then slow each other down."""
     beyond = max(together - fills, 0)
     lasted_s = run_s * max(together / fills, 1) * (1 + crowding * beyond)
     return [Finished(together, lasted_s * random.uniform(0.99, 1.01)) for _ in range(max(together, 4))]

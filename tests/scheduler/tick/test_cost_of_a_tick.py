@@ -12,7 +12,7 @@ from tests.scheduler.language import slots, succeeds
 
 
 def calls_in(act: Callable[[], object]) -> int:
-    """Of functions, and of generators each time that they go on."""
+    """Of functions, and of generators each time that they continue."""
     count = 0
 
     def note(_frame: FrameType, event: str, _value: Any) -> None:

@@ -21,7 +21,14 @@ from duckrow.scheduler.hosts.chosen_devices import DeviceChoice, keep
 from duckrow.scheduler.hosts.host import AlreadyRunning
 
 
-@click.command(cls=DeviceCommand, short_help="Start the daemon.")
+class UpCommand(DeviceCommand):
+    common = (
+        *("devices", "slots", "jobs_per_gpu", "prefer", "min_free_gpus", "max_gpus", "only_idle_gpus", "share_gpus"),
+        *("foreground", "quiet", "with_page", "service", "print_unit", "remove"),
+    )
+
+
+@click.command(cls=UpCommand, short_help="Start the daemon.")
 @device_options
 @click.option("--foreground", is_flag=True, help="Stay here and log to the terminal (for systemd).")
 @click.option("--quiet", is_flag=True, help="Print nothing if all is well.")
