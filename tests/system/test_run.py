@@ -344,8 +344,8 @@ def test_a_dry_run_shows_what_would_run_where_and_runs_nothing(duckrow: Duckrow)
     file = jobs_file(duckrow, "touch a\ntouch b\ntouch c\n")
     shown = duckrow("run", "--devices", "0,1", "--dry-run", file).stdout.split("\n")
     assert [line.split() for line in shown[:3]] == [
-        ["gpu", "0", "touch", "a"],
-        ["gpu", "1", "touch", "b"],
+        ["GPU", "0", "touch", "a"],
+        ["GPU", "1", "touch", "b"],
         ["next", "free", "touch", "c"],
     ]
     assert not (duckrow.work / "a").exists()
@@ -356,7 +356,7 @@ def test_in_a_dry_run_nobody_overtakes_whom_they_would_not_overtake(duckrow: Duc
     text = "".join(json.dumps(line) + "\n" for line in lines)
     shown = duckrow("run", "--devices", "0,1", "--format", "json", "--dry-run", stdin=text).stdout
     assert [line.split() for line in shown.splitlines()] == [
-        ["gpu", "0", "a"],
+        ["GPU", "0", "a"],
         ["next", "free", "b"],
         ["next", "free", "c"],
     ]
@@ -366,8 +366,8 @@ def test_the_table_at_the_end_says_what_ran_where_and_how_it_ended(duckrow: Duck
     done = duckrow("run", "--devices", "0,1", "--table", stdin="true\nexit 2\n", ok=False)
     header, first, second = done.stdout.strip().split("\n")
     assert header.split() == ["ID", "NAME", "STATE", "WHERE", "TIME", "EXIT", "COMMAND"]
-    assert first.split()[:5] == ["1", "true", "succeeded", "gpu", "0"]
-    assert second.split()[2:5] == ["failed", "gpu", "1"]
+    assert first.split()[:5] == ["1", "true", "succeeded", "GPU", "0"]
+    assert second.split()[2:5] == ["failed", "GPU", "1"]
 
 
 def test_impossible_requests_are_refused_with_what_is_possible(duckrow: Duckrow) -> None:
@@ -378,7 +378,7 @@ def test_impossible_requests_are_refused_with_what_is_possible(duckrow: Duckrow)
         (["--slots", "0"], "--slots"),
         (["--timeout", "soon"], "is not a time"),
         (["nosuchfile"], "cannot be read"),
-        (["--wrong"], "No such option"),
+        (["--wrong"], "There is no option --wrong"),
     ):
         refused = duckrow("run", *words, ok=False)
         assert refused.returncode == 2, words

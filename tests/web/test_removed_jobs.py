@@ -36,12 +36,10 @@ def inside(application: Inside, monkeypatch: pytest.MonkeyPatch) -> Inside:
     home = application.services.serving.home
     monkeypatch.setenv("DUCKROW_HOME", home)
     monkeypatch.setattr(Client, "ensure_daemon", lambda self, dispatch=True: False)
-    client = client_of(home)
-    with client.database.transaction():
+    with client_of(home) as client, client.database.transaction():
         client.database.execute("DELETE FROM jobs")
         client.database.execute("DELETE FROM sqlite_sequence")
         client.jobs.add(DAEMON, [JobSpec(command="true", cwd=os.getcwd(), name=name) for name in "ab"], {})
-    client.database.close()
     return application
 
 
@@ -112,7 +110,8 @@ def test_a_wish_for_one_that_is_gone_does_not_stay_for_ever(inside: Inside, monk
     """Who waits for it to be fulfilled would wait in vain."""
     removed_after(inside, monkeypatch, Client, "views")
     assert inside.ask("POST", f"{API}/jobs/actions", json={"action": "kill", "ids": [1]}).status_code == 200
-    assert client_of(inside.services.serving.home).jobs.wished() == set()
+    with client_of(inside.services.serving.home) as client:
+        assert client.jobs.wished() == set()
 
 
 def test_a_move_before_one_that_is_gone_is_refused(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
