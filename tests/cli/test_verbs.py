@@ -119,7 +119,7 @@ def test_for_a_verb_that_is_not_there_the_nearest_is_suggested(
     [
         ("run --devces 0", "There is no option --devces. Did you mean --devices? See: duckrow run --help-all"),
         ("run --blokcs", "There is no option --blokcs. See: duckrow run --help-all"),  # --blocks is hidden
-        ("up extra", "Got unexpected extra argument (extra). See: duckrow up --help"),
+        ("up extra", "Got unexpected extra argument (extra). See: duckrow up --help-all"),
         ("logs --attempt x", "Invalid value for '--attempt': 'x' is not a whole number."),
         (
             "gpus drian 0",
