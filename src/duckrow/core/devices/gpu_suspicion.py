@@ -127,7 +127,7 @@ class Suspect:
         return cls(failures, tried, set(tried))
 
     def note(self, job_id: int, effect: Effect, again: bool) -> Blame | None:
-        """One of its jobs has ended elsewhere. `again`: it is retried; then an end without effect is ignored."""
+        """One of its jobs has ended elsewhere. `again`: it is tried once more, so Effect.NONE is ignored."""
         if job_id not in self.open or (effect is Effect.NONE and again):
             return None
         self.open.discard(job_id)

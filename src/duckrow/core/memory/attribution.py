@@ -50,7 +50,7 @@ class Shares(NamedTuple):
     strangers_mb: int = 0
     ignored_mb: int = 0
     kin_mb: int = 0  # other hosts of ours
-    nobodys_mb: int = 0  # not explained by any process, such as one that is just ending; and other duckrows'
+    nobodys_mb: int = 0  # no process here explains it: that of one that is just ending, or of other duckrows
     unexplained_mb: int = 0  # the same without other duckrows'
 
 

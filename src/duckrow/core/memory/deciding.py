@@ -120,7 +120,7 @@ def _ways(name: str, runs: Iterable[Run]) -> list[bool]:
 
 
 def _cost(runs: Sequence[Run], effects: MemoryEffects, limit: float = math.inf) -> float:
-    """The cost of predicting each run from the others: memory reserved in vain, or a whole attempt lost.
+    """The cost of predicting each run from the others: memory reserved for nothing, or a whole attempt lost.
 
     An error within the margin of a reservation costs nothing. Counting stops at `limit`.
     """

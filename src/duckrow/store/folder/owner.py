@@ -36,7 +36,7 @@ def _advice(root: str, path: str) -> str:
     if os.environ.get("DUCKROW_HOME"):
         return "DUCKROW_HOME leads there: unset it, or set it to your own folder."
     if _owner_of(os.path.expanduser("~")) == os.getuid() and len(path) >= len(root):
-        # In our own home: another user has run duckrow there as if it were us.
+        # In our own home: somebody has run duckrow there as another user, for example with sudo.
         return f"Was duckrow run with sudo? Make it yours again: sudo chown -R {_user_name(os.getuid())}: {root}"
     variable = "XDG_STATE_HOME" if os.environ.get("XDG_STATE_HOME") else "HOME"
     return f"{variable} leads there: set it, or DUCKROW_HOME, to your own folder."
