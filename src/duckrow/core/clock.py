@@ -1,6 +1,6 @@
-"""One moment by the three clocks of a machine, so that nobody takes one for another.
+"""One moment on the three clocks of a machine, so that nobody confuses them.
 
-By their names: what ends in `_at` is wall time, in `_mono` monotonic time, in `_boot` time since boot. A span is never
+Names that end in `_at` are wall time, in `_mono` monotonic time, in `_boot` time since boot. Durations are never
 measured by the wall clock, which people and NTP set.
 """
 
@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 class Now(NamedTuple):
     wall: float  # seconds since 1970: to show to people, and for times of day
-    mono: float  # CLOCK_MONOTONIC, for limits and graces: it stands still while the machine sleeps
+    mono: float  # CLOCK_MONOTONIC, for limits and grace periods: it stops while the machine sleeps
     boot: float  # CLOCK_BOOTTIME, for delays: it keeps counting while the machine sleeps
 
     @property
     def wall_at_boot(self) -> float:
-        """When the machine was booted, by the wall clock as it is set now: it changes only when somebody sets that."""
+        """When the machine booted, by the wall clock as it is set now. It changes only when somebody sets it."""
         return self.wall - self.boot

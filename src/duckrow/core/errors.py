@@ -26,7 +26,7 @@ class UsageError(DuckrowError):
 
 
 class BadValue(UsageError, ValueError):
-    """The same for whoever catches what Python's own interfaces raise."""
+    """The same, for code that catches what Python's own interfaces raise."""
 
 
 class WrongCall(UsageError, TypeError):
@@ -34,18 +34,18 @@ class WrongCall(UsageError, TypeError):
 
 
 class NotFoundError(UsageError):
-    """What was named is not there: a job, an attempt, a sweep."""
+    """What was named does not exist: a job, an attempt, a sweep."""
 
 
 class JobGone(NotFoundError):
-    """A job was there a moment ago: somebody has removed it meanwhile."""
+    """A job was there a moment ago, but somebody has removed it."""
 
     def __init__(self, job_id: int) -> None:
         super().__init__(f"There is no job {job_id} any more: it was removed.")
 
 
 class ConflictError(UsageError):
-    """What was asked for is right, but not in the state that the job is in."""
+    """The request is valid, but not in the job's current state."""
 
 
 class StateError(DuckrowError):
@@ -53,7 +53,7 @@ class StateError(DuckrowError):
 
 
 class IllegalTransition(DuckrowError):
-    """A job was about to move in a way that the table of states does not have: a fault in duckrow itself."""
+    """A job was about to make a move that the table of states does not have: a bug in duckrow itself."""
 
     def __init__(self, job_id: int, sentence: str) -> None:
         super().__init__(sentence)

@@ -1,4 +1,4 @@
-"""Suggests the known word that was probably meant by an unknown one."""
+"""Suggests the known word that an unknown one probably stands for."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 
 def nearest_word(word: str, known: Iterable[str]) -> str | None:
-    """One that has most letters in common with it, in the same order; case and `-` for `_` do not count.
+    """The one that has most letters in common with it, in the same order; case and `-` for `_` do not matter.
 
-    Of a word of two letters, one that is right is enough.
+    For a word of two letters, one right letter is enough.
     """
-    import difflib  # only where a word is wrong
+    import difflib  # only if a word is wrong
 
     names = {_folded(name): name for name in known}
     close = difflib.get_close_matches(_folded(word), names, n=1, cutoff=0.5 if len(word) <= 2 else 0.6)

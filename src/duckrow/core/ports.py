@@ -1,4 +1,4 @@
-"""What the scheduler needs of an engine and of a source of devices. A new engine is one that does this."""
+"""What the scheduler needs from an engine and from a source of devices. A new engine implements this."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class StartOrder(NamedTuple):
     attempt: LiveAttempt
     folder: str  # the run's own folder; made before the attempt begins
     extra_environment: dict[bytes, bytes]  # what duckrow adds to the job's own
-    gentle_environment: dict[bytes, bytes] = {}  # the same, where the job has not said otherwise
+    gentle_environment: dict[bytes, bytes] = {}  # the same, unless the job sets it itself
 
 
 class Started(NamedTuple):
@@ -24,7 +24,7 @@ class Started(NamedTuple):
 
     attempt_id: int
     pid: int
-    process: str  # names it for good
+    process: str  # its unique name
 
 
 class NotStarted(NamedTuple):
@@ -36,26 +36,26 @@ class NotStarted(NamedTuple):
 
 
 class NeverBegan(NamedTuple):
-    """Its scheduler died after it had recorded the start and before it acted."""
+    """Its scheduler died after it had recorded the start, but before it acted."""
 
     attempt_id: int
 
 
 class Ended(NamedTuple):
-    """The attempt's first process ended; what the kernel said of it."""
+    """The attempt's first process ended, with what the kernel reported."""
 
     attempt_id: int
     exit_code: int | None
     signal: int | None
     at: float
     leftovers: tuple[str, ...]  # processes of the attempt that are still there, in words
-    silent: bool  # it has printed nothing and left no file, so it has no folder and no log
-    oom_killed: bool | None = None  # the kernel has killed some of it as memory had run out; None: not counted for it
-    host_peak_mb: int | None = None  # the most memory of the machine that it has taken; None: not counted for it
+    silent: bool  # it printed nothing and left no file, so it has no folder and no log
+    oom_killed: bool | None = None  # the kernel killed some of it because memory ran out; None: not counted for it
+    host_peak_mb: int | None = None  # the most memory of the machine that it used; None: not counted for it
 
 
 class Gone(NamedTuple):
-    """The last process of an attempt that had left some behind is gone."""
+    """The last of the processes that an attempt left behind is gone."""
 
     attempt_id: int
 
@@ -74,18 +74,18 @@ Report = Started | NotStarted | NeverBegan | Ended | Gone | Vanished
 class Engine(Protocol):
     """How a placed job becomes a process somewhere. It decides nothing and writes no state: it reports.
 
-    All that the scheduler asks of it stands here. No call waits: whatever takes time is reported when it has happened.
+    This is all that the scheduler asks of it. No call waits: what takes time is reported once it has happened.
     """
 
     @property
     def keeper(self) -> str:
-        """Names where it notes the attempts that it starts: another name in each life, stored with each attempt."""
+        """Names where it records the attempts it starts: new in each host process, stored with each attempt."""
 
     def begin(self, keepers_in_use: set[str], let_go: Callable[[], None]) -> None:
-        """Notes of keepers that are not in use may be removed. Call `let_go` if this process must not go on as a host.
+        """Called once, after `adopt` of what an earlier host process left. Records of unused keepers may be removed.
 
-        This comes once, behind `adopt` of what an earlier life of the host has left. After `let_go` the database is
-        closed, and another host takes over: the engine may only see its attempts out.
+        Call `let_go` if this process must stop being a host. After that the database is closed and another host takes
+        over: the engine may only wait for its attempts to end.
         """
 
     def start(self, orders: Sequence[StartOrder]) -> None:
@@ -98,16 +98,16 @@ class Engine(Protocol):
         """How many attempts are lined up."""
 
     def stand_down(self, attempt: LiveAttempt) -> bool:
-        """Do not start an attempt that was lined up; False if it has been started."""
+        """Do not start an attempt that was lined up; False if it has already started."""
 
     def adopt(self, attempts: Iterable[LiveAttempt], rebooted: bool) -> None:
-        """Watch attempts that another process, now dead, has started; `rebooted`: on an earlier boot."""
+        """Watch attempts that another process, now dead, has started; `rebooted`: before the last reboot."""
 
     def notice(self, attempt: LiveAttempt, number: int) -> None:
-        """Send a signal to those processes of the attempt that listen for it."""
+        """Send a signal to those processes of the attempt that handle it."""
 
     def signal_all(self, attempt: LiveAttempt, number: int) -> None:
-        """Send a signal to every process of the attempt, such as to suspend it."""
+        """Send a signal to every process of the attempt, for example to suspend it."""
 
     def stop(self, attempt: LiveAttempt, step: int) -> None:
         """Take this step of stopping: 1 asks (SIGTERM), 2 forces (SIGKILL)."""
@@ -119,30 +119,30 @@ class Engine(Protocol):
         """All that was reported is on disk."""
 
     def owners_of(self, pids: Iterable[int], attempts: Iterable[LiveAttempt]) -> dict[int, int]:
-        """Of those of these processes that live here: the attempt that each belongs to, 0 for a stranger's.
+        """For those of these processes that run here: the attempt that each belongs to, 0 for a stranger's.
 
         A negative number is an attempt of ours that is not among these; -1 is another duckrow's.
         """
 
     def ran_out_of_memory(self) -> bool | None:
-        """Whether the machine has ended processes of anybody's for want of memory lately; None: it does not tell."""
+        """Whether the machine has recently killed anybody's processes for lack of memory; None: it does not say."""
 
     def close(self, keepers_in_use: set[str]) -> None:
-        """Let go: attempts keep running, and another host adopts them. Its notes may go if its keeper is not in use."""
+        """Attempts keep running, and another host adopts them. Its records may go if its keeper is not in use."""
 
 
 class Observer:
-    """Who watches the loop: the live view of a run, a test. Called after the tick is on disk."""
+    """Watches the loop: the live view of a run, a test. Called after the tick is on disk."""
 
     def starting(self, attempt: LiveAttempt) -> None:
-        """Its start is on disk, and nothing of it runs yet."""
+        """Its start is on disk, but nothing of it runs yet."""
 
     def started(self, attempt: LiveAttempt) -> None: ...
 
     def ended(self, attempt: LiveAttempt, verdict: Verdict, at: float) -> None: ...
 
     def back(self, job_id: int) -> None:
-        """A job that had failed waits again: the fault was not its own."""
+        """A job that had failed is queued again: it was not its own fault."""
 
     def trouble(self, sentence: str) -> None: ...
 
@@ -150,14 +150,14 @@ class Observer:
 
 
 class Progress(Protocol):
-    """What a view can ask of a run that goes on."""
+    """What a view can ask about a run in progress."""
 
     @property
     def host_id(self) -> int: ...
 
     @property
     def added(self) -> int:
-        """How many jobs there are to do, as far as is known."""
+        """How many jobs there are to do, as far as known."""
 
     @property
     def reading(self) -> bool:
@@ -172,7 +172,7 @@ class Progress(Protocol):
 
     @property
     def waits_for(self) -> Sequence[str]:
-        """What keeps the first job from starting, while none runs."""
+        """What keeps the first job from starting, while none is running."""
 
     @property
     def interrupts(self) -> int: ...
@@ -182,16 +182,16 @@ class Progress(Protocol):
 
 
 class Alarm(Protocol):
-    """Rings at a moment of one clock; that of the wall clock rings also when somebody sets the clock."""
+    """Rings at a time of one clock. An alarm of the wall clock also rings when somebody sets that clock."""
 
     def set_for(self, moment: float | None) -> None:
-        """None: no moment."""
+        """None: cancel it."""
 
     def close(self) -> None: ...
 
 
 class Reactor(Protocol):
-    """Who sleeps until something happens, and then calls."""
+    """Sleeps until something happens, then makes the calls for it."""
 
     def now(self) -> Now:
         """The one place where the scheduler and its engines read the clocks."""
@@ -203,12 +203,12 @@ class Reactor(Protocol):
     def later(self, seconds: float, call: Callable[[], None]) -> None: ...
 
     def alarm(self, clock: int, ring: Callable[[], None]) -> Alarm:
-        """For CLOCK_REALTIME or CLOCK_BOOTTIME; what `later` calls is due by CLOCK_MONOTONIC."""
+        """For CLOCK_REALTIME or CLOCK_BOOTTIME; `later` goes by CLOCK_MONOTONIC."""
 
     def on_signal(self, number: int, call: Callable[[], None]) -> None: ...
 
     def wait(self, at_most_s: float | None) -> None:
-        """Sleep until something happens or the time is up, and make the calls that are due."""
+        """Sleep until something happens or the time is up, then make the calls that are due."""
 
     def close(self) -> None: ...
 
@@ -216,7 +216,7 @@ class Reactor(Protocol):
 class Gpu(NamedTuple):
     """A GPU as its library describes it."""
 
-    name: str  # what CUDA_VISIBLE_DEVICES calls it
+    name: str  # its name in CUDA_VISIBLE_DEVICES
     model: str
     uuid: str
     memory_mb: int | None
@@ -224,9 +224,9 @@ class Gpu(NamedTuple):
 
 
 class Allocation(NamedTuple):
-    """What a job of a cluster was given of its node, as the batch system says it. None: it does not say."""
+    """What a cluster job was given of its node, as reported by the batch system. None: it does not say."""
 
-    gpus: str = ""  # where CUDA_VISIBLE_DEVICES does not say it, in the same form
+    gpus: str = ""  # in the form of CUDA_VISIBLE_DEVICES, if that variable is not set
     cores: int | None = None
     memory_mb: int | None = None
 
@@ -235,52 +235,52 @@ class ProcessUse(NamedTuple):
     """A process on a GPU."""
 
     pid: int
-    mb: int | None  # None: the driver does not tell
+    mb: int | None  # None: the driver does not say
 
 
 class Health(NamedTuple):
     """What a GPU and its driver report about faults. A reading that is not supported is not a fault."""
 
     uncorrected: int | None = None  # memory errors that ECC could not correct, since the driver was loaded
-    xids: tuple[int, ...] = ()  # what the driver has reported since the last reading
+    xids: tuple[int, ...] = ()  # reported by the driver since the last reading
     cure: str = ""  # what the driver says must be done before it can be used again
     is_lost: bool = False  # it fell off the bus
     is_silent: bool = False  # the driver answers, but not for this GPU
 
 
 class Reading(NamedTuple):
-    """What a GPU says of itself at one moment. None: it does not say; that is never taken for nothing."""
+    """What a GPU reports at one moment. None: it does not say, which never counts as zero."""
 
     device: str
     at: float  # to show to people
-    mono: float  # how old it is
+    mono: float  # tells how old it is
     total_mb: int | None
     free_mb: int | None
     utilization: int | None  # percent of the time in which it was busy
     temperature: int | None  # degrees Celsius
     processes: tuple[ProcessUse, ...] | None
-    problem: str = ""  # why it says less than it should
-    health: Health | None = None  # None: nobody could be asked
+    problem: str = ""  # why it reports less than it should
+    health: Health | None = None  # None: there was nobody to ask
 
     @property
     def is_silent(self) -> bool:
-        """Whether it says nothing at all: it is lost, or its driver is."""
+        """Whether it reports nothing at all: it is lost, or its driver is."""
         told = (self.free_mb, self.utilization, self.temperature, self.processes)
         return all(figure is None for figure in told)
 
 
 class GpuReader(Protocol):
-    """Has GPUs read without keeping the loop waiting: a driver may hang."""
+    """Reads GPUs without blocking the loop: a driver may hang."""
 
     waiting: bool  # an answer is on its way
-    no_library: bool  # there is nobody to ask, and there never will be
+    no_library: bool  # there is nothing to ask, and there never will be
 
     @property
     def empty(self) -> bool:
-        """Whether there is no answer to be taken."""
+        """Whether there is no answer to take."""
 
     def ask(self, names: Sequence[str]) -> None:
-        """Have these GPUs read; the reactor wakes when it is done."""
+        """Start reading these GPUs; the reactor wakes when it is done."""
 
     def answer(self) -> tuple[list[Gpu], list[Reading]] | None:
         """(all GPUs, a reading of each and of those that were asked for), once per question."""
@@ -288,12 +288,12 @@ class GpuReader(Protocol):
 
 class DeviceSource(Protocol):
     def is_there(self) -> bool:
-        """Whether there is a library to ask. Without one devices are what the user says of them, and never read."""
+        """Whether there is a library to ask. Without one, devices are what the user says, and are never read."""
 
     def devices(self) -> list[Gpu]: ...
 
     def read(self, names: Sequence[str]) -> list[Reading]:
-        """One of each of these GPUs, which may be named by their UUIDs too."""
+        """A reading of each of these GPUs, which may also be named by UUID."""
 
     def rest(self) -> None:
-        """It will not be asked again soon: let go of the library."""
+        """It will not be asked again soon: release the library."""

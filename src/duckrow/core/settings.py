@@ -1,4 +1,4 @@
-"""The settings: which there are, what each may be, and which of several values holds."""
+"""The settings: which exist, what each may be, and which of several values applies."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes, par
 
 PROJECTS = "projects"
 DEFAULT = "default"
-_MOST_DIGITS = 9  # of a number: enough for anybody, and the database can hold it
+_MOST_DIGITS = 9  # digits of a number: enough for anybody, and the database can hold it
 
 
 class Setting(NamedTuple):
     section: str
     key: str
     kind: str  # what it is, in words
-    read: Callable[[Any], Any]  # from what a file or a variable has; raises UsageError
-    default: Any  # as a file would have it; None: not set
+    read: Callable[[Any], Any]  # parses what a file or a variable has; raises UsageError
+    default: Any  # as written in a file; None: not set
     help: str
 
     @property
@@ -38,7 +38,7 @@ class Setting(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """What one source says."""
+    """What one source sets."""
 
     source: str  # default, a file, or a variable
     is_variable: bool
@@ -59,7 +59,7 @@ def _text(written: Any) -> str:
 
 
 def _names(written: Any) -> str:
-    """Names with commas; none at all is a choice too."""
+    """Names separated by commas; an empty text is a choice too."""
     if not isinstance(written, str):
         raise UsageError("is not a string of names with commas")
     return written
@@ -184,16 +184,16 @@ SECTIONS = tuple(dict.fromkeys(setting.section for setting in SETTINGS))
 
 
 def settings_of(section: str) -> dict[str, Setting]:
-    """The settings that a section may have; a project's are those of [job], except the project itself."""
+    """The settings that a section may have; a project has those of [job], except the project itself."""
     if section.startswith(f"{PROJECTS}."):
         return {key: setting for key, setting in settings_of("job").items() if key != "project"}
     return {setting.key: setting for setting in SETTINGS if setting.section == section}
 
 
 def merge(layers: Sequence[Layer], project: str | None = None) -> dict[str, Value]:
-    """Setting -> the value that holds, for jobs of this project, or of the one that the settings name.
+    """Setting -> the value that applies to jobs of this project, or of the one that the settings name.
 
-    Later layers win. What files say of one project wins over what they say of all jobs; variables win over files.
+    Later layers win. In files, what is set for a project wins over what is set for all jobs; variables win over files.
     """
     files = [layer for layer in layers if not layer.is_variable]
     variables = [layer for layer in layers if layer.is_variable]

@@ -38,7 +38,7 @@ def parse_size_bytes(text: str) -> int:
 
 
 def parse_size_mb(text: str) -> int:
-    """Megabytes, rounded up; a bare number is megabytes, as everybody who speaks of GPU memory means it."""
+    """Megabytes, rounded up; a bare number is megabytes, as usual for GPU memory."""
     stripped = text.strip()
     if re.fullmatch(r"\d{1,9}", stripped):
         return int(stripped)

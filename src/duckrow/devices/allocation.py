@@ -1,4 +1,4 @@
-"""What a job of a cluster was really given of its node: GPUs and cores."""
+"""What a cluster job was really given of its node: GPUs and cores."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def allocated_offer(
     allocation: Allocation,
     environment: Mapping[str, str] = os.environ,
 ) -> Offer:
-    """The seats of a pilot. Without GPUs they are CPU slots: as many as runs are wanted at a time, or as cores.
+    """The seats of a pilot. Without GPUs: a CPU slot for each run that is wanted at a time, or for each core.
 
     `by_memory`: runs share GPUs by memory. `asked`: how many GPUs the runs ask for; those that ask for none run beside
-    the others. `allocation`: as the batch system tells it.
+    the others. `allocation`: as the batch system reports it.
     """
     gpus_per_run = next(iter(asked)) if len(asked) == 1 else None
     gpus = given_gpus(allocation, environment)
@@ -34,7 +34,7 @@ def allocated_offer(
     found = find_gpus(environment={"CUDA_VISIBLE_DEVICES": ",".join(gpus), **by_bus}) if gpus else []
     sizes = {device.name: device.memory_mb for device in found}
     gpus = list(sizes) or gpus
-    # Its GPUs were allocated: whoever else is there, the cluster has let them in.
+    # Its GPUs were allocated to it: if others are there, the cluster has let them in.
     policy = Policy(share=True)
     machine = Machine(policy=policy, cpus=given_cores(allocation), mem_mb=allocation.memory_mb or memory_mb())
     if not gpus or gpus_per_run == 0:
@@ -49,7 +49,7 @@ def allocated_offer(
 
 
 def gpu_seats(gpus: list[str], parallel_runs: int | None, gpus_per_run: int | None) -> list[Seat]:
-    """One run per GPU; or, for `parallel_runs` at a time, groups of GPUs or shares of one. They need not be equal."""
+    """One run per GPU; or, for `parallel_runs` at a time, groups of GPUs or shares of one. Seats need not be equal."""
     places = parallel_runs or len(gpus)
     if gpus_per_run is not None or places == len(gpus):
         shares = max(math.ceil(places * (gpus_per_run or 1) / len(gpus)), 1)
@@ -63,7 +63,7 @@ def gpu_seats(gpus: list[str], parallel_runs: int | None, gpus_per_run: int | No
 
 
 def given_gpus(allocation: Allocation, environment: Mapping[str, str] = os.environ) -> list[str]:
-    """As CUDA names them; none where the job did not ask for any, whatever the node has."""
+    """As CUDA names them; none if the job did not ask for any, whatever the node has."""
     visible = environment.get("CUDA_VISIBLE_DEVICES", allocation.gpus)
     names = [name.strip() for name in visible.split(",") if name.strip()]
     return [plain_name(name) for name in names] if all(looks_like_devices(name) for name in names) else []  # NoDevFiles

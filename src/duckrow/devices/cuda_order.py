@@ -1,7 +1,7 @@
-"""How CUDA numbers the GPUs for the programs of a user.
+"""How CUDA numbers the GPUs for a user's programs.
 
 duckrow numbers GPUs by the bus, as nvidia-smi does, and jobs get `CUDA_DEVICE_ORDER=PCI_BUS_ID`. Without that variable
-CUDA calls the fastest GPU number 0. On GPUs of one model there is no difference; on others only CUDA can tell.
+CUDA calls the fastest GPU number 0. With GPUs of one model this makes no difference; otherwise only CUDA can tell.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ for number in range(count.value):
 
 
 def may_differ(devices: list[Gpu], environment: Mapping[str, str]) -> bool:
-    """Whether CUDA may number these GPUs, which stand in the order of the bus, in another way."""
+    """Whether CUDA may number these GPUs, which are in bus order, differently."""
     if environment.get(VARIABLE) == BY_BUS or any(device.part_of for device in devices):
-        return False  # of divided GPUs, only names tell which is which
+        return False  # for divided GPUs, only names tell which is which
     return len({device.model for device in devices}) > 1
 
 
 def as_cuda_numbers(devices: list[Gpu], environment: Mapping[str, str]) -> list[Gpu] | None:
-    """These GPUs, number 0 of the user's programs first; None: CUDA does not tell."""
+    """These GPUs, with number 0 of the user's programs first; None: CUDA does not say."""
     if not may_differ(devices, environment):
         return devices
     by_uuid = {device.uuid: device for device in devices}
@@ -61,7 +61,7 @@ def _ask_cuda(environment: Mapping[str, str]) -> list[str]:
 
 
 def overridden(devices: list[Gpu], environment: Mapping[str, str]) -> str:
-    """Says that a choice of the user does not apply to jobs; empty where it makes no difference."""
+    """Says that a choice of the user does not apply to jobs; empty if it makes no difference."""
     chosen = environment.get(VARIABLE)
     if not chosen or not may_differ(devices, environment):
         return ""

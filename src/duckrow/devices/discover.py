@@ -1,4 +1,4 @@
-"""Which devices a host gets when nobody names any."""
+"""Which devices a host gets if nobody names any."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def find_gpus(source: DeviceSource | None = None, environment: Mapping[str, str] = os.environ) -> list[Gpu]:
-    """The GPUs of this machine; of those, the ones that an inherited CUDA_VISIBLE_DEVICES leaves."""
+    """The GPUs of this machine, limited to those in an inherited CUDA_VISIBLE_DEVICES."""
     return _visible((source or NvmlSource()).devices(), environment, [])
 
 
@@ -53,7 +53,7 @@ def cores() -> int:
 
 
 def source() -> DeviceSource:
-    """Who can be asked about the GPUs of this machine."""
+    """Where to ask about the GPUs of this machine."""
     return NvmlSource()
 
 
@@ -63,8 +63,8 @@ class Offer(NamedTuple):
     seats: list[Seat]
     machine: Machine
     is_limited: bool = False  # to the GPUs in the user's CUDA_VISIBLE_DEVICES
-    notes: tuple[str, ...] = ()  # what else the user should know of it, in sentences
-    written: Mapping[str, str] = {}  # how those that were named were written
+    notes: tuple[str, ...] = ()  # what else the user should know about it, in sentences
+    written: Mapping[str, str] = {}  # named GPU -> how the user wrote it
 
 
 def offer_of(
@@ -77,11 +77,11 @@ def offer_of(
     by_memory: bool = False,
     ask_sizes: bool = False,
 ) -> Offer:
-    """The devices that the user names, else all GPUs, else one CPU slot a core.
+    """The devices that the user names; otherwise all GPUs; otherwise one CPU slot per core.
 
-    `with_cpu_slots`: beside GPUs there are slots for jobs that need none. `by_memory`: jobs will ask for memory, so it
-    must be known how much there is, and a number of jobs for each GPU is the most that may share it. `ask_sizes`: that
-    it is to be known although a number of jobs makes slots.
+    `with_cpu_slots`: add slots beside GPUs for jobs that need none. `by_memory`: jobs will ask for memory, so the sizes
+    must be known, and `jobs_per_gpu` is the most that may share a GPU. `ask_sizes`: find out the sizes even though
+    `jobs_per_gpu` makes slots.
     """
     tokens, sizes = split_sizes(gpus or ())
     look = slots is None if gpus is None else "all" in gpus or by_memory or ask_sizes
@@ -115,7 +115,7 @@ def offer_of(
 
 
 def _by_name(sizes: Mapping[str, int], there: Sequence[Gpu]) -> dict[str, int]:
-    """What a person has said of the GPUs, which may be written in two ways."""
+    """The sizes that a person gave, by GPU. A GPU may be written in two ways."""
     named: dict[str, int] = {}
     for written, size in sizes.items():
         name = name_of(written, there)
@@ -125,7 +125,7 @@ def _by_name(sizes: Mapping[str, int], there: Sequence[Gpu]) -> dict[str, int]:
 
 
 def memory_mb() -> int | None:
-    """Of the machine, or of the part that a container may use."""
+    """The memory of the machine, or of the part that a container may use."""
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     except (OSError, ValueError):

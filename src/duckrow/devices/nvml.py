@@ -12,15 +12,15 @@ from typing import Any
 from duckrow.core.ports import Gpu, ProcessUse, Reading
 from duckrow.devices.nvml_health import NvmlHealth
 
-# What no GPU of our days has: a driver that says so is talking nonsense.
+# More than any GPU has today: a driver that reports more is wrong.
 _MOST_MB = 16 << 20
 
 
 class NvmlSource:
-    """No driver, no library, no GPU: no devices, and no complaint.
+    """Without a driver, library or GPU there are no devices, and no error.
 
-    To open the library takes 14 ms on an H200 and to read a GPU a fraction of that, so between two readings it stays
-    open, until it is asked to rest, or a GPU reports less than it should: after a reset, only loading it again helps.
+    Opening the library takes 14 ms on an H200, and reading a GPU a fraction of that. So it stays open between readings
+    until it is asked to rest, or a GPU reports less than it should: after a reset, only loading it again helps.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class NvmlSource:
         self._health: NvmlHealth | None = None
 
     def is_there(self) -> bool:
-        """Also where it fails: only a machine that has none is without one."""
+        """Also True if it fails: False only if this machine has no library or no driver."""
         if not _has_library():
             return False
         try:
@@ -80,7 +80,7 @@ class NvmlSource:
 
 
 def _has_library() -> bool:
-    """Whether there is a driver's library to load. To find that out by importing pynvml would take 15 ms."""
+    """Whether there is a driver's library to load. Importing pynvml to find out would take 15 ms."""
     try:
         ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:
@@ -90,7 +90,7 @@ def _has_library() -> bool:
 
 @contextmanager
 def _opened() -> Iterator[Any]:
-    """The library, ready to be asked; None where there is none."""
+    """The library, ready for questions; None if there is none."""
     if not _has_library():
         yield None
         return
@@ -114,7 +114,7 @@ def _opened() -> Iterator[Any]:
 
 
 def _begin(nvml: Any) -> None:
-    """The library begins a thread, which stays when it is closed. It must not take signals that others wait for."""
+    """The library starts a thread that remains when it is closed. It must not take signals that others wait for."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         nvml.nvmlInit()
@@ -123,7 +123,7 @@ def _begin(nvml: Any) -> None:
 
 
 def _all_devices(nvml: Any) -> list[tuple[Gpu, Any]]:
-    """The GPUs, each with its handle; of one that is divided, its instances."""
+    """The GPUs, each with its handle; for a divided one, its instances."""
     found: list[tuple[Gpu, Any]] = []
     for index in range(_ask(nvml, nvml.nvmlDeviceGetCount) or 0):
         handle = _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
@@ -135,7 +135,7 @@ def _all_devices(nvml: Any) -> list[tuple[Gpu, Any]]:
 
 
 def _instances(nvml: Any, gpu: str, handle: Any) -> list[tuple[Gpu, Any]]:
-    """Those of a GPU in MIG mode. CUDA knows them by their UUIDs only."""
+    """Those of a GPU in MIG mode. CUDA knows them only by their UUIDs."""
     mode = _ask(nvml, nvml.nvmlDeviceGetMigMode, handle)
     if not mode or mode[0] != 1:
         return []
@@ -150,7 +150,7 @@ def _instances(nvml: Any, gpu: str, handle: Any) -> list[tuple[Gpu, Any]]:
 
 
 def _device(nvml: Any, name: str, handle: Any) -> Gpu:
-    """What a GPU does not tell is left open."""
+    """What a GPU does not report stays empty."""
     total_mb, _ = _memory(nvml, handle)
     model = _text(_ask(nvml, nvml.nvmlDeviceGetName, handle))
     return Gpu(name, model, _text(_ask(nvml, nvml.nvmlDeviceGetUUID, handle)), total_mb)
@@ -186,7 +186,7 @@ def _memory(nvml: Any, handle: Any) -> tuple[int | None, int | None]:
 
 
 def _processes(nvml: Any, handle: Any) -> tuple[ProcessUse, ...] | None:
-    """Whoever computes or draws there; None where the driver does not tell."""
+    """The processes that compute or draw there; None if the driver does not say."""
     found: dict[int, int | None] = {}
     told = False
     for question in ("Compute", "Graphics", "MPSCompute"):
@@ -208,7 +208,7 @@ def _silent(name: str, problem: str) -> Reading:
 def _ask(nvml: Any, question: Any, *about: Any) -> Any:
     try:
         return question(*about)
-    except (nvml.NVMLError, UnicodeDecodeError):  # a name that is none
+    except (nvml.NVMLError, UnicodeDecodeError):  # a name that is not text
         return None
 
 

@@ -1,4 +1,4 @@
-"""What NVML says of faults: memory errors, Xids, GPUs that must be reset or have fallen off the bus."""
+"""What NVML reports about faults: memory errors, Xids, GPUs that must be reset or have fallen off the bus."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 from duckrow.core.devices.device import Device
 from duckrow.core.ports import Gpu, Health, Reading
 
-_MOST_EVENTS = 1000  # at one reading: a driver that never stops must not keep us
+_MOST_EVENTS = 1000  # at one reading: a driver that never stops must not block us
 
 _RESET, _RESTART = "it must be reset (nvidia-smi --gpu-reset)", "the machine must be restarted"
-# By the number of NVML's recovery action. Those that are left out leave the GPU usable for new programs.
+# By the number of NVML's recovery action. With those left out, new programs can still use the GPU.
 _CURES = {1: _RESET, 2: _RESTART, 4: _RESET, 6: _RESET, 7: _RESTART}
 
 
 class NvmlHealth:
-    """While NVML is open: what has happened before is known only as far as the GPU counts it."""
+    """Health while NVML is open. What happened before is known only as far as the GPU counts it."""
 
     def __init__(self, nvml: Any, found: Sequence[tuple[Gpu, Any]]) -> None:
         self._nvml = nvml
-        self._gpus: dict[str, Any] = {}  # name -> the GPU; of an instance, the GPU of which it is a part
+        self._gpus: dict[str, Any] = {}  # name -> the GPU; for an instance, the GPU that it is part of
         for device, handle in found:
             gpu = self._whole(device, handle)
             if gpu is not None:
@@ -34,7 +34,7 @@ class NvmlHealth:
         return self._ask(self._nvml.nvmlDeviceGetHandleByIndex, int(device.part_of[0]))[0]
 
     def _listen(self) -> Any:
-        """NVML reports only what happens after it was asked to."""
+        """Register for events: NVML reports only what happens afterwards."""
         events, _ = self._ask(self._nvml.nvmlEventSetCreate)
         if events is not None:
             for gpu in {_address(gpu): gpu for gpu in self._gpus.values()}.values():
@@ -42,7 +42,7 @@ class NvmlHealth:
         return events
 
     def with_xids(self, readings: Sequence[Reading]) -> list[Reading]:
-        """With what has been reported since the last time: asked last, for NVML may be closed right after."""
+        """With the Xids reported since the last time. This comes last, since NVML may be closed right after."""
         xids: dict[int, tuple[int, ...]] = {}
         for _ in range(_MOST_EVENTS if self._events is not None else 0):
             event, _ = self._ask(self._nvml.nvmlEventSetWait_v2, self._events, 0)
@@ -67,7 +67,7 @@ class NvmlHealth:
         return self._by_error(error)._replace(uncorrected=count, cure=self._cure(gpu, error))
 
     def without_handle(self, name: str) -> Health:
-        """Of a GPU that was not found: it may be lost, or the driver may not know it any more."""
+        """For a GPU that was not found: it may be lost, or the driver may no longer know it."""
         number = Device(name).gpu_number
         if number is None:
             _, error = self._ask(self._nvml.nvmlDeviceGetHandleByUUID, name.encode())
@@ -91,7 +91,7 @@ class NvmlHealth:
         return _CURES.get(values[0].value.uiVal, "") if values and values[0].nvmlReturn == 0 else ""
 
     def _ask(self, question: Any, *about: Any) -> tuple[Any, int]:
-        """(answer, error code); no answer where there is an error."""
+        """(answer, error code); after an error the answer is None."""
         try:
             return question(*about), 0
         except self._nvml.NVMLError as error:

@@ -1,4 +1,4 @@
-"""Where cgroups for attempts can be made: read from what the kernel says of a process, never guessed."""
+"""Where cgroups for attempts can be created: read from what the kernel reports, never guessed."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import NamedTuple, Protocol
 from duckrow.kernel.process import environment_of
 
 HOST_LEAF = "duckrow-host"
-"""The group of the daemon itself in a delegated unit: the unit's own group holds no process (see `CgroupPlace`)."""
+"""The daemon's own group in a delegated unit: the unit's group itself holds no process (see `CgroupPlace`)."""
 
 VARIABLE = "DUCKROW_CGROUPS"
-"""`off` in the environment of a host: it makes no cgroups."""
+"""`off` in the environment of a host: it creates no cgroups."""
 
 MEMORY = "memory"
-_HAS_KILL = (5, 14)  # the Linux that brought cgroup.kill
+_HAS_KILL = (5, 14)  # the Linux version that added cgroup.kill
 
 
 class CgroupFiles(Protocol):
-    """What is looked at; nothing is changed."""
+    """What is read; nothing is changed."""
 
     def read(self, path: str) -> str:
         """The text of a file; empty if it cannot be read."""
@@ -48,15 +48,15 @@ class ThisMachine:
 
 
 class CgroupPlace(NamedTuple):
-    """`base`: the group below which attempts get theirs. It is our own one, so no limit of ours is escaped.
+    """`base`: the group below which attempts get theirs. It is our own group, so no limit that we have is escaped.
 
-    A group that counts memory for the groups below it may hold no process itself. So if our own one is called
-    `duckrow-host`, the base is the group above: attempts are beside the daemon, and their memory can be counted.
+    A group that counts memory for the groups below it may hold no process itself. So if our own group is called
+    `duckrow-host`, the base is its parent: attempts are beside the daemon, and their memory can be counted.
     """
 
     base: str
     own: str  # where the process itself is
-    why_not: str = ""  # if groups cannot be made there; empty: they can
+    why_not: str = ""  # why groups cannot be created there; empty: they can
     counts_memory: bool = False
 
     @property
@@ -72,7 +72,7 @@ TURNED_OFF = CgroupPlace("", "", f"{VARIABLE}=off turns them off")
 
 
 def place_of_host(pid: int) -> CgroupPlace:
-    """For attempts of a host that is this process, which may have been told to make no groups."""
+    """For attempts of this host process, whose environment may turn cgroups off."""
     is_off = f"{VARIABLE}=off".encode() in environment_of(pid)
     return TURNED_OFF if is_off else find_place(ThisMachine(), pid)
 
@@ -99,7 +99,7 @@ def _own_folders(machine: CgroupFiles, pid: int) -> Iterator[str]:
 
 
 def path_of(machine: CgroupFiles, pid: int) -> str | None:
-    """Its group, as seen from the root of our cgroup namespace; one outside of it begins with `/..`."""
+    """Its group, as seen from the root of our cgroup namespace; a group outside of it begins with `/..`."""
     for line in machine.read(f"/proc/{pid}/cgroup").splitlines():
         if line.startswith("0::"):
             return line[len("0::") :]
@@ -107,7 +107,7 @@ def path_of(machine: CgroupFiles, pid: int) -> str | None:
 
 
 def _mounts(machine: CgroupFiles) -> list[tuple[str, str]]:
-    """Each mount of cgroup v2: the group that is its root, and where it is."""
+    """Each mount of cgroup v2: the group that is its root, and where it is mounted."""
     found = []
     for line in machine.read("/proc/self/mountinfo").splitlines():
         fields, _, kind = line.partition(" - ")

@@ -1,4 +1,4 @@
-"""Being told by the kernel that files were made, removed, renamed or changed (inotify)."""
+"""Notices from the kernel that files were created, removed, renamed or changed (inotify)."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Inotify:
         self.fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self.fd < 0:
             raise OSError(ctypes.get_errno(), "inotify cannot be used")
-        # Closed with its owner, if not before: a user has only 128 of these, whatever runs.
+        # Closed with its owner at the latest: a user has only 128 of these for all processes together.
         self.close = weakref.finalize(self, os.close, self.fd)
 
     def add(self, path: str, mask: int) -> None:
-        """Watch a file or a folder; the same one again changes nothing."""
+        """Watch a file or a folder; adding it again changes nothing."""
         if self._libc.inotify_add_watch(self.fd, os.fsencode(path), mask) < 0:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number), path)
 
     def read(self) -> set[str]:
-        """The names in folders that something happened to; '' for a file or folder itself."""
+        """The names in folders that something happened to; '' for the file or folder itself."""
         try:
             data = os.read(self.fd, _EVENTS_BYTES)
         except BlockingIOError:
@@ -51,7 +51,7 @@ class Inotify:
 
 
 class FileWatch:
-    """`fd` becomes readable when one of some files is not as it was; None where the kernel has none left to give."""
+    """`fd` becomes readable when one of the files has changed; None if the kernel has no more watches to give."""
 
     def __init__(self) -> None:
         try:
@@ -71,6 +71,6 @@ class FileWatch:
             pass  # it is not there
 
     def hush(self) -> None:
-        """Take in what was told so far."""
+        """Discard the notices so far."""
         while self._inotify is not None and self._inotify.read():
             pass

@@ -7,19 +7,19 @@ import os
 from duckrow.kernel.plain_files import open_plain
 
 FIRST_BYTES = 1 << 12  # enough for a few lines, and quick for thousands of logs
-MOST_BYTES = 1 << 24  # of a log that is one endless line, more is not read to find where it begins
-SHORT_BYTES = 1 << 20  # the same for those who only want the beginnings of lines
-LINE_SHOWN = 2000  # of a line in a summary
-_SPACES = 1000  # a line of more bytes than this says something, in whatever script its spaces are
+MOST_BYTES = 1 << 24  # if a log is one endless line, no more is read to find where it begins
+SHORT_BYTES = 1 << 20  # the same, for callers that only want the beginnings of lines
+LINE_SHOWN = 2000  # characters of a line in a summary
+_SPACES = 1000  # a line of more bytes than this is not blank, whatever its spaces are
 
 
 def fold_progress(line: str) -> str:
-    """What a terminal would show of a line in which a progress bar went back to its beginning."""
+    """What a terminal would show of a line that a progress bar has overwritten."""
     return line.rstrip("\r").rsplit("\r", 1)[-1]
 
 
 def last_lines(path: str, count: int, blank: bool = False, longest: int | None = None) -> list[str]:
-    """The last lines of a log, `blank` ones too if asked for, each cut to the `longest`; none if there is no log."""
+    """The last lines of a log, with `blank` ones if asked for, each cut to `longest`; empty if there is no log."""
     most = MOST_BYTES if longest is None else SHORT_BYTES
     try:
         with open_plain(path) as file:

@@ -1,7 +1,6 @@
-"""Who is who: a process is the one we mean when PID, start time, boot and PID namespace are those that were recorded.
+"""Identities of processes: one is the process we mean if its PID, start time, boot and PID namespace are as recorded.
 
-The kernel gives a PID to another process as soon as it is free. So a number alone proves nothing, and nobody is
-signalled by it.
+The kernel reuses a PID as soon as it is free. So a PID alone proves nothing, and is never enough to send a signal.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ TICK_S = 1 / _TICKS_PER_S
 """/proc rounds start times down to this."""
 
 LONGEST_NAME = 15
-"""What the kernel keeps of the name of a program."""
+"""How many characters of a program's name the kernel keeps."""
 
 
 class Process(NamedTuple):
@@ -38,23 +37,23 @@ def read_process(pid: int) -> Process | None:
     fields = _stat(pid)
     if fields is None:
         return None
-    # A process whose first thread has ended looks like a zombie, but its other threads are at work.
+    # A process whose first thread has ended looks like a zombie, but its other threads are still working.
     zombie = fields[0] in b"ZX" and int(fields[17]) <= 1
     return Process(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]), zombie)
 
 
 def _stat(pid: int) -> list[bytes] | None:
-    """What /proc says of it, from its state on."""
+    """Its fields in /proc, from the state on."""
     try:
         stat = _read_at_once(f"/proc/{pid}/stat")
     except OSError:
         return None
-    # The name is in parentheses and may hold anything, also parentheses.
+    # The name is in parentheses and may contain anything, including parentheses.
     return stat[stat.rindex(b")") + 2 :].split()
 
 
 def _read_at_once(path: str) -> bytes:
-    """A line that the kernel gives at once; a file object would ask five more questions about it."""
+    """Read a short kernel file in one call; a file object would make five more system calls."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(fd, 4096)
@@ -70,7 +69,7 @@ def all_pids() -> list[int]:
 
 
 class PidSpace(NamedTuple):
-    """A boot of a machine, and a PID namespace of it (each container has its own)."""
+    """One boot of a machine, and one of its PID namespaces (each container has its own)."""
 
     boot: str
     namespace: str  # empty: not known
@@ -91,7 +90,7 @@ def our_pid_space() -> PidSpace:
 
 @functools.cache
 def boot_id() -> str:
-    """Names this boot of the machine: processes of an earlier one are all gone."""
+    """Names this boot of the machine: no process of an earlier boot is left."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read().strip()
@@ -107,7 +106,7 @@ def _namespace() -> str:
 
 
 def proc_is_ours() -> bool:
-    """Whether /proc shows our own PID namespace: in another one's the numbers are those of other processes."""
+    """Whether /proc shows our own PID namespace: otherwise its numbers belong to other processes."""
     try:
         return os.readlink("/proc/self") == str(os.getpid())
     except OSError:
@@ -118,7 +117,7 @@ def proc_is_ours() -> bool:
 
 
 def identity_of(pid: int) -> str:
-    """Names a living process for good: `PID:START:BOOT.NAMESPACE`; empty if it is gone."""
+    """The unique name of a living process: `PID:START:BOOT.NAMESPACE`; empty if it is gone."""
     process = read_process(pid)
     return "" if process is None or process.zombie else f"{pid}:{process.start}:{our_pid_space()}"
 
@@ -139,14 +138,14 @@ def is_alive(identity: str) -> bool:
 
 
 def has_ended(identity: str) -> bool:
-    """Whether it is gone, or its first thread is. One of ours has no other thread for long then: it was killed."""
+    """Whether it is gone, or its first thread is. In ours no other thread outlives that for long: it was killed."""
     pid = pid_in(identity)
     fields = None if pid is None else _stat(pid)
     return fields is None or fields[0] in b"ZX" or f"{pid}:{int(fields[19])}:{our_pid_space()}" != identity
 
 
 def signal_process(identity: str, number: int) -> bool:
-    """Signal this very process; False if it is gone, or not to be seen from here."""
+    """Signal exactly this process; False if it is gone, or not visible from here."""
     fd = open_pidfd_of(identity)
     if fd is None:
         return False
@@ -160,7 +159,7 @@ def signal_process(identity: str, number: int) -> bool:
 
 
 def open_pidfd_of(identity: str) -> int | None:
-    """A pidfd of this very process, or None: looked at again once it is held, as the PID may have gone to another."""
+    """A pidfd of exactly this process, or None. Checked again once it is open: the PID may have been reused."""
     pid = pid_in(identity)
     fd = None if pid is None else open_pidfd(pid)
     if fd is not None and not is_alive(identity):
@@ -170,7 +169,7 @@ def open_pidfd_of(identity: str) -> int | None:
 
 
 def open_pidfd(pid: int) -> int | None:
-    """A file that becomes readable when the process ends, or None when it is gone already."""
+    """A file descriptor that becomes readable when the process ends; None if it is already gone."""
     try:
         return os.pidfd_open(pid)
     except OSError:
@@ -189,7 +188,7 @@ def environment_of(pid: int) -> list[bytes]:
 
 
 def program_of(pid: int) -> str:
-    """Its name, or the beginning of it; empty if it is gone."""
+    """Its name, possibly cut short; empty if it is gone."""
     try:
         with open(f"/proc/{pid}/comm", "rb") as file:
             return os.fsdecode(file.read().rstrip(b"\n"))
@@ -207,13 +206,13 @@ def command_line_of(pid: int) -> str:
 
 
 def user_of(pid: int) -> str | None:
-    """Its owner's name; None: it is not to be seen from here (gone, or outside this container)."""
+    """Its owner's name; None: it is not visible from here (gone, or outside this container)."""
     uid = uid_of(pid)
     return None if uid is None else user_name(uid)
 
 
 def uid_of(pid: int) -> int | None:
-    """Its owner; None: it is not to be seen from here."""
+    """Its owner; None: it is not visible from here."""
     try:
         return os.stat(f"/proc/{pid}").st_uid
     except OSError:
@@ -221,7 +220,7 @@ def uid_of(pid: int) -> int | None:
 
 
 def user_name(uid: int) -> str:
-    """The number, where nobody knows a name for it."""
+    """The number, if there is no name for it."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -229,7 +228,7 @@ def user_name(uid: int) -> str:
 
 
 def own_memory_mb(pid: int) -> int:
-    """What it has taken and shares with no file: its heap and stacks. 0 if it is gone."""
+    """Memory that it shares with no file: its heap and stacks. 0 if it is gone."""
     try:
         with open(f"/proc/{pid}/status") as file:
             return next((int(line.split()[1]) >> 10 for line in file if line.startswith("RssAnon:")), 0)
@@ -238,7 +237,7 @@ def own_memory_mb(pid: int) -> int:
 
 
 def catches(pid: int, number: int) -> bool:
-    """Whether the process has a handler for this signal: to one that has none it might be deadly."""
+    """Whether the process handles this signal: if not, the signal might kill it."""
     try:
         with open(f"/proc/{pid}/status") as file:
             for line in file:
@@ -250,7 +249,7 @@ def catches(pid: int, number: int) -> bool:
 
 
 def children_of(pid: int) -> list[int]:
-    """Those of all its threads: each has the ones that it has forked."""
+    """Those of all its threads: each thread lists what it has forked."""
     found: list[int] = []
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -262,7 +261,7 @@ def children_of(pid: int) -> list[int]:
 
 
 class ChildrenList:
-    """Our own children, read often: the file stays open."""
+    """Our own children. They are read often, so the file stays open."""
 
     def __init__(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""A folder in which all users of the machine leave files, and in which nobody can touch those of another."""
+"""A folder where all users of the machine leave files, and nobody can touch those of another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from duckrow.kernel.process import user_name
 
 VARIABLE = "DUCKROW_GPU_LOCKS"
 
-# Both are root's and sticky on every Linux. The first is small, empty after a boot, and nobody tidies it up.
+# Both belong to root and are sticky on every Linux. The first is small, empty after a boot, and nobody tidies it up.
 _CANDIDATES = ("/dev/shm", "/tmp")
 
 
@@ -20,30 +20,30 @@ class SharedFolder(NamedTuple):
     fault: str  # why it cannot be used; empty: it can
 
 
-_name = functools.lru_cache(user_name)  # looked at again and again, and names may come over the network
+_name = functools.lru_cache(user_name)  # looked up again and again, and names may come over the network
 
 
 def shared_folder() -> SharedFolder:
-    """The one that DUCKROW_GPU_LOCKS names, or the first that can be used; else the first, with its fault."""
+    """The one that DUCKROW_GPU_LOCKS names, or the first that can be used; if none can, the first, with its fault."""
     paths = [os.environ[VARIABLE]] if os.environ.get(VARIABLE) else _CANDIDATES
     found = [SharedFolder(path, fault_of(path)) for path in paths]
     return next((folder for folder in found if not folder.fault), found[0])
 
 
 def make_shared_folder() -> SharedFolder:
-    """The same; the folder that DUCKROW_GPU_LOCKS names is made if it is not there."""
+    """The same, but creates the folder that DUCKROW_GPU_LOCKS names if it does not exist."""
     named = os.environ.get(VARIABLE)
     if named:
         try:
             os.mkdir(named)
             os.chmod(named, 0o1777)
         except OSError:
-            pass  # it is there, or its fault will be told
+            pass  # it exists, or its fault will be reported
     return shared_folder()
 
 
 def fault_of(path: str) -> str:
-    """Why it must not be shared with others, in words that follow its name; empty: it may."""
+    """Why it must not be shared with others, as words that follow its name; empty: it may be."""
     try:
         status = os.lstat(path)
     except OSError as error:

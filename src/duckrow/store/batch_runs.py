@@ -1,4 +1,4 @@
-"""What has become of the runs of batches: their jobs and attempts, copied from what the folders say."""
+"""What became of the runs of batches: their jobs and attempts, copied from the batch folders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class BatchRunStore:
         self.database.execute(_SQL["note_detail"], {"job_id": run.job_id, "detail": detail})
 
     def saw_release(self, batch_id: int, run: RunRow, release: Mapping[str, Any]) -> None:
-        """It was interrupted, and waits again."""
+        """It was interrupted, and is queued again."""
         self.put_attempts(batch_id, run, release)
         if run.state is not State.QUEUED:
             at, why = release.get("at", time.time()), str(release.get("why", ""))
@@ -57,7 +57,7 @@ class BatchRunStore:
         self._moves.finish(run.job_id, before, outcome, at, result.get("detail", ""))
 
     def saw_rerun(self, batch_id: int, run: RunRow) -> None:
-        """Jobs of the daemon that were skipped because of how it had ended stay with the daemon."""
+        """Jobs of the daemon that were skipped because of how it ended stay with the daemon."""
         RerunStore(self.database, self._moves, self._dependencies).rerun(run.job_id, time.time(), DAEMON)
         self.database.execute(_SQL["rehost"], {"job_id": run.job_id, "batch_id": batch_id})
 

@@ -1,4 +1,4 @@
-"""The batches: which there are, which jobs are their runs, and what the cluster last said of them."""
+"""The batches: which exist, which jobs are their runs, and what the cluster last reported about them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SQL = load_queries("batches")
 
 
 class BatchRow(NamedTuple):
-    """A batch as the database has it. Its id is what `host_id` of its jobs and attempts says."""
+    """A batch as stored. Its id is the `host_id` of its jobs and attempts."""
 
     id: int
     name: str
@@ -30,7 +30,7 @@ class BatchRow(NamedTuple):
 
 
 class RunRow(NamedTuple):
-    """A run as the database has it."""
+    """A run as stored."""
 
     number: int
     job_id: int
@@ -49,32 +49,32 @@ class RunOfBatch(NamedTuple):
 
 
 class Dependent(NamedTuple):
-    """A run that waits for other jobs, as the database has it."""
+    """A run that waits for other jobs, as stored."""
 
     number: int
     blocked: bool
-    skipped: str | None  # why it will never begin
+    skipped: str | None  # why it will never start
 
 
 class GroupStanding(NamedTuple):
-    """How those runs of a batch stand that ask for the same thing."""
+    """The status of those runs of a batch that ask for the same thing."""
 
     asks: str  # what the others do not ask for
     jobs: Sequence[str]  # cluster jobs that were submitted for them
-    still: str = ""  # why no more are
+    still: str = ""  # why no more are submitted
 
 
 class Standing(NamedTuple):
-    """How a batch stands, by what the cluster last said of its jobs."""
+    """The status of a batch, by what the cluster last reported about its jobs."""
 
     still: str = ""  # why nothing more is submitted for it; empty: more is, or need not be
     running: Sequence[str] = ()  # cluster jobs
-    waiting: Mapping[str, str] = {}  # cluster jobs, and why
+    waiting: Mapping[str, str] = {}  # cluster job -> why it waits
     held: Mapping[str, str] = {}  # those of them that the cluster will not start by itself
-    groups: Sequence[GroupStanding] = ()  # where runs ask for different things
+    groups: Sequence[GroupStanding] = ()  # if runs ask for different things
 
     def of_group(self, group: int) -> Standing:
-        """The same of those runs only."""
+        """The same for the runs of one group."""
         of = self.groups[group]
         waiting, held = (
             {job: why for job, why in jobs.items() if job in of.jobs} for jobs in (self.waiting, self.held)
@@ -110,19 +110,19 @@ class BatchStore:
         return [_batch(row) for row in self.database.all(_SQL["open"])]
 
     def latest_closed(self) -> list[BatchRow]:
-        """Of those with runs that are all done, the last few."""
+        """The last few of those whose runs are all done."""
         return [_batch(row) for row in self.database.all(_SQL["latest_closed"])]
 
     def get(self, batch_id: int) -> BatchRow:
         return self.among([batch_id])[batch_id]
 
     def among(self, ids: Iterable[int]) -> dict[int, BatchRow]:
-        """Of all to whom jobs belong, those that are batches: by id, the oldest first."""
+        """Which of these owners of jobs are batches: by id, the oldest first."""
         rows = self.database.all(_SQL["with_ids"], {"ids": json.dumps(list(ids))})
         return {row["id"]: _batch(row) for row in rows}
 
     def close(self, batch_id: int) -> None:
-        """Nobody needs to look there any more."""
+        """Nobody needs to look at it any more."""
         self.database.execute(_SQL["close"], {"id": batch_id, "at": time.time()})
 
     def reopen(self, batch_id: int) -> None:
@@ -152,7 +152,7 @@ class BatchStore:
         self.database.execute_many(_SQL["leave"], [{"job_id": job_id} for job_id in job_ids])
 
     def put_back(self, hosts: Mapping[int, int], runs: Mapping[int, RunOfBatch]) -> None:
-        """Undo `join`: each job belongs to this host again, and is this run of a batch, or none."""
+        """Undo `join`: each job belongs to this host again, and is this run of a batch, or of none."""
         self.leave(hosts)
         for job_id, host_id in hosts.items():
             self.database.execute(_SQL["rehost"], {"job_id": job_id, "host_id": host_id})
@@ -164,12 +164,12 @@ class BatchStore:
         return [RunRow(row[0], row[1], State(row[2]), row[3], row[4], bool(row[5]), row[6]) for row in rows]
 
     def of_jobs(self, job_ids: Iterable[int]) -> dict[int, RunOfBatch]:
-        """Of these jobs, those that are runs of batches."""
+        """Which of these jobs are runs of batches."""
         rows = self.database.all(_SQL["of_jobs"], {"ids": json.dumps(list(job_ids))})
         return {row["job_id"]: RunOfBatch(row["batch_id"], row["number"]) for row in rows}
 
     def dependents(self) -> dict[int, list[Dependent]]:
-        """By open batches: their runs that wait, or have waited, for other jobs."""
+        """For each open batch: its runs that wait, or have waited, for other jobs."""
         found: dict[int, list[Dependent]] = {}
         for row in self.database.all(_SQL["dependents"]):
             skipped = row["detail"] if row["outcome"] == Outcome.SKIPPED else None
@@ -179,9 +179,9 @@ class BatchStore:
     # -- what the cluster said of them ------------------------------------------------------------------------
 
     def last_asked(self, what: str) -> tuple[float, float]:
-        """When the cluster was asked last, by the monotonic clock, and how long to wait before it is asked again.
+        """When the cluster was last asked, by the monotonic clock, and how long to wait before asking again.
 
-        `what`: `asked`, to submit what is missing; `looked`, only to know how batches stand.
+        `what`: `asked`, to submit what is missing; `looked`, only to know the status of batches.
         """
         text = self.database.one(_SQL["last_asked"], {"key": f"slurm {what}"})
         mono, pause_s = json.loads(text) if text else (-math.inf, 0.0)
@@ -192,7 +192,7 @@ class BatchStore:
         self.database.execute(_SQL["note_asked"], values)
 
     def standings(self) -> dict[int, Standing]:
-        """By the ids of open batches, as the cluster was last asked."""
+        """By the ids of open batches, as of the last time the cluster was asked."""
         rows = self.database.all(_SQL["standings"])
         return {row["id"]: _standing_from(row["standing"]) for row in rows}
 

@@ -1,4 +1,4 @@
-"""The hosts: rows of who runs the loop, and the bell of each."""
+"""The hosts: who runs the scheduling loop, and how to wake them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HostRow(NamedTuple):
     source: str
     seats: str
     pid: int | None
-    process: str  # names the process of that PID for good; empty: an older duckrow's
+    process: str  # the unique name of that process; empty: an older duckrow's
     boot_id: str
     started_at: float | None
     ended_at: float | None
@@ -71,12 +71,12 @@ class HostStore:
             )
 
     def note_machine(self, host_id: int, machine: Machine) -> None:
-        """Within the caller's transaction: what is known of the host's GPUs beside their seats."""
+        """Within the caller's transaction: what is known about the host's GPUs besides their seats."""
         known = {**machine._asdict(), "policy": machine.policy.as_json()}
         self.database.execute(_SQL["note_machine"], {"id": host_id, "machine": json.dumps(known)})
 
     def machine(self, host_id: int) -> Machine:
-        from duckrow.core.devices.machine import Machine  # a listing asks nothing of the memory of GPUs
+        from duckrow.core.devices.machine import Machine  # a listing needs nothing about GPU memory
         from duckrow.core.devices.policy import Policy
 
         known = json.loads(self.database.one(_SQL["machine"], {"id": host_id}) or "{}")
@@ -88,7 +88,7 @@ class HostStore:
         self.database.execute(_SQL["change_seats"], {"id": host_id, "seats": json.dumps(list(seats))})
 
     def restate_start(self, host_id: int, step_s: float) -> None:
-        """Within the caller's transaction. The wall clock was set: when it started, by the clock as it is now."""
+        """Within the caller's transaction. The wall clock was set: record when it started by the clock as it is now."""
         self.database.execute(_SQL["restate_start"], {"id": host_id, "step_s": step_s})
 
     def close(self, host_id: int) -> None:
@@ -102,7 +102,7 @@ class HostStore:
         return [_row(row) for row in self.database.all(_SQL["all_hosts"])]
 
     def open_hosts(self) -> list[HostRow]:
-        """Those that have not ended in good order: alive, or dead by accident."""
+        """Those that have not ended properly: alive, or dead by accident."""
         return [_row(row) for row in self.database.all(_SQL["open_hosts"])]
 
     def run_named(self, name: str) -> HostRow | None:
@@ -114,7 +114,7 @@ class HostStore:
         return _row(rows[0]) if rows else None
 
     def runs_among(self, ids: Collection[int]) -> set[int]:
-        """Of those to whom jobs belong, each `duckrow run`; nothing is asked where there are none."""
+        """Which of these owners of jobs are a `duckrow run`; without ids nothing is queried."""
         rows = self.database.all(_SQL["runs_among"], {"ids": json.dumps(list(ids))}) if ids else []
         return {row["id"] for row in rows}
 
@@ -133,7 +133,7 @@ def seats_from(text: str) -> list[Seat]:
 
 
 def ring(folder: Folder, host_id: int) -> None:
-    """Wake a host: there is something new for it in the database. No matter if nobody is there to hear it."""
+    """Wake a host: there is something new for it in the database. It does not matter if nobody is listening."""
     try:
         fd = os.open(folder.host_fifo(host_id), os.O_WRONLY | os.O_NONBLOCK)
     except OSError:
@@ -141,13 +141,13 @@ def ring(folder: Folder, host_id: int) -> None:
     try:
         os.write(fd, b"!")
     except OSError:
-        pass  # it has not heard the earlier rings yet, and one is enough; or it has just gone
+        pass  # it has not heard the earlier rings yet, and one is enough; or it has just ended
     finally:
         os.close(fd)
 
 
 def kept_devices(database: Database) -> str | None:
-    """What was chosen for the daemon, as JSON."""
+    """The devices that were chosen for the daemon, as JSON."""
     kept: str | None = database.one(_SQL["kept_devices"])
     return kept
 

@@ -49,14 +49,14 @@ class SweepStore:
         self.database = database
 
     def add(self, project: str, name: str, root: str, pattern: str) -> int:
-        """A new sweep, within the caller's transaction; its id."""
+        """Add a sweep, within the caller's transaction; returns its id."""
         values = {"project": project, "name": name, "root": to_sql(root), "pattern": to_sql(pattern)}
         cursor = self.database.execute(_SQL["add"], {**values, "at": time.time()})
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
     def forget_empty(self, sweep_id: int) -> bool:
-        """Forget a sweep, unless it has runs; whether it had none."""
+        """Forget a sweep, unless it has runs; returns whether it had none."""
         with self.database.transaction():
             return self.database.execute(_SQL["forget_empty"], {"id": sweep_id}).rowcount == 1
 
@@ -79,7 +79,7 @@ class SweepStore:
         return rows[-1] if rows else None
 
     def all(self) -> list[CountedSweep]:
-        """The oldest first."""
+        """Oldest first."""
         rows = self.database.all(_SQL["all"])
         return [CountedSweep(_sweep_row(row), row["runs"], row["succeeded"], row["failed"]) for row in rows]
 

@@ -20,7 +20,7 @@ from duckrow.store.sqlite.database import Database
 
 
 class TickStores:
-    """Only holds them, for one host."""
+    """Only groups them, for one host."""
 
     def __init__(self, database: Database, host_id: int) -> None:
         self.dependencies = DependencyStore(database)

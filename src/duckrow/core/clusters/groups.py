@@ -1,7 +1,7 @@
-"""Runs of one batch that ask a cluster for different things: the request of each, and which cluster job may take which.
+"""Runs of one batch with different cluster requests: the request of each, and which cluster job may take which run.
 
-Runs with equal requests are a group. Each cluster job is submitted for one group, and takes runs of others that its
-allocation is enough for.
+Runs with equal requests are a group. Each cluster job is submitted for one group. It also takes runs of other groups
+if its allocation is enough for them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from duckrow.core.jobs.job import JobSpec
 from duckrow.core.nearest_word import nearest_word
 from duckrow.core.units import format_duration, parse_size_mb
 
-# What a run may ask for by itself. All else (the lease, how many runs a cluster job takes) is the batch's.
+# What a run may ask for by itself. All else (the lease, how many runs a cluster job takes) belongs to the batch.
 OWN_KEYS = (
     *("partition", "account", "qos", "time", "nodes", "gres", "gpus_per_node", "cpus_per_task", "mem", "constraint"),
     *("exclude", "nodelist", "reservation", "sbatch", "modules", "conda", "setup", "container", "parallel_runs"),
 )
-# Who does not name one takes any. The GPUs below see to it that nobody takes a GPU's place without needing one.
+# A run that does not name one takes any. `_has_gpus` keeps runs that need no GPU off cluster jobs that have one.
 _ANY = ("partition", "constraint", "exclude", "nodelist")
-# Whom it is charged to, and the environment that the script sets up once for all runs of a cluster job.
+# Who is charged, and the environment that the script sets up once for all runs of a cluster job.
 _SAME = (
     *("account", "qos", "reservation", "sbatch", "nodes", "parallel_runs"),
     *("modules", "conda", "setup", "container", "python"),
@@ -38,7 +38,7 @@ class Groups(NamedTuple):
 
 
 def check_own_request(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run asks for by itself, as it was written; a UsageError where that makes no sense."""
+    """What a run asks for by itself, as written; raises UsageError if that makes no sense."""
     for key in values:
         if key not in OWN_KEYS:
             near = nearest_word(key, OWN_KEYS)
@@ -49,7 +49,7 @@ def check_own_request(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def group_runs(base: ClusterRequest, specs: Sequence[JobSpec]) -> Groups:
-    """`base`: what those ask for that ask for nothing by themselves. GPUs that runs need are asked for."""
+    """`base`: the request of runs that ask for nothing by themselves. Requests include the GPUs that runs need."""
     groups: dict[ClusterRequest, int] = {}
     of_runs: list[int] = []
     for spec in specs:
@@ -65,7 +65,7 @@ def _with_own(base: ClusterRequest, own: Mapping[str, Any]) -> ClusterRequest:
     read = request_from(own)
     given = {key: getattr(read, key) for key in own}
     if "gres" in given or "gpus_per_node" in given:
-        given = {"gres": None, "gpus_per_node": None, **given}  # it says all of its GPUs, if it says anything
+        given = {"gres": None, "gpus_per_node": None, **given}  # its own GPUs replace those of `base` altogether
     request = replace(base, **given)
     if request.fixed_chunks:
         raise UsageError("--fixed-chunks does not go with jobs that ask for different things. Omit it.")
@@ -75,7 +75,7 @@ def _with_own(base: ClusterRequest, own: Mapping[str, Any]) -> ClusterRequest:
 
 
 def too_long(groups: Groups, specs: Sequence[JobSpec]) -> str:
-    """A warning, where runs may take longer than their cluster job; empty: none may."""
+    """A warning if runs may take longer than their cluster job; otherwise empty."""
     for spec, group in zip(specs, groups.of_runs, strict=True):
         time = groups.requests[group].time
         if time is not None and spec.timeout_s is not None and spec.timeout_s > time:
@@ -89,9 +89,9 @@ def too_long(groups: Groups, specs: Sequence[JobSpec]) -> str:
 
 
 def satisfies(given: ClusterRequest, wanted: ClusterRequest) -> bool:
-    """Whether a cluster job that was asked for as `given` has what a run needs that asked for `wanted`.
+    """Whether a cluster job submitted with `given` has what a run that asked for `wanted` needs.
 
-    What cannot be compared is not enough: where one says nothing of its time or memory, only the cluster knows it.
+    What cannot be compared is not enough: if one names no time or memory, only the cluster knows it.
     """
     if given == wanted:
         return True
@@ -122,7 +122,7 @@ def _gres(request: ClusterRequest) -> list[str]:
 
 
 def _has_gpus(given: list[str], wanted: list[str]) -> bool:
-    """Of each kind that is wanted, and of all together; a kind that wants none leaves them to others."""
+    """Enough of each kind and in total. A run that wants none leaves GPUs to others."""
     of_gpus = [gpus_in(",".join(gres)) for gres in (given, wanted)]
     if of_gpus[0] < of_gpus[1] or bool(of_gpus[0]) != bool(of_gpus[1]):
         return False
@@ -146,7 +146,7 @@ def _is_gpu(gres: str) -> bool:
 
 
 def told_apart(requests: Sequence[ClusterRequest]) -> list[str]:
-    """Each in words: only what differs between them."""
+    """Each request in words: only what differs between them."""
     keys = [key for key in OWN_KEYS if len({getattr(request, key) for request in requests}) > 1]
     return [", ".join(_in_words(key, getattr(request, key)) for key in keys) for request in requests]
 

@@ -1,6 +1,6 @@
-"""What each cluster job of a batch asks for, in the words of sbatch, and how runs are dealt to it.
+"""What each cluster job of a batch asks for, in sbatch's words, and how runs are handed out to it.
 
-Another batch system reads those of these words that it has too, and refuses the others (docs/architecture.md).
+Other batch systems understand the words that they have too, and refuse the others (docs/architecture.md).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from duckrow.core.errors import UsageError
 from duckrow.core.units import parse_duration_s
 
 DEFAULT_JOBS = 8
-"""Cluster jobs at a time, where nobody says how many runs one of them should take."""
+"""Cluster jobs at a time, if nobody says how many runs each should take."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class ClusterRequest:
     account: str | None = None
     qos: str | None = None
     time: float | None = None  # seconds
-    nodes: int = 1  # of each cluster job, and so of each run
+    nodes: int = 1  # of each cluster job, and thus of each run
     gres: str | None = None
     gpus_per_node: str | None = None
     cpus_per_task: int | None = None
@@ -37,21 +37,21 @@ class ClusterRequest:
     reservation: str | None = None
     comment: str | None = None
     job_name: str = "duckrow"
-    sbatch: tuple[str, ...] = ()  # further options, as they are
-    modules: tuple[str, ...] = ()  # that are loaded first (module load)
-    conda: str | None = None  # an environment that is activated
+    sbatch: tuple[str, ...] = ()  # further options, passed on as they are
+    modules: tuple[str, ...] = ()  # loaded first (module load)
+    conda: str | None = None  # an environment to activate
     setup: tuple[str, ...] = ()  # shell lines before the pilot starts
-    python: str | None = None  # of the pilot; None: the one that submits
-    container: str | None = None  # an image in which each run is run, by apptainer
+    python: str | None = None  # for the pilot; None: the one that submits
+    container: str | None = None  # an image that each run runs in, by apptainer
     # For the pilots.
     runs_per_job: int | None = None  # None: as many as it can
     parallel_runs: int | None = None  # None: one per GPU, without GPUs one per core
-    fixed_chunks: bool = False  # job i runs just the ith runs_per_job runs
+    fixed_chunks: bool = False  # job i runs only the ith chunk of runs_per_job runs
     max_jobs: int | None = None  # at a time
-    signal_delay: float = 120.0  # seconds ahead of the time limit at which it is told
+    signal_delay: float = 120.0  # seconds before the time limit at which it is warned
     max_interruptions: int = 10  # by time limits, preemption and dead nodes, before a run is given up
     stagger: float = 0.0  # place i waits i times this many seconds before its first run
-    lease: float = 30.0  # how long a pilot that says nothing is taken to live
+    lease: float = 30.0  # how long a pilot that gives no sign of life counts as alive
     folder: str | None = None  # where batches are kept
     on: str = "slurm"  # which batch system it is for, of those in clusters/known.py
 
@@ -82,7 +82,7 @@ class ClusterRequest:
         return cls(**values)
 
     def options(self) -> list[str]:
-        """For sbatch; of a batch's jobs, so without what is different in each submission."""
+        """For sbatch: what all jobs of a batch share, without what differs between submissions."""
         words = [f"--job-name={self.job_name}", f"--nodes={self.nodes}", f"--ntasks={self.nodes}", "--requeue"]
         words += ["--ntasks-per-node=1"] if self.nodes > 1 else []
         words.append(f"--signal=B:USR2@{math.ceil(self.notice_s)}")
@@ -92,31 +92,31 @@ class ClusterRequest:
 
     @property
     def dependencies(self) -> list[str]:
-        """What the user has asked the cluster to wait for (--sbatch=--dependency=...)."""
+        """What the user told the cluster to wait for (--sbatch=--dependency=...)."""
         found = [re.fullmatch(r"(?:--)?dependency=(.+)|-d(.+)", word) for word in self.sbatch]
         return [match[1] or match[2] for match in found if match]
 
     @property
     def notice_s(self) -> float:
-        """How long before the time limit it is told. Of a short limit a part: the job should come to do something."""
+        """How long before the time limit it is warned; a quarter of a short limit, so that the job has time to work."""
         return max(self.signal_delay if self.time is None else min(self.signal_delay, self.time / 4), 1.0)
 
     @property
     def clusters(self) -> str:
-        """Which of several clusters of one site (--sbatch=--clusters=X, -M X); empty: the one of this login node."""
+        """Which of several clusters of a site (--sbatch=--clusters=X, -M X); empty: that of this login node."""
         found = [re.fullmatch(r"--clusters?=(.+)|-M\s*(.+)", word) for word in _further(self.sbatch)]
         return next((match[1] or match[2] for match in found if match), "")
 
     @property
     def gpus(self) -> int | None:
-        """How many GPUs each cluster job gets; None: nobody can tell from here."""
+        """How many GPUs each cluster job gets; None: the request does not tell."""
         on_node = f"gpu:{self.gpus_per_node}" if self.gpus_per_node else ""
         if not (self.gres or on_node) and any(_ASKS_FOR_GPUS.match(word) for word in _further(self.sbatch)):
             return None
         return gpus_in(self.gres or on_node)
 
     def for_gpus(self, most: int) -> ClusterRequest:
-        """With enough GPUs for a run, where none were asked for; a UsageError where there are too few."""
+        """With enough GPUs for a run if none were asked for; raises UsageError if too few were."""
         gpus = self.gpus
         if gpus is None or most <= gpus:
             return self
@@ -133,10 +133,10 @@ class ClusterRequest:
         return 1 if self.nodes > 1 else self.parallel_runs or self.gpus or 1
 
     def jobs_for(self, runs: int, living: int = 0) -> int:
-        """How many cluster jobs there should be for `runs` runs that nobody has taken, beside those that are alive.
+        """How many cluster jobs to add for `runs` runs that nobody has taken, besides the `living` ones.
 
-        Enough for all of them, whoever comes by later: `max_jobs` says only how many may run at a time. Where each
-        takes as many as it can, that many are enough.
+        With `runs_per_job`: enough for all runs, as `max_jobs` only limits how many run at a time. Otherwise each
+        takes as many runs as it can, so `max_jobs` of them are enough.
         """
         wanted = math.ceil(runs / (self.runs_per_job or self.runs_at_a_time))
         if self.runs_per_job is not None:
@@ -175,7 +175,7 @@ def _further(words: Sequence[str]) -> list[str]:
 
 
 def gpus_in(gres: str) -> int:
-    """`gpu:4`, `gpu:a100:4`: how many."""
+    """`gpu:4`, `gpu:a100:4`: how many GPUs."""
     parts = [re.sub(r"\(.*", "", part).split(":") for part in gres.split(",")]
     return sum(int(part[-1]) if part[-1].isdigit() else 1 for part in parts if part[0] == "gpu")
 
@@ -209,7 +209,7 @@ def _seconds(value: Any) -> float:
 
 
 def _with_unit(value: Any) -> Any:
-    """For sbatch a plain number is minutes, for duckrow seconds: nobody should have to guess."""
+    """A plain number means minutes to sbatch and seconds to duckrow: nobody should have to guess."""
     if not isinstance(value, str) or value.strip().isdigit():
         raise UsageError(f'must say its unit: "{value}m" for minutes, "2h", "1-12:00:00"')
     return value

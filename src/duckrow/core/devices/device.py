@@ -21,7 +21,7 @@ CPU_SLOTS_IN_SQL = f"{_CPU_SLOT}%"
 
 
 class Device(str):
-    """Its name. What it is, you ask it: `device.is_gpu`."""
+    """A device's name. Ask it what it is: `device.is_gpu`."""
 
     __slots__ = ()
     is_gpu = True  # an instance of a divided GPU is one, too
@@ -54,7 +54,7 @@ def cpu_slot(number: int) -> Device:
 
 
 SOME_CPU_SLOT = Device(_CPU_SLOT)
-"""A CPU slot of which nobody knows the number: that of a run on another machine."""
+"""A CPU slot whose number nobody knows: that of a run on another machine."""
 
 
 def describe_devices(devices: Iterable[Device]) -> str:
@@ -66,7 +66,7 @@ def describe_devices(devices: Iterable[Device]) -> str:
 
 
 class Reservation(NamedTuple):
-    """What an attempt holds of a device, or a seat offers of it."""
+    """What an attempt holds, or a seat offers, of a device."""
 
     device: Device
     share: int  # in millionths
@@ -85,5 +85,5 @@ def gpus_among(holds: Iterable[Reservation]) -> list[Device]:
 
 
 def only_gpus(holds: Reservations) -> Reservations:
-    """The GPUs are everybody's; CPU slots are each host's own, though those of all hosts have the same names."""
+    """All hosts share the GPUs. CPU slots belong to one host, though their names are the same on every host."""
     return tuple(hold for hold in holds if hold.device.is_gpu)

@@ -1,6 +1,6 @@
 """One name for each GPU, however a person has written it: `0`, `00`, its UUID, or the beginning of its UUID.
 
-Bookings go by this name, so two who write the same GPU in two ways never get it twice. Whole GPUs are known by their
+Bookings use this name, so a GPU that is written in two ways is never given out twice. Whole GPUs are known by their
 numbers, which is what frameworks understand; instances of a divided one by their UUIDs, which is what CUDA understands.
 """
 
@@ -18,12 +18,12 @@ _NAME = re.compile(GPU_NAME)
 
 
 def any_uuid(texts: Iterable[str]) -> bool:
-    """Whether the library must be asked to tell what is meant."""
+    """Whether only the library can tell which GPU is meant."""
     return any(_UUID.search(text) for text in texts)
 
 
 def plain_name(written: str) -> str:
-    """As far as it can be told without the library: `00` is `0`."""
+    """As far as possible without the library: `00` is `0`."""
     return written.lstrip("0") or "0" if re.fullmatch("[0-9]+", written) else written
 
 
@@ -42,7 +42,7 @@ def _means(written: str, other: str) -> bool:
 
 
 def name_of(written: str, devices: Sequence[Gpu]) -> str:
-    """The name of the GPU that is meant. Without `devices`, where there is no library to ask, a UUID stays as it is."""
+    """The name of the GPU that is meant. Without `devices` (there is no library to ask), a UUID stays as it is."""
     if not devices or not _UUID.fullmatch(written):
         return plain_name(written)
     meant = called(written, devices)
@@ -59,5 +59,5 @@ def written_names(text: str, devices: Sequence[Gpu]) -> dict[str, str]:
 
 
 def with_names(text: str, devices: Sequence[Gpu]) -> str:
-    """`GPU-8f2a+01,2`: the same with the names of the GPUs."""
+    """`GPU-8f2a+01,2`: the same text with the names of the GPUs."""
     return _NAME.sub(lambda match: name_of(match[0], devices), text)

@@ -1,4 +1,4 @@
-"""A GPU that can no longer be used, by what is read of it: an Xid, a memory error, a GPU that fell off the bus."""
+"""Detects GPUs that can no longer be used: an Xid, a memory error, a GPU that fell off the bus."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNUSABLE_XIDS = {
 }
 """Those after which NVIDIA says to reset the GPU or to restart the machine.
 
-Not in it: what programs cause (13, 31, 43, 45, 109), what was corrected or contained (63, 92, 94), and what only points
+Left out: what programs cause (13, 31, 43, 45, 109), what was corrected or contained (63, 92, 94), and what only points
 to another one (154).
 """
 
@@ -36,11 +36,11 @@ class Fault(NamedTuple):
     """Why a GPU can no longer be used, as the end of a sentence."""
 
     why: str
-    passes: bool = False  # a reading without it says that it is over: the GPU was reset
+    passes: bool = False  # a reading without it means that it is over: the GPU was reset
 
 
 class Faults:
-    """Remembers what is needed to tell a new fault from an old one."""
+    """Remembers what it takes to tell a new fault from an old one."""
 
     def __init__(self) -> None:
         self._uncorrected: dict[str, int] = {}  # GPU -> the errors that were there before
@@ -58,12 +58,12 @@ class Faults:
         return faults
 
     def forget(self, gpu: str) -> None:
-        """What it did before counts no more."""
+        """Its earlier faults no longer count."""
         self._uncorrected.pop(gpu, None)
         self._silent.pop(gpu, None)
 
     def _new_errors(self, reading: Reading) -> Fault | None:
-        """Errors that were there at the first reading have been lived with so far. A reset sets the counters back."""
+        """Errors that were there at the first reading do not count. A reset sets the counters back."""
         count = None if reading.health is None else reading.health.uncorrected
         if count is None:
             return None
@@ -74,7 +74,7 @@ class Faults:
         )
 
     def _silence(self, reading: Reading) -> Fault | None:
-        """One that has never answered is not there, and was misspelt. None is silent while the whole driver is."""
+        """A GPU that never answered does not exist (a misspelt name). A silent driver is not a fault of one GPU."""
         if reading.health is None or not reading.health.is_silent or reading.device not in self._seen:
             self._silent.pop(reading.device, None)
             return None
@@ -87,7 +87,7 @@ class Faults:
 
 
 def _told(reading: Reading) -> Fault | None:
-    """What the driver itself says of it."""
+    """What the driver itself reports about it."""
     health = reading.health
     if health is None:
         return None

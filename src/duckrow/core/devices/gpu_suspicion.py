@@ -17,19 +17,17 @@ ENOUGH = 3
 """How many jobs must have failed in a row, and how many of them are tried elsewhere."""
 
 QUICK_S = 30.0
-"""A failure that took longer says nothing against a GPU. To import a large library takes most of this time."""
+"""A failure that took longer says nothing against a GPU. Importing a large library takes most of this time."""
 
-_GOOD_PER_BAD = (
-    4  # how many must succeed elsewhere for one that fails there: where jobs fail anyway, no GPU is to blame
-)
+_GOOD_PER_BAD = 4  # successes needed elsewhere for each failure there: where jobs fail anyway, no GPU is to blame
 _MOST_REMEMBERED = 10_000  # jobs that failed in a row on one GPU
 
-# What a shell says of a command that it cannot run: no GPU has to do with that.
+# Exit codes of a shell for a command that it cannot run: no GPU is to blame for that.
 _NOT_RUN = (126, 127)
 
 
 class Effect(Enum):
-    """What the end of an attempt says of its GPUs."""
+    """What the end of an attempt says about its GPUs."""
 
     GOOD = "it succeeded"
     BAD = "it failed at once"
@@ -38,7 +36,7 @@ class Effect(Enum):
 
 
 def effect_of(outcome: Outcome, exit_code: int | None, signal: int | None, ran_s: float, stopped: bool) -> Effect:
-    """`stopped`: somebody wanted its end, or its time was up."""
+    """`stopped`: somebody asked it to stop, or its time was up."""
     if outcome is Outcome.SUCCEEDED:
         return Effect.GOOD
     begun = signal is not None or (exit_code is not None and exit_code not in _NOT_RUN)
@@ -48,7 +46,7 @@ def effect_of(outcome: Outcome, exit_code: int | None, signal: int | None, ran_s
 
 
 class Failure(NamedTuple):
-    """An attempt that failed, and what its job had used of its retries before."""
+    """An attempt that failed, and how many retries its job had used before."""
 
     job_id: int
     number: int
@@ -58,7 +56,7 @@ class Failure(NamedTuple):
 @dataclass
 class _Streak:
     failures: dict[int, Failure] = field(default_factory=dict)  # by job
-    # Since it began, elsewhere:
+    # On other GPUs, since the streak began:
     good: int = 0
     bad: int = 0
 
@@ -68,14 +66,14 @@ class _Streak:
 
 
 class Streaks:
-    """Who failed in a row on each GPU."""
+    """Which jobs failed in a row on each GPU."""
 
     def __init__(self) -> None:
         self._of: dict[str, _Streak] = {}
-        self._needed: dict[str, int] = {}  # after the jobs were to blame: it takes more the next time
+        self._needed: dict[str, int] = {}  # GPU -> failures needed; more once the jobs were to blame
 
     def note(self, gpus: Iterable[str], failure: Failure, effect: Effect) -> list[str]:
-        """An attempt has ended; the GPUs that are now under suspicion."""
+        """An attempt has ended. Returns the GPUs that are now under suspicion."""
         here = set(gpus)
         if effect in (Effect.GOOD, Effect.FAIR):
             for gpu in here:
@@ -98,11 +96,11 @@ class Streaks:
         return streak.goes_well_elsewhere and len(streak.failures) >= self._needed.get(gpu, ENOUGH)
 
     def take(self, gpu: str) -> list[Failure]:
-        """Those that failed there, in order; they are counted no more."""
+        """The failures there, in order; they no longer count."""
         return list(self._of.pop(gpu, _Streak()).failures.values())
 
     def was_innocent(self, gpu: str) -> None:
-        """Else a long list of wrong commands would be run twice, three at a time."""
+        """Ask for more failures next time. Otherwise a long list of wrong commands would run twice, three at a time."""
         self._needed[gpu] = 2 * self._needed.get(gpu, ENOUGH)
 
     def forget(self, gpu: str) -> None:
@@ -117,11 +115,11 @@ class Blame(Enum):
 
 @dataclass
 class Suspect:
-    """A GPU that is set aside until it is known whose fault it was."""
+    """A GPU that is set aside until it is clear whose fault it was."""
 
-    failures: list[Failure]  # all that failed there
-    tried: list[int]  # the jobs of these that are tried elsewhere
-    open: set[int]  # those of which nothing is known yet
+    failures: list[Failure]  # all failures there
+    tried: list[int]  # the jobs among these that are tried elsewhere
+    open: set[int]  # those that have not ended there yet
 
     @classmethod
     def of(cls, failures: list[Failure]) -> Suspect:
@@ -129,7 +127,7 @@ class Suspect:
         return cls(failures, tried, set(tried))
 
     def note(self, job_id: int, effect: Effect, again: bool) -> Blame | None:
-        """One of its jobs has ended elsewhere. `again`: and is tried once more, for a reason that says nothing."""
+        """One of its jobs has ended elsewhere. `again`: it is tried once more, so Effect.NONE is ignored."""
         if job_id not in self.open or (effect is Effect.NONE and again):
             return None
         self.open.discard(job_id)

@@ -1,4 +1,4 @@
-"""The devices that a host may give out: seats, how they are written (`--devices`), and what of them is booked."""
+"""The devices that a host may give out: seats, how they are written (`--devices`), and how much is booked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Seat(NamedTuple):
     """A place where one job runs: shares of one or more devices."""
 
     holds: Reservations
-    side: bool = False  # beside the GPUs, only for jobs that ask for none
+    side: bool = False  # beside the GPUs, only for jobs that ask for no GPU
 
     @property
     def devices(self) -> tuple[Device, ...]:
@@ -50,7 +50,7 @@ def names_one_gpu(token: str) -> bool:
 
 
 def expand_ranges(token: str) -> str:
-    """`0-2` is `0,1,2`; within a group (`0-2+5`) it is part of it."""
+    """`0-2` is `0,1,2`; in a group (`0-2+5`) it is `0+1+2`."""
     between = "+" if "+" in token else ","
 
     def expanded(match: re.Match[str]) -> str:
@@ -63,7 +63,7 @@ def expand_ranges(token: str) -> str:
 
 
 def as_ranges(names: Sequence[str]) -> str:
-    """`0-3,7`: the other way round, for people."""
+    """`0-3,7`: the reverse, for people."""
     words: list[str] = []
     run: list[int] = []
     for name in [*names, ""]:
@@ -147,7 +147,7 @@ def cpu_seats(count: int, *, first: int = 0, side: bool = False) -> list[Seat]:
 
 
 class Ledger(dict[str, int]):
-    """What of each device is booked, in millionths, and by how many."""
+    """How much of each device is booked, in millionths, and by how many jobs."""
 
     def __init__(self, other: Ledger | None = None) -> None:
         super().__init__(other or {})

@@ -1,4 +1,4 @@
-"""What the GPUs have room for: their memory, what others use of it, and what the policy leaves to them."""
+"""How much room the GPUs have: their memory, what others use of it, and what the policy leaves to others."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from duckrow.core.devices.neighbours import Neighbour, others
 from duckrow.core.devices.policy import NO_POLICY, Policy
 
 MPS_SERVERS = ("nvidia-cuda-mps-server", "nvidia-cuda-mps-control")
-"""They use a GPU on behalf of others, who are listed beside them."""
+"""They use a GPU on behalf of other processes, which are listed too."""
 
 
-_FEW = 8  # jobs may always begin at a time
-_LEAST_MB = 512  # what a process takes of a GPU at least: a CUDA context
+_FEW = 8  # this many jobs may always start at a time
+_LEAST_MB = 512  # the least that a process uses of a GPU: a CUDA context
 
 
 class Machine(NamedTuple):
-    """The memory of the GPUs as it is now. What is not known is not here, and is never taken for free."""
+    """The memory of the GPUs as it is now. What is unknown is missing here, and never counts as free."""
 
     total_mb: Mapping[str, int] = {}
-    pressure: Mapping[str, int] = {}  # in millionths: what is used beyond what is booked, and the margin
-    foreign_mb: Mapping[str, int] = {}  # what others use, where it is worth a word
+    pressure: Mapping[str, int] = {}  # in millionths: what is used beyond what is booked, plus the margin
+    foreign_mb: Mapping[str, int] = {}  # what others use, if it is worth mentioning
     policy: Policy = NO_POLICY
     cpus: int | None = None  # of the machine; None: nobody has looked
     mem_mb: int | None = None
     neighbours: Mapping[str, Sequence[Neighbour]] = {}  # who else uses a GPU
-    unread: Sequence[str] = ()  # GPUs of which nobody knows who uses them now
+    unread: Sequence[str] = ()  # nobody knows who uses these GPUs now
     models: Mapping[str, str] = {}  # of GPUs, as the driver calls them
     locked_by: Mapping[str, str] = {}  # GPUs on which a duckrow of this user has just started something
 
     def share_of(self, device: str, mb: int, parts: int = 1) -> int:
-        """So much memory, or an even part of it, as a share of the device.
+        """This much memory, or an equal part of it, as a share of the device.
 
-        Rounded down: three times 8G are 24G. Not even a megabyte is lost so, where twelve share a GPU of 80G.
+        Rounded down, so that three jobs of 8G fit on 24G. Not even a megabyte is lost if twelve share a GPU of 80G.
         """
         return max(mb * WHOLE // (self.total_mb[device] * parts), 1)
 
     def free_mb(self, device: str, booked: Mapping[str, int]) -> float:
-        """What nobody uses and nothing is reserved for."""
+        """Memory that nobody uses and nothing has reserved."""
         if device not in self.total_mb:
             return 0
         free = WHOLE - booked.get(device, 0) - self.pressure.get(device, 0)
         return self.total_mb[device] * free / WHOLE
 
-    # -- jobs of which nothing is known -----------------------------------------------------------------------
+    # -- jobs about which nothing is known ---------------------------------------------------------------------
 
     def guess_of(self, device: str) -> int | None:
-        """The share that is reserved for a job of which nothing is known; None: it gets the whole device.
+        """The share to reserve for a job about which nothing is known; None: it gets the whole device.
 
-        It is as likely to take more as to take less: the mean, by ratio, of the least that a job takes and of all
-        there is. It is never tried out where others could be hurt.
+        The job is as likely to use more as less: this is the geometric mean of the least that a job uses and all there
+        is. It is never tried where others could suffer.
         """
         total_mb = self.total_mb.get(device)
         if total_mb is None or self.is_used_by_others(device):
@@ -61,12 +61,12 @@ class Machine(NamedTuple):
         return self.share_of(device, math.isqrt(min(_LEAST_MB, total_mb) * total_mb))
 
     def is_read(self, device: str) -> bool:
-        """Whether what is used of it is seen; else nobody would ever know what was tried out."""
+        """Whether its use is measured; otherwise nobody would ever see how a trial went."""
         return device in self.pressure
 
     def takes_unknown(self, device: str, booked: Ledger) -> bool:
-        """Whether a job of which nothing is known may start here: beside others of which nothing is known, and nobody
-        else. They have run for a short time, so that little is lost if their memory is not enough for all.
+        """Whether a job about which nothing is known may start here: beside other such jobs and nobody else. Those
+        have not run for long, so little is lost if the memory is not enough for all.
 
         They all begin with imports, so more of them than the cores can serve would only slow each other down.
         """
@@ -82,13 +82,13 @@ class Machine(NamedTuple):
 
     @property
     def has_rules(self) -> bool:
-        """Whether it can matter for politeness which device is used."""
+        """Whether politeness can limit which devices are used."""
         policy = self.policy
         is_crowded = bool(self.neighbours or self.unread or self.locked_by) and not policy.share
         return is_crowded or policy.only_idle or policy.max_gpus is not None or policy.min_free_gpus > 0
 
     def is_left_alone(self, gpu: str, whole: bool) -> bool:
-        """Whether it is left to those who use it. `whole`: for a job that wants all of it, not so much memory."""
+        """Whether it is left to those who use it. `whole`: for a job that wants all of it, not an amount of memory."""
         if self.policy.only_idle and (self.is_used_by_others(gpu) or gpu in self.unread):
             return True
         if not whole or self.policy.share:
@@ -96,15 +96,15 @@ class Machine(NamedTuple):
         return gpu in self.unread or gpu in self.locked_by or bool(others(self.neighbours.get(gpu, ())))
 
     def is_used_by_others(self, gpu: str) -> bool:
-        """Whether anybody outside duckrow uses it, the user's own programs among them."""
+        """Whether anybody outside duckrow uses it, including the user's own programs."""
         return gpu in self.foreign_mb or bool(self.neighbours.get(gpu))
 
     def may_use(
         self, devices: Iterable[str], all_gpus: Iterable[str], booked: Mapping[str, int], whole: bool = False
     ) -> bool:
-        """Whether politeness allows to use these devices, beside those that we use; CPU slots bother nobody.
+        """Whether politeness allows using these devices besides those in use; CPU slots disturb nobody.
 
-        `whole`: for a job that wants all of each, or a slot of it; else it shares them by memory.
+        `whole`: for a job that wants all of each, or a slot of it; otherwise it shares them by memory.
         """
         if not self.has_rules:
             return True
@@ -119,23 +119,23 @@ class Machine(NamedTuple):
                 return False
         if policy.min_free_gpus:
             if any(self.pressure.get(device, 0) >= WHOLE for device in wanted):
-                return False  # as long as it says nothing, it may be the one that is to stay free
+                return False  # while it reports nothing, it may be the one that must stay free
             idle = {d for d in all_gpus if not booked.get(d, 0) and not self.is_used_by_others(d)}
             if wanted & idle and len(idle - wanted) < policy.min_free_gpus:
                 return False
         return True
 
     def is_full(self, device: str, booked: Ledger) -> bool:
-        """Whether as many jobs as may share the device do so already."""
+        """Whether as many jobs as may share the device already do."""
         most = self.policy.jobs_per_gpu
         return most is not None and booked.jobs[device] >= most
 
     def with_locks(self, locked_by: Mapping[str, str]) -> Machine:
-        """Nothing is free of a GPU on which somebody else is about to take memory."""
+        """A GPU on which somebody else is about to take memory has nothing free."""
         return self._replace(pressure={**self.pressure, **dict.fromkeys(locked_by, WHOLE)}, locked_by=locked_by)
 
     def without_others(self) -> Machine:
-        """As it would be if nobody used it: of a GPU that is watched, the margin is kept all the same."""
+        """As it would be if nobody used it; a watched GPU still keeps its margin."""
         pressure = {
             device: -(-self.policy.margin_of(total_mb) * WHOLE // total_mb)
             for device in self.pressure
@@ -144,14 +144,14 @@ class Machine(NamedTuple):
         return self._replace(pressure=pressure, foreign_mb={}, neighbours={}, unread=(), locked_by={})
 
     def without_politeness(self) -> Machine:
-        """The same, taken by somebody who asks nobody."""
+        """The same without any regard for others."""
         return self._replace(policy=NO_POLICY, neighbours={}, unread=(), locked_by={})
 
     def order(self, devices: Iterable[Device]) -> list[Device]:
-        """The preferred ones first, the others as they are listed."""
+        """The preferred ones first, the others in the order given."""
         rank = {name: number for number, name in enumerate(dict.fromkeys(self.policy.prefer))}
         return sorted(dict.fromkeys(devices), key=lambda device: rank.get(device, len(rank)))
 
 
 BARE = Machine()
-"""A machine of which nothing is known but its seats."""
+"""A machine about which nothing is known but its seats."""

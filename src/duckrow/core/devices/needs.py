@@ -11,21 +11,21 @@ from duckrow.core.errors import UsageError
 
 class Needs(NamedTuple):
     gpu_mem_mb: int | None = None  # on each of its GPUs
-    total_gpu_mem_mb: int | None = None  # on all its GPUs together; how many they are is for duckrow to choose
+    total_gpu_mem_mb: int | None = None  # on all its GPUs together; duckrow chooses how many
     auto: bool = False  # as much as similar jobs have used; while that is unknown, it is tried out
-    recipe: str = ""  # what makes two jobs alike for their memory
+    recipe: str = ""  # what makes two jobs similar for memory
     parameters: str = ""  # what it is called with: JSON, as core/memory/parameters.py writes it
-    deciding: str = ""  # which of them decide its memory, with commas; empty: that is learned
+    deciding: str = ""  # which of them decide its memory, separated by commas; empty: learned
     cpus: int | None = None
     mem_mb: int | None = None
-    mem_limit: bool = False  # that memory is all it gets: the kernel ends what takes more
-    # What it has learned the hard way.
+    mem_limit: bool = False  # it gets no more than mem_mb: the kernel kills what uses more
+    # Learned from running out of memory:
     ooms: int = 0  # how often it has run out of memory
-    alone: bool = False  # beside others it did: it gets a GPU to itself
-    larger_than_mb: int = 0  # alone on a GPU of this size it did: it needs a larger one
+    alone: bool = False  # it ran out beside others: it gets a GPU to itself
+    larger_than_mb: int = 0  # it ran out alone on a GPU of this size: it needs a larger one
 
     def as_text(self) -> str | None:
-        """As the store keeps it; nothing for a job that asks for nothing."""
+        """As stored; None for a job that asks for nothing."""
         if self is NO_NEEDS:
             return None
         changed = {name: value for name, value in self._asdict().items() if value != Needs._field_defaults[name]}
@@ -41,7 +41,7 @@ def needs_from(text: str | None) -> Needs:
 
 
 def check_needs(needs: Needs, gpus: int | None) -> None:
-    """What contradicts itself is told, not guessed at."""
+    """Raises if the needs contradict each other: duckrow does not guess."""
     if needs.gpu_mem_mb is not None and needs.total_gpu_mem_mb is not None:
         raise UsageError("Either --gpu-mem (for each GPU) or --total-gpu-mem (for all together), not both.")
     if needs.total_gpu_mem_mb is not None and needs.auto:
@@ -63,43 +63,43 @@ def check_needs(needs: Needs, gpus: int | None) -> None:
 
 
 def with_margin(peak_mb: int, is_same: bool = False) -> int:
-    """What is reserved for one that takes so much. `is_same`: the very same command took it, which differs little from
-    run to run; a tenth of each would often leave a GPU with no room for the last of a batch."""
+    """What to reserve for a job with this peak. `is_same`: the very same command had it, and it varies little from
+    run to run; a margin of a tenth would often leave no room on a GPU for the last job of a batch."""
     return peak_mb * (103 if is_same else 110) // 100 + 64
 
 
 class Ask(NamedTuple):
-    """What a job wants of the devices, with everything known about it put in."""
+    """What a job wants of the devices, with all that is known about it filled in."""
 
     gpus: int | None = None  # None: one device, a GPU where there are GPUs; 0: a CPU slot
     mb: int | None = None  # of each GPU; None: all of it, or a slot
     total_mb: int | None = None
-    alone: bool = False  # all of each GPU, of which nothing else may hold anything
-    unknown: bool = False  # as nothing is known of it: it may be tried out beside others of which nothing is known
+    alone: bool = False  # all of each GPU; nothing else may hold any of it
+    unknown: bool = False  # nothing is known about it: it may be tried out beside other such jobs
     larger_than_mb: int = 0
     cpus: int = 0
     mem_mb: int = 0
-    together: int | None = None  # no more jobs than these on its GPU, itself among them: more did not help
+    together: int | None = None  # at most this many jobs on its GPU, including itself: more did not help
 
 
 PLAIN = Ask()
 
 
 def wants_whole_gpus(ask: Ask) -> bool:
-    """Whether it wants GPUs, or slots of them, and says nothing about memory: it shares them with nobody else."""
+    """Whether it wants GPUs, or slots of them, and names no memory: it shares them with nobody else."""
     by_memory = ask.mb is not None or ask.total_mb is not None or ask.alone or ask.larger_than_mb > 0
     return ask.gpus != 0 and not by_memory
 
 
 def is_packed(ask: Ask) -> bool:
-    """Whether it shares GPUs with others by a figure for each: such jobs come in many sizes, for gaps of many sizes."""
+    """Whether it shares GPUs by an amount of memory on each: such jobs come in many sizes, for gaps of many sizes."""
     return ask.mb is not None and not ask.alone and not ask.larger_than_mb
 
 
 @lru_cache(maxsize=4096)
 def ask_of(gpus: int | None, text: str | None, learned_mb: int | None = None, unknown: bool = False) -> Ask:
-    """`learned_mb`: what similar jobs have used. It counts for a job that leaves it to duckrow, and for one that has
-    used more than it asks for. `unknown`: nobody knows anything of similar jobs.
+    """`learned_mb`: what similar jobs have used. It counts if the job leaves its memory to duckrow, or if it is more
+    than the job asks for. `unknown`: nothing is known about similar jobs.
     """
     if text is None:
         return Ask(gpus) if gpus is not None else PLAIN

@@ -18,7 +18,7 @@ _NOTICEABLE_PART = 50
 
 
 class Person(NamedTuple):
-    """Who is behind a process."""
+    """Who owns a process."""
 
     user: str
     program: str
@@ -31,7 +31,7 @@ class Neighbour(NamedTuple):
     user: str = ""
     program: str = ""
     pid: int = 0
-    mb: int | None = None  # None: the driver does not tell; 0: it has gone a moment ago
+    mb: int | None = None  # None: the driver does not say; 0: it ended a moment ago
     is_own: bool = False
 
     def __str__(self) -> str:
@@ -43,14 +43,14 @@ class Neighbour(NamedTuple):
 
 
 def noticeable_mb(total_mb: int) -> int:
-    """The driver keeps some memory of every GPU for itself: less than this, without a process, is nobody's."""
+    """Unexplained memory up to this much belongs to nobody: the driver keeps some of every GPU for itself."""
     return max(_LEAST_NOTICEABLE_MB, total_mb // _NOTICEABLE_PART)
 
 
 def neighbours_of(
     processes: Iterable[ProcessUse], people: Mapping[int, Person], unexplained_mb: int, total_mb: int
 ) -> tuple[Neighbour, ...]:
-    """`people`: who is behind the processes that belong to no duckrow job here and are not ignored."""
+    """`people`: the owners of those processes that belong to no duckrow job here and are not ignored."""
     named = [
         Neighbour(people[pid].user, people[pid].program, pid, mb, people[pid].is_own)
         for pid, mb in processes
@@ -61,7 +61,7 @@ def neighbours_of(
 
 
 def others(neighbours: Collection[Neighbour]) -> list[Neighbour]:
-    """Those that a job waits for: other users, and whoever cannot be seen."""
+    """Those that a job waits for: other users, and anybody who cannot be seen."""
     return [neighbour for neighbour in neighbours if not neighbour.is_own]
 
 

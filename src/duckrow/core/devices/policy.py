@@ -1,7 +1,7 @@
-"""The device policy: what a user leaves to others, and how each part of it is written as option, setting and JSON.
+"""The device policy: what a user leaves to others, and how each part is written as an option, a setting and JSON.
 
-A new knob is one field of `Policy`: the verbs, their help, the settings, what is remembered of the daemon's devices and
-what other processes read of a host all follow from it.
+To add a knob, add one field to `Policy`: the commands, their help, the settings, what is remembered about the daemon's
+devices and what other processes read about a host all follow from it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ DISPLAYS = (
     *("Xorg", "Xwayland", "Xvfb", "gdm-x-session", "sddm-greeter", "gnome-shell", "mutter", "kwin_x11"),
     *("kwin_wayland", "plasmashell", "cinnamon", "xfwm4", "weston", "sway", "Hyprland"),
 )
-"""Programs that draw the desktop: they keep a GPU from nobody."""
+"""Programs that draw the desktop: they do not make a GPU busy."""
 
 
 class Form(Enum):
     """How a knob is written."""
 
     COUNT = "number"
-    NAMES = "names"  # with commas
+    NAMES = "names"  # separated by commas
     SIZE = "size"  # in MB
     CHOICE = "word"
     FLAG = "flag"  # given or not
@@ -33,14 +33,14 @@ class Form(Enum):
 
 
 class Knob(NamedTuple):
-    option: str  # what it is called on the command line (with hyphens) and in the settings
+    option: str  # its name on the command line (with hyphens) and in the settings
     form: Form
     help: str
     least: int = 0  # of a COUNT
     words: tuple[str, ...] = ()  # of a CHOICE
     metavar: str | None = None
-    settings: Mapping[str, str] = {}  # section -> the help of its setting; none: it is not a setting
-    unless: str = ""  # where this option was given, the setting does not hold
+    settings: Mapping[str, str] = {}  # section -> the help of its setting; empty: it is not a setting
+    unless: str = ""  # if this option was given, the setting does not apply
 
     @property
     def flag(self) -> str:
@@ -77,7 +77,7 @@ class Policy:
         },
         unless="only_idle_gpus",
     )
-    # Programs of others that make a GPU no less idle; their memory is not free.
+    # Programs of others that do not make a GPU busy; their memory still counts as used.
     ignore: tuple[str, ...] = _knob(
         DISPLAYS,
         "ignore_processes",
@@ -89,7 +89,7 @@ class Policy:
             "daemon": "Programs on GPUs to ignore (daemon).",
         },
     )
-    # Of each GPU never given out; None: a hundredth.
+    # Memory of each GPU that is never given out; None: a hundredth.
     margin_mb: int | None = _knob(
         None, "mem_margin", Form.SIZE, "GPU memory that is kept free.  [default: 1 %, at least 128M]"
     )
@@ -101,10 +101,10 @@ class Policy:
         "Run jobs that share a GPU under NVIDIA's MPS.  [default: auto, with packing]",
         words=("off", "auto", "on"),
     )
-    # What follows is not said by a knob of its own: --jobs-per-gpu makes seats too, --fill is for older tools.
-    jobs_per_gpu: int | None = None  # at most this many share one, however much memory is left
-    fill: bool = False  # of several free seats the first that is listed is taken, however busy its devices are
-    # One that takes far more than it has reserved, where others would suffer, goes back to the queue.
+    # These have no knob of their own: --jobs-per-gpu makes seats too, --fill is for older tools.
+    jobs_per_gpu: int | None = None  # at most this many jobs share a GPU, however much memory is left
+    fill: bool = False  # of several free seats, take the first one listed, however busy its devices are
+    # A job that uses far more than it reserved goes back to the queue if others would suffer.
     enforce: bool = _knob(
         False,
         "enforce_memory",
@@ -113,7 +113,7 @@ class Policy:
     )
 
     def margin_of(self, total_mb: int) -> int:
-        """What is never given out of a GPU of this size: contexts and fragments take more than anybody asks for."""
+        """What is never given out of a GPU of this size: contexts and fragmentation take more than anybody asks for."""
         return max(total_mb // 100, 128) if self.margin_mb is None else self.margin_mb
 
     def but(self, **changed: Any) -> Policy:
@@ -130,7 +130,7 @@ class Policy:
         return cls(**{name: _value(KNOBS[name], value) for name, value in given.items() if value is not None})
 
     def as_options(self) -> list[str]:
-        """The words that say the same on a command line."""
+        """The same policy as words of a command line."""
         words: list[str] = []
         for name, value in self._changed().items():
             knob = KNOBS.get(name)
@@ -141,12 +141,12 @@ class Policy:
         return words
 
     def as_json(self) -> dict[str, Any]:
-        """By name, and only what is not as by default: what is added later is missing in what was written before."""
+        """By name, and only what differs from the default, so older files lack later fields."""
         return self._changed()
 
     @classmethod
     def of_json(cls, known: Mapping[str, Any] | list[Any]) -> Policy:
-        """A list is how hosts of older versions wrote it. What nobody knows here comes from a newer one."""
+        """A list was written by a host of an older version. An unknown name comes from a newer version."""
         named = dict(zip(_LISTED, known, strict=False)) if isinstance(known, list) else known
         names = {each.name for each in dataclasses.fields(cls)}
         return cls(**{name: _plain(value) for name, value in named.items() if name in names})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-# What differs between two jobs that failed alike, in the order in which it is looked for.
+# What differs between two jobs that failed alike, in the order in which it is replaced.
 _PARTICULARS = (
     (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "…"),

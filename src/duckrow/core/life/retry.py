@@ -10,10 +10,10 @@ from duckrow.core.life.states import Outcome
 
 LONGEST_BACKOFF_S = 3600.0
 
-# A job that takes the machine down with it must not do so for ever.
+# A job that takes the machine down with it must not do so forever.
 MOST_LOSSES = 5
 
-# A job that asks to be requeued over and over within seconds must not keep the machine busy with nothing else.
+# A job that asks to be requeued over and over within seconds must not take the machine for itself.
 _HASTY_S = 5.0
 
 
@@ -36,7 +36,7 @@ def after_end(
     wanted_dead: bool,
     detail: str = "",
 ) -> Verdict:
-    """`wanted_dead`: a person asked for the end of this job, so it is not tried again whatever its policy."""
+    """`wanted_dead`: a person asked for this job to end, so it is not tried again, whatever its policy."""
     if outcome is Outcome.SUCCEEDED or wanted_dead:
         return Verdict(outcome, again=False, detail=detail)
     if exit_code == EXIT_REQUEUE:

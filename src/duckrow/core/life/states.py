@@ -46,11 +46,11 @@ _IN_WORDS = {
 
 
 def state_in_words(state: str, outcome: str | None) -> str:
-    """What goes behind "job 12": `is running`, `failed`, `was killed`."""
+    """What follows "job 12": `is running`, `failed`, `was killed`."""
     return f"is {state}" if outcome is None else _IN_WORDS[Outcome(outcome)]
 
 
-# The only moves there are, each with what causes it. The architecture page draws this table.
+# The only allowed moves, each with its cause. The architecture page draws this table.
 TRANSITIONS: dict[tuple[State, State], str] = {
     (State.QUEUED, State.STARTING): "its devices are free: they are booked and the start is recorded",
     (State.QUEUED, State.DONE): "killed or skipped before it started",
@@ -74,14 +74,14 @@ LIVE = (State.STARTING, State.RUNNING, State.STOPPING)
 
 
 def check_transition(job_id: int, before: State, after: State, history: Iterable[str] = ()) -> None:
-    """Raise, with the job's story, unless the table has this move."""
+    """Raise, with the job's history, unless the table has this move."""
     if (before, after) not in TRANSITIONS:
         story = ", ".join(history) or "nothing recorded"
         raise IllegalTransition(job_id, f"Job {job_id} cannot move from {before} to {after}. Its history: {story}.")
 
 
 def left_behind(processes: Sequence[str]) -> str:
-    """What to tell of processes that were still there when the job's own had ended."""
+    """How to report processes that were still there when the job's own had ended."""
     count, shown = len(processes), ", ".join(processes[:_MOST_NAMED])
     more = f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
     which = (
@@ -96,9 +96,9 @@ _MOST_NAMED = 3
 
 
 def outcome_of(exit_code: int | None, signal: int | None, stopped_for: Outcome | None) -> Outcome:
-    """How an attempt ended, from what the kernel said and from why we stopped it, if we did.
+    """How an attempt ended, from what the kernel reported and from why we stopped it, if we did.
 
-    A job that ends well although it was being stopped for its time limit has used its grace: it succeeded.
+    A job that exits with 0 while it is being stopped for its time limit has made use of its grace: it succeeded.
     """
     if stopped_for is Outcome.KILLED:
         return Outcome.KILLED

@@ -1,4 +1,4 @@
-"""What people can want of a job or of a device: a front end writes the wish down, the scheduler fulfils it."""
+"""What people can ask of a job or a device: a front end records the wish, the scheduler fulfils it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import NewType
 
 
 class Wish(str, Enum):
-    """What somebody wants of a job. The values stand in the database and name files in batch folders."""
+    """What somebody wants of a job. The values are stored in the database and name files in batch folders."""
 
     KILL = "kill"
     KILL_NOW = "kill-now"  # without a grace
     RERUN = "rerun"
     SUSPEND = "suspend"  # with the queue or its project
     PAUSE = "pause"  # this job by itself
-    CONTINUE = "continue"  # whichever of the two it was
+    CONTINUE = "continue"  # after either of the two
     LEND = "lend"  # its CPU slot, while it waits for other jobs
     TAKE_BACK = "take-back"
 
@@ -34,7 +34,7 @@ class DeviceWish(str, Enum):
 
 
 def drained(wishes: Mapping[str, str]) -> frozenset[str]:
-    """The devices that get no new job: one that is to go, until it has gone; not one that is to be added again."""
+    """The devices that get no new job: one to be removed, until it is gone, but not one to be added again."""
     return frozenset(device for device, wish in wishes.items() if wish != DeviceWish.ADD)
 
 
@@ -56,5 +56,5 @@ def signal_wish(number: int) -> SignalWish:
 
 
 def signal_of(wish: str) -> int | None:
-    """The signal that is wished for, if it is one."""
+    """The signal that the wish asks for; None: it is not a signal wish."""
     return int(wish.removeprefix(_SIGNAL)) if wish.startswith(_SIGNAL) else None

@@ -1,4 +1,4 @@
-"""Whose memory it is: what a GPU says of its processes, put to the attempts, to colleagues, to nobody."""
+"""Whose memory it is: divides a GPU's used memory among our attempts, other people and unknown owners."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from duckrow.core.ports import Reading
 
 STRANGER = 0
 ANOTHER_DUCKROW = -1
-"""The owner of memory that no attempt of ours uses. A lower number is an attempt of our other hosts, or one that just
-ended, as a negative number."""
+"""Owners of memory that no attempt of this host uses. A lower number is an attempt of another host of ours, or one that
+just ended, negated."""
 
 
 class Tenant(NamedTuple):
@@ -28,11 +28,11 @@ class Tenant(NamedTuple):
 
 
 class Owners(NamedTuple):
-    """Who is behind the processes that the driver names."""
+    """Who owns the processes that the driver names."""
 
-    of: Mapping[int, int] = {}  # process -> its owner, of those processes that are here
-    ignored: Collection[int] = frozenset()  # strangers that are in nobody's way, such as a display server
-    people: Mapping[int, Person] = {}  # who is behind the other strangers, and behind other duckrows' processes
+    of: Mapping[int, int] = {}  # process -> its owner; only processes on this machine
+    ignored: Collection[int] = frozenset()  # strangers' processes that do not matter, such as a display server
+    people: Mapping[int, Person] = {}  # whose the other strangers' and other duckrows' processes are
 
 
 class MisplacedProcess(NamedTuple):
@@ -44,21 +44,21 @@ class MisplacedProcess(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """The used memory of one GPU, by whose it is."""
+    """The used memory of one GPU, by owner."""
 
     ours: Mapping[int, int]  # attempt -> MB
     strangers_mb: int = 0
     ignored_mb: int = 0
     kin_mb: int = 0  # other hosts of ours
-    nobodys_mb: int = 0  # what no process explains, such as that of one which is just ending, and other duckrows'
+    nobodys_mb: int = 0  # no process here explains it: that of one that is just ending, or of other duckrows
     unexplained_mb: int = 0  # the same without other duckrows'
 
 
 def shares_by_process(reading: Reading, tenants: Sequence[Tenant], owners: Owners, shows_pids: bool) -> Shares | None:
-    """None where the driver shows no processes, or not by our numbers.
+    """None if the driver shows no processes, or not by our PIDs.
 
-    In a container it may show none, or the numbers of the machine outside. Where it has named one of ours before, a
-    number that nobody has here is that of a process which has just ended.
+    In a container it may show none, or the PIDs of the machine outside. If it has named a process of ours before, an
+    unknown PID belongs to a process that has just ended.
     """
     processes = reading.processes
     if processes is None or any(process.mb is None for process in processes):
@@ -66,12 +66,12 @@ def shares_by_process(reading: Reading, tenants: Sequence[Tenant], owners: Owner
     on_it = [tenant for tenant in tenants if reading.device in tenant.devices]
     if on_it and not shows_pids and all(process.pid not in owners.of for process in processes):
         return None
-    # An attempt may be on GPUs that it was not given: what it takes there is no less its own.
+    # An attempt may be on GPUs that it was not given: what it uses there still counts as its own.
     ours = dict.fromkeys((tenant.id for tenant in on_it), 0)
     known = {tenant.id for tenant in tenants}
     strangers_mb = ignored_mb = kin_mb = of_duckrows_mb = 0
     for pid, mb in processes:
-        owner = owners.of.get(pid, ANOTHER_DUCKROW)  # one that is gone counts as long as its memory is there
+        owner = owners.of.get(pid, ANOTHER_DUCKROW)  # one that has ended counts while its memory is there
         if owner in known:
             ours[owner] = ours.get(owner, 0) + (mb or 0)
         elif owner == STRANGER and pid in owners.ignored:
@@ -90,9 +90,9 @@ def shares_by_process(reading: Reading, tenants: Sequence[Tenant], owners: Owner
 def shares_by_change(
     reading: Reading, tenants: Sequence[Tenant], owners: Owners, before_us_mb: int, taken_mb: Mapping[int, int]
 ) -> Shares:
-    """The driver does not say whose it is: what came since we did is ours, and what came last the youngest's.
+    """For a driver that does not name owners: memory used since we came is ours, and growth is the youngest's.
 
-    `taken_mb`: what each attempt had by the reading before.
+    `taken_mb`: what each attempt used at the previous reading.
     """
     by_age = sorted(
         (tenant for tenant in tenants if reading.device in tenant.devices), key=lambda tenant: tenant.started_mono
@@ -112,7 +112,7 @@ def shares_by_change(
 def misplaced_processes(
     readings: Sequence[Reading], tenants: Sequence[Tenant], owners: Owners
 ) -> list[MisplacedProcess]:
-    """The processes of attempts that are where they should not be; of each attempt and GPU the first."""
+    """Processes of attempts on GPUs that they were not given; the first of each attempt and GPU."""
     given = {tenant.id: tenant.devices for tenant in tenants}
     found: dict[tuple[int, str], MisplacedProcess] = {}
     for reading in readings:
@@ -124,5 +124,5 @@ def misplaced_processes(
 
 
 def used_mb(reading: Reading) -> int:
-    """Of a GPU that tells its memory."""
+    """For a GPU that reports its memory."""
     return (reading.total_mb or 0) - (reading.free_mb or 0)

@@ -1,4 +1,4 @@
-"""Which parameters decide how much memory a job takes, as the runs there have been tell."""
+"""Which parameters decide how much memory a job uses, judged by earlier runs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from itertools import combinations
 from duckrow.core.devices.needs import with_margin
 from duckrow.core.memory.similar_runs import MemoryEffect, MemoryEffects, Run, bounds_among, number_of, place_of
 
-_MOST_RUNS = 32  # to learn from, the latest: what this costs grows with their square
+_MOST_RUNS = 32  # the latest runs to learn from: the cost grows with their square
 _MOST_PARAMETERS = 24
-_TOLD_AT_ONCE = 4  # runs that are needed to tell by their order which parameter decides, and one more for each
+_TOLD_AT_ONCE = 4  # runs needed to find what decides where several parameters change at once; plus one per parameter
 _CLEARLY_LESS = 0.8
 
 Differences = Sequence[tuple[Run, Run, frozenset[str]]]
@@ -25,7 +25,7 @@ def differ(one_mb: int, other_mb: int) -> bool:
 def what_decides(runs: Sequence[Run]) -> dict[str, MemoryEffect]:
     """`runs`: the latest first. A parameter decides if runs that differ in nothing else differ in memory.
 
-    Where many change at once, those decide by which a run is told best from all the others.
+    If several parameters change at once, those decide by which the other runs predict a run best.
     """
     runs = runs[:_MOST_RUNS]
     if not runs or not differ(min(run.peak_mb for run in runs), max(run.peak_mb for run in runs)):
@@ -37,7 +37,7 @@ def what_decides(runs: Sequence[Run]) -> dict[str, MemoryEffect]:
 
 
 def effect_of(name: str, runs: Sequence[Run]) -> MemoryEffect:
-    """By the runs that differ clearly: all the same way, or there is none."""
+    """RISES or FALLS if all pairs of runs that clearly differ agree; otherwise DIFFERS."""
     units = {read[1] for run in runs if (read := number_of(run.parameters.get(name))) is not None}
     ways = set(_ways(name, runs))
     if len(units) != 1 or len(ways) > 1:
@@ -46,10 +46,10 @@ def effect_of(name: str, runs: Sequence[Run]) -> MemoryEffect:
 
 
 def _that_vary(runs: Sequence[Run]) -> list[str]:
-    """Those of which something can be learned, in the order of their names.
+    """The parameters that can teach something, sorted by name.
 
-    A text that is another one in every run, such as the folder of its output, says nothing of the next run. It counts
-    only if runs that are alike in everything else differ.
+    A text that is different in every run, such as an output folder, says nothing about the next run. It counts only if
+    runs that are alike in everything else differ.
     """
     names = sorted({name for run in runs for name in run.parameters})
     values = {name: [run.parameters.get(name) for run in runs] for name in names}
@@ -63,7 +63,7 @@ def _that_vary(runs: Sequence[Run]) -> list[str]:
 
 
 def _tell_apart(runs: Sequence[Run], names: Sequence[str]) -> bool:
-    """Whether runs that are alike in these took the same."""
+    """Whether runs that are alike in these parameters used the same memory."""
     peaks: dict[tuple[str | None, ...], list[int]] = {}
     for run in runs:
         peaks.setdefault(tuple(run.parameters.get(name) for name in names), []).append(run.peak_mb)
@@ -81,7 +81,7 @@ def _decides_alone(name: str, pairs: Differences) -> bool:
 def _with_those_that_tell(
     runs: Sequence[Run], names: list[str], found: dict[str, MemoryEffect]
 ) -> dict[str, MemoryEffect]:
-    """Add, one by one, whatever makes runs foretell each other clearly better."""
+    """Add, one by one, each parameter that makes runs predict each other clearly better."""
     if len(runs) < _TOLD_AT_ONCE + len(names):
         return found
     possible = list(_effects(runs, names))
@@ -113,16 +113,16 @@ def _likelier_way(name: str, runs: Sequence[Run]) -> MemoryEffect:
 
 
 def _ways(name: str, runs: Iterable[Run]) -> list[bool]:
-    """Of every two runs that clearly differ, whether the larger number took more."""
+    """For every two runs that clearly differ: whether the larger number used more memory."""
     read = [(number_of(run.parameters.get(name)), run.peak_mb) for run in runs]
     known = [(number[0], mb) for number, mb in read if number is not None]
     return [(a < b) == (mb < other) for (a, mb), (b, other) in combinations(known, 2) if a != b and differ(mb, other)]
 
 
 def _cost(runs: Sequence[Run], effects: MemoryEffects, limit: float = math.inf) -> float:
-    """What it would have cost to foretell each run from the others: memory held in vain, or all of a lost attempt.
+    """The cost of predicting each run from the others: memory reserved for nothing, or a whole attempt lost.
 
-    What the margin of a reservation covers costs nothing. Once it is more than `limit`, it does not matter how much.
+    An error within the margin of a reservation costs nothing. Counting stops at `limit`.
     """
     total = 0.0
     for told_mb, peak_mb in _told_by_others(runs, effects):
@@ -134,7 +134,7 @@ def _cost(runs: Sequence[Run], effects: MemoryEffects, limit: float = math.inf) 
 
 
 def count_foretold(runs: Sequence[Run], effects: MemoryEffects) -> tuple[int, int]:
-    """(how many runs took what the others tell, of how many); of one alone there is nothing to tell."""
+    """(how many runs used what the others predict, of how many). A single run predicts nothing."""
     runs = runs[:_MOST_RUNS]
     if len(runs) < 2:
         return 0, len(runs)
@@ -142,7 +142,7 @@ def count_foretold(runs: Sequence[Run], effects: MemoryEffects) -> tuple[int, in
 
 
 def _told_by_others(runs: Sequence[Run], effects: MemoryEffects) -> Iterator[tuple[int, int]]:
-    """(what the others tell of a run, what it took), for each."""
+    """(what the others predict for a run, what it used), for each run."""
     places = [(place_of(run.parameters, effects), run.peak_mb) for run in runs]
     for number, (place, peak_mb) in enumerate(places):
         others = places[:number] + places[number + 1 :]

@@ -1,15 +1,15 @@
-"""Who must give way on a GPU: one that takes far more than it has reserved, where others would not get theirs."""
+"""Which job must give way on a GPU: one that uses far more than it reserved, if others would not get theirs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_FAR_MORE = 1.25  # times what it has reserved: less is a matter of margins
+_FAR_MORE = 1.25  # times what it has reserved: less than that is covered by margins
 
 
 class Holding(NamedTuple):
-    """What an attempt has reserved of a GPU, and takes of it."""
+    """What an attempt has reserved of a GPU, and what it uses."""
 
     attempt_id: int
     reserved_mb: int
@@ -22,10 +22,10 @@ class Holding(NamedTuple):
 
 
 def gives_way(holdings: Sequence[Holding], free_mb: int) -> Holding | None:
-    """The one on this GPU that takes most beyond its reservation, the youngest of equals; None: everybody fits.
+    """The attempt that exceeds its reservation most; the youngest if equal. None: there is room for all.
 
-    `free_mb`: what nobody uses of the GPU. As long as that is enough for what is reserved and not taken yet, nobody is
-    in anybody's way. One that keeps to its reservation never gives way, nor does one that has the GPU to itself.
+    `free_mb`: memory of the GPU that nobody uses. While it covers what is reserved but not used yet, nobody has to give
+    way. An attempt that keeps to its reservation, or has the GPU to itself, never gives way.
     """
     owed_mb = sum(max(each.reserved_mb - each.used_mb, 0) for each in holdings)
     if owed_mb <= free_mb:

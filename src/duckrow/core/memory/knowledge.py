@@ -1,4 +1,4 @@
-"""What a job will take of a GPU, by the runs of its recipe that there have been."""
+"""How much GPU memory a job will use, judged by earlier runs of its recipe."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from duckrow.core.memory.parameters import text_of
 from duckrow.core.memory.similar_runs import MemoryEffect, Run, SeenPeaks, place_of
 
 MOST_RUNS = 256
-"""Remembered of a recipe on a model of GPU, each with other parameters; older ones are forgotten."""
+"""Runs to remember per recipe and GPU model, each with different parameters; older ones are forgotten."""
 
 _MOST_ANSWERS = 4096
-_TELL_A_DISTRIBUTION = 8  # runs: with fewer, a rare large one may just not have come yet
-_LOST_BY_RUNNING_OUT = 2  # attempts: its own, and perhaps that of a neighbour
+_TELL_A_DISTRIBUTION = 8  # runs: with fewer, a rare large one may not have been seen yet
+_LOST_BY_RUNNING_OUT = 2  # attempts: its own, and perhaps a neighbour's
 
 
 class Basis(Enum):
-    """What an expectation goes by, the surest first."""
+    """What an expectation is based on, the most reliable first."""
 
     SET = "a person has said so"
     SAME = "the same command before"
@@ -31,16 +31,16 @@ class Basis(Enum):
 
 
 class Expected(NamedTuple):
-    """What a job will take."""
+    """What a job will use."""
 
-    mb: int | None  # None: more than at_least_mb, and nobody knows how much
+    mb: int | None  # None: more than at_least_mb, but nobody knows how much
     basis: Basis
-    deciding: tuple[str, ...] = ()  # the parameters by which it was told
+    deciding: tuple[str, ...] = ()  # the parameters it was predicted by
     at_least_mb: int = 0
 
 
 class RecipePeak(NamedTuple):
-    """What all runs of a recipe have taken at most on a model of GPU."""
+    """The most memory that any run of a recipe has used on a GPU model."""
 
     peak_mb: int
     corrected: bool = False  # a person has said so
@@ -49,7 +49,7 @@ class RecipePeak(NamedTuple):
 
 
 class RunsOfRecipe:
-    """What can be told from the runs of a recipe on a model of GPU; they do not change."""
+    """What can be learned from the runs of a recipe on a GPU model. The runs do not change."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         """`runs`: the latest first."""
@@ -62,17 +62,17 @@ class RunsOfRecipe:
         return len(self._runs)
 
     def deciding(self, chosen: str = "") -> dict[str, MemoryEffect]:
-        """`chosen`: names that a person has given, with commas; empty: as the runs tell."""
+        """`chosen`: names that a person has given, separated by commas; empty: learned from the runs."""
         return self._learn(chosen)[0]
 
     def foretold(self) -> tuple[int, int]:
-        """(how many of its runs took what the others tell, of how many)."""
+        """(how many of its runs used what the others predict, of how many)."""
         return count_foretold(self._runs, self.deciding())
 
     def usual(self, largest_mb: int) -> Expected:
-        """Of a run that no other is like, where no parameter decides: what costs least, by what the others took.
+        """For a run unlike all others, where no parameter decides: the reservation that would cost least.
 
-        To reserve what the largest took may waste memory; to reserve less costs attempts of those that take more.
+        Reserving as much as the largest used may waste memory; reserving less loses attempts that use more.
         """
         peaks = sorted(run.peak_mb for run in self._runs)
         if len(peaks) < _TELL_A_DISTRIBUTION or any(self._tells_of_others(*each) for each in self.deciding().items()):
@@ -87,12 +87,12 @@ class RunsOfRecipe:
         return Expected(best_mb, Basis.MOST) if differ(best_mb, largest_mb) else Expected(largest_mb, Basis.LARGEST)
 
     def _tells_of_others(self, name: str, effect: MemoryEffect) -> bool:
-        """Whether a parameter that decides has values that come again; a folder for the output has none."""
+        """Whether the values of a deciding parameter recur; those of an output folder do not."""
         values = {run.parameters.get(name) for run in self._runs}
         return effect is not MemoryEffect.DIFFERS or len(values) < len(self._runs)
 
     def expected(self, parameters: str, chosen: str = "") -> Expected | None:
-        """`parameters`: as `text_of` writes them. None: no run is like it."""
+        """`parameters`: as `text_of` writes them. None: no run is similar."""
         key = (parameters, chosen)
         if key not in self._told:
             if len(self._told) >= _MOST_ANSWERS:
@@ -124,19 +124,19 @@ _NOTHING = RunsOfRecipe(())
 
 
 class Knowledge:
-    """All that is known of recipes. Runs are read when a job of their recipe is asked about."""
+    """All that is known about recipes. Runs are read when somebody asks about a job of their recipe."""
 
     def __init__(
         self,
         peaks: Mapping[tuple[str, str], RecipePeak],
         runs_of: Callable[[str, str], RunsOfRecipe] = lambda recipe, model: _NOTHING,
     ) -> None:
-        """Both by recipe and model of GPU."""
+        """Both by recipe and GPU model."""
         self.peaks = peaks
         self.runs_of = runs_of
 
     def expected(self, recipe: str, model: str, parameters: str = "", chosen: str = "") -> Expected | None:
-        """None: nothing is known of the recipe."""
+        """None: nothing is known about the recipe."""
         peak = self.peaks.get((recipe, model))
         if peak is None:
             return None

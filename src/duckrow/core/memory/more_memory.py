@@ -1,4 +1,4 @@
-"""What a job that ran out of memory asks for next time; and when there is nothing left to try."""
+"""What a job that ran out of memory asks for next time, until there is nothing left to try."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from duckrow.core.devices.needs import Needs
 from duckrow.core.memory.prediction import leaves_room
 
 _TRIES_BESIDE_OTHERS = 3
-_NEARLY_EMPTY = 0.93  # this share of a GPU is available when nobody else uses it
+_NEARLY_EMPTY = 0.93  # the share of a GPU that is available when nobody else uses it
 
 
 class RanOut(NamedTuple):
-    """How the attempt stood that ran out of memory on a GPU."""
+    """The situation of an attempt that ran out of GPU memory."""
 
     held_mb: int | None  # what it had reserved on each GPU; None: nobody knows
-    peak_mb: int  # what was seen of it
-    wanted_mb: int  # how much memory the end of its log asked for; 0: nothing
-    alone: bool  # nothing else held anything of its GPUs
-    total_mb: int | None  # the smallest of its GPUs
-    largest_mb: int | None  # as large there are as many here as it has
-    foreign_mb: int = 0  # what others used of the fullest of its GPUs
-    all_mb: int | None = None  # what all GPUs here have together, in even parts
-    seen_mb: int = 0  # what is reserved for others of its recipe that take more than it had; 0: none is known
+    peak_mb: int  # the most that was seen
+    wanted_mb: int  # what it was asking for, by the end of its log; 0: unknown
+    alone: bool  # nothing else had reserved any of its GPUs
+    total_mb: int | None  # of the smallest of its GPUs
+    largest_mb: int | None  # there are as many GPUs of this size or more as it had
+    foreign_mb: int = 0  # what others used on the fullest of its GPUs
+    all_mb: int | None = None  # what all GPUs here hold together, if each takes an equal part
+    seen_mb: int = 0  # what is reserved for jobs of its recipe that use more than it had; 0: none is known
 
     @property
     def kept_to_its_own(self) -> bool:
-        """Whether others have taken what was reserved for it: it needs no more than it had."""
+        """Whether others used what was reserved for it, so that it needs no more than it had."""
         wants_mb = max(self.peak_mb, self.wanted_mb) if self.wanted_mb else None
         return wants_mb is not None and self.held_mb is not None and wants_mb <= self.held_mb and not self.seen_mb
 
 
 def next_needs(needs: Needs, ending: RanOut) -> Needs | None:
-    """With more memory, then alone, then on a larger GPU; None: it was alone on the largest."""
+    """More memory, then a GPU to itself, then a larger GPU; None: it was alone on the largest."""
     again = needs._replace(ooms=needs.ooms + 1)
     if ending.alone and ending.foreign_mb and ending.total_mb is not None:
         raised = _without_others(again, ending, ending.total_mb)
@@ -56,7 +56,7 @@ def next_needs(needs: Needs, ending: RanOut) -> Needs | None:
 
 
 def _without_others(again: Needs, ending: RanOut, total_mb: int) -> Needs:
-    """Alone among ours, but others had a part of the GPU: it waits for one that has more to give."""
+    """It was our only job there, but others used part of the GPU: it waits for a GPU with more free memory."""
     had_mb = total_mb - ending.foreign_mb
     more_mb = max(had_mb * 5 // 4, ending.peak_mb * 5 // 4, ending.wanted_mb * 11 // 10)
     most_mb = int((ending.largest_mb or total_mb) * _NEARLY_EMPTY)
@@ -64,7 +64,7 @@ def _without_others(again: Needs, ending: RanOut, total_mb: int) -> Needs:
 
 
 def next_host_needs(needs: Needs, machine_mb: int | None) -> Needs | None:
-    """The same for the memory of the machine: twice as much, then all of it; None: it had all."""
+    """The same for the machine's memory: twice as much, then all of it; None: it had all."""
     if machine_mb is None or (needs.mem_mb or 0) >= machine_mb:
         return None
     wanted = min((needs.mem_mb or machine_mb // 4) * 2, machine_mb)

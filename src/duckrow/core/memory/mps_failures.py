@@ -1,4 +1,4 @@
-"""Whether an attempt ended because of NVIDIA's MPS and not by a fault of its own, told from the end of its log."""
+"""Whether an attempt ended because of NVIDIA's MPS and not by its own fault, judged by the end of its log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 _NEAR_THE_END = 60
 
-# CUDA's errors 805 to 810, by their names and their sentences. PyTorch calls Apple's Metal MPS too: it has no server.
+# CUDA's errors 805 to 810, by name and by message. PyTorch also says MPS for Apple's Metal, which has no server.
 _WORDS = re.compile(
     r"CUDA_ERROR_MPS_\w+|cudaErrorMps\w+"
     r"|MPS client failed to connect to the MPS|MPS server is not ready|MPS server and the MPS client failed"

@@ -1,4 +1,4 @@
-"""What the readings of the GPUs tell: how much each attempt takes, how much others do, and when that can be trusted."""
+"""What the readings of the GPUs tell: how much each attempt uses, how much others use, and when to trust that."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ FOREIGN_WINDOW_S = 60.0
 """What others have used within this time counts as used: a colleague may be restarting a program."""
 
 FRESH_S = 2.0
-"""An older reading says nothing of now: the scheduler, `why` and previews alike take it for none.
+"""An older reading says nothing about now: the scheduler, `why` and previews ignore it.
 
-While a job waits for memory, or somebody looks, there is one twice a second.
+While a job waits for memory, or somebody is looking, the GPUs are read twice a second.
 """
 
 LOOK_S = 5.0
-"""For this long a host reads the GPUs, each time that somebody asks it to."""
+"""A host keeps reading the GPUs for this long each time that somebody asks it to."""
 
 SHOWN_S = 5.0
 """A figure on a screen may be this old. Nothing is decided by it, and on a busy machine a reading may take longer than
@@ -31,7 +31,7 @@ FRESH_S: figures that come and go help nobody."""
 
 
 def is_fresh(read_mono: float, mono: float, longest_s: float = FRESH_S) -> bool:
-    """Whether a reading still tells of now."""
+    """Whether a reading is recent enough to count as current."""
     return read_mono > mono - longest_s
 
 
@@ -39,15 +39,15 @@ class Observation:
     """All that has been read of the GPUs of one host. All times here are monotonic."""
 
     def __init__(self) -> None:
-        self.uses: dict[int, Use] = {}  # attempt -> what it takes
-        self.readings: dict[str, Reading] = {}  # the last of each GPU
-        self._foreign: dict[str, deque[tuple[float, int]]] = {}  # GPU -> (when, what strangers used of it)
-        self._passing: dict[str, int] = {}  # GPU -> what is used and counts only as long as it is there
-        self._ignored: dict[str, int] = {}  # GPU -> what those take that make it no less idle
-        self._before_us: dict[str, int] = {}  # what was used of a GPU when none of ours was on it
+        self.uses: dict[int, Use] = {}  # attempt -> what it uses
+        self.readings: dict[str, Reading] = {}  # the last one of each GPU
+        self._foreign: dict[str, deque[tuple[float, int]]] = {}  # GPU -> (when, what strangers used)
+        self._passing: dict[str, int] = {}  # GPU -> memory that counts as used only while it is there
+        self._ignored: dict[str, int] = {}  # GPU -> used by processes that do not make it busy
+        self._before_us: dict[str, int] = {}  # what was used of a GPU when nothing of ours was on it
         self._stale: dict[str, float] = {}  # GPUs that must be read again after this moment
         self._neighbours = RecentNeighbours()
-        self._shows_pids = False  # the driver has named a process of ours: what it calls a PID is one here
+        self._shows_pids = False  # the driver has named a process of ours, so its PIDs are those of this machine
 
     # -- noting -----------------------------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ class Observation:
         owners: Owners,
         elsewhere: Mapping[str, int] | None = None,
     ) -> None:
-        """`elsewhere`: what other hosts have booked of each GPU, as shares."""
+        """`elsewhere`: what other hosts have reserved of each GPU, as shares."""
         self._shows_pids = self._shows_pids or any(owners.of.values())
         taken: dict[int, dict[str, int]] = {tenant.id: {} for tenant in tenants}
         guessed: set[int] = set()
@@ -83,7 +83,7 @@ class Observation:
         self._note_uses(readings, tenants, taken, guessed, told)
 
     def _note_others(self, reading: Reading, shares: Shares, owners: Owners, booked: int) -> None:
-        """`booked`: by other hosts, who may take more than they have booked."""
+        """`booked`: reserved by other hosts, which may use more than that."""
         device, total_mb = reading.device, reading.total_mb or 0
         if not shares.ours:
             self._before_us[device] = used_mb(reading)
@@ -121,35 +121,35 @@ class Observation:
         return {attempt_id: use.mb.get(device, 0) for attempt_id, use in self.uses.items()}
 
     def forget(self, tenant_id: int) -> Use | None:
-        """The attempt is over; what is known of it."""
+        """The attempt is over. Returns what is known about it."""
         return self.uses.pop(tenant_id, None)
 
     def mistrust(self, devices: Iterable[str], mono: float) -> None:
-        """Something has ended there: what was read before says nothing of what is free now."""
+        """Something has ended there: earlier readings no longer tell what is free."""
         for device in devices:
             self._stale[device] = max(mono, self._stale.get(device, 0.0))
 
     # -- telling ----------------------------------------------------------------------------------------------
 
     def foreign_mb(self, device: str, mono: float) -> int:
-        """What is not ours: the most that others have used of late, and what is used only now."""
+        """Memory that is not ours: the most that others have used recently, plus what counts only while it is there."""
         return self._in_the_way_mb(device, mono) + self._ignored.get(device, 0)
 
     def _in_the_way_mb(self, device: str, mono: float) -> int:
-        """The same without those who make a GPU no less idle."""
+        """The same without the processes that do not make a GPU busy."""
         history = self._foreign.get(device, ())
         last = [mb for _, mb in history][-1:]
         of_late = [mb for at, mb in history if at >= mono - FOREIGN_WINDOW_S]
         return max(of_late or last, default=0) + self._passing.get(device, 0)
 
     def neighbours(self, device: str, mono: float) -> tuple[Neighbour, ...]:
-        """Who else uses it, or has until a moment ago."""
+        """Who else uses it, or did until a moment ago."""
         return self._neighbours.of(device, mono)
 
     def is_unread(self, device: str, mono: float, is_sized: bool) -> bool:
         """Whether nobody knows who uses it. `is_sized`: its memory is known, so it can be read.
 
-        That something of ours has ended there since does not matter: it can only have become emptier.
+        It does not matter if a job of ours has ended there since: the GPU can only have become emptier.
         """
         reading = self.readings.get(device)
         if reading is None or self.is_old([device], mono) or reading.is_silent:
@@ -157,7 +157,7 @@ class Observation:
         return is_sized and reading.free_mb is None
 
     def is_old(self, devices: Iterable[str], mono: float) -> bool:
-        """Whether one of them was not read of late."""
+        """Whether one of them has no recent reading."""
         read = {device: reading.mono for device, reading in self.readings.items()}
         return not all(is_fresh(read.get(device, 0.0), mono) for device in devices)
 
@@ -166,12 +166,12 @@ class Observation:
         return reading is not None and reading.free_mb is not None and not self.is_outdated([device], mono)
 
     def is_outdated(self, devices: Iterable[str], mono: float) -> bool:
-        """Whether one of them was not read of late, or since something changed there; one that says nothing was."""
+        """Whether one of them has no recent reading, or none since something changed there. An empty one counts."""
         read = {device: reading.mono for device, reading in self.readings.items()}
         return any(read.get(device, 0.0) <= max(self._stale.get(device, 0.0), mono - FRESH_S) for device in devices)
 
     def machine(self, base: Machine, tenants: Sequence[Tenant], watched: Iterable[str], mono: float) -> Machine:
-        """The machine as it is now. Of a GPU that is watched and says nothing, nothing is free."""
+        """The machine as it is now. A watched GPU that reports nothing has nothing free."""
         watched = list(watched)
         pressure: dict[str, int] = {}
         foreign: dict[str, int] = {}
@@ -179,7 +179,7 @@ class Observation:
             total_mb = base.total_mb.get(device)
             if total_mb is None or not self.is_known(device, mono):
                 pressure[device] = WHOLE
-                foreign[device] = max(total_mb or 0, noticeable_mb(0))  # nor is it taken for idle
+                foreign[device] = max(total_mb or 0, noticeable_mb(0))  # nor does it count as idle
                 continue
             in_the_way_mb = self._in_the_way_mb(device, mono)
             if in_the_way_mb > noticeable_mb(total_mb):
@@ -195,9 +195,9 @@ class Observation:
         )
 
     def _over_mb(self, tenant: Tenant, device: str, total_mb: int, mono: float) -> int:
-        """What an attempt takes beyond what it has reserved; on a GPU that it was not given, all that it takes.
+        """What an attempt uses beyond its reservation; on a GPU that it was not given, all that it uses.
 
-        One that has taken clearly more than was expected, and still grows, may take as much again.
+        If it uses clearly more than expected and is still growing, count it twice: it may grow as much again.
         """
         reserved_mb = sum(share for held, share in tenant.holds if held == device) * total_mb // WHOLE
         use = self.uses.get(tenant.id)

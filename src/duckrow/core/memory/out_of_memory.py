@@ -1,4 +1,4 @@
-"""Whether an attempt ran out of memory, and of which, told from the end of its log and from how it ended."""
+"""Whether an attempt ran out of memory, and of which kind, judged by the end of its log and its exit status."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 Memory = Literal["gpu", "host"]
 
-_NEAR_THE_END = 60  # lines; those of a stack, and those that a message indents below itself, do not count
+_NEAR_THE_END = 60  # lines; stack lines, and lines that a message indents below itself, do not count
 _SOON = 3
 _LONGEST_LINE = 4000
 _SIGKILL, _SHELL_SAW_SIGKILL = 9, 137
@@ -17,12 +17,12 @@ _SIGKILL, _SHELL_SAW_SIGKILL = 9, 137
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _TRACEBACK = re.compile(r"(?:Original |Exception Group )?Traceback \(most recent call last\)(?::$| ─|$)")
 _FRAME = re.compile(r'  File "[^"]+", line \d+')
-_STACK = ("", " ", "│", "╰", "-")  # how a line of a stack goes on, where the word Traceback began
+_STACK = ("", " ", "│", "╰", "-")  # how a line of a stack starts, in the column of the word Traceback
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:\([\w.]+\))?(?::|$)")
 _CHAINED = re.compile(r"The above exception was|During handling of the above|Exception ignored|atexit|Logging error")
 
-# What is said of memory, in this order: host words that hold GPU words, GPU words that hold host words, host words.
-# Not among them, since more memory does not help: a full disk (also a ResourceExhaustedError), a gRPC quota (also
+# Messages about memory, in this order: host words that hold GPU words, GPU words that hold host words, host words.
+# Left out, since more memory does not help: a full disk (also a ResourceExhaustedError), a gRPC quota (also
 # RESOURCE_EXHAUSTED), Triton's shared memory, glibc's static TLS block, an XlaRuntimeError about something else.
 _SURELY_HOST = re.compile(
     r"by allocator cpu|DefaultCPUAllocator: |MemoryError: Unable to allocate|ray\.\S*OutOfMemoryError"
@@ -45,10 +45,10 @@ _HOST = re.compile(
     r"|\b[Cc]annot allocate (?:memory(?! in static TLS)|vector of size)|memory allocation of \d+ bytes failed"
 )
 _SIGNS: tuple[tuple[Memory, re.Pattern[str]], ...] = (("host", _SURELY_HOST), ("gpu", _GPU), ("host", _HOST))
-_KILLED = re.compile(r"(?:\S.*: line \d+: +\d+ )?Killed\b")  # as a shell tells of the end of what it ran
-# A line, not an exception, that speaks of memory so does not say that it ran out.
+_KILLED = re.compile(r"(?:\S.*: line \d+: +\d+ )?Killed\b")  # how a shell reports that what it ran was killed
+# If such words are in a line that is not an exception, it does not mean that memory ran out.
 _NOT_MEANT = re.compile(r"(?<!NCCL )warn|\b(?:avoid|prevent|caught|if|hint)\b", re.I)
-_ADVICE = "If reserved"  # PyTorch's, behind its figures
+_ADVICE = "If reserved"  # PyTorch's, after its figures
 _GOES_ON = re.compile(r"\b(?:retry|retrying|trying again|skipping|falling back|recover\w*)\b", re.I)
 # Exceptions that only report the failure of another process or library: the cause is printed above them.
 _ECHO = re.compile(
@@ -68,19 +68,19 @@ _HELD = (
     re.compile(rf"{_SIZE} already allocated"),
     re.compile(rf"allocated(?: so far| *): {_SIZE}"),
 )
-_IN_ALL = re.compile(rf"total allocation: +{_SIZE}")  # XLA's, of the whole program
+_IN_ALL = re.compile(rf"total allocation: +{_SIZE}")  # XLA's, for the whole program
 
 
 class _Said(NamedTuple):
     at: int  # the line
     text: str
     raised: bool  # the last line of a traceback
-    afresh: bool  # of one that no earlier exception led to
+    afresh: bool  # no earlier exception led to its traceback
 
 
 class _Sign(NamedTuple):
     at: int
-    place: int  # among all that was said
+    place: int  # its index among all lines without stacks
     memory: Memory
 
 
@@ -89,9 +89,9 @@ def ran_out_of_memory(
 ) -> Memory | None:
     """Which memory ran out; None if none did.
 
-    `lines`: the last 200 or so of the log, newest last. `oom_killed`: whether the kernel has killed one of the
-    attempt's processes for its memory; None if nobody knows, and then it may have been so if a shell says "Killed".
-    SIGKILL by itself says nothing; attempts that we stopped are not asked about.
+    `lines`: the last 200 or so of the log, newest last. `oom_killed`: whether the kernel killed one of the attempt's
+    processes for its memory; None: nobody knows, and then a shell's "Killed" counts as such. SIGKILL by itself says
+    nothing; attempts that we stopped are not asked about.
     """
     if exit_code == 0:
         return None
@@ -101,12 +101,12 @@ def ran_out_of_memory(
 
 
 def was_killed(exit_code: int | None, signal: int | None) -> bool:
-    """By SIGKILL, itself or what its shell ran last."""
+    """By SIGKILL: the process itself, or the last command of its shell."""
     return signal == _SIGKILL or exit_code == _SHELL_SAW_SIGKILL
 
 
 def memory_wanted_mb(lines: Sequence[str]) -> int | None:
-    """What the attempt held and asked for when its memory ran out, as far as it told: it needs at least that."""
+    """What the attempt held plus what it asked for when memory ran out, if the log says so: it needs at least that."""
     cleaned = _cleaned(lines)
     signs = _signs(cleaned, killed=False)
     ends = [*(sign.at for sign in signs[1:]), len(cleaned)]
@@ -120,7 +120,7 @@ def memory_wanted_mb(lines: Sequence[str]) -> int | None:
 
 
 def _signs(lines: Sequence[str], killed: bool) -> list[_Sign]:
-    """All that was said of the memory that ran out in the end; nothing if the attempt got over it."""
+    """All signs of the memory that ran out in the end; empty if the attempt recovered."""
     said = list(_said(lines))
     signs: list[_Sign] = []
     for place, line in enumerate(said):
@@ -145,8 +145,8 @@ def _memory_in(line: _Said, killed: bool) -> Memory | None:
 
 
 def _said(lines: Sequence[str]) -> Iterator[_Said]:
-    """The lines without the stacks of tracebacks, whose source may well name an error that was not raised."""
-    column: int | None = None  # where the traceback that we are in begins, behind what a launcher puts before it
+    """The lines without the stacks of tracebacks: their source lines may name an error that was not raised."""
+    column: int | None = None  # where the current traceback begins, after a launcher's prefix
     afresh = False
     for at, line in enumerate(lines):
         if head := _TRACEBACK.search(line):

@@ -1,4 +1,4 @@
-"""What a command is called with: its options, settings and words, each by a name."""
+"""What a command is called with: its options, settings and words, each with a name."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ _QUOTED = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)""", re.DOTALL)
 _SETTING = re.compile(r"\+{0,2}([A-Za-z_][\w.@/-]*)=(.*)", re.DOTALL)
 _OPTION = re.compile(r"--?([A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
-_MOST = 64  # of a command: further ones count as one
-_LONGEST = 100  # of a value that is kept as it is
+_MOST = 64  # parameters of a command: the rest count as one
+_LONGEST = 100  # characters of a value that is kept as it is
 
 
 def words_of(command: str) -> list[str]:
-    """About as a shell takes them apart."""
+    """Roughly as a shell splits them."""
     return [_QUOTED.sub(lambda found: found[1] or found[2] or found[3] or "", word) for word in _WORD.findall(command)]
 
 
 def name_of(written: str) -> str:
-    """`batch-size` and `batch_size` are one."""
+    """`batch-size` and `batch_size` are the same."""
     return written.replace("-", "_")
 
 
 def parameters_in(words: Sequence[str]) -> dict[str, str]:
-    """`--lr 0.1`, `--lr=0.1`, `lr=0.1`, `--fast`; other words by their number."""
+    """`--lr 0.1`, `--lr=0.1`, `lr=0.1`, `--fast`; other words are named by their position."""
     found: dict[str, str] = {}
     bare = 0
     left = list(words)
@@ -48,7 +48,7 @@ def parameters_in(words: Sequence[str]) -> dict[str, str]:
 
 
 def named_by(pattern: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
-    """Words that are a placeholder of a template are called by its name. `pattern`: the parameters of the template."""
+    """A word that is a placeholder in the template gets its name. `pattern`: the parameters of the template."""
     renamed = {name: placeholder for name, placeholder in placeholders(pattern).items() if name.startswith("word ")}
     return {renamed.get(name, name): value for name, value in found.items()}
 
@@ -60,7 +60,7 @@ def placeholders(pattern: Mapping[str, str]) -> dict[str, str]:
 
 
 def shortened(parameters: Mapping[str, str]) -> dict[str, str]:
-    """Not longer than is worth keeping, and still the same only for the same parameters."""
+    """Short enough to store, and still equal only for equal parameters."""
     names = sorted(parameters)
     kept = {name[:_LONGEST]: _short(parameters[name]) for name in names[:_MOST]}
     if len(names) > _MOST:
@@ -69,7 +69,7 @@ def shortened(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def text_of(parameters: Mapping[str, str]) -> str:
-    """The same for the same parameters, in whatever order they were written."""
+    """The same text for the same parameters, in whatever order they were written."""
     return json.dumps(parameters, sort_keys=True, separators=(",", ":")) if parameters else ""
 
 

@@ -1,4 +1,4 @@
-"""What a job asks for, with what jobs of its recipe have taken put in: for the scheduler, `why` and previews alike."""
+"""What a job asks for, filled in with what similar jobs have used: for the scheduler, `why` and previews alike."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from duckrow.core.devices.needs import Ask, Needs, ask_of, needs_from, with_marg
 from duckrow.core.memory.knowledge import Basis, Expected, Knowledge
 
 _ALMOST_ALL = 0.85
-"""Of a GPU: beside a job that takes more there is no room for another, so it may as well have all of it."""
+"""Of a GPU: a job that uses more leaves no room for another, so it may as well have all of it."""
 
 
 class HostGpus(NamedTuple):
-    """The GPUs that a host gives out, as far as they decide what its jobs will take."""
+    """The GPUs of a host, as far as they decide what its jobs will use."""
 
-    models: frozenset[str] = frozenset({""})  # an empty one where none is told
+    models: frozenset[str] = frozenset({""})  # an empty one if none is known
     sizes_mb: tuple[int, ...] = ()  # the largest first
 
     def largest_mb(self, count: int = 1) -> int | None:
-        """There are `count` GPUs of this size or above."""
+        """There are `count` GPUs of this size or larger."""
         return self.sizes_mb[count - 1] if 0 < count <= len(self.sizes_mb) else None
 
     def all_mb(self) -> int | None:
-        """What all GPUs have together, if each has an even part of it."""
+        """What all GPUs hold together, if each takes an equal part."""
         return self.sizes_mb[-1] * len(self.sizes_mb) if self.sizes_mb else None
 
 
@@ -37,11 +37,11 @@ def gpus_of(seats: Iterable[Seat], machine: Machine) -> HostGpus:
 
 
 def predicted_ask(gpus: int | None, needs: str | None, known: Knowledge, here: HostGpus) -> Ask:
-    """What a job asks for on the GPUs of its host. `needs`: as the store keeps them."""
+    """What a job asks for on the GPUs of its host. `needs`: as stored."""
     wanted = needs_from(needs)
     expected = expected_of(wanted, known, here) if wanted.recipe or wanted.auto else None
     if expected is not None and wanted.gpu_mem_mb is not None and expected.basis is not Basis.SAME:
-        expected = None  # it asks for so much itself, and no other tells better
+        expected = None  # it asks for an amount itself, and nothing predicts it better
     reserved = None if expected is None else reserved_for(expected)
     ask = ask_of(gpus, needs, reserved, unknown=expected is None)
     if reserved is not None and not leaves_room(reserved, here.largest_mb(gpus or 1)):
@@ -50,17 +50,17 @@ def predicted_ask(gpus: int | None, needs: str | None, known: Knowledge, here: H
 
 
 def expected_of(needs: Needs, known: Knowledge, here: HostGpus) -> Expected | None:
-    """What a job takes on that of the models here on which it takes most; None: nothing is known of its recipe."""
+    """What a job uses on the GPU model here where it uses most; None: nothing is known about its recipe."""
     found = [known.expected(needs.recipe, model, needs.parameters, needs.deciding) for model in sorted(here.models)]
     told = [expected for expected in found if expected is not None]
     return max(told, key=lambda each: (each.mb is None, each.mb or each.at_least_mb), default=None)
 
 
 def reserved_for(expected: Expected) -> int | None:
-    """None: nobody knows how much it takes."""
+    """None: nobody knows how much it uses."""
     return None if expected.mb is None else with_margin(expected.mb, expected.basis is Basis.SAME)
 
 
 def leaves_room(mb: int, largest_mb: int | None) -> bool:
-    """Whether another job could run beside one that takes this much. A size that nobody knows refuses nothing."""
+    """Whether another job could run beside one that uses this much. If the size is unknown, yes."""
     return largest_mb is None or mb <= largest_mb * _ALMOST_ALL

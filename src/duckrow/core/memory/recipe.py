@@ -1,4 +1,4 @@
-"""What makes two jobs alike for their memory: the script, by its real path, and what it is called with."""
+"""What makes two jobs similar for memory: the script, by its real path, and what it is called with."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _LAUNCHER = "launcher"
 
 
 class JobRecipe(NamedTuple):
-    """What is known of a job before it runs. Jobs keep it with what they need."""
+    """What is known about a job before it runs. It is stored with the job's needs."""
 
     recipe: str
     parameters: str = ""  # what it is called with, as `parameters.text_of` writes it
-    deciding: str = ""  # which of them a person says decide its memory, with commas; empty: that is learned
+    deciding: str = ""  # which of them a person says decide its memory, separated by commas; empty: learned
 
 
 class _Command(NamedTuple):
     cwd: str
     what: str  # the script, or the program with its first words
     is_path: bool  # it is a file, relative to cwd
-    launcher: str  # what runs the script, if that is not just its interpreter
-    arguments: list[str]  # variables in front, too
+    launcher: str  # what runs the script, unless that is just its interpreter
+    arguments: list[str]  # including variables in front
 
 
 def recipe_of(
@@ -48,14 +48,14 @@ def recipe_of(
     point: Mapping[str, Any] | None = None,
     real_path: Callable[[str], str] | None = None,
 ) -> JobRecipe:
-    """`pattern`: the template of a sweep, or what names a function. `deciding`: names of parameters.
+    """`pattern`: the template of a sweep, or the name of a function. `deciding`: names of parameters.
 
-    `real_path`: follows links; without it, paths are taken as they are written.
+    `real_path`: follows links; without it, paths are used as written.
     """
     real_path = real_path or _plain_path
     if pattern is not None and pattern.startswith("call "):
         found = {str(name): str(value) for name, value in (point or {}).items()}
-        place = "" if pattern.startswith("call /") else f"{cwd}: "  # a script is the same, wherever it is called from
+        place = "" if pattern.startswith("call /") else f"{cwd}: "  # a script is the same wherever it is called from
         return JobRecipe(f"{place}{pattern}", text_of(shortened(found)), _chosen(deciding, found, {}, command))
     taken = _taken_apart(cwd, command)
     recipe = real_path(_joined(taken.cwd, taken.what)) if taken.is_path else f"{real_path(taken.cwd)}: {taken.what}"
@@ -74,7 +74,7 @@ def recipe_of(
 
 
 def script_of(cwd: str, command: str) -> str | None:
-    """The path of the Python script that a command runs; None: it runs none, or something else starts it."""
+    """The path of the Python script that a command runs; None: it runs none, or a launcher starts it."""
     taken = _taken_apart(cwd, command)
     is_plain = taken.is_path and taken.what.endswith(".py") and not taken.launcher
     return _joined(taken.cwd, taken.what) if is_plain else None
@@ -87,7 +87,7 @@ def _chosen(
     command: str,
     point: Mapping[str, Any] | None = None,
 ) -> str:
-    """The names that a person has given as the parameters have them. One that the point alone has joins them."""
+    """The names that a person gave, as the parameters spell them. One that only the point has is added to `found`."""
     by_placeholder = {placeholder: name for name, placeholder in placeholders(template).items()}
     names = []
     for written in deciding:
@@ -129,7 +129,7 @@ def _entered(cwd: str, words: list[str]) -> tuple[str, list[str]]:
 
 
 def _launcher(words: Sequence[str]) -> tuple[str, list[str]]:
-    """(programs that start the script, their options); an interpreter makes no difference, nor do its own options."""
+    """(programs that start the script, their options). An interpreter and its own options make no difference."""
     programs = [word for word in words if not word.startswith("-") and "=" not in word]
     if all(_INTERPRETER.fullmatch(word) for word in programs):
         return "", [word for word in words if _VARIABLE.match(word)]
@@ -138,7 +138,7 @@ def _launcher(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _program(words: Sequence[str]) -> list[str]:
-    """The program with the words that say what it is to do: no option, setting or number."""
+    """The program with the words that say what it does: no option, setting or number."""
     first: list[str] = []
     for word in words[:_MOST_WORDS]:
         if first and (word.startswith("-") or "=" in word or not re.match(r"[A-Za-z_./]", word)):
@@ -156,7 +156,7 @@ def _joined(folder: str, path: str) -> str:
 
 
 def _plain_path(path: str) -> str:
-    """Without `.` and `..`, as far as the text tells: links are for others to follow."""
+    """Without `.` and `..`, judged by the text alone: links are not followed."""
     parts: list[str] = []
     for part in path.split("/"):
         if part == "..":

@@ -1,4 +1,4 @@
-"""Runs of a recipe side by side: what one takes, by those that took more and less by the parameters that decide."""
+"""Compares the runs of a recipe: what a run uses, judged by runs with more and less of the parameters that decide."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import NamedTuple
 from duckrow.core.devices.needs import with_margin
 
 REACH = 2.0
-"""Up to this many times the largest number seen, what a job takes is still worth a guess."""
+"""Up to this many times the largest number seen, a guess is still worth making."""
 
-_TELLS_A_SLOPE = 1.25  # how far apart two numbers must be: nearer ones tell more of noise
+_TELLS_A_SLOPE = 1.25  # how far apart two numbers must be: between nearer ones noise dominates
 _STEEPEST = 3.0
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([A-Za-z]*)")
 
 
 class Run(NamedTuple):
-    """What a run was called with, and the most that it took of a GPU."""
+    """What a run was called with, and the most GPU memory that it used."""
 
     parameters: Mapping[str, str]
     peak_mb: int
 
 
 class MemoryEffect(Enum):
-    """What a larger number of a parameter does to memory."""
+    """What a larger value of a parameter does to memory."""
 
     RISES = "rises"
     FALLS = "falls"
-    DIFFERS = "differs"  # not a number, or one of which larger says nothing
+    DIFFERS = "differs"  # not a number, or a larger one says nothing
 
 
 MemoryEffects = Mapping[str, MemoryEffect]
@@ -40,16 +40,16 @@ Numbers = tuple[float, ...]
 
 
 class Place(NamedTuple):
-    """Where a run stands by the parameters that decide."""
+    """The position of a run by the parameters that decide."""
 
-    group: tuple[str | None, ...]  # must be the same for two to be compared
-    numbers: Numbers  # the more, the more memory
+    group: tuple[str | None, ...]  # must be the same for two runs to be comparable
+    numbers: Numbers  # the larger, the more memory
 
 
 class Bounds(NamedTuple):
-    at_least_mb: int  # what was seen for less
+    at_least_mb: int  # what was seen for smaller numbers
     mb: int | None  # None: too far from anything that was seen
-    is_beyond: bool  # nothing was seen for as much or more
+    is_beyond: bool  # nothing was seen for numbers as large or larger
 
 
 def number_of(text: str | None) -> tuple[float, str] | None:
@@ -69,17 +69,17 @@ def place_of(parameters: Mapping[str, str], effects: MemoryEffects) -> Place:
         read = None if effect is MemoryEffect.DIFFERS else number_of(text)
         group.append(text if read is None else f"number {read[1]}")
         if read is not None:
-            # One that falls is turned over, so that the same scale holds: half of it counts as twice as much.
+            # If memory falls with the number, invert it to keep the same scale: half of it counts as twice as much.
             value = read[0] if effect is MemoryEffect.RISES else 1 / read[0] if read[0] > 0 else -read[0]
             numbers.append(value)
     return Place(tuple(group), tuple(numbers))
 
 
 class SeenPeaks(NamedTuple):
-    """The peaks of the places at which there were runs, and how steeply they rise."""
+    """The peaks of the runs by position, and how steeply they rise."""
 
     peaks: Mapping[Place, int]
-    steepness: float = 1.0  # twice the number takes 2 ** steepness times the memory, at most
+    steepness: float = 1.0  # twice the number takes at most 2 ** steepness times the memory
 
     @classmethod
     def of(cls, runs: Iterable[Run], effects: MemoryEffects) -> SeenPeaks:
@@ -94,7 +94,7 @@ class SeenPeaks(NamedTuple):
 
 
 def bounds_among(seen: Iterable[tuple[Place, int]], asked: Place, steepness: float = 1.0) -> Bounds | None:
-    """What a run at this place takes; None: there was none to compare it with."""
+    """What a run at this position uses; None: there is no run to compare it with."""
     known = [(place.numbers, mb) for place, mb in seen if place.group == asked.group]
     if not known:
         return None
@@ -112,7 +112,7 @@ def _is_within(less: Numbers, more: Numbers) -> bool:
 
 
 def _times(seen: Numbers, asked: Numbers) -> float:
-    """By how much it is more in total, counting only what is more."""
+    """By which factor the numbers are larger in total, counting only those that are larger."""
     times = 1.0
     for a, b in zip(seen, asked, strict=True):
         if b > a:

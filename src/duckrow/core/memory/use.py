@@ -1,4 +1,4 @@
-"""What one attempt takes of its GPUs over time: now, at most, on average, and whether that can be trusted.
+"""GPU memory that one attempt uses over time: now, at most, on average, and whether that can be trusted.
 
 All times here are monotonic.
 """
@@ -10,13 +10,13 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 FLAT_S = 3.0
-"""So long an attempt's use must not have changed before it counts as what it takes."""
+"""An attempt's use must be unchanged for this long before it counts as final."""
 
 _IDLE_FLAT_S = 15.0
-"""The same for one whose GPU has had nothing to do: it still reads its data, and takes its memory afterwards."""
+"""The same while its GPU is idle: the job is still reading its data, and will take its memory later."""
 
 _LONGEST_FLAT_S = 60.0
-"""The same for one that has grown in stairs, at the most: twice as long as its longest stair so far, and no longer."""
+"""The same, at most, for one that grows in steps: it must be flat for twice its longest step so far."""
 
 _STEADY_MB, _STEADY_SHARE = 32, 0.02
 _CURVE_POINTS = 200
@@ -30,13 +30,13 @@ class Use:
         self._started_mono = started_mono
         self._recent: deque[tuple[float, int, float | None]] = deque()  # (when, MB, percent), enough to tell if flat
         self.mb: dict[str, int] = {}  # on each GPU, by the last reading
-        self.peak_mb = 0  # on the GPU where it took most
-        self.is_guess = False  # the driver did not say whose memory it was, and it was not alone
+        self.peak_mb = 0  # on the GPU where it used most
+        self.is_guess = False  # the driver did not say whose memory it was, and others of ours were there
         self._busy_sum, self._busy_count = 0.0, 0
         self.curve: list[Point] = []  # never more than a few hundred points
-        self._step_s = 0.0  # the curve has no two points nearer than this
-        self.first_s: float | None = None  # how long after its start it took any memory
-        self._grown_mono: float | None = None  # when it last took more than ever before
+        self._step_s = 0.0  # no two points of the curve are closer than this
+        self.first_s: float | None = None  # seconds from its start until it used any memory
+        self._grown_mono: float | None = None  # when it last used more than ever before
         self._longest_stair_s = 0.0  # between two such moments
 
     def note(self, mono: float, mb: Mapping[str, int], busy: float | None) -> None:
@@ -56,19 +56,19 @@ class Use:
         self._draw(mono - self._started_mono, most, busy)
 
     def forget_guess(self) -> None:
-        """From now on the driver says whose memory it is: what was guessed before says nothing."""
+        """From now on the driver says whose memory it is: discard what was guessed before."""
         self.is_guess = False
         self.peak_mb, self._grown_mono, self._longest_stair_s = 0, None, 0.0
 
     def resume(self, curve: Sequence[Point]) -> None:
-        """Continue with what an earlier host has seen."""
+        """Continue from what an earlier host has seen."""
         self.curve = list(curve)
         self.peak_mb = max((mb for _, mb, _ in curve), default=0)
         self._busy_sum, self._busy_count = float(sum(busy for _, _, busy in curve)), len(curve)
         self._step_s = curve[-1][0] / _CURVE_POINTS if curve else 0.0
 
     def is_flat(self, mono: float) -> bool:
-        """Whether it has taken memory, and no more of it for a while."""
+        """Whether it uses memory, and the amount has not changed for a while."""
         is_idle = all(busy == 0 for at, _, busy in self._recent if at >= mono - FLAT_S)
         since = mono - (_IDLE_FLAT_S if is_idle else FLAT_S)
         window = [mb for at, mb, _ in self._recent if at >= since]
@@ -77,7 +77,7 @@ class Use:
         return _is_steady(min(window), max(window)) and not self._may_be_on_a_stair(mono)
 
     def _may_be_on_a_stair(self, mono: float) -> bool:
-        """Whether it has grown before after as long a rest as this one."""
+        """Whether it has grown before after a pause as long as this one."""
         grown_mono = self._grown_mono if self._grown_mono is not None else -math.inf
         return mono - grown_mono < min(2 * self._longest_stair_s, _LONGEST_FLAT_S)
 

@@ -1,4 +1,4 @@
-"""The words of a script's `#SBATCH` lines, taken apart as sbatch does it."""
+"""The words of a script's `#SBATCH` lines, parsed as sbatch does it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LETTERS = {
     "w": "nodelist", "N": "nodes", "n": "ntasks", "o": "output", "O": "overcommit", "s": "oversubscribe",
     "p": "partition", "q": "qos", "Q": "quiet", "t": "time", "v": "verbose", "W": "wait",
 }  # fmt: skip
-# A value of these follows a `=`, or there is none.
+# These take a value only after a `=`.
 _FLAGS = frozenset(
     """contiguous exclusive get-user-env hold ignore-pbs nice no-kill no-requeue overcommit oversubscribe parsable
     propagate quiet reboot requeue resv-ports spread-job stepmgr test-only use-min-nodes verbose wait""".split()
@@ -34,7 +34,7 @@ NAMES = _FLAGS | _WITH_VALUE
 
 
 def options_in(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """(long name, value), the value of a flag being empty."""
+    """(long name, value); the value of a flag is empty."""
     rest = iter(words)
     for word in rest:
         if word.startswith("--"):
@@ -54,7 +54,7 @@ def _long(word: str, rest: Iterator[str]) -> tuple[str, str]:
 
 
 def _short(letters: str, rest: Iterator[str]) -> Iterator[tuple[str, str]]:
-    """`-J name`, `-Jname`, and flags together: `-HQ`."""
+    """`-J name`, `-Jname`, and combined flags: `-HQ`."""
     for at, letter in enumerate(letters, start=1):
         name = LETTERS.get(letter, f"-{letter}")
         if name in _WITH_VALUE:
@@ -71,7 +71,7 @@ def _next(option: str, rest: Iterator[str]) -> str:
 
 
 def full_name(written: str) -> str:
-    """An option may be written short, as long as only one begins so; one that nobody knows stays as it is."""
+    """An option may be shortened as long as the beginning is unique; an unknown one stays as it is."""
     if written in NAMES:
         return written
     begun = [name for name in NAMES if written and name.startswith(written)]

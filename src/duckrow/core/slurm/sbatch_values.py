@@ -35,14 +35,14 @@ def time_limit(text: str) -> str:
 
 
 def time_limit_here(text: str) -> str:
-    """The same time for `--timeout`, to whom a number is seconds, and `1:30` hours and minutes."""
+    """The same time for `--timeout`, which reads a number as seconds and `1:30` as hours and minutes."""
     if text.isdecimal():
         return f"{text}m"
     return time_limit(text) if re.fullmatch(r"\d+[:-]\d+", text) else text
 
 
 def warning(text: str) -> str:
-    """`B:USR1@300`: whom the signal reaches is as duckrow has it; SLURM's minute, where no time is given."""
+    """`B:USR1@300`: duckrow decides which processes get the signal. Without a time, SLURM's 60 seconds."""
     signal, at, ahead = re.sub(r"^[RB]+:", "", text.strip(), flags=re.IGNORECASE).partition("@")
     return f"{signal}@{ahead if at else 60}s"
 
@@ -66,7 +66,7 @@ def tasks_of(options: Mapping[str, str]) -> int:
 
 
 def after(text: str) -> str:
-    """`afterok:12:13,afterany:14` in the words of `--after`; an id without a condition is sbatch's afterany."""
+    """`afterok:12:13,afterany:14` in the words of `--after`; an id without a condition means afterany, as in sbatch."""
     if "?" in text:
         raise UsageError(
             f"--dependency={text}: duckrow does not support ? (one of several is enough). Name one of them."
@@ -85,9 +85,9 @@ def _after_one(part: str, text: str) -> str:
 
 
 def exported(text: str, here: Mapping[str, str]) -> tuple[bool, dict[str, str]]:
-    """Whether all the variables set here go along, and those that are named with their values.
+    """Whether to pass on all variables that are set here; and the named ones with their values.
 
-    A value that is named beside ALL wins over the one set here. The manual says the opposite; sbatch does it so.
+    A value named beside ALL wins over the one set here. The manual says the opposite, but sbatch does it this way.
     """
     parts = [part for part in re.findall(r"(?:'[^']*'|\"[^\"]*\"|[^,])+", text) if part.strip()]
     named: dict[str, str] = {}

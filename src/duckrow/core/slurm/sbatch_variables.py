@@ -1,7 +1,7 @@
 """The variables that a script written for sbatch finds.
 
-Never SLURM_NTASKS, SLURM_NODELIST, SLURM_PROCID, SLURM_LOCALID or the old SLURM_JOBID: by these MPI, JAX and Lightning
-tell that they are in an allocation, and then they ask SLURM for its nodes.
+Never SLURM_NTASKS, SLURM_NODELIST, SLURM_PROCID, SLURM_LOCALID or the old SLURM_JOBID: from these MPI, JAX and
+Lightning conclude that they are in an allocation, and then ask SLURM for its nodes.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from itertools import pairwise
 
 JOB_ID = "SLURM_JOB_ID"
 FILLED_IN = "%j"
-"""Stands for the job's id in variables that jobs share; the engine puts it in when it starts one."""
+"""Stands for the job's id in variables that jobs share; the engine fills it in when it starts a job."""
 
 _KEPT = ("SLURM_CONF",)  # how SLURM is found
 
 
 def variables_of(name: str, folder: str, indices: Sequence[int], cpus: int | None) -> dict[str, str]:
-    """`folder`: where it is submitted. SLURM_ARRAY_TASK_ID and SLURM_ARRAY_JOB_ID are every array's."""
+    """`folder`: where the job is submitted. Every array has SLURM_ARRAY_TASK_ID and SLURM_ARRAY_JOB_ID anyway."""
     found = {JOB_ID: FILLED_IN, "SLURM_JOB_NAME": name, "SLURM_SUBMIT_DIR": folder}
     if cpus is not None:
         found["SLURM_CPUS_PER_TASK"] = str(cpus)
@@ -33,16 +33,16 @@ def variables_of(name: str, folder: str, indices: Sequence[int], cpus: int | Non
 
 
 def of_another_allocation(names: Iterable[str]) -> list[str]:
-    """Those that tell of the allocation in which the submitter is, which is not the job's."""
+    """Those that describe the submitter's own allocation, which is not the job's."""
     return [name for name in names if name.startswith("SLURM_") and name not in _KEPT]
 
 
 def left_behind(environment: Mapping[str, str], export_all: bool) -> dict[str, str | None]:
-    """What a job does not take along from here: each as None."""
+    """The variables that a job does not get from here, each as None."""
     names = of_another_allocation(environment) if export_all else [n for n in environment if not _always_goes(n)]
     return dict.fromkeys(names)
 
 
 def _always_goes(name: str) -> bool:
-    """Without these no program is found, nor its user's files, nor duckrow's state."""
+    """Without these, programs, the user's files and duckrow's state are not found."""
     return name in ("HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", *_KEPT) or name.startswith("DUCKROW_")

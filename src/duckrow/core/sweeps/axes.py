@@ -1,4 +1,4 @@
-"""The values of one parameter of a sweep: how they are written."""
+"""The values of one parameter of a sweep, and how they are written."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def parse_axis(name: str, words: Sequence[str]) -> Axis:
 
 
 def read_grid(parameters: Mapping[str, Any]) -> Grid:
-    """The parameters of a file or of Python: what can be counted through is choices, texts are read as words are.
+    """The parameters from a file or from Python: an iterable is a list of choices, a text is read like a word.
 
-    `Choices(("0..9",))` is the way to write the text `0..9` itself.
+    `Choices(("0..9",))` stands for the text `0..9` itself.
     """
     return {str(name): _axis_of(str(name), value) for name, value in parameters.items()}
 
@@ -71,7 +71,7 @@ def _axis_of(name: str, value: Any) -> Axis:
 
 
 def _native(value: Any) -> Any:
-    """A number of numpy as Python's own, as short as it is printed."""
+    """A numpy number as Python's own, in the short form in which it is printed."""
     return plain_value(str(value)) if hasattr(value, "dtype") else value
 
 
@@ -119,7 +119,7 @@ def _checked(name: str, axis: Distribution, word: str) -> Distribution:
 
 
 def _values(name: str, word: Any) -> Sequence[Any]:
-    """A word's values: those of a range, else the word as it is."""
+    """The values of a word: those of a range, otherwise the word itself."""
     match = _RANGE.fullmatch(word) if isinstance(word, str) else None
     if not match:
         return (word,)
@@ -150,7 +150,7 @@ def _count(name: str, word: str, texts: list[str]) -> Sequence[Any]:
 
 
 def _as_integers(texts: Iterable[str]) -> tuple[list[int], int]:
-    """The numbers as multiples of one power of ten, and its exponent: so counting makes no rounding errors."""
+    """The numbers as multiples of one power of ten, and its exponent, so that counting makes no rounding errors."""
     parts = [_mantissa_and_exponent(text) for text in texts]
     exponent = min(power for _, power in parts)
     return [mantissa * 10 ** (power - exponent) for mantissa, power in parts], exponent

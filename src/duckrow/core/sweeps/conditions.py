@@ -1,4 +1,4 @@
-"""Filters of results: `lr=0.1`, `loss<0.3`, `model~resnet*`."""
+"""Filters for results: `lr=0.1`, `loss<0.3`, `model~resnet*`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WRITE = "Write lr=0.1, loss<0.3, state!=failed or 'model~resnet*'."
 
 
 class Condition(NamedTuple):
-    """`loss<0.3`, taken apart."""
+    """`loss<0.3` in its parts."""
 
     column: str
     sign: str
@@ -39,9 +39,9 @@ class Condition(NamedTuple):
 
 
 def parse_condition(text: str) -> Condition:
-    """Of `lr=0.1`, `loss<0.3`, `state!=failed`, `model~resnet*`; `loss=` is for what has no loss."""
+    """`lr=0.1`, `loss<0.3`, `state!=failed`, `model~resnet*`; `loss=` finds rows without a loss."""
     match = _CONDITION.fullmatch(text)
-    if match is None or match[3].startswith(("<", ">", "=")):  # `lr=<0.1` is a slip, not a search for "<0.1"
+    if match is None or match[3].startswith(("<", ">", "=")):  # `lr=<0.1` is a typo, not a search for "<0.1"
         raise UsageError(f"'{text}' is not a filter. {_WRITE}")
     column, sign, wanted = match.groups()
     sign = "=" if sign == "==" else sign
@@ -60,7 +60,7 @@ def _is_same(value: Any, wanted: str) -> bool:
         return number == other
     if math.isnan(number):
         return math.isnan(other)
-    return math.isclose(number, other, rel_tol=1e-9)  # 0.1 * 3 is 0.3 to whoever typed it
+    return math.isclose(number, other, rel_tol=1e-9)  # whoever typed 0.3 also means 0.1 * 3
 
 
 def _glob(pattern: str) -> re.Pattern[str]:

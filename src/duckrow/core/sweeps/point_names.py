@@ -1,4 +1,4 @@
-"""The name of a sweep's point: readable, and never that of another point."""
+"""The name of a sweep's point: readable and unique."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _TOLD_WHOLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+@-]*=[A-Za-z0-9._+@-]*")
 
 
 def point_name(point: Mapping[str, Any]) -> str:
-    """`lr=0.1,seed=3`, the parameters sorted, so that a point has one name in whatever order they were given.
+    """`lr=0.1,seed=3`, with the parameters sorted, so that a point has one name in whatever order they were given.
 
-    Where this does not tell all, `,` and a hash of the point follow. No parameter is written like a hash, so the two
-    kinds of names cannot meet.
+    If this does not say everything, `,` and a hash of the point follow. No parameter looks like a hash, so the two
+    kinds of names cannot collide.
     """
     if not point:
         return "run"

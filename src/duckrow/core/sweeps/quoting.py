@@ -1,4 +1,4 @@
-"""Values put into shell text, each quoted for the place where it stands."""
+"""Puts values into shell text, each quoted for its place."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import shorten
 
-HERE = "\0"  # marks where a value goes; no command can hold it
+HERE = "\0"  # marks where a value goes; no command can contain it
 
 _SAFE = re.compile(r"(?!=)[A-Za-z0-9_@%+=:,./-]+")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_@%+=:,./-]")
 _IN_BRACES = re.compile(r"\{[^ \t\n]*\Z")
 
-# What matters to a shell, by the kind of place. A `doubt` is where shells differ, or where quotes mean other things.
+# What matters to a shell, by the kind of place. `doubt`: shells differ there, or quotes mean something else.
 _DOLLARS = r"""\$\{[^{}'"`\\$\0]*\}|\$\(\([^()'"`\\\0]*\)\)|(?P<doubt>\$\{|\$\(\("""
 _ENDS = r"""|\$[$?!#@*-]|(?P<variable>\$[A-Za-z0-9_]+)|\$\(|\\[^\0]|\\?\0|["`]"""
 _PLAIN = re.compile(
@@ -31,7 +31,7 @@ _CLOSED_BY = (("'", "'"), ('"', '"'), ("(", ")"), ("#", "\n"))
 
 
 def fill(text: str, values: Iterable[tuple[str, str]]) -> str:
-    """The text with the next of the values, given as (name, value), at each HERE."""
+    """The text with each HERE replaced by the next value, given as (name, value)."""
     place = ShellReader()
     waiting = iter(values)
     parts: list[str] = []
@@ -51,11 +51,11 @@ def fill(text: str, values: Iterable[tuple[str, str]]) -> str:
 
 
 class ShellReader:
-    """Where the reader of a shell text is: within which quotes, brackets and backticks."""
+    """The reader's position in a shell text: within which quotes, brackets and backticks."""
 
     def __init__(self) -> None:
         self.after_variable = False  # `$HOME{x}`: the value must not become part of the variable's name
-        self.in_braces = False  # `{a,{x}}`: bash takes a comma in a bare value for one of its own
+        self.in_braces = False  # `{a,{x}}`: bash would read a comma in a bare value as its own
         self._around = [""]
         self._doubtful = False
         self._quoted: tuple[str, str] | None = None  # the first value that needed quotes
@@ -84,7 +84,7 @@ class ShellReader:
         return mark in _HARD_IN_BACKTICKS or (mark == '"' and is_in_double_quotes)
 
     def _pass_backtick(self) -> None:
-        """A backtick ends what the one before it began, whatever quotes are open; within '...' it is a character."""
+        """A backtick closes the one before it, whatever quotes are open; within '...' it is a plain character."""
         if "`" in self._around:
             self._doubtful = self._around[-1] != "`"
             del self._around[self._around.index("`") :]
@@ -92,7 +92,7 @@ class ShellReader:
             self._around.append("`")
 
     def quote(self, name: str, value: str, backslash: bool = False) -> str:
-        """The value for this place; `backslash` if one stands before it that would spoil its first character."""
+        """The value for this place. `backslash`: one precedes it, and would spoil its first character."""
         if "\0" in value:
             raise UsageError(f"The value of {name} has a NUL byte in it, which no command can hold. Remove it.")
         if self._doubtful:
@@ -123,7 +123,7 @@ class ShellReader:
         return value if _SAFE.fullmatch(value) and not must_be_quoted else "'" + value.replace("'", "'\\''") + "'"
 
     def end(self) -> None:
-        """Where the marks do not match up, the places before may have been misread."""
+        """If quotes or brackets do not match up, the places before may have been misread."""
         around = [mark for mark in self._around if mark not in ("", "#")]
         if around and self._quoted and not self._doubtful:
             raise UsageError(

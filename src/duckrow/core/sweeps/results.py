@@ -1,4 +1,4 @@
-"""The rows of a sweep's results: their cells and columns, their order, the best of them, the failures."""
+"""The rows of a sweep's results: cells and columns, order, the best rows, the failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from duckrow.core.life.failures import essence
 
 Row = dict[str, Any]
 
-_LARGEST = 10**300  # an integer that no float can hold is only text here
+_LARGEST = 10**300  # an integer that no float can hold is treated as text
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 
@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?(
 
 
 def number_of(value: Any) -> int | float | None:
-    """The number that a cell or a word is, or None."""
+    """The number in a cell or a word, or None."""
     if isinstance(value, bool) or (isinstance(value, int) and abs(value) > _LARGEST):
         return None
     if isinstance(value, (int, float)):
@@ -32,16 +32,16 @@ def number_of(value: Any) -> int | float | None:
 
 
 def cell_text(value: Any) -> str:
-    """A cell as text, in full: nothing for what is missing, JSON for what is not a scalar."""
+    """A cell as text, in full: empty if missing, JSON if it is not a scalar."""
     if value is None:
         return ""
     if isinstance(value, str):
         return value
-    return json.dumps(value, default=str)  # NaN and Infinity come out by name
+    return json.dumps(value, default=str)  # NaN and Infinity are written by name
 
 
 def short_text(value: Any) -> str:
-    """A cell as a person reads it: six digits are enough."""
+    """A cell for people: six digits are enough."""
     return f"{value:.6g}" if isinstance(value, float) and math.isfinite(value) else cell_text(value)
 
 
@@ -63,7 +63,7 @@ def _is_nan(value: Any) -> bool:
 
 
 def name_columns(taken: Iterable[str], names: Iterable[str], prefix: str) -> dict[str, str]:
-    """The column of each name: itself, or with the prefix in front where that is another's already."""
+    """The column of each name: the name itself, with the prefix in front if that is taken."""
     used = set(taken)
     columns: dict[str, str] = {}
     for name in dict.fromkeys(names):
@@ -84,7 +84,7 @@ def varying(rows: Sequence[Row], columns: Iterable[str]) -> list[str]:
 
 
 def sorted_rows(rows: Iterable[Row], column: str, down: bool = False) -> list[Row]:
-    """By a column, numbers before words. What is missing, or not a number (NaN), comes last either way."""
+    """By a column, numbers before words. Missing values and NaN come last either way."""
     numbers: list[tuple[float, Row]] = []
     words: list[tuple[str, Row]] = []
     unknown: list[Row] = []
@@ -115,12 +115,12 @@ def best_rows(rows: Iterable[Row], metric: str, lowest: bool = True, per: Sequen
 
 
 class FailureGroup(NamedTuple):
-    error: str  # as the first of them has told it
+    error: str  # as the first of them reported it
     ids: list[int]
 
 
 def failure_groups(failures: Iterable[tuple[int, str]]) -> list[FailureGroup]:
-    """Of (id, what went wrong): the same error once, the most frequent first."""
+    """From (id, what went wrong): each error once, the most frequent first."""
     groups: dict[str, FailureGroup] = {}
     for job_id, error in failures:
         groups.setdefault(essence(error), FailureGroup(error, [])).ids.append(job_id)

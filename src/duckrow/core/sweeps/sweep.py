@@ -1,4 +1,4 @@
-"""What the points of a sweep are, and in which order."""
+"""The points of a sweep, and their order."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def expand(
 
 
 def shuffle(items: Sequence[T], seed: int | None) -> list[T]:
-    """The items in an order that the seed decides, on every Python the same; None: a new order each time.
+    """The items in an order that the seed decides, the same on every Python; None: a new order each time.
 
     From the last place down to the second, each place is swapped with one at or below it (Fisher and Yates). The
     orders are those of simple_hypersearch.
@@ -87,9 +87,9 @@ def shuffle(items: Sequence[T], seed: int | None) -> list[T]:
 
 
 def _below(limit: int, random: Random) -> int:
-    """A whole number from 0 up to the limit. Python's own ways to draw may change, its stream of bits may not."""
+    """A whole number from 0 to below the limit. Python may change how it draws, but not its stream of bits."""
     if limit == 1:
-        return 0  # so that a parameter with one value changes nothing for the others
+        return 0  # so a parameter with a single value changes nothing for the others
     bits = limit.bit_length()
     number = random.getrandbits(bits)
     while number >= limit:
@@ -109,7 +109,7 @@ def _all_points(grids: Sequence[Grid]) -> list[Point]:
 
 
 def _size(grid: Grid) -> float:
-    """How many points there are; infinite where a parameter is any number between two."""
+    """How many points there are; infinite if a parameter is drawn from an interval."""
     return math.prod(map(_length, grid.values()))
 
 
@@ -163,7 +163,7 @@ def _value(axis: Axis, random: Random) -> object:
 
 
 def _between(axis: Uniform | LogUniform, share: float) -> float:
-    """The number that lies so far up between the ends, to six digits, which are enough and can be read."""
+    """The number at this fraction of the way between the ends, to six digits: enough, and readable."""
     low, high = axis
     if isinstance(axis, LogUniform):
         number = math.exp(math.log(low) * (1 - share) + math.log(high) * share)

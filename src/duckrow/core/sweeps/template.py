@@ -1,4 +1,4 @@
-"""A command with placeholders: putting the values of a point into it."""
+"""A command with placeholders: puts the values of a point into it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PIECE = re.compile(
     rf"|(?P<outer>\{{\{{)?(?<!\$)\{{(?P<name>{_NAME})(?:!(?P<conversion>[rsa]))?(?::(?P<spec>[^{{}}]*))?\}}"
     r"(?(outer)\}\})"
 )
-# Python's language of format specs, and those of them that leave a text as it was typed.
+# Python's format specs, and those of them that leave a text as it was typed.
 _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?#?0?\d*[,_]?(?:\.\d+)?[a-zA-Z%]?", re.DOTALL)
 _SPEC_OF_TEXT = re.compile(r"(?:.?[<>^])?(?:[1-9]\d*)?|.*s", re.DOTALL)
 
@@ -26,7 +26,7 @@ _SPEC_OF_TEXT = re.compile(r"(?:.?[<>^])?(?:[1-9]\d*)?|.*s", re.DOTALL)
 def render(pattern: str, point: Mapping[str, Any], quoted: bool = True) -> str:
     """The command for a point. `{{lr}}` is the text `{lr}`; `${lr}` and all other braces belong to the shell.
 
-    Each value is quoted for where it stands: outside quotes, within '...' or within "...".
+    Each value is quoted for its place: outside quotes, within '...' or within "...".
     """
     if HERE in pattern:
         raise UsageError("The command has a NUL byte in it, which no shell can run. Remove it.")
@@ -48,7 +48,7 @@ def render(pattern: str, point: Mapping[str, Any], quoted: bool = True) -> str:
 
 
 def placeholders(pattern: str) -> list[str]:
-    """The names in a command that may be those of parameters, each once, in order."""
+    """The names in a command that may be parameters, each once, in order."""
     found = (piece["name"] for piece in _PIECE.finditer(pattern) if piece["name"] and _looks_like_one(piece))
     return list(dict.fromkeys(found))
 
@@ -68,7 +68,7 @@ def _is_placeholder(piece: re.Match[str], point: Mapping[str, Any]) -> bool:
 
 
 def _looks_like_one(piece: re.Match[str]) -> bool:
-    """Not so `{a..z}`, which is bash's, and `{key: value}`."""
+    """Not `{a..z}`, which belongs to bash, nor `{key: value}`."""
     return ".." not in piece["name"] and _SPEC.fullmatch(piece["spec"] or "") is not None
 
 
@@ -94,7 +94,7 @@ def _formatted(value: Any, piece: re.Match[str]) -> str:
 
 
 def _number(text: str) -> Any:
-    """The number that a text is; here also those that plain_value leaves alone, such as `007` and `nan`."""
+    """The text as a number, including those that plain_value leaves alone, such as `007` and `nan`."""
     number = plain_value(text)
     for read in (int, float):
         try:

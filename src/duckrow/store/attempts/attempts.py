@@ -1,4 +1,4 @@
-"""Attempts from their start to their end, as the host that watches them writes them."""
+"""Attempts from start to end, as the host that watches them records them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class AttemptStore:
             )
 
     def running(self, attempt: LiveAttempt, at: float) -> None:
-        """It runs, and did not begin before its `started`, which may be later than when it was ordered."""
+        """It runs. It began at its `started` at the earliest, which may be later than when it was ordered."""
         values = {**key_of(attempt), "pid": attempt.pid, "process": attempt.process}
         self._database.execute(_SQL["set_pid"], {**values, **attempt.started._asdict()})
         self._move(attempt, State.RUNNING, at, "")
@@ -62,7 +62,7 @@ class AttemptStore:
             self._move(attempt, State.STOPPING, now.wall, detail)
 
     def note_exit(self, attempt: LiveAttempt) -> None:
-        """Keep what the kernel said while leftovers of the attempt are still there."""
+        """Keep its exit code or signal while leftovers of the attempt are still there."""
         self._database.execute(
             _SQL["note_exit"], {**key_of(attempt), "exit_code": attempt.exit_code, "signal": attempt.signal}
         )
@@ -115,7 +115,7 @@ class AttemptStore:
         return {row[0] for row in self._database.all(_SQL["keepers_in_use"])}
 
     def restate_start(self, attempt: LiveAttempt) -> None:
-        """The wall clock was set: when it started, by the clock as it is now."""
+        """The wall clock was set: record when it started by the clock as it is now."""
         self._database.execute(_SQL["restate_start"], {**key_of(attempt), "started_at": attempt.started_at})
 
 

@@ -19,7 +19,7 @@ class EventStore:
         self._database = database
 
     def note_once(self, attempt: LiveAttempt, detail: str, at: float) -> bool:
-        """Something worth knowing, which is also what its job is shown with; False if the attempt has such a note."""
+        """Note something worth knowing, and show it as the job's detail; False if the attempt already has a note."""
         values = {**key_of(attempt), "state": attempt.state, "detail": detail}
         noted = self._database.execute(_SQL["note_once"], {**values, "at": at}).rowcount == 1
         if noted:

@@ -13,6 +13,6 @@ def text_of(holds: Reservations) -> str:
     return json.dumps(holds)
 
 
-@lru_cache(maxsize=4096)  # most of many rows hold the same
+@lru_cache(maxsize=4096)  # most rows hold the same
 def reservations_from(text: str) -> Reservations:
     return reservations(json.loads(text))

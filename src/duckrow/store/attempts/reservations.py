@@ -24,10 +24,10 @@ class ReservationStore:
         return [reservations_from(row[0]) for row in rows]
 
     def needs_of_other_hosts(self) -> list[Needs]:
-        """What their attempts have asked for, besides devices."""
+        """What their attempts have asked for besides devices."""
         rows = self._database.execute(_SQL["foreign_needs"], {"host_id": self._host_id})
         return [needs_from(row[0]) for row in rows]
 
     def change(self, attempt: LiveAttempt) -> None:
-        """It holds another share than before."""
+        """It now holds a different share."""
         self._database.execute(_SQL["set_holds"], {**key_of(attempt), "holds": text_of(attempt.holds)})

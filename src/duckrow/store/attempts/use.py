@@ -1,4 +1,4 @@
-"""What was seen of the memory of attempts, and of how busy their GPUs were."""
+"""What was seen of attempts: their memory, and how busy their GPUs were."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ class AttemptUseStore:
         self._database.execute(_SQL["note_use"], {**key_of(attempt), **values})
 
     def curve(self, attempt: LiveAttempt) -> list[Point]:
-        """What an earlier host has seen of it."""
+        """What an earlier host saw of it."""
         text = self._database.execute(_SQL["curve"], key_of(attempt)).fetchone()[0]
         return [(at, mb, busy) for at, mb, busy in json.loads(text or "[]")]

@@ -1,4 +1,4 @@
-"""The GPUs over time: noted by the hosts that read them, at a bounded size, for plots."""
+"""GPU readings over time, for plots: recorded by the hosts that read them, at a bounded size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SQL = load_queries("device_history")
 SLOT_S = 10
 _LASTING_SLOTS = 12  # one of this many is kept after the first hour
 _FULL_PACE_S, _KEPT_S = 3600, 48 * 3600
-_THIN_OUT_S = 600  # how often what is old is thinned out
+_THIN_OUT_S = 600  # how often old readings are thinned out
 
 
 class Moment(NamedTuple):
@@ -32,11 +32,11 @@ class HistoryWriter:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._last_slot: dict[str, int] = {}  # GPU -> the last that we have noted
+        self._last_slot: dict[str, int] = {}  # GPU -> the last slot that we have recorded
         self._thinned_mono = -math.inf
 
     def note(self, reading: Reading) -> None:
-        """Once in ten seconds, however often it is read; a GPU that does not tell its memory leaves a gap."""
+        """Once in ten seconds, however often it is read; a GPU that does not report its memory leaves a gap."""
         slot, last = int(reading.at // SLOT_S), self._last_slot.get(reading.device, 0)
         if slot == last or reading.total_mb is None or reading.free_mb is None:
             return

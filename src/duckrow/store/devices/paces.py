@@ -1,4 +1,4 @@
-"""How many jobs of a recipe at a time are worth it on a GPU model: found out by hosts."""
+"""How many jobs of a recipe are worth running at a time on a GPU model: found out by hosts."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ _SQL = load_queries("peaks")
 
 
 class Peak(NamedTuple):
-    """What a recipe has taken at most on a GPU of this model."""
+    """The most memory that a recipe has used on a GPU of this model."""
 
     recipe: str
-    model: str  # empty: of GPUs that tell no model
+    model: str  # empty: for GPUs that report no model
     peak_mb: int
     runs: int
     corrected: bool  # a person has said so
@@ -35,12 +35,12 @@ class PeakStore:
     # -- what is known ----------------------------------------------------------------------------------------
 
     def known(self) -> Knowledge:
-        """For a tick, or an answer. What single runs took is read when it is asked for."""
+        """For a tick, or an answer. What single runs used is read when it is asked for."""
         rows = self._database.execute(_SQL["known"])
         return self._knowledge({(from_sql(row[0]), row[1]): _recipe_peak(*row[2:]) for row in rows})
 
     def renewed(self, known: Knowledge, recipe: str, model: str) -> Knowledge:
-        """With what is known now of a recipe of which something was learned."""
+        """With what is now known about this recipe, after something was learned about it."""
         key = {"recipe": to_sql(recipe), "model": model}
         (row,) = self._database.execute(_SQL["peak"], key).fetchall()
         return self._knowledge({**known.peaks, (recipe, model): _recipe_peak(*row)})
@@ -57,7 +57,7 @@ class PeakStore:
     # -- what is learned, within the caller's transaction -----------------------------------------------------
 
     def learn(self, recipe: str, model: str, peak_mb: int, parameters: str | None = None, runs: int = 1) -> None:
-        """A run of it has taken this much. `parameters`: what it was called with; None: it may take more yet.
+        """A run of it has used this much. `parameters`: what it was called with; None: it may still use more.
 
         `runs`: 0 if it was counted before.
         """
@@ -74,7 +74,7 @@ class PeakStore:
     # -- what a person says -----------------------------------------------------------------------------------
 
     def correct(self, keys: Iterable[tuple[str, str]], peak_mb: int) -> None:
-        """So much it is for each (recipe, model), whatever is observed."""
+        """Set the peak of each (recipe, model), whatever is observed."""
         with self._database.transaction():
             for recipe, model in keys:
                 values = {"recipe": to_sql(recipe), "model": model, "peak_mb": peak_mb, "at": time.time()}

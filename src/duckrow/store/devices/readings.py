@@ -1,4 +1,4 @@
-"""The GPUs as the hosts have last read them, while somebody looks."""
+"""The last readings of the GPUs by the hosts, while somebody is looking."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SQL = load_queries("readings")
 
 
 class KeptReading(NamedTuple):
-    """A GPU as a host has last read it."""
+    """A GPU as a host last read it."""
 
     at: float
     mono: float
@@ -26,7 +26,7 @@ class ReadingStore:
         self._database = database
 
     def looked_at_until(self) -> float:
-        """Until when somebody wants the GPUs to be read, by the monotonic clock; 0: nobody ever has."""
+        """Until when somebody wants the GPUs to be read, by the monotonic clock; 0: nobody ever did."""
         return float(self._database.one(_SQL["looked_at_until"]) or 0)
 
     def look_until(self, until_mono: float) -> None:
@@ -43,10 +43,10 @@ class ReadingStore:
         self._database.execute(_SQL["keep"], values)
 
     def forget_all(self) -> None:
-        """Within the caller's transaction. The machine was booted again: what was read before says nothing."""
+        """Within the caller's transaction. The machine was rebooted: earlier readings say nothing."""
         self._database.execute(_SQL["forget_all"])
 
 
 def _kept(at: float, told: dict[str, Any]) -> KeptReading:
-    """One that a host of an older version has written says nothing of the monotonic clock."""
+    """A reading written by a host of an older version has no monotonic time."""
     return KeptReading(at, told.get("mono", time.monotonic() - (time.time() - at)), told)

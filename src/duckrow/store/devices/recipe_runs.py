@@ -1,4 +1,4 @@
-"""What single runs of a recipe have taken of a model of GPU, by what they were called with: the latest few hundred."""
+"""How much GPU memory single runs of a recipe used, by GPU model and parameters: the latest few hundred."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _SQL = load_queries("recipe_runs")
 
 class RecipeRun(NamedTuple):
     parameters: str  # JSON
-    peak_mb: int  # the most of all that were called so
-    runs: int  # how many they were; 0: others have told of them
+    peak_mb: int  # the most of all runs with these parameters
+    runs: int  # how many there were; 0: others have reported them
 
 
 class RecipeRunStore:

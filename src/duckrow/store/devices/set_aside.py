@@ -23,7 +23,7 @@ class SetAside(NamedTuple):
     why: str
     boot_id: str  # of the machine when it was set aside
     suspect: Suspect | None = None  # None: it is certain
-    passes: bool = False  # a reading without a fault says that it is over
+    passes: bool = False  # a reading without a fault means that it is over
     wanted_back: bool = False  # by a person
 
 
@@ -48,7 +48,7 @@ class SetAsideStore:
         ]
 
     def of_hosts(self, host_ids: Iterable[int]) -> dict[tuple[str, int], str]:
-        """(GPU, host) -> why, of those that nobody wants back."""
+        """(GPU, host) -> why, for those that nobody wants back."""
         rows = ((host_id, self.database.all(_SQL["of_host"], {"host_id": host_id})) for host_id in host_ids)
         return {
             (row["device"], host_id): row["why"] for host_id, found in rows for row in found if not row["wanted_back"]
@@ -64,13 +64,13 @@ class SetAsideStore:
         self.database.execute(_SQL["forget"], {"host_id": host_id, "device": device})
 
     def want_back(self, host_ids: Iterable[int], device: str) -> bool:
-        """A person wants it to be given out again; whether any of these hosts has set it aside."""
+        """A person wants it to be used again; returns whether any of these hosts has set it aside."""
         with self.database.transaction():
             keys = [{"host_id": host_id, "device": device} for host_id in host_ids]
             return sum(self.database.execute(_SQL["want_back"], key).rowcount for key in keys) > 0
 
     def ends(self, job_ids: Iterable[int]) -> dict[int, tuple[str, str | None]]:
-        """(state, outcome) of those that are still there."""
+        """(state, outcome) of the jobs that still exist."""
         rows = self.database.execute(_SQL["ends"], {"ids": json.dumps(sorted(job_ids))})
         return {row["id"]: (row["state"], row["outcome"]) for row in rows}
 

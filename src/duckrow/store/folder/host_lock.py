@@ -1,11 +1,11 @@
-"""The lock that says that a host is alive: a file in `hosts/`, and with it a byte of the database.
+"""The locks that show that a host is alive: a file in `hosts/`, and a byte of the database.
 
-The kernel lets go of both when the host's process ends, however it ends. A host of this version has both. If its lock
-file is gone and its byte is not, somebody removed the file. If it has the file alone, it has lost its database.
+The kernel releases both when the host's process ends, however it ends. A host of this version holds both. If its lock
+file is gone but its byte is held, somebody removed the file. If it holds only the file, it has lost its database.
 
-A host that was killed may have them for a moment more: some of its threads may still end, and a job that it was just
-starting has all its files until it becomes its own program. So who finds the locks taken looks whether their process is
-there, and waits if it is not.
+After a host was killed, they may stay locked for a moment: some of its threads may still be ending, and a job that it
+was just starting holds all its files until it becomes its own program. So a process that finds the locks taken checks
+whether their process exists, and waits if it does not.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from duckrow.kernel.process import has_ended, identity_of, our_pid_space, space_
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.sqlite import database_lock
 
-_LOOKING_S = 5.0  # how long others who only look whether a host lives may keep it from its lock
-_STARTING_S = 2.0  # how long a job whose host was killed may have its locks
-_PID_BYTES = 32  # of the lock file; behind them stands what names the process for good
+_LOOKING_S = 5.0  # how long others that only check whether a host is alive may keep it from its lock
+_STARTING_S = 2.0  # how long a job whose host was killed may hold its locks
+_PID_BYTES = 32  # of the lock file; the unique name of the process follows
 
 
 def try_lock(folder: Folder, host_id: int) -> int | None:
-    """The lock file, open and locked; None: another process has it."""
+    """The lock file, open and locked; None: another process holds it."""
     path = folder.host_lock(host_id)
     deadline = time.monotonic() + _LOOKING_S
     while True:
@@ -36,7 +36,7 @@ def try_lock(folder: Folder, host_id: int) -> int | None:
                 return None
             time.sleep(0.001)
             continue
-        # Its last holder may have removed the file between our opening and our locking it.
+        # Its last holder may have removed the file after we opened it and before we locked it.
         if os.path.exists(path) and os.path.samestat(os.fstat(fd), os.stat(path)):
             _await_byte(folder, host_id, fd, deadline)
             os.ftruncate(fd, 0)  # a host that was killed has left its PID
@@ -53,13 +53,13 @@ def _lock(fd: int, kind: int) -> bool:
 
 
 def _await_byte(folder: Folder, host_id: int, fd: int, deadline: float) -> None:
-    """The job that had the lock file of a killed host lets go of the byte just after it."""
+    """A job that holds the lock file of a killed host releases the byte just after it."""
     while database_lock.is_taken(folder.database, host_id) and _was_killed(fd) and time.monotonic() < deadline:
         time.sleep(0.001)
 
 
 def _was_killed(fd: int) -> bool:
-    """Whether the process that has signed this lock file is gone or ends; False if it cannot be seen from here."""
+    """Whether the process that signed this lock file is gone or ending; False if it is not visible from here."""
     process = os.pread(fd, 200, _PID_BYTES).decode(errors="replace").strip()
     return space_in(process) == our_pid_space() and has_ended(process)
 
@@ -80,12 +80,12 @@ def remove(path: str) -> None:
 
 
 def sign(lock: int) -> None:
-    """Say which process we are, for whoever cannot read it in the database."""
+    """Record which process we are, for those who cannot read the database."""
     os.pwrite(lock, f"{os.getpid()}\n".ljust(_PID_BYTES).encode() + identity_of(os.getpid()).encode(), 0)
 
 
 def is_alive(folder: Folder, host_id: int) -> bool:
-    """Whether a process is this host of this database."""
+    """Whether some process is this host of this database."""
     deadline = time.monotonic() + _STARTING_S
     while _is_taken(folder, host_id):
         if not _only_its_job_is_left(folder, host_id) or time.monotonic() > deadline:
@@ -109,19 +109,19 @@ def _is_taken(folder: Folder, host_id: int) -> bool:
     if database_lock.is_taken(folder.database, host_id):
         return True
     pid = lock_file_holder(folder, host_id)
-    return pid == 0  # one that has signed has the byte too, or has lost its database
+    return pid == 0  # a host that has signed holds the byte too, or has lost its database
 
 
 def lost_its_database(folder: Folder, host_id: int) -> int | None:
-    """The PID of a host that lives and works with a database that no longer has this name; None: there is none."""
+    """The PID of a living host that uses a database that no longer has this name; None: there is none."""
     pid = lock_file_holder(folder, host_id)
     return pid if pid and not database_lock.is_taken(folder.database, host_id) else None
 
 
 def lock_file_holder(folder: Folder, host_id: int) -> int | None:
-    """The PID of the process that has the lock file; 0: it has not said which it is; None: nobody has it.
+    """The PID of the process that holds the lock file; 0: it has not signed it; None: nobody holds it.
 
-    Asks by a shared lock, so that two who ask do not see each other.
+    Asks with a shared lock, so that two that ask do not mistake each other for the host.
     """
     try:
         fd = os.open(folder.host_lock(host_id), os.O_RDONLY)
@@ -137,7 +137,7 @@ def lock_file_holder(folder: Folder, host_id: int) -> int | None:
 
 
 def holders(folder: Folder) -> dict[int, int]:
-    """Of each host whose lock file is held, the PID (0: not known), by its id. Needs no database."""
+    """The PID (0: unknown) of each host whose lock file is held, by the host's id. Needs no database."""
     try:
         names = os.listdir(folder.hosts)
     except OSError:

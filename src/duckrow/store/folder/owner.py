@@ -1,4 +1,4 @@
-"""Whose the state folder is, and what to do about one that belongs to another user."""
+"""Who owns the state folder, and what to do if it is another user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Owned(NamedTuple):
 
 
 def owned_by_another(root: str) -> Owned | None:
-    """None: it is ours, or nobody else's that we know of."""
+    """None: it is ours, or no other owner is known."""
     for path in (_nearest(root), f"{root}/duckrow.db", f"{root}/duckrow.db-wal"):
         owner = _owner_of(path)
         if owner not in (None, os.getuid()) and not (owner == _ROOT and len(path) < len(root)):
@@ -26,7 +26,7 @@ def owned_by_another(root: str) -> Owned | None:
 
 
 def _nearest(root: str) -> str:
-    """The folder itself, or what there is of the way to it."""
+    """The folder itself, or its nearest parent that exists."""
     while not os.path.lexists(root):
         root = os.path.dirname(root)
     return root
@@ -36,7 +36,7 @@ def _advice(root: str, path: str) -> str:
     if os.environ.get("DUCKROW_HOME"):
         return "DUCKROW_HOME leads there: unset it, or set it to your own folder."
     if _owner_of(os.path.expanduser("~")) == os.getuid() and len(path) >= len(root):
-        # In our own home: duckrow was run there by somebody else in our name.
+        # In our own home: somebody has run duckrow there as another user, for example with sudo.
         return f"Was duckrow run with sudo? Make it yours again: sudo chown -R {_user_name(os.getuid())}: {root}"
     variable = "XDG_STATE_HOME" if os.environ.get("XDG_STATE_HOME") else "HOME"
     return f"{variable} leads there: set it, or DUCKROW_HOME, to your own folder."

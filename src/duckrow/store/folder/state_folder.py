@@ -18,7 +18,7 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")  # a space, a tab, a newline or a backsla
 
 
 class Folder:
-    """The state folder. Private to its user; made on first use."""
+    """The state folder. Private to its user; created on first use."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = os.fspath(root)
@@ -53,7 +53,7 @@ class Folder:
 
 
 def state_folder(warn: bool = True) -> Folder:
-    """DUCKROW_HOME, else the XDG state folder; a local one instead where that is on a network file system."""
+    """DUCKROW_HOME, otherwise the XDG state folder; a local one instead if that is on a network file system."""
     home = os.environ.get("DUCKROW_HOME")
     if home:
         return Folder(os.path.abspath(home)).make()
@@ -65,7 +65,7 @@ def state_folder(warn: bool = True) -> Folder:
 
 
 def existing_folder() -> Folder:
-    """The same folder, as it is or would be: for those who only look, and make nothing."""
+    """The same folder, whether it exists or not: for callers that only look, and create nothing."""
     home = os.environ.get("DUCKROW_HOME")
     wanted = os.path.abspath(home) if home else _xdg_folder()
     return Folder(wanted if home or file_system_of(wanted) not in NETWORK_FILE_SYSTEMS else _local_folder())
@@ -81,7 +81,7 @@ def _local_folder() -> str:
 
 
 def _local_instead(wanted: str, kind: str, warn: bool) -> Folder:
-    """SQLite and locks do not work over a network. Said once: when the folder is made."""
+    """SQLite and locks do not work over a network. The message appears once: when the folder is created."""
     local = _local_folder()
     is_new = _make_private(local)
     folder = Folder(local).make()
@@ -91,7 +91,7 @@ def _local_instead(wanted: str, kind: str, warn: bool) -> Folder:
 
 
 def _make_private(local: str) -> bool:
-    """Make the folder, where everybody may write, or see that it is ours; whether it is new."""
+    """Create the folder, in a place where everybody may write, or check that it is ours; returns whether it is new."""
     try:
         os.mkdir(local, 0o700)
         return True
@@ -127,7 +127,7 @@ def file_system_of(path: str, mounts: str = "/proc/self/mounts") -> str:
 
 
 def is_read_only(path: str) -> bool:
-    """Whether its file system can only be read. After an error of the disk only a try tells, which leaves nothing."""
+    """Whether its file system is read-only. After a disk error only a trial tells, which leaves nothing behind."""
     try:
         if os.statvfs(path).f_flag & os.ST_RDONLY:
             return True

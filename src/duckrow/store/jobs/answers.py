@@ -1,4 +1,4 @@
-"""What the commands that answer ask of the database, each bounded or in one pass."""
+"""Queries for the commands that answer questions, each bounded or in one pass."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class RunWithJobs(NamedTuple):
 class UseOverTime(NamedTuple):
     started_at: float
     holds: Reservations
-    points: list[Point]  # by seconds since the start
+    points: list[Point]  # in seconds since the start
 
 
 class AttemptSpan(NamedTuple):
-    """When an attempt went on, and where."""
+    """When and where an attempt ran."""
 
     job_id: int
     number: int
@@ -77,11 +77,11 @@ class AnswerStore:
         self.database = database
 
     def durations(self, limit: int) -> list[TimeTaken]:
-        """Of the attempts that succeeded, newest first."""
+        """Of attempts that succeeded, newest first."""
         return self.database.values(TimeTaken, _SQL["durations"], {"limit": limit})
 
     def queue_of_host(self, host_id: int, limit: int) -> Iterator[JobInQueue]:
-        """Its jobs that may start, in order; stop when you like."""
+        """Its jobs that may start, in order; you can stop reading at any time."""
         return self.database.each(JobInQueue, _SQL["queue_of_host"], {"host_id": host_id, "limit": limit})
 
     def unfinished(self) -> list[UnfinishedJob]:
@@ -92,15 +92,15 @@ class AnswerStore:
         return bool(self.database.one(_SQL["waits_for_daemon"]))
 
     def waiting_for_runs(self) -> list[RunWithJobs]:
-        """Each run, over or not, that has jobs waiting. Without any run no job is read."""
+        """Each run, over or not, that has jobs waiting. If there is no run, no job is read."""
         return self.database.values(RunWithJobs, _SQL["waiting_for_runs"]) if self.database.one(_SQL["any_run"]) else []
 
     def variable_names(self, job_id: int) -> list[str]:
-        """The names of the variables that a job takes along. Their values stay here: they may be secrets."""
+        """The names of a job's variables. Their values stay here: they may be secrets."""
         return sorted(self.variables(job_id))
 
     def variables(self, job_id: int) -> dict[str, str]:
-        """With their values: for those who mask what may be a secret."""
+        """With their values: for callers that mask what may be a secret."""
         written = self.database.one(_SQL["variables_of_job"], {"job_id": job_id})
         if written is None:
             raise JobGone(job_id)
@@ -119,6 +119,6 @@ class AnswerStore:
         return None
 
     def attempts_between(self, begin: float, end: float, limit: int) -> list[AttemptSpan]:
-        """The attempts that went on at some time between, the newest first."""
+        """The attempts that ran at some time in between, newest first."""
         values = {"begin": begin, "end": end, "limit": limit}
         return self.database.values(AttemptSpan, _SQL["attempts_between"], values)

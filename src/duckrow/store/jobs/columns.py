@@ -1,4 +1,4 @@
-"""The columns of a job, each named once: they are called as the fields of JobSpec, QueuedJob and ListedJob are.
+"""The columns of a job, each named once, like the fields of JobSpec, QueuedJob and ListedJob.
 
 A new column is a field there and a migration (CONTRIBUTING.md, "A new column for a job"). The statements that write and
 read jobs take their lists from here.
@@ -16,7 +16,7 @@ from duckrow.store.sqlite.database import to_sql
 
 _KEPT_ELSEWHERE = frozenset({"not_before", "delay_s", "variables", "point", "slurm"})  # or in several columns
 
-_CONVERTED = ("command", "cwd", "outfile", "folder", "needs")  # stored in another form than they are asked for
+_CONVERTED = ("command", "cwd", "outfile", "folder", "needs")  # not stored in the form in which they are asked for
 _PLAIN = tuple(field.name for field in fields(JobSpec) if field.name not in {*_CONVERTED, *_KEPT_ELSEWHERE})
 
 AS_ASKED = (*_CONVERTED, *_PLAIN)
@@ -26,10 +26,10 @@ OF_ITS_OWN = (
     *("id", "host_id", "environment_id", "array_id", "position", "created_at", "changed_at"),
     *("not_before", "not_before_boot", "not_before_boot_id"),
 )
-"""The others that a new job has."""
+"""The other columns of a new job."""
 
 ASKED_AGAIN = tuple(name for name in AS_ASKED if name not in ("held", "if_broken", "array_index"))
-"""What counts when it is asked for once more: not how it had to wait."""
+"""What counts when the job is submitted again: not how it had to wait."""
 
 
 def _listed(names: tuple[str, ...], table: str = "") -> str:
@@ -43,7 +43,7 @@ LISTS = {
     "editable": _listed(EDITABLE),
     "queued_job": _listed(QueuedJob._fields, "j."),
 }
-"""What the statements write in braces."""
+"""What replaces the names in braces in the statements."""
 
 
 _plain_values = attrgetter(*_PLAIN)

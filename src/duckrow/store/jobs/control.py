@@ -72,7 +72,7 @@ class WaitingFacts(NamedTuple):
 
 
 class ControlStore:
-    """Each method is one transaction, and says of which jobs it holds."""
+    """Each method is one transaction, and returns the jobs that it applied to."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -88,7 +88,7 @@ class ControlStore:
         return self._each("rehost", ids, {"host_id": host_id})
 
     def _each(self, statement: str, ids: Iterable[int], values: Mapping[str, Any]) -> list[int]:
-        """The jobs that were still queued, and so were changed."""
+        """Returns the jobs that were still queued, and so were changed."""
         with self.database.transaction():
             return [job_id for job_id in ids if self._run(statement, {"id": job_id, **values}).rowcount]
 
@@ -98,12 +98,12 @@ class ControlStore:
     # -- order ------------------------------------------------------------------------------------------------
 
     def positions_of(self, job_ids: Iterable[int]) -> dict[int, QueuePosition]:
-        """Of each that is still there."""
+        """For each job that still exists."""
         found = ((job_id, self._run("place_of", {"id": job_id}).fetchone()) for job_id in job_ids)
         return {job_id: QueuePosition(row["priority"], row["position"]) for job_id, row in found if row is not None}
 
     def place(self, places: Iterable[tuple[int, int, float]]) -> list[int]:
-        """Put each (id, priority, position) there; those that were still queued."""
+        """Put each (id, priority, position) there; returns those that were still queued."""
         with self.database.transaction():
             return [
                 job_id
@@ -118,7 +118,7 @@ class ControlStore:
         return {**spec, "requeue_lost": bool(spec["requeue_lost"])}
 
     def edit(self, job_id: int, changes: Mapping[str, Any]) -> bool:
-        """Change what waits; False if it has started meanwhile."""
+        """Change a queued job; False if it has started meanwhile."""
         return self._edit([job_id], changes, "queued") == 1
 
     def edit_done(self, job_ids: Iterable[int], changes: Mapping[str, Any]) -> None:
@@ -126,7 +126,7 @@ class ControlStore:
         self._edit(job_ids, changes, "done")
 
     def _edit(self, job_ids: Iterable[int], changes: Mapping[str, Any], state: str) -> int:
-        """How many of these were in this state, and so were changed."""
+        """Returns how many of these were in this state, and so were changed."""
         assert set(changes) <= set(EDITABLE)
         columns = ", ".join(f"{column} = :{column}" for column in changes)
         values = {key: to_sql(value) if isinstance(value, str) else value for key, value in changes.items()}
@@ -135,15 +135,15 @@ class ControlStore:
             return sum(self.database.execute(statement, {"id": job_id, **values}).rowcount for job_id in job_ids)
 
     def remove(self, job_ids: Iterable[int]) -> list[int]:
-        """Forget jobs that wait or are done, with all that is recorded of them; those that were removed."""
+        """Forget queued or finished jobs, with all that is recorded about them; returns those that were removed."""
         with self.database.transaction():
             removed = [job_id for job_id in job_ids if self._remove_job(job_id)]
-            for what in _RECORDED:  # of all of them at once: some of these tables are read from end to end
+            for what in _RECORDED:  # for all of them at once: some of these tables are read from end to end
                 self._run(what, {"ids": json.dumps(removed)})
         return removed
 
     def _remove_job(self, job_id: int) -> bool:
-        """False if it runs, or if another one waits for it."""
+        """False if it is running, or if another job waits for it."""
         key = {"id": job_id}
         return self._run("waiting_for", key).fetchone() is None and self._run("remove_job", key).rowcount == 1
 
@@ -151,7 +151,7 @@ class ControlStore:
         return [row[0] for row in self.database.all(_SQL["waiting_for"], {"id": job_id})]
 
     def older_than(self, before: float) -> list[int]:
-        """Jobs that have been done since before then."""
+        """Jobs that were done before then."""
         return [row[0] for row in self.database.all(_SQL["old_jobs"], {"before": before})]
 
     def waiting_of(self, host_id: int, before: float) -> list[int]:
@@ -206,14 +206,14 @@ class ControlStore:
         return found[0]
 
     def _row_of(self, query: str, job_id: int) -> sqlite3.Row:
-        """Of a job that may have been removed since somebody has looked."""
+        """For a job that may have been removed meanwhile."""
         rows = self.database.all(_SQL[query], {"id": job_id})
         if not rows:
             raise JobGone(job_id)
         return rows[0]
 
     def ahead(self, host_id: int, priority: int, position: float) -> tuple[list[JobAhead], int]:
-        """The first of the jobs that come before one at this place, and how many there are."""
+        """The first of the jobs ahead of this place, and how many there are."""
         here = {"host_id": host_id, "priority": priority, "position": position}
         first = self.database.values(JobAhead, _SQL["first_ahead"], here)
         return first, int(self.database.one(_SQL["count_ahead"], here))

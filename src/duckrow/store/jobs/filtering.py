@@ -1,4 +1,4 @@
-"""A filter of jobs as SQL over `jobs j`."""
+"""A job filter as SQL over `jobs j`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def condition_of(filter: Filter, now: float) -> Condition:
     if filter.sweep_id is not None:
         want("j.id IN (SELECT job_id FROM points WHERE sweep_id = :sweep_id)", sweep_id=filter.sweep_id)
     if "\0" in f"{filter.name or ''}{filter.text or ''}":
-        want("0")  # no job has a NUL in its name or command, and SQLite would compare only what stands before it
+        want("0")  # no job has a NUL in its name or command, and SQLite would compare only what precedes it
     if filter.text:
         condition, more = _has_text(filter.text)
         want(condition, **more)

@@ -1,4 +1,4 @@
-"""Forgetting jobs with all that is recorded of them, a few at a time, so that nobody waits long for the database."""
+"""Forgets jobs with all that is recorded about them, a few at a time, so that nobody waits long for the database."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Forgetting:
         self._rest = rest or rest_a_little
 
     def forget(self, ids: Sequence[int]) -> list[int]:
-        """Those that were removed, with the folders that are below the state folder. Others belong to the user."""
+        """Returns those removed. Folders below the state folder go with them; other folders belong to the user."""
         removed: list[int] = []
         for at in range(0, len(ids), self._at_a_time):
             began = time.monotonic()
@@ -43,7 +43,7 @@ class Forgetting:
         return removed
 
     def done_before(self, at: float) -> Iterator[list[int]]:
-        """Jobs that nobody needs any more, a few at a time. Runs of sweeps are needed: without them they run again."""
+        """Jobs that nobody needs any more, a few at a time. Runs of sweeps stay: otherwise they would run again."""
         after = 0
         while True:
             values = {"before": at, "after": after, "limit": self._at_a_time}
@@ -54,9 +54,9 @@ class Forgetting:
             after = ids[-1]
 
     def forget_environments(self) -> None:
-        """Variables that no job has any more. The newest stay: their number must not be given to others.
+        """Variables that no job has any more. The newest stay: their id must not be given to others.
 
-        Which they are is read ahead; under the lock only the jobs that have come since are looked at.
+        The unused ones are read beforehand; under the lock only jobs that were added since are checked.
         """
         newest = self._database.one(_SQL["newest_job"]) or 0
         unused = [int(row[0]) for row in self._database.all(_SQL["unused_environments"])]

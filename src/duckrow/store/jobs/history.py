@@ -1,4 +1,4 @@
-"""What has happened to a job: the attempts that were made at it, and its events."""
+"""What has happened to a job: its attempts and its events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SQL = load_queries("job_story")
 class AttemptMade(NamedTuple):
     number: int
     devices: list[Device]
-    log: str  # empty: it ended without having printed anything
+    log: str  # empty: it ended without printing anything
     started_at: float
     ended_at: float | None
     pid: int | None

@@ -25,7 +25,7 @@ BY_ID = "j.id"
 
 
 class Glance(NamedTuple):
-    """What must be known of a job that is to be held or moved; read quickly for many."""
+    """What must be known about a job to hold or move it; quick to read for many."""
 
     id: int
     state: str
@@ -47,11 +47,11 @@ class JobStore:
         first: int | None = None,
         now: Now | None = None,
     ) -> range:
-        """Add these jobs, within the caller's transaction; their ids, which begin with `first` where that is given.
+        """Add these jobs, within the caller's transaction; returns their ids, which begin with `first` if given.
 
-        `environment`: what they have in common. `now`: as the clocks of the caller say, where it has read them.
+        `environment`: what they have in common. `now`: the caller's clocks, if it has read them.
         """
-        from duckrow.store.jobs.requests import insert_jobs  # those who only look at jobs need nothing of it
+        from duckrow.store.jobs.requests import insert_jobs  # code that only looks at jobs does not need it
 
         environment_id = self.keep_environment(environment)
         of_variables: dict[tuple[tuple[str, str], ...], int] = {}
@@ -67,23 +67,23 @@ class JobStore:
         return insert_jobs(self.database, host_id, specs, first or self.next_id(), environment_of, now)
 
     def next_id(self) -> int:
-        """The id of the job that is added next, within the caller's transaction."""
+        """The id of the next job to be added, within the caller's transaction."""
         return int(self.database.execute(_SQL["last_job_id"]).fetchone()[0]) + 1
 
     def asked_for(self, ids: Iterable[int]) -> list[EarlierJob]:
-        """Jobs as they were asked for, in the order of their ids."""
+        """Jobs as they were submitted, sorted by id."""
         from duckrow.store.jobs.requests import asked_for
 
         return asked_for(self.database, ids)
 
     def continue_from(self, job_id: int, attempts: int, retries_used: int) -> None:
-        """Within the caller's transaction: attempts that were made elsewhere count."""
+        """Within the caller's transaction: count attempts that were made elsewhere."""
         self.database.execute(
             _SQL["continue_from"], {"job_id": job_id, "attempts": attempts, "retries_used": retries_used}
         )
 
     def keep_environment(self, variables: Mapping[str, str]) -> int:
-        """The id of these variables; they are stored once however many jobs have them."""
+        """The id of these variables. They are stored once, however many jobs have them."""
         text = json.dumps(dict(sorted(variables.items())))
         known = self.database.execute(_SQL["find_environment"], {"variables": text}).fetchone()
         if known:
@@ -107,12 +107,12 @@ class JobStore:
         limit: int = -1,
         offset: int = 0,
     ) -> list[ListedJob]:
-        """Jobs with their latest attempt. `where` is written in this package only; values are parameters."""
+        """Jobs with their latest attempt. `where` comes from this package only; values are parameters."""
         statement = _SQL["pick"].format(where=where, order=order)
         return self.database.values(ListedJob, statement, {**(parameters or {}), "limit": limit, "offset": offset})
 
     def by_ids(self, ids: Iterable[int], begun: bool = False) -> list[ListedJob]:
-        """These jobs with their latest attempt, by their ids. `begun`: only those that do not wait any more."""
+        """These jobs with their latest attempt, sorted by id. `begun`: only those that are no longer queued."""
         where = "j.id IN (SELECT value FROM json_each(:ids))" + (" AND j.state <> 'queued'" if begun else "")
         return self.pick(where, {"ids": json.dumps(list(ids))})
 
@@ -124,7 +124,7 @@ class JobStore:
         return self.pick("j.host_id = :host_id", {"host_id": host_id})
 
     def selected(self, selection: Selection) -> tuple[list[int], list[str]]:
-        """The ids of the jobs that were named, in order, and the words that name nothing."""
+        """The ids of the selected jobs, in order, and the words that match nothing."""
         found: set[int] = set()
         missing: list[str] = []
         for first, last in selection.ranges:
@@ -148,19 +148,19 @@ class JobStore:
         return [int(row[0]) for row in self.database.all(statement, parameters)]
 
     def owners(self, ids: Sequence[int]) -> dict[int, int]:
-        """To whom these jobs belong."""
+        """The host that each of these jobs belongs to."""
         rows = self.database.all(_SQL["owners"], {"ids": json.dumps(list(ids))})
         return {row[0]: row[1] for row in rows}
 
     def unfinished_by_host(self, ids: Sequence[int]) -> dict[int, dict[str, int]]:
-        """Host -> state -> how many of these jobs; only of those that are not done."""
+        """Host -> state -> how many of these jobs; only jobs that are not done."""
         found: dict[int, dict[str, int]] = {}
         for host_id, state, count in self.database.all(_SQL["unfinished_by_host"], {"ids": json.dumps(list(ids))}):
             found.setdefault(host_id, {})[state] = count
         return found
 
     def first_unfinished(self, ids: Sequence[int]) -> int | None:
-        """Of these jobs one that is not done; None: all are, or are gone."""
+        """One of these jobs that is not done; None: all are done or gone."""
         found: int | None = self.database.one(_SQL["first_unfinished"], {"ids": json.dumps(list(ids))})
         return found
 
@@ -178,16 +178,16 @@ class JobStore:
             )
 
     def _who_is_killed_first(self, job_ids: Iterable[int]) -> list[int]:
-        """Those that run, as there may be a million; then the youngest: who waits for another would be skipped."""
+        """Running jobs first, as a million may wait; then the youngest: one that waits for another would be skipped."""
         live = {row[0] for row in self.database.execute(_SQL["with_an_attempt"])}
         return sorted(job_ids, key=lambda job_id: (job_id not in live, -job_id))
 
     def wished(self) -> set[int]:
-        """The jobs for which a wish still waits to be fulfilled."""
+        """The jobs with a wish that is not fulfilled yet."""
         return {row[0] for row in self.database.all(_SQL["wished"])}
 
     def first_wished(self, ids: Container[int]) -> int | None:
-        """The first of these jobs for which one does. They are fulfilled in their order, so this reads few of them."""
+        """The first of these jobs with such a wish. Wishes are fulfilled in order, so this reads few of them."""
         with told_plainly(self.database.path):
             rows = self.database.execute(_SQL["wished"])
             return next((row[0] for row in rows if row[0] in ids), None)

@@ -43,7 +43,7 @@ class ListedJob(NamedTuple):
     signal: int | None
     peak_memory_mb: int | None
     utilization: float | None
-    # Of others that it belongs to.
+    # From other tables.
     host_name: str
     sweep: str | None
     parameters: str | None  # JSON
@@ -55,23 +55,23 @@ class ListedJob(NamedTuple):
 
 
 OF_JOB = ListedJob._fields[: ListedJob._fields.index("holds_text")]
-"""Those of its fields that are columns of the job itself."""
+"""Its fields that are columns of the job itself."""
 
 
 class LiveJob(NamedTuple):
-    """A job of which an attempt goes on here."""
+    """A job with an attempt that has not ended, on this machine."""
 
     job_id: int
     holds_text: str
     started_at: float
     pid: int | None
-    host_id: int  # who watches the attempt
+    host_id: int  # the host that watches the attempt
     name: str
     project: str
     command: str
     state: str
     needs: str | None
-    job_host_id: int  # to whom the job belongs
+    job_host_id: int  # the host that the job belongs to
     array_index: int | None
     sweep: str | None
 

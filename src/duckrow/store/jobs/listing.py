@@ -1,4 +1,4 @@
-"""Lists of jobs: which match a filter, in which order, and how many there are."""
+"""Lists of jobs: which match a filter, in what order, and how many there are."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _BY: dict[str, str] = {
     "detail": "j.detail",
 }
 
-# What is most worth seeing comes first: what runs, what waits, in the order of the queue, and the newest that are done.
+# What is most worth seeing comes first: running jobs, queued jobs in queue order, then done jobs, newest first.
 _SEGMENTS = (
     ("j.id IN (SELECT job_id FROM attempts WHERE ended_at IS NULL) AND j.state <> 'queued'", "j.id"),
     ("j.state = 'queued'", "j.priority DESC, j.position"),
@@ -62,7 +62,7 @@ class ListingStore:
         return self._ids(where, {**values, "now": now}, _order(by, down), limit, offset)
 
     def most_worth_seeing(self, filter: Filter, limit: int, skip: int) -> list[int]:
-        """Done, running, waiting, so that what is most worth seeing stands at the end."""
+        """Done, running, queued, so that what is most worth seeing is at the end."""
         where, values = condition_of(filter, time.time())
         found: list[list[int]] = []
         left = limit = min(limit, _MOST)
@@ -80,7 +80,7 @@ class ListingStore:
         return [*reversed(done), *live, *waiting]
 
     def jobs(self, filter: Filter) -> list[ListedJob]:
-        """The jobs that match with their latest attempt, by their ids."""
+        """The jobs that match, with their latest attempt, sorted by id."""
         return JobStore(self.database).pick(*condition_of(filter, time.time()))
 
     def tally(self, filter: Filter) -> dict[str, int]:
@@ -93,13 +93,13 @@ class ListingStore:
         return [(row[0], row[1], row[2]) for row in self.database.all(_SQL["tally_by_project"])]
 
     def count_running(self, filter: Filter, among: Iterable[int]) -> int:
-        """How many of those that match run, of these."""
+        """How many of these jobs match and are running."""
         where, values = condition_of(filter, time.time())
         condition = f"{where} AND j.state = 'running' AND j.id IN (SELECT value FROM json_each(:among))"
         return self._count(condition, {**values, "among": json.dumps(list(among))})
 
     def _ids(self, where: str, values: Mapping[str, Any], order: str, limit: int, offset: int) -> list[int]:
-        """The tables that only an order needs are joined only then."""
+        """Joins a table only if the order needs it."""
         joins = [_SQL["join_attempts"]] if "a." in order else []
         joins += [_SQL["join_hosts"]] if "h." in order else []
         statement = _SQL["ids"].format(join=" ".join(joins), where=where, order=order)

@@ -1,4 +1,4 @@
-"""The order of queued jobs: moved together, they keep their order among themselves."""
+"""The order of queued jobs: jobs that are moved together keep their order."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _SQL = load_queries("order")
 
 
 class OrderStore:
-    """Each method is one transaction, and says which jobs still waited, and so were moved."""
+    """Each method is one transaction, and returns the jobs that were still queued, and so were moved."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def move_to_end(self, ids: Sequence[int], first: bool) -> list[int]:
-        """To the front or to the back of the priority of each."""
+        """To the front or the back, each within its priority."""
         with self._database.transaction():
             rows = self._database.execute(_SQL["queues_of"], {"ids": json.dumps(list(ids))})
             queues = {row["id"]: (row["host_id"], row["priority"]) for row in rows}
@@ -31,7 +31,7 @@ class OrderStore:
         return moved
 
     def move_before(self, ids: Sequence[int], target_id: int) -> list[int]:
-        """Right before another job that waits, with its priority."""
+        """Right before another queued job, with its priority."""
         with self._database.transaction():
             target = self._database.execute(_SQL["place_of"], {"id": target_id}).fetchone()
             if target is None:

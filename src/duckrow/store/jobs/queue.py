@@ -24,7 +24,7 @@ class QueueStore:
     def eligible(self, limit: int, full: Iterable[str] = ()) -> list[QueuedJob]:
         """The head of the queue, without the jobs of scopes that are full."""
         if self._database.one(_SQL["is_paused"]):
-            return []  # asked by itself: within the query, each of a million jobs would be looked at
+            return []  # asked separately: within the query, each of a million jobs would be checked
         values = {"host_id": self._host_id, "limit": limit, "full": json.dumps(sorted(full))}
         return self._database.values(QueuedJob, _SQL["eligible"], values)
 
@@ -41,7 +41,7 @@ class QueueStore:
         return State(self._database.execute(_SQL["state_of"], {"job_id": job_id}).fetchone()[0])
 
     def paused_projects(self) -> list[str]:
-        """The pauses for which jobs of this host wait; the empty name stands for the pause of all."""
+        """The pauses that keep jobs of this host waiting; the empty name is the pause of everything."""
         return [row[0] for row in self._database.all(_SQL["paused_projects"], {"host_id": self._host_id})]
 
     def rehost(self, job_ids: Iterable[int]) -> None:
@@ -50,14 +50,14 @@ class QueueStore:
         self._database.execute_many(_SQL["rehost"], values)
 
     def hold(self, job_id: int) -> None:
-        """One that waits: it does not start until it is released."""
+        """Hold a queued job: it does not start until it is released."""
         self._database.execute(_SQL["hold"], {"job_id": job_id})
 
     def set_needs(self, job_id: int, needs: Needs) -> None:
-        """What a job has learned about itself."""
+        """Record what was learned about a job."""
         self._database.execute(_SQL["set_needs"], {"job_id": job_id, "needs": needs.as_text()})
 
 
 def queued_job(values: Iterable[Any]) -> QueuedJob:
-    """Of the columns that are called as its fields."""
+    """From the columns that are named like its fields."""
     return QueuedJob._make([from_sql(value) if value.__class__ is bytes else value for value in values])

@@ -1,4 +1,4 @@
-"""Jobs as people ask for them: adding them, and what was asked for."""
+"""Jobs as people submit them: adding them, and reading what was asked for."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _SQL = load_queries("requests", LISTS)
 
 
 class EarlierJob(NamedTuple):
-    """An existing job, as it could be asked for again."""
+    """An existing job, as it could be submitted again."""
 
     id: int
     host_id: int
     attempts: int  # how many there have been
-    spec: JobSpec  # its variables are all that it has
+    spec: JobSpec  # with all variables that it has
 
 
 def insert_jobs(
@@ -36,7 +36,7 @@ def insert_jobs(
     environment_of: Callable[[JobSpec], int],
     now: Now | None,
 ) -> range:
-    """Within the caller's transaction; the ids, from `first` on."""
+    """Within the caller's transaction; returns the ids, from `first` on."""
     at, boot = (now.wall, now.boot) if now else (time.time(), time.clock_gettime(time.CLOCK_BOOTTIME))
     rows = []
     for job_id, spec in enumerate(specs, start=first):
@@ -51,7 +51,7 @@ def insert_jobs(
 
 
 def asked_for(database: Database, ids: Iterable[int]) -> list[EarlierJob]:
-    """In the order of their ids."""
+    """Sorted by id."""
     return [_earlier_job(row) for row in database.all(_SQL["asked_for"], {"ids": json.dumps(list(ids))})]
 
 

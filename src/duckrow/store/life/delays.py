@@ -1,4 +1,4 @@
-"""Jobs that must not begin yet: until a time of day by the wall clock, or after a delay by the time since boot."""
+"""Jobs that must not start yet: until a time of the wall clock, or after a delay in time since boot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NotBefore = tuple[float | None, float | None, str | None]
 
 
 def delayed(seconds: float | None, wall: float, boot: float) -> NotBefore:
-    """Of a job that waits so long from now. It is shown as wall time, which also decides after a reboot."""
+    """For a job that waits this long from now. The wall time is for people to see, and decides after a reboot."""
     return (None, None, None) if not seconds else (wall + seconds, boot + seconds, boot_id())
 
 
@@ -29,19 +29,19 @@ class DelayStore:
         self._database = database
 
     def next(self) -> tuple[float | None, float | None]:
-        """The next that is due: by the wall clock, and by the time since boot."""
+        """When the next one is due: by the wall clock, and by the time since boot."""
         wall, boot = (self._database.execute(_SQL[name]).fetchone()[0] for name in ("next_at_a_time", "next_delayed"))
         return wall, boot
 
     def release(self, now: Now) -> None:
-        """Those whose time has come are like all others that wait."""
+        """Jobs whose time has come become like all others that wait."""
         self._database.execute(_SQL["release_at_a_time"], {"wall": now.wall})
         self._database.execute(_SQL["release_delayed"], {"boot": now.boot})
 
     def end_those_of_earlier_boots(self) -> None:
-        """The time since boot has started again: then the wall time decides."""
+        """The time since boot has started again, so the wall time decides."""
         self._database.execute(_SQL["end_delays_of_earlier_boots"], {"boot_id": boot_id()})
 
     def restate(self, now: Now) -> None:
-        """The wall clock was set: tell people when the delays are over by the clock as it is now."""
+        """The wall clock was set: show when the delays are over by the clock as it is now."""
         self._database.execute(_SQL["restate_delays"], {"wall_at_boot": now.wall_at_boot})

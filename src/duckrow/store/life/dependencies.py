@@ -1,4 +1,4 @@
-"""Jobs that wait for other jobs: what the end of one, and its rerun, mean for those that wait for it."""
+"""Jobs that wait for other jobs: what the end of a job, or its rerun, means for those that wait for it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class DependencyStore:
         return [(row[0], row[1]) for row in self._database.all(_SQL["all_dependencies"])]
 
     def look(self) -> None:
-        """Whether any job waits for another: only others add such, so it is enough to look when they have written."""
+        """Whether any job waits for another. Only other processes add such jobs: look again when they have written."""
         self.any_wait = bool(self._database.execute(_SQL["any_dependencies"]).fetchone()[0])
 
     def settle(self, job_id: int, outcome: Outcome) -> tuple[bool, list[tuple[int, str]]]:
-        """Let those go on that waited for this end. Whether any waited, and who must be skipped, with why."""
+        """Release the jobs that waited for this end. Returns whether any did, and those to skip, with the reason."""
         broken = []
         dependents = self._database.execute(_SQL["dependents"], {"job_id": job_id}).fetchall()
         for row in dependents:
@@ -48,12 +48,12 @@ class DependencyStore:
         return bool(dependents), broken
 
     def wait_again(self, job_id: int) -> list[int]:
-        """This job is to run again: so wait those that were skipped because of how it had ended, and those behind them.
+        """This job will run again. Jobs that were skipped because of how it ended, and those behind them, wait again.
 
-        They are still done. Each stands once in the list, however many of the others it waits for.
+        They are still done. Each is listed once, however many of the others it waits for.
         """
         found, chain = {job_id}, [job_id]
-        for before in chain:  # which grows
+        for before in chain:  # it grows
             for (dependent,) in self._database.execute(_SQL["skipped_dependents"], {"job_id": before}).fetchall():
                 self._database.execute(_SQL["unmeet_dependency"], {"job_id": dependent, "on_job_id": before})
                 self._database.execute(_SQL["count_blockers"], {"job_id": dependent})

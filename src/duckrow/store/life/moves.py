@@ -39,21 +39,21 @@ class MoveStore:
         self._expect_moved(moved.rowcount, job_id, before, after)
 
     def finish(self, job_id: int, before: State, outcome: Outcome, at: float, detail: str) -> bool:
-        """The end of a job, and of those that are skipped because of it; says whether any job has waited for it."""
+        """End a job, and skip those that can no longer start. Returns whether any job waited for it."""
         self._finish(job_id, before, outcome, at, detail)
         if not self._dependencies.any_wait:
             return False
         return self._skip_dependents(job_id, outcome, at)
 
     def _skip_dependents(self, job_id: int, outcome: Outcome, at: float) -> bool:
-        """Those that can no longer start, and those behind them; False if no job waited for this one."""
+        """Skip those that can no longer start, and those behind them; False if no job waited for this one."""
         waited, broken = self._dependencies.settle(job_id, outcome)
         ended: deque[int] = deque()
         while broken or ended:
             for dependent, why in broken:
                 self._finish(dependent, State.QUEUED, Outcome.SKIPPED, at, why)
                 ended.append(dependent)
-            # One at a time: the next may wait for several of them, and is skipped once.
+            # One at a time: the next job may wait for several of them, but is skipped once.
             _, broken = self._dependencies.settle(ended.popleft(), Outcome.SKIPPED)
         return waited
 
@@ -76,7 +76,7 @@ class MoveStore:
         )
 
     def retry(self, job: QueuedJob, before: State, verdict: Verdict, now: Now) -> None:
-        """After an attempt that was not to be the last."""
+        """After an attempt that is not the last."""
         not_before = delayed(verdict.wait_s, now.wall, now.boot)
         losses = job.losses + 1 if verdict.is_loss else 0
         retries_used = job.retries_used + verdict.uses_retry
@@ -110,7 +110,7 @@ class MoveStore:
         self._expect_moved(moved.rowcount, job_id, before, State.QUEUED)
 
     def _expect_moved(self, rowcount: int, job_id: int, before: State, after: State) -> None:
-        """The job must have been where we thought it was."""
+        """Raise unless the job was where we thought it was."""
         if rowcount == 1:
             return
         events = self._database.execute(_SQL["story"], {"job_id": job_id})

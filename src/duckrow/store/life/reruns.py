@@ -1,4 +1,4 @@
-"""Finished jobs run again: because somebody asked for it, or because the machine was to blame for how they ended."""
+"""Runs finished jobs again: because somebody asked for it, or because the machine was to blame for how they ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RerunStore:
     def rerun(
         self, job_id: int, at: float, new_host_id: int, retries_used: int = 0, detail: str = "rerun asked for"
     ) -> None:
-        """Queue it again, and those that were skipped because of how it had ended."""
+        """Queue it again, and the jobs that were skipped because of how it ended."""
         self._queue(job_id, at, new_host_id, retries_used, detail)
         for dependent in self._dependencies.wait_again(job_id):
             self._queue(dependent, at, new_host_id, 0, detail)
@@ -28,12 +28,12 @@ class RerunStore:
     def go_back(
         self, job_id: int, attempt: int, host_id: int, retries_used: int, at: float, detail: str
     ) -> State | None:
-        """Undo what followed from this failure of a host's job: it waits again. What it was; None: it is too late."""
+        """Undo what followed from this failure: the job waits again. Returns its state before; None: it is too late."""
         values = {"job_id": job_id, "attempt": attempt, "retries_used": retries_used, "detail": detail}
         row = self._database.execute(_SQL["failed_attempt"], values).fetchone()
         if row is None:
             return None
-        if row["state"] == State.QUEUED:  # for a retry, which is not needed for this
+        if row["state"] == State.QUEUED:  # for a retry, which this failure does not use up
             self._database.execute(_SQL["spare_retry"], values)
         else:
             self.rerun(job_id, at, host_id, retries_used, detail)
@@ -41,6 +41,6 @@ class RerunStore:
 
     def _queue(self, job_id: int, at: float, new_host_id: int, retries_used: int, detail: str) -> None:
         self._moves.requeue(job_id, State.DONE, retries_used, at, detail)
-        # A run on a cluster goes back into its batch, whoever else has a host in mind.
+        # A run on a cluster goes back into its batch, whatever host was given.
         self._database.execute(_SQL["rehost_again"], {"job_id": job_id, "host_id": new_host_id})
         self._database.execute(_SQL["reopen_batch"], {"job_id": job_id})

@@ -1,4 +1,4 @@
-"""Jobs that are suspended while they run. A wish records it until they continue or end: the next host knows too."""
+"""Jobs that are suspended while they run. A wish records it until they continue or end, so the next host knows too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SuspensionStore:
         self._events = events
 
     def suspend(self, attempt: LiveAttempt, by_itself: bool, at: float) -> None:
-        """It stays suspended, also when this host ends. `by_itself`: it was paused alone, not with the queue."""
+        """It stays suspended even if this host ends. `by_itself`: it was paused alone, not with the queue."""
         assert attempt.suspended_mono is not None
         if not self.end(attempt):
             self._events.note(attempt, "suspended", at)
@@ -30,7 +30,7 @@ class SuspensionStore:
         self._database.execute(_SQL["begin"], {"job_id": attempt.job.id, "wish": wish, "at": at})
 
     def resume(self, attempt: LiveAttempt, at: float) -> None:
-        """It continues, and so does its time limit: its start time was moved on by as long as it was suspended."""
+        """It continues, and so does its time limit: its start time was moved on by the length of the suspension."""
         self.end(attempt)
         self._database.execute(_SQL["restart_limit"], {**key_of(attempt), "started_mono": attempt.started.mono})
         self._events.note(attempt, "resumed", at)
@@ -41,7 +41,7 @@ class SuspensionStore:
 
 
 def standing_wish(since_mono: float, by_itself: bool) -> str:
-    """`by_itself`: this job was paused, not the queue or its project; then only it can be resumed."""
+    """`by_itself`: this job was paused, not the queue or its project; then it must be resumed by itself."""
     return f"{_SUSPENDED}:{since_mono!r}:{_BY_ITSELF if by_itself else ''}"
 
 

@@ -1,4 +1,4 @@
-"""What people want of jobs: each wish stands until the host that owns or watches the job has fulfilled it."""
+"""What people want of jobs: each wish stays until the host that owns or watches the job has fulfilled it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class WishStore:
         self._database = database
 
     def unfulfilled(self, after: int, most: int) -> list[UnfulfilledWish]:
-        """The next ones behind this wish, as they came."""
+        """The next wishes after this one, oldest first."""
         rows = self._database.execute(_SQL["unfulfilled"], {"after": after, "most": most})
         return [UnfulfilledWish._make(row) for row in rows]
 
