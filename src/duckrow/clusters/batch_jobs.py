@@ -138,13 +138,13 @@ class BatchJobs:
         return JobEnd(job, cancelled, worked, -math.inf if known is None else float(known))
 
     def all_began(self) -> bool:
-        """Whether none of its jobs waits for the first time."""
+        """Whether each of its jobs has begun at least once."""
         self.pilots = read_pilots(self.batch)
         begun = {pilot.slurm_job for pilot in self.pilots}
         return all(job in begun for job in self._jobs())
 
     def chunk_of(self, job: str) -> int:
-        """Of one that was submitted for a fixed chunk: which."""
+        """With fixed chunks: the number of the chunk that it was submitted for."""
         base, _, index = job.partition("_")
         return int(self._arrays.get(base, {}).get("first", 0)) + int(index)
 

@@ -29,7 +29,7 @@ def place_locally(wanted: LaunchOptions, folder: str, client: Client) -> tuple[D
 
 
 def ask_own_run(wanted: LaunchOptions, folder: str, client: Client) -> tuple[Destination, Resources]:
-    """clusterduck's slots. If GPUs are not divided, each run sees all of them: gpus_per_node of them, or none."""
+    """clusterduck's slots. If GPUs are not divided, each run sees the first gpus_per_node of them; by default none."""
     if wanted.divided.gpus is not None:
         return _over_named_gpus(wanted, folder, client, *_AS_CLUSTERDUCK)
     slots = wanted.parallel or 1

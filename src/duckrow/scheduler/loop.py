@@ -162,7 +162,7 @@ class Loop:
         return len(self.state.running)
 
     def _let_go(self) -> None:
-        """Stop being a host, which others see at once: the engine can only wait for its attempts to end."""
+        """Stop being a host, which others see at once: from now on, the engine only waits for its attempts to end."""
         self.host.release()
         self.database.close()
 

@@ -68,7 +68,7 @@ class PilotHost(Observer):
         database = Database(folder, durable=False)
         host = Host(folder, database, HostStore(database).add_run(us.name, batch.folder, us.name))
         self.loop, self._signals = local_host(database, host, offer, link, self)
-        self.loop.never_set_gpus_aside()  # we report how a run ended, so others may already have taken it
+        self.loop.never_set_gpus_aside()  # the ends of runs are reported, and others may have acted on them
         claims = Claims(batch)
         chunk = chunk_of(batch, own_job.facts.array_index + first_chunk())
         environment = {**batch.environment(), **os.environ}

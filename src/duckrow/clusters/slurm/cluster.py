@@ -1,4 +1,4 @@
-"""SLURM as a cluster: each call of the port by SLURM's own commands."""
+"""SLURM as a cluster: implements the port with SLURM's own commands."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class DryMachine:
         self.behaviour_of = behaviour_of
         self.gpus_mb = dict(gpus_mb or {})
         self.foreign_mb: dict[str, int] = {}  # what others use of them
-        self.strangers_mb: dict[str, dict[int, int]] = {}  # the same by process, where the driver shows that
+        self.strangers_mb: dict[str, dict[int, int]] = {}  # further use by others, by process, as the driver shows it
         self.busy: dict[str, int] = {}  # percent; GPUs not in here are fully busy while something runs on them
         self.health: dict[str, Health] = {}  # of those that are not healthy
         self.processes: dict[int, DryProcess] = {}  # by attempt

@@ -1,4 +1,4 @@
-"""Whose the processes on the GPUs are that are not our jobs."""
+"""Finds out who owns the processes on the GPUs that are not our jobs."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from duckrow.store.attempts.reservations import ReservationStore
 from duckrow.store.devices.peaks import PeakStore
 
 _TRIED_OUT_S = 60.0
-"""For this long, unknown jobs may join an unknown job on its GPU. If the memory is not enough for all of them, no more
-time than this is wasted."""
+"""For this long, jobs of unknown memory use may start beside one another. If the memory is not enough for all of them,
+no more time than this is wasted."""
 
 
 class Learning:

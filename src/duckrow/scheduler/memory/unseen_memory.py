@@ -131,12 +131,12 @@ class UnseenMemory:
         self._locks.release(self._locks.held - kept)
 
     def _is_over(self, unseen: _Unseen, mono: float) -> bool:
-        """Whether nobody trusts a reading from before its memory was visible any more."""
+        """Whether nobody still trusts a reading from before its memory was visible."""
         is_seen = unseen.seen_mono is not None and mono - unseen.seen_mono > FRESH_S
         return is_seen or mono - unseen.since_mono > LONGEST_S
 
     def _is_seen(self, attempt_id: int, mono: float) -> bool:
-        """Whether it has taken nearly all that it holds, or seems to take no more.
+        """Whether it has taken nearly all that it holds, or seems to need no more.
 
         For an attempt that has a GPU to itself, or is tried out, any memory is enough: others who see it stay away.
         """

@@ -60,7 +60,7 @@ class Mover:
         self._waiting.pop(attempt_id, None)
 
     def cgroups(self) -> Cgroups | None:
-        """Found at the first call, which short jobs mostly never make."""
+        """Searched for at the first call; most short jobs never need it."""
         if not self._is_found:
             self._cgroups, self._is_found = Cgroups.find(self._keepers), True
             if self._cgroups is None:
@@ -104,7 +104,7 @@ class Mover:
         self._thread.start()
 
     def _work(self, cgroups: Cgroups, batch: list[tuple[_Candidate, int]]) -> None:
-        """On the thread."""
+        """Runs in the thread."""
         try:
             if not self._is_swept:
                 self._is_swept = True
