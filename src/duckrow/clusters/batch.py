@@ -1,4 +1,4 @@
-"""A batch: the folder that says what there is to run, and in which everything lies that becomes of it."""
+"""A batch: the folder that lists the runs, and that holds everything that they produce."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _FOLDERS = ("claims", "releases", "results", "pilots", "submitted", "wishes", "r
 
 
 class BatchRun(NamedTuple):
-    """A run as it was asked for."""
+    """A run as it was submitted."""
 
     number: int  # in its batch, from 0
-    job_id: int  # of the login node that submitted it
+    job_id: int  # in the database of the login node that submitted it
     spec: JobSpec
-    attempts: int = 0  # that were made of it before it came here
-    group: int = 0  # its request, among those of the batch
+    attempts: int = 0  # made before the run came here
+    group: int = 0  # which of the batch's requests it belongs to
 
 
 class Batch:
@@ -45,12 +45,12 @@ class Batch:
 
     @property
     def request(self) -> ClusterRequest:
-        """For what is the same for all of its runs: the lease, how many a cluster job takes."""
+        """For what all runs have in common: the lease, how many runs a cluster job takes."""
         return self.requests[0]
 
     @cached_property
     def requests(self) -> list[ClusterRequest]:
-        """One for each group of runs; most batches have one."""
+        """One for each group of runs. Most batches have only one group."""
         told = self._facts.get("requests") or [self._facts["request"]]
         return [ClusterRequest.from_text(json.dumps(values)) for values in told]
 
@@ -64,7 +64,7 @@ class Batch:
         return [run for run in runs if self.group_of(run) == group]
 
     def script(self, group: int) -> str:
-        """What sbatch is given for a cluster job of this group."""
+        """The path of the script that sbatch gets for a cluster job of this group."""
         return f"{self.folder}/pilot{f'-{group}' if group else ''}.sh"
 
     @cached_property
@@ -76,16 +76,16 @@ class Batch:
         return str(self._facts["python"])
 
     def note_reopened(self) -> None:
-        """Runs that were done run again: copies that are closed are to be opened."""
+        """Runs that were done will run again: closed copies must be reopened."""
         put(f"{self.folder}/reopened.json", {"at": time.time()})
 
     def reopened_at(self) -> float:
-        """When that was last; -inf: never, or it was removed."""
+        """When runs were last reopened; -inf: never, or the note was removed."""
         return float((get(f"{self.folder}/reopened.json") or {}).get("at", -math.inf))
 
     @property
     def file(self) -> str:
-        """The list of commands that it was made of; empty: there was none."""
+        """The command list that it was made from; empty: there was none."""
         return str(self._facts.get("file", ""))
 
     @property
@@ -105,7 +105,7 @@ class Batch:
             return [_run_from(number, json.loads(line)) for number, line in enumerate(file)]
 
     def environment(self) -> dict[str, str]:
-        """The variables with which it was submitted."""
+        """The environment variables from when it was submitted."""
         return get(f"{self.folder}/environment.json") or {}
 
     def run_folder(self, run: BatchRun) -> str:
@@ -122,10 +122,10 @@ def create_batch(
     attempts: Mapping[int, int] | None = None,
     file: str = "",
 ) -> Batch:
-    """The folder of a new batch, whole or not at all.
+    """Create the folder of a new batch, completely or not at all.
 
-    `request`: of those runs that ask for nothing by themselves. `attempts`: that were made before, of those jobs that
-    had any. `file`: the list of commands that it is made of.
+    `request`: for runs that ask for nothing themselves. `attempts`: how many were made before, for jobs that had any.
+    `file`: the command list that the batch is made from.
     """
     groups = group_runs(request, specs)
     draft = f"{folder}.new"
@@ -152,7 +152,7 @@ def create_batch(
 
 
 def _as_json(spec: JobSpec) -> dict[str, Any]:
-    """What is not as it is by default."""
+    """The values that differ from the defaults."""
     values: dict[str, Any] = {}
     for field in fields(JobSpec):
         value = getattr(spec, field.name)

@@ -15,7 +15,7 @@ from duckrow.clusters.standing_still import JobEnd, why_still
 from duckrow.core.clusters.groups import told_apart
 
 _GO_ON = "go_on.json"
-_LATE_S = 60.0  # so long a job that was just submitted may be unknown to the cluster
+_LATE_S = 60.0  # how long the cluster may not know a job that was just submitted
 
 
 class BatchJobs:
@@ -24,16 +24,16 @@ class BatchJobs:
         self.claims = Claims(batch)
         self.pilots: list[Pilot] = []
         self.states: States = {}  # of our jobs
-        self._arrays: dict[str, dict[str, Any]] = {}  # what was noted of each when it was submitted
+        self._arrays: dict[str, dict[str, Any]] = {}  # what was recorded of each when it was submitted
 
     def look(self, states: States) -> None:
-        """`states`: of all jobs of the user.
+        """Read the batch's folder. `states`: those of all jobs of the user.
 
-        Pilots before claims: of one that is seen to have ended, everything that it gave back or finished is seen too.
+        Pilots before claims: if we see that a pilot has ended, we also see everything that it gave back or finished.
         """
         self.pilots = read_pilots(self.batch)
         self.claims.look()
-        # Of an array that was cancelled before it began there may be one state for all.
+        # If an array was cancelled before it began, there may be a single state for all of its jobs.
         self.states = {job: states.get(job) or states.get(job.partition("_")[0], GONE) for job in self._jobs()}
 
     def _jobs(self) -> list[str]:
@@ -45,13 +45,13 @@ class BatchJobs:
         return list(jobs)
 
     def group_of(self, job: str) -> int:
-        """For which of the batch's requests it was submitted; one that is just being noted may have said so itself."""
+        """The request that it was submitted for. Before the submission is recorded, its pilot may have said it."""
         noted = self._arrays.get(job.partition("_")[0])
         said = noted or next((pilot.status for pilot in self.pilots if pilot.slurm_job == job), {})
         return int(said.get("group", 0))
 
     def living(self, group: int | None = None) -> list[str]:
-        """The jobs that run, or will; or those of one group. One that the cluster holds by itself will not."""
+        """The jobs that run or will run, of one group or of all. A job that the cluster itself holds will not run."""
         held = set(self.held())
         return [
             job
@@ -65,7 +65,7 @@ class BatchJobs:
         return [job for job, state in self.states.items() if state.runs]
 
     def waiting(self) -> dict[str, str]:
-        """The jobs that wait, with the cluster's reason."""
+        """The waiting jobs, each with the cluster's reason."""
         return {job: state.reason for job, state in self.states.items() if state.waits}
 
     def held(self) -> dict[str, str]:
@@ -73,27 +73,27 @@ class BatchJobs:
         return {job: state.reason for job, state in self.states.items() if state.phase is JobPhase.HELD}
 
     def _is_new(self, job: str) -> bool:
-        """Whether the cluster may not know it yet; one that has left its folder is known."""
+        """Whether the cluster may not know it yet. If its pilot has made a folder, the cluster knows it."""
         if self.states[job].phase is not JobPhase.GONE or any(pilot.slurm_job == job for pilot in self.pilots):
             return False
         facts = self._arrays.get(job.partition("_")[0], {})
         return time.time() - float(facts.get("at", 0.0)) < _LATE_S
 
     def stands_still(self) -> str:
-        """Why nothing more should be submitted before somebody says so; empty: it should, or somebody lives."""
+        """Why nothing more should be submitted until somebody says so; empty: more should be, or a job is alive."""
         if self.living():
             return ""
         reasons = [self.why_group_still(group) for group in self.groups_with_work() or range(len(self.batch.requests))]
         return reasons[0] if all(reasons) else ""
 
     def why_group_still(self, group: int) -> str:
-        """The same of the runs that ask for one thing, whatever goes on beside them."""
+        """The same for the runs of one request, whatever the others do."""
         if self.living(group):
             return ""
         return why_still(self._ends(group), self._last_given_up(), self.batch.pilots)
 
     def groups(self) -> list[tuple[str, list[str], str]]:
-        """Where runs ask for different things: each in words, the jobs for it, why there are no more of these."""
+        """If runs ask for different things: each request in words, its jobs, and why no more are submitted."""
         if len(self.batch.requests) == 1:
             return []
         with_work = self.groups_with_work()
@@ -104,20 +104,20 @@ class BatchJobs:
         ]
 
     def groups_with_work(self) -> list[int]:
-        """Those that have runs which nobody has taken."""
+        """The groups with runs that nobody has taken."""
         return sorted({self.batch.group_of(run) for run in self.claims.free()})
 
     def go_on(self) -> None:
-        """Somebody wants more to be submitted, whatever became of the jobs so far."""
+        """Somebody wants more jobs submitted, however the earlier ones ended."""
         last = max((int(job.partition("_")[0]) for job in self._jobs()), default=0)
         put(f"{self.batch.folder}/{_GO_ON}", {"after": last, "at": time.time()})
 
     def is_to_go_on_without(self, job: str) -> bool:
-        """Whether somebody has said so since it was submitted."""
+        """Whether somebody has asked for more jobs since this one was submitted."""
         return int(job.partition("_")[0]) <= self._last_given_up()
 
     def _last_given_up(self) -> int:
-        """The last array that there was when somebody said so; 0: nobody has."""
+        """The last array at the time when somebody asked for more; 0: nobody has."""
         return int((get(f"{self.batch.folder}/{_GO_ON}") or {}).get("after", 0))
 
     def _ends(self, group: int) -> list[JobEnd]:
@@ -138,18 +138,18 @@ class BatchJobs:
         return JobEnd(job, cancelled, worked, -math.inf if known is None else float(known))
 
     def all_began(self) -> bool:
-        """Whether none of its jobs waits for the first time."""
+        """Whether each of its jobs has begun at least once."""
         self.pilots = read_pilots(self.batch)
         begun = {pilot.slurm_job for pilot in self.pilots}
         return all(job in begun for job in self._jobs())
 
     def chunk_of(self, job: str) -> int:
-        """Of one that was submitted for a fixed chunk: which."""
+        """With fixed chunks: the number of the chunk that it was submitted for."""
         base, _, index = job.partition("_")
         return int(self._arrays.get(base, {}).get("first", 0)) + int(index)
 
     def note_submitted(self, array: int, facts: dict[str, Any]) -> list[str]:
-        """An array was submitted; its jobs."""
+        """Record that an array was submitted. Returns its jobs."""
         self._arrays[str(array)] = facts
         put(f"{self.batch.submitted}/{array}", facts)
         jobs = [f"{array}_{index}" for index in facts["indices"]]

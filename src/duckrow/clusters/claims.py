@@ -1,4 +1,4 @@
-"""Whose turn a run is: claims, their releases, and results. Files are only ever added, so nobody sees an old state."""
+"""Who has which run: claims, releases and results. Files are only ever added, so nobody sees an old state."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from duckrow.clusters.shared_files import get, names, put, server_time, take
 from duckrow.core.life.states import Outcome
 
 LOGIN = "login"
-"""Stands for the pilot where a run was taken only to be ended."""
-_COLLISIONS = 16  # after this many runs in a row that others took first, we check again which are free
+"""Takes the place of the pilot's name when a run was claimed only to end it."""
+_COLLISIONS = 16  # if others took this many runs in a row before us, list the free ones again
 
 
 class Claims:
@@ -41,7 +41,7 @@ class Claims:
         return [run for run in range(self.batch.count) if self.is_free(run)]
 
     def claimed(self) -> dict[int, int]:
-        """Run -> claim, of those that somebody has taken and neither finished nor released."""
+        """Run -> claim, for runs that somebody has taken and neither finished nor released."""
         return {r: n for r, n in self.latest.items() if r not in self.done and (r, n) not in self.released}
 
     def holder(self, run: int, number: int) -> str | None:
@@ -50,7 +50,7 @@ class Claims:
         return None if card is None else str(card["pilot"])
 
     def age_s(self, run: int, number: int) -> float:
-        """How long ago the claim was written, or the card that it is a link to."""
+        """The age of the claim, or of the card that it links to."""
         try:
             return server_time(self.batch.claims) - os.stat(self._claim(run, number)).st_mtime
         except FileNotFoundError:
@@ -63,7 +63,7 @@ class Claims:
         return get(f"{self.batch.releases}/{run}.{number}") or {}
 
     def history(self, run: int) -> list[dict[str, Any]]:
-        """The releases of a run, first to last: what became of each claim that brought no result."""
+        """The releases of a run, oldest first: how each claim without a result ended."""
         last = self.latest.get(run, 0)
         return [self.release_of(run, number) for number in range(1, last + 1) if (run, number) in self.released]
 
@@ -73,7 +73,7 @@ class Claims:
     # -- writing ----------------------------------------------------------------------------------------------
 
     def take(self, card: str, run: int) -> int | None:
-        """The number of our claim; None if somebody else was quicker, or if it turns out to be done."""
+        """The number of our claim; None if somebody else was faster, or if the run is already done."""
         number = self.latest.get(run, 0) + 1
         if not take(card, self._claim(run, number)):
             return None
@@ -92,7 +92,7 @@ class Claims:
         self.done.add(run)
 
     def reopen(self, run: int) -> None:
-        """Let a run that is done run again. Its result is kept, as the release of its last claim; a wish is not."""
+        """Let a finished run run again. Its result is kept, as the release of its last claim; wishes are removed."""
         for name in names(self.batch.wishes):
             if name.partition(".")[0] == str(run):
                 os.unlink(f"{self.batch.wishes}/{name}")
@@ -106,7 +106,7 @@ class Claims:
 
 
 class Taker:
-    """Takes free runs, one after another: in the order of their priority, or those of a chunk."""
+    """Takes free runs one by one, in order of priority; with a chunk, only those in it."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Taker:
         fits: Callable[[int], bool] = lambda _: True,
         is_ours: Callable[[int], bool] = lambda _: True,
     ) -> None:
-        """`fits`: whether we would begin a run now; others may. `is_ours`: whether it comes before all that are not."""
+        """`fits`: whether we would begin a run now; others still may. `is_ours`: these runs come before all others."""
         self._claims = claims
         self._fits = fits
         self._is_ours = is_ours
@@ -126,7 +126,7 @@ class Taker:
         self._priorities = Priorities(claims.batch)
 
     def next(self) -> tuple[int, int] | None:
-        """(run, claim); None if there is none to take at this moment."""
+        """(run, claim); None if there is nothing to take right now."""
         if self._priorities.look() and self._free is not None:
             self._sort(self._free)
         looked = self._free is None
@@ -150,7 +150,7 @@ class Taker:
             collisions += 1
 
     def widen(self, runs: Iterable[int]) -> None:
-        """Take these too, where there is a chunk; and check again what is free."""
+        """If there is a chunk, add these to it; then list the free runs again."""
         if self._chunk is not None:
             self._chunk |= set(runs)
         self._free = None
@@ -168,12 +168,12 @@ class Taker:
 
 
 def killed_before_it_began() -> dict[str, Any]:
-    """The result of a run that nobody has begun."""
+    """The result of a run that never began."""
     at = time.time()
     return {"outcome": Outcome.KILLED, "detail": "killed before it started", "ended_at": at, "attempts": []}
 
 
 def claim_from(name: str) -> tuple[int, int]:
-    """(run, claim) of a file's name."""
+    """(run, claim) from a file's name."""
     run, _, number = name.partition(".")
     return int(run), int(number)

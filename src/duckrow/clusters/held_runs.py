@@ -1,7 +1,7 @@
-"""Runs that are set aside. A hold is a claim that no pilot has: so nobody else can take the run, and one of us wins.
+"""Held runs. A hold is a claim without a pilot. So nobody else can take the run, and if two try, one of them wins.
 
-Empty files beside the claims name those that are holds, so that one listing shows all. Such a file is made
-before its claim, and may be left by somebody who died between the two: the claim says who has it.
+Empty files beside the claims mark those that are holds, so that one listing shows them all. Such a file is made
+before its claim. A process that dies between the two leaves the file behind, so only the claim says who has the run.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from duckrow.clusters.claims import Claims, claim_from
 from duckrow.clusters.shared_files import names, put
 
 HELD = "held"
-"""Stands for the pilot that has the claim. It never ends, so the claim never lapses."""
+"""Takes the place of the pilot's name in the claim. It never ends, so the claim never lapses."""
 
 
 class HeldRuns:
     def __init__(self, claims: Claims) -> None:
-        """`claims`: looked at, and from then on kept up to date with what is done here."""
+        """`claims`: already read; changes made here are added to it."""
         self._claims = claims
         self._folder = f"{claims.batch.folder}/holds"
         self.marked: set[tuple[int, int]] = set()
@@ -30,7 +30,7 @@ class HeldRuns:
         self.marked = {claim_from(name) for name in names(self._folder)}
 
     def is_marked(self, run: int) -> bool:
-        """Whether it is held, as far as one listing tells."""
+        """Whether it is held, as far as one listing shows."""
         claims, number = self._claims, self._claims.latest.get(run, 0)
         return (run, number) in self.marked and (run, number) not in claims.released and run not in claims.done
 
@@ -38,7 +38,7 @@ class HeldRuns:
         return self.is_marked(run) and self._claims.holder(run, self._claims.latest[run]) == HELD
 
     def hold(self, runs: Iterable[int]) -> list[int]:
-        """Those that are held now; the others were taken, or are done."""
+        """Hold these runs. Returns those that are now held; the others were taken, or are done."""
         os.makedirs(self._folder, 0o700, exist_ok=True)
         with self._card() as card:
             return [run for run in runs if self.is_held(run) or self._hold(run, card)]
@@ -51,13 +51,13 @@ class HeldRuns:
         with open(mark, "w"):
             pass
         if self._claims.take(card, run) is None:
-            os.unlink(mark)  # somebody was quicker
+            os.unlink(mark)  # somebody was faster
             return False
         self.marked.add((run, number))
         return True
 
     def release(self, runs: Iterable[int]) -> list[int]:
-        """Those that may be taken now; the others were not held."""
+        """Release these runs. Returns those that may now be taken; the others were not held."""
         held = [run for run in runs if self.is_held(run)]
         for run in held:
             before = self._claims.history(run)
@@ -77,5 +77,5 @@ class HeldRuns:
 
 
 def _retries_used(history: list[dict[str, object]]) -> object:
-    """A hold between two attempts gives no retries back."""
+    """A hold between two attempts does not give retries back."""
     return history[-1].get("retries_used", 0) if history else 0

@@ -1,4 +1,4 @@
-"""The batch systems that duckrow can speak to, by the names that `--on` takes. Nobody else knows which there are."""
+"""The batch systems that duckrow supports, by the names that `--on` takes. This is the only list of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CLUSTERS: dict[str, ClusterOf] = {"slurm": lambda request: SlurmCluster(request.
 
 
 def cluster_of(request: ClusterRequest) -> Cluster:
-    """The one that a request is for."""
+    """The cluster that a request is for."""
     if request.on not in CLUSTERS:
         raise UsageError(f"This duckrow knows no cluster '{request.on}'. It knows {', '.join(CLUSTERS)}.")
     return CLUSTERS[request.on](request)

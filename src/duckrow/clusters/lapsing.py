@@ -1,6 +1,6 @@
-"""What dead pilots have claimed is given back, so that others take it.
+"""Gives back what dead pilots have claimed, so that others can take it.
 
-It may be done by several at once without harm: a claim that lapses twice has lapsed.
+Several processes may do it at once without harm: a claim may lapse twice.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from duckrow.clusters.claims import LOGIN, killed_before_it_began
 from duckrow.clusters.pilots import Pilot, is_over
 from duckrow.clusters.port import GONE
 
-_MOMENT_S = 10.0  # what takes a moment is not longer under way than this
+_MOMENT_S = 10.0  # something that takes a moment has failed if it takes longer than this
 
 
 def lapse(jobs: BatchJobs) -> list[int]:
-    """Give back what dead pilots have claimed; the runs."""
+    """Give back what dead pilots have claimed. Returns the runs."""
     lapsed: list[int] = []
     pilots: dict[str | None, Pilot] = {pilot.name: pilot for pilot in jobs.pilots}
     over: dict[str | None, bool] = {}
@@ -28,7 +28,7 @@ def lapse(jobs: BatchJobs) -> list[int]:
             continue
         if holder not in over:
             over[holder] = _is_over(jobs, pilots[holder])
-        # Asked for by name: a network file system's listing may be older than what it has.
+        # Open these files by name: on a network file system, a listing may be out of date.
         if over[holder] and not (jobs.claims.result(run) or jobs.claims.release_of(run, number)):
             _give_back(jobs, run, number, pilots[holder])
             lapsed.append(run)
@@ -36,7 +36,7 @@ def lapse(jobs: BatchJobs) -> list[int]:
 
 
 def _end_half_done(jobs: BatchJobs, run: int, number: int, holder: str | None) -> None:
-    """A command that was ending a run, or a pilot that was taking it, has died within that moment."""
+    """A command died while it was ending a run, or a pilot while it was taking one: finish what it began."""
     if holder not in (LOGIN, None) or jobs.claims.age_s(run, number) < max(jobs.batch.request.lease, _MOMENT_S):
         return
     if holder == LOGIN:
@@ -51,7 +51,7 @@ def _is_over(jobs: BatchJobs, pilot: Pilot) -> bool:
 
 
 def _give_back(jobs: BatchJobs, run: int, number: int, pilot: Pilot) -> None:
-    """What a pilot that is over cannot release itself any more; too many such ends, and the run is given up."""
+    """Release a run for a pilot that is over. A run that was interrupted too often is given up instead."""
     why = f"the SLURM job {pilot.slurm_job} ended: {jobs.states.get(pilot.slurm_job, GONE).said}"
     facts: dict[str, Any] = {"interruption": True, "pilot": pilot.name, "attempts": []}
     running = pilot.running.get(run) or _begun_without_a_word(jobs, run)
@@ -67,7 +67,7 @@ def _give_back(jobs: BatchJobs, run: int, number: int, pilot: Pilot) -> None:
 
 
 def _begun_without_a_word(jobs: BatchJobs, number: int) -> dict[str, Any] | None:
-    """An attempt that its pilot had no time to tell of: its log is there."""
+    """An attempt that its pilot had no time to report: its log exists."""
     run = jobs.batch.runs[number]
     told = [made["number"] for release in jobs.claims.history(number) for made in release.get("attempts", [])]
     attempt = max(told, default=run.attempts) + 1

@@ -1,4 +1,4 @@
-"""The lease of a pilot: renewed by one thread, watched by another that touches no file and so cannot hang."""
+"""The lease of a pilot. One thread renews it. Another watches it, and opens no files, so it cannot hang."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-_AT_MOST_S = 0.5  # between two renewals, however much happens
+_AT_MOST_S = 0.5  # the least time between two renewals
 
 
 class Lease:
@@ -17,7 +17,7 @@ class Lease:
         lasts_s: float,
         lost: Callable[[], None],
     ) -> None:
-        """`lost`: called, once and from another thread, when nobody can be told any more that we live."""
+        """`lost`: called once, from another thread, when we can no longer show others that we are alive."""
         self._renew = renew
         self._lasts_s = lasts_s
         self._lost = lost
@@ -35,7 +35,7 @@ class Lease:
             thread.start()
 
     def tell(self, status: Mapping[str, Any]) -> None:
-        """This is written soon, and again and again."""
+        """Write this status soon, and with every renewal."""
         self._status = status
         self._changed.set()
 
@@ -55,11 +55,11 @@ class Lease:
             try:
                 self._renew(self._status)
             except OSError:
-                continue  # the watch counts the time
+                continue  # `_watch` measures how long this lasts
             self._renewed_at = began
 
     def _watch(self) -> None:
-        """Two thirds of the lease: the rest is for the runs to end before others may begin them."""
+        """Give up after two thirds of the lease. In the rest, our runs end before others may begin them."""
         while not self._over.wait(min(self._lasts_s / 12, 1.0)):
             if time.monotonic() - self._renewed_at > self._lasts_s * 2 / 3:
                 self._lost()

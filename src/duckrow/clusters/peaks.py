@@ -1,4 +1,4 @@
-"""What is known of the memory that the runs of a batch take: a file for each who has learned it, for all others."""
+"""How much memory the runs of a batch take. Everyone who learns something writes a file that the others read."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from duckrow.clusters.batch import Batch
 from duckrow.clusters.shared_files import get, names, put
 
 LOGIN = "login"
-"""Has learned it elsewhere, before the batch began."""
+"""The login node: it knows these from before the batch began."""
 
 
 class SharedPeak(NamedTuple):
     recipe: str
     model: str  # of the GPU
     peak_mb: int
-    runs: int  # from which it was learned
+    runs: int  # how many it was learned from
     corrected: bool = False  # a person has said so
-    called: Sequence[tuple[str, int]] = ()  # (what single runs were called with, what they took), the latest first
+    called: Sequence[tuple[str, int]] = ()  # (arguments, MB) of single runs, the latest first
 
 
 class SharedPeaks:
@@ -31,12 +31,12 @@ class SharedPeaks:
         self._seen: dict[str, int] = {}  # when each file was written, by the file server's clock
 
     def tell(self, peaks: Iterable[SharedPeak]) -> None:
-        """All that we have learned so far."""
+        """Write all that we have learned so far."""
         os.makedirs(self._folder, 0o700, exist_ok=True)
         put(f"{self._folder}/{self._name}", {"peaks": list(peaks)}, durable=False)
 
     def news(self) -> list[SharedPeak]:
-        """What all others know together, if one of them has told something since the last look."""
+        """What all others know, merged, if one of them has written something since the last look."""
         changed = {name: at for name in names(self._folder) if (at := self._written_at(name)) != self._seen.get(name)}
         changed.pop(self._name, None)
         for name in changed:
@@ -53,7 +53,7 @@ class SharedPeaks:
 
 
 def together(peaks: Iterable[SharedPeak]) -> list[SharedPeak]:
-    """One of each recipe and model: the most that anybody has seen, unless a person has said what it is."""
+    """One for each recipe and model: the highest that anybody has seen, unless a person has corrected it."""
     merged: dict[tuple[str, str], SharedPeak] = {}
     for peak in peaks:
         known = merged.setdefault(peak[:2], peak._replace(runs=0, called=()))

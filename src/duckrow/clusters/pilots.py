@@ -1,4 +1,4 @@
-"""The pilots of a batch: what each leaves in its folder, and whether it is over."""
+"""The pilots of a batch: what each writes into its folder, and whether it is over."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from duckrow.clusters.batch import Batch
 from duckrow.clusters.port import GONE, States
 from duckrow.clusters.shared_files import get, is_full, names, put, server_time, touch
 
-# Why a pilot says that it ends.
+# The reasons that a pilot gives for its end.
 TIME_LIMIT, TOLD_TO_END = "the time limit of its SLURM job came", "its SLURM job was told to end"
 
 
@@ -21,7 +21,7 @@ class PilotFolder:
     """What a pilot writes about itself."""
 
     def __init__(self, batch: Batch, slurm_job: str, node: str = "") -> None:
-        """`slurm_job`: as the cluster names it (12_3). One that it starts again is another pilot."""
+        """`slurm_job`: as the cluster names it (12_3). If the cluster starts it again, that is another pilot."""
         life = 0
         while True:
             self.name = f"{slurm_job}.{life}"
@@ -37,11 +37,11 @@ class PilotFolder:
         try:
             put(self.card, self.facts)
         except OSError:
-            shutil.rmtree(self.path, ignore_errors=True)  # nobody is to take us for one that was here
+            shutil.rmtree(self.path, ignore_errors=True)  # so that nobody thinks we have started
             raise
 
     def renew(self, status: Mapping[str, Any]) -> None:
-        """Say that we live, and what we do. On a full disk the first can be said all the same."""
+        """Say that we are alive, and what we do. On a full disk, say at least that we are alive."""
         path = f"{self.path}/status.json"
         try:
             put(path, {"at": time.time(), **status}, durable=False)
@@ -51,12 +51,12 @@ class PilotFolder:
             touch(path, self.card)
 
     def end(self, why: str) -> None:
-        """Say that nothing of ours runs any more."""
+        """Say that nothing of ours is running any more."""
         put(f"{self.path}/end.json", {"at": time.time(), "why": why})
 
 
 class Pilot(NamedTuple):
-    """A pilot from outside."""
+    """A pilot as others see it."""
 
     name: str
     slurm_job: str
@@ -66,7 +66,7 @@ class Pilot(NamedTuple):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has begun to take runs, and has none: one that has only just started is not idle."""
+        """Whether it has begun to take runs and now has none. A pilot that has just started is not idle."""
         return bool(self.status.get("idle")) or (bool(self.status.get("taken")) and not self.running)
 
     @property
@@ -85,10 +85,10 @@ def read_pilot(batch: Batch, name: str) -> Pilot:
 
 
 def is_over(batch: Batch, pilot: Pilot, states: States, is_last_life: bool) -> bool:
-    """Whether what it had claimed may be given to others. `states`: of all jobs, as the cluster has them.
+    """Whether others may take what it had claimed. `states`: those of all jobs, from the cluster.
 
-    The cluster must say that it has ended, and it itself too; or it must have been silent for longer than it would live
-    without being able to say anything.
+    Either it has said that it ended. Or the cluster no longer runs it, and it has been silent for longer than its
+    lease: a pilot that cannot renew its lease ends before that.
     """
     if pilot.end is not None:
         return True
@@ -98,7 +98,7 @@ def is_over(batch: Batch, pilot: Pilot, states: States, is_last_life: bool) -> b
 
 
 def silent_s(batch: Batch, pilot: Pilot) -> float:
-    """How long it has not renewed its lease, by the clock of the file server."""
+    """How long ago it last renewed its lease, by the clock of the file server."""
     path = f"{batch.pilots}/{pilot.name}"
     for name in ("status.json", "card", ""):
         try:
@@ -112,5 +112,5 @@ def started_at(batch: Batch, pilot: Pilot) -> float:
     path = f"{batch.pilots}/{pilot.name}"
     try:
         return os.stat(f"{path}/card").st_mtime
-    except FileNotFoundError:  # it is about to write it
+    except FileNotFoundError:  # the pilot is about to write its card
         return os.stat(path).st_mtime

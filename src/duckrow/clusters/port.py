@@ -1,6 +1,6 @@
-"""The port of a batch system: all that the tender, the pilots and dry runs ask of one. A new cluster does this.
+"""The port of a batch system: all that the tender, the pilots and dry runs need. A new cluster implements it.
 
-Here and not in `core/ports.py`, since only those ask who have a batch's folder at hand.
+It is here and not in `core/ports.py`, because only code that has a batch's folder uses it.
 """
 
 from __future__ import annotations
@@ -13,42 +13,42 @@ from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.ports import Allocation
 
-ANSWER_S = 60.0  # how long a batch system may think, where somebody waits for it
-SHORT_S = 10.0  # for a question to which the answer is quick, if there is one
+ANSWER_S = 60.0  # how long a batch system may take when somebody waits for its answer
+SHORT_S = 10.0  # the same for a question that is answered quickly or not at all
 
 
 class NoAnswer(DuckrowError):
-    """The batch system did not answer, or not now: the same may work in a while."""
+    """The batch system did not answer, or is not ready: the same call may work later."""
 
 
 class ClusterRefused(UsageError):
-    """The batch system does not want this."""
+    """The batch system refuses this."""
 
     request: ClusterRequest | None = None  # what it was asked for
 
 
 class TooMany(ClusterRefused):
-    """It refuses this number of jobs: fewer may be taken, or the same later."""
+    """It refuses this number of jobs. It may accept fewer, or the same number later."""
 
 
 class JobPhase(Enum):
     """Where a job of a cluster is in its life."""
 
     WAITING = "waiting"
-    HELD = "held"  # the batch system keeps it from starting because something went wrong; not one that its owner holds
+    HELD = "held"  # the batch system does not start it because something went wrong; not a job that its owner holds
     RUNNING = "running"  # it may have processes
     CANCELLED = "cancelled"
     ENDED = "ended"  # in any other way
-    GONE = "gone"  # the batch system does not know it any more
+    GONE = "gone"  # the batch system no longer knows it
 
 
 class ClusterJob(NamedTuple):
-    """A job as the batch system tells of it."""
+    """A job as the batch system reports it."""
 
     phase: JobPhase
     said: str  # the batch system's own word for it, for people
-    reason: str = ""  # why it waits, in its own words
-    ended_at: float | None = None  # by the wall clock; of one that runs, when it will
+    reason: str = ""  # why it waits, in the batch system's words
+    ended_at: float | None = None  # by the wall clock; for a running job, when it will end
 
     @property
     def waits(self) -> bool:
@@ -63,7 +63,7 @@ SUBMITTED = ClusterJob(JobPhase.WAITING, "waiting")
 GONE = ClusterJob(JobPhase.GONE, "gone")
 
 States = Mapping[str, ClusterJob]
-"""By the name of the job, ARRAY_INDEX (12_3). One entry ARRAY may stand for all of its jobs that have none."""
+"""By job name, ARRAY_INDEX (12_3). An entry ARRAY applies to all of its jobs without an entry of their own."""
 
 
 class ClusterLimits(NamedTuple):
@@ -71,86 +71,86 @@ class ClusterLimits(NamedTuple):
 
 
 class PilotJobs(NamedTuple):
-    """What jobs are submitted for: pilots of one group of a batch."""
+    """The pilots to submit, for one group of a batch."""
 
     folder: str  # of the batch
     request: ClusterRequest
-    python: str  # that runs `-m duckrow.scheduler.pilot FOLDER FIRST GROUP`, unless the request names another
+    python: str  # it runs `-m duckrow.scheduler.pilot FOLDER FIRST GROUP`, unless the request names another
     group: int = 0  # which of the batch's requests it is
     script: str = ""  # where a script for them may be written
-    environment: Mapping[str, str] = {}  # of whoever submits; a job begins with it
+    environment: Mapping[str, str] = {}  # of the user who submits; jobs start with it
 
 
 class PilotArray(NamedTuple):
     """Jobs that are submitted together, each with an index."""
 
     indices: Sequence[int]
-    first: int = 0  # is told to each of them
+    first: int = 0  # passed to each of them
     at_a_time: int | None = None  # how many of them may run at once
     after: int | None = None  # an array whose end they wait for
 
 
 class Question(Protocol):
-    """Which jobs of the user are in which state, asked without waiting for the answer."""
+    """Asks for the states of all jobs of the user, without waiting for the answer."""
 
     @property
     def whom(self) -> str:
-        """Who was asked, for people."""
+        """Who was asked, as shown to people."""
 
     def answer(self, wait_s: float) -> States | None:
-        """All jobs that it has in mind, those that ended a few minutes ago too. None: not yet. It is given once."""
+        """All jobs that it still knows, also those that ended a few minutes ago. None: not yet. Answers only once."""
 
     def withdraw(self) -> object:
-        """Nobody wants to know it any more."""
+        """Nobody needs the answer any more."""
 
 
 class JobFacts(NamedTuple):
-    """What a job is told of itself."""
+    """What a job knows about itself."""
 
     name: str  # ARRAY_INDEX
     array_index: int = 0
-    restarts: int = 0  # how often it was started again
-    node: str = ""  # empty: as the machine is called
-    scratch: str = ""  # a folder on the node's own disk; empty: nobody names one
+    restarts: int = 0  # how often the batch system started it again
+    node: str = ""  # empty: the hostname
+    scratch: str = ""  # a folder on the node's own disk; empty: none is named
     allocation: Allocation = Allocation()
 
 
 class OwnJob(Protocol):
-    """The job of a cluster that this process is in."""
+    """The cluster job that this process runs in."""
 
     @property
     def facts(self) -> JobFacts: ...
 
     def time_left_s(self) -> float | None:
-        """None: it has no limit, or nobody tells."""
+        """None: it has no limit, or the limit is not known."""
 
     def start_again(self) -> None:
-        """Have the same job started again when it has ended; it may be ended at once."""
+        """Have the same job started again after its end; this may end it at once."""
 
     def ask(self) -> Question:
-        """As `Cluster.ask`, from within."""
+        """Like `Cluster.ask`, from inside the job."""
 
 
 class Cluster(Protocol):
-    """A batch system. Each call may raise NoAnswer, and UsageError where there is no such system here.
+    """A batch system. Each call may raise NoAnswer, or UsageError if this machine has no such system.
 
-    It can be used as a key: two that speak to the same batch system are equal.
+    It can be used as a key: two objects for the same batch system are equal.
     """
 
     def limits(self) -> ClusterLimits: ...
 
     def submit(self, pilots: PilotJobs, array: PilotArray) -> int:
-        """The number of the array: larger than those of earlier ones. ClusterRefused, TooMany: nothing was taken.
+        """The number of the array, larger than all earlier ones. ClusterRefused, TooMany: nothing was submitted.
 
-        A job that ends by its time limit is told `request.notice_s` before (SIGUSR2), one that is cancelled by SIGTERM.
+        A job gets SIGUSR2 `request.notice_s` before its time limit, and SIGTERM when it is cancelled.
         What it prints goes to FOLDER/pilots/ARRAY_INDEX.log.
         """
 
     def check(self, pilots: PilotJobs) -> None:
-        """ClusterRefused, if it would not take such a job. Nothing is submitted."""
+        """Raise ClusterRefused if it would not accept such a job. Nothing is submitted."""
 
     def preview(self, pilots: PilotJobs, array: PilotArray) -> str:
-        """What would be submitted, for people. Nothing is asked."""
+        """What would be submitted, for people to read. The batch system is not asked."""
 
     def in_words(self, request: ClusterRequest) -> str:
         """What it is asked for, as a person would type it."""
@@ -158,10 +158,10 @@ class Cluster(Protocol):
     def ask(self) -> Question: ...
 
     def cancel(self, jobs: Sequence[str], only_waiting: bool = False) -> None:
-        """These jobs, or all of an array (12). It is not an error if some are over."""
+        """Cancel these jobs, or a whole array (12). It is not an error if some have ended."""
 
     def command_of(self, request: ClusterRequest, command: str) -> str:
-        """What a pilot runs for the command of a run: within a container, on several nodes."""
+        """What a pilot runs for the command of a run: in a container, or on several nodes."""
 
     def own_job(self) -> OwnJob: ...
 
@@ -174,7 +174,7 @@ def late(question: Question, wait_s: float) -> NoAnswer:
 
 
 def answer_within(question: Question, patience_s: float = ANSWER_S) -> States:
-    """For those who wait for the answer."""
+    """Wait for the answer."""
     states = question.answer(patience_s)
     if states is None:
         question.withdraw()

@@ -1,4 +1,4 @@
-"""Priorities that runs were given after they had been submitted: a file for each time that somebody gave one."""
+"""Priorities that runs got after they were submitted: one file for each change."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Priorities:
         self._batch = batch
         self._folder = f"{batch.folder}/priorities"
         self._read: set[str] = set()
-        self.given: dict[int, int] = {}  # run -> priority, of those that were given one
+        self.given: dict[int, int] = {}  # run -> priority, for runs that got one
 
     def look(self) -> bool:
-        """Whether somebody has given one since the last look; the last one counts."""
+        """Whether there were changes since the last look; the latest one counts."""
         fresh = sorted(set(names(self._folder)) - self._read)
         for name in fresh:
             told = get(f"{self._folder}/{name}") or {"runs": [], "priority": 0}

@@ -1,4 +1,4 @@
-"""How many runs the jobs that live will take: how many more to submit, and what the last pilot must take on."""
+"""How many runs the current jobs will take. So: how many more to submit, and what the last pilot must take on."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def missing(jobs: BatchJobs, group: int) -> list[int]:
 
 
 def left_over(jobs: BatchJobs, us: str) -> list[int]:
-    """The runs that we can take and no other job would: they are free, or whoever has them is dead.
+    """The runs that we can take and no other job will: they are free, or the pilot that has them is dead.
 
-    One that has nothing to do asks itself the same, and is about to end.
+    Idle jobs do not count: each asks the same question, and is about to end.
     """
     claimed, alive = jobs.claims.claimed(), _alive_pilots(jobs)
     holders = {run: jobs.claims.holder(run, number) for run, number in claimed.items()}
@@ -41,7 +41,7 @@ def left_over(jobs: BatchJobs, us: str) -> list[int]:
 
 
 def _left_by(jobs: BatchJobs, others: list[str], open_runs: list[int]) -> list[int]:
-    """Of these runs, those that these jobs leave."""
+    """Which of these runs these jobs will not take."""
     request = jobs.batch.request
     if request.fixed_chunks and request.runs_per_job is not None:
         theirs = {jobs.chunk_of(job) for job in others}
@@ -52,18 +52,18 @@ def _left_by(jobs: BatchJobs, others: list[str], open_runs: list[int]) -> list[i
 
 
 def _alive_pilots(jobs: BatchJobs) -> dict[str | None, str]:
-    """Pilot -> job, of those that the cluster says run, in their last life."""
+    """Pilot -> job, for jobs that run according to the cluster, each with its latest pilot."""
     last = {pilot.slurm_job: pilot for pilot in sorted(jobs.pilots, key=lambda pilot: pilot.life)}
     return {p.name: job for job, p in last.items() if p.end is None and jobs.states.get(job, GONE).runs}
 
 
 def _room_in(jobs: BatchJobs, job: str) -> int:
-    """How many runs a job that lives will take beside those that it has; one that starts (again) has none yet."""
+    """How many more runs a living job will take. One that starts, or starts again, has none yet."""
     request = jobs.batch.requests[jobs.group_of(job)]
     lives = [pilot for pilot in jobs.pilots if pilot.slurm_job == job]
     last = max(lives, key=lambda pilot: pilot.life, default=None)
     if last is not None and last.end is not None and jobs.states[job].runs and jobs.is_to_go_on_without(job):
-        return 0  # it has just ended, which the cluster does not know yet
+        return 0  # it has just ended, and the cluster does not know it yet
     is_fresh = last is None or last.end is not None or not last.status or jobs.states[job].waits
     if request.runs_per_job is not None:
         return request.runs_per_job - (0 if is_fresh or last is None else int(last.status.get("taken", 0)))

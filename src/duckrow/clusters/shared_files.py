@@ -1,4 +1,4 @@
-"""Files that several machines share: put into place whole, made by one of many, read or not there."""
+"""Files that several machines share. They appear complete or not at all, and only one process can create each."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import socket
 import threading
 from typing import Any
 
-# What a file system says that knows no links, or has no room for one more to the same file.
+# Errors of a file system that has no links, or that allows no more links to the same file.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS)
 
 
 def put(path: str, value: Any, durable: bool = True) -> None:
-    """Write this as JSON, all of it or nothing; what was there before is replaced.
+    """Write this as JSON, completely or not at all, and replace what was there.
 
-    `durable`: it is with the file server before it has its name. Some servers keep a name whose content died with its
-    client.
+    `durable`: the content reaches the file server before the file gets its name. If the client dies, some servers keep
+    the name and lose the content.
     """
     folder, _, name = path.rpartition("/")
     draft = f"{folder}/.{name}.{_us()}"
@@ -30,7 +30,7 @@ def put(path: str, value: Any, durable: bool = True) -> None:
 
 
 def get(path: str) -> dict[str, Any] | None:
-    """What was put there; None if nothing was, or the file is incomplete."""
+    """What `put` wrote there; None if nothing, or if the file is incomplete."""
     try:
         with open(path) as file:
             value = json.load(file)
@@ -44,10 +44,10 @@ def get(path: str) -> dict[str, Any] | None:
 
 
 def take(card: str, path: str) -> bool:
-    """Make this file, as a link to a card that says who we are; False if it is there already.
+    """Create this file, as a link to a card that says who we are; False if it already exists.
 
-    A link either is made or not, on network file systems too. Its reply may get lost, and the call then be repeated by
-    the system, and fail: so after a failure we check whose card is there.
+    Creating a link is atomic, on network file systems too. But if the reply gets lost, the system repeats the call, and
+    the second call fails. So after a failure we check whose card is there.
     """
     try:
         os.link(card, path)
@@ -84,7 +84,7 @@ def names(folder: str) -> list[str]:
 
 
 def server_time(folder: str) -> float:
-    """By the clock of the file server, so that clocks which differ do no harm."""
+    """The time on the file server: the clocks of the machines may differ."""
     path = f"{folder}/.now.{socket.gethostname()}.{os.getuid()}"
     try:
         with open(path, "w", opener=_private) as file:
@@ -97,12 +97,12 @@ def server_time(folder: str) -> float:
 
 
 def is_full(error: OSError) -> bool:
-    """Whether there is no room for more, or for no more of ours."""
+    """Whether the disk is full, or our quota."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def touch(*paths: str) -> str:
-    """Set the time of the first of these that is there to now, which takes no room; it."""
+    """Set the time of the first of these that exists to now, which needs no space. Returns its path."""
     for path in paths[:-1]:
         try:
             os.utime(path)
@@ -114,7 +114,7 @@ def touch(*paths: str) -> str:
 
 
 def _us() -> str:
-    """No other process or thread on any machine is called so."""
+    """A name that no other process or thread has, on any machine."""
     return f"{socket.gethostname()}.{os.getpid()}.{threading.get_native_id()}"
 
 

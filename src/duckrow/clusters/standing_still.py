@@ -1,7 +1,7 @@
 """Whether a batch is stuck: runs wait, no cluster job is left, and submitting more would be wrong.
 
-Whoever cancels all that lives means it; whoever cancels one of several does not mean the others. So the last
-cluster job to end decides. And what ends before it begins would do so again.
+If you cancel all living jobs, you mean the batch; if you cancel one of several, you do not mean the others. So the
+last cluster job to end decides. And jobs that ended before they did anything would do so again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class JobEnd(NamedTuple):
     job: str  # as squeue names it: array_index
     cancelled: bool
     worked: bool  # it took a run, or ended because there was none to take
-    ended_at: float = -math.inf  # by the wall clock; -inf: nobody knows
+    ended_at: float = -math.inf  # by the wall clock; -inf: not known
 
     @property
     def array(self) -> int:
@@ -27,9 +27,9 @@ class JobEnd(NamedTuple):
 
 
 def why_still(ends: Sequence[JobEnd], wanted_after: int, logs: str) -> str:
-    """Why nothing more should be submitted before somebody says so; empty: it should.
+    """Why nothing more should be submitted until somebody says so; empty: more should be.
 
-    `wanted_after`: the last array at which somebody said that it should go on. `logs`: where pilots write.
+    `wanted_after`: the last array at the time when somebody asked for more. `logs`: where pilots write.
     """
     if not ends:
         return ""

@@ -1,6 +1,6 @@
-"""Tending a batch: missing pilots are submitted to the cluster, useless ones cancelled.
+"""Tending a batch: submits missing pilots to the cluster, and cancels useless ones.
 
-All of it may be done by several at once without harm: a pilot too many finds nothing to take and ends.
+Several processes may do it at once without harm: a pilot too many finds nothing to take, and ends.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Tending(BatchJobs):
         self._array_size: int | None = None  # once it has been asked for
 
     def submit_missing(self) -> list[str]:
-        """Submit as many pilots as there is work for, as far as the cluster lets us; the jobs.
+        """Submit as many pilots as there is work for, as far as the cluster lets us. Returns the jobs.
 
-        All that will be needed, so that nobody has to come again: how many run at a time is the cluster's to see to.
+        Submit all that will be needed, so that nobody has to come back. The cluster decides how many run at a time.
         """
         wanted = {group: missing(self, group) for group in self.groups_with_work()}
         self._cancel_waiting(list(self.held()))  # they are replaced
@@ -32,7 +32,7 @@ class Tending(BatchJobs):
         for group, indices in wanted.items():
             try:
                 submitted += self._submit_group(group, indices) if not self.why_group_still(group) else []
-            except ClusterRefused as error:  # those that ask for something else may be welcome
+            except ClusterRefused as error:  # other requests may still be accepted
                 error.request = self.batch.requests[group]
                 refused.append(error)
         if refused:
@@ -55,12 +55,12 @@ class Tending(BatchJobs):
                     size = (size + 1) // 2
                     continue
                 if submitted or self.living():
-                    break  # the present ones take more, and others come when there is room
+                    break  # the current jobs take more runs, and more jobs follow when there is room
                 raise
         return submitted
 
     def _submit(self, group: int, numbers: list[int]) -> list[str]:
-        """The indices of an array begin with 0, so that many are not too large; `first` is told beside them."""
+        """The indices of an array begin with 0, because clusters limit how large they get; `first` goes beside them."""
         first = numbers[0]
         indices = [number - first for number in numbers]
         array = PilotArray(indices, first, *self._throttle(group))
@@ -75,14 +75,14 @@ class Tending(BatchJobs):
         )
 
     def _throttle(self, group: int) -> tuple[int | None, int | None]:
-        """How many of a new array may run at a time, and the array that it has to wait for."""
+        """How many jobs of a new array may run at a time, and the array that it must wait for."""
         most, living = self.batch.request.max_jobs, self.living(group)
         if most is None or len(living) < most:
             return (None if most is None else most - len(living)), None
         return most, max(int(job.partition("_")[0]) for job in living)
 
     def check(self) -> None:
-        """Where runs ask for different things: refuse before any of it is submitted what the cluster would refuse."""
+        """If runs ask for different things: raise what the cluster would refuse, before anything is submitted."""
         groups = range(len(self.batch.requests))
         for group in groups if len(groups) > 1 else []:
             try:
@@ -92,11 +92,11 @@ class Tending(BatchJobs):
                 raise
 
     def cancel_all(self) -> None:
-        """What was submitted, also where it has begun."""
+        """Cancel everything that was submitted, also jobs that have begun."""
         self._cluster.cancel(sorted(names(self.batch.submitted)))
 
     def cancel_useless(self) -> None:
-        """When all is done: pilots that have not begun, or would begin again."""
+        """When all runs are done: cancel pilots that have not begun, or would begin again."""
         self._cancel_waiting(sorted(names(self.batch.submitted)))
 
     def _cancel_waiting(self, jobs: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Runs that wait for other jobs. A wait is a claim that no pilot has, like a hold; who knows those jobs ends it."""
+"""Runs that wait for other jobs. Like a hold, a wait is a claim without a pilot; whoever knows those jobs ends it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from duckrow.clusters.shared_files import put
 from duckrow.core.life.states import Outcome
 
 AFTER = "after"
-"""Stands for the pilot that has the claim. It never ends, so the claim never lapses."""
+"""Takes the place of the pilot's name in the claim. It never ends, so the claim never lapses."""
 
 
 class Waits:
     def __init__(self, claims: Claims) -> None:
-        """`claims`: looked at, and from then on kept up to date with what is done here."""
+        """`claims`: already read; changes made here are added to it."""
         self._claims = claims
 
     def begin(self, runs: Iterable[int]) -> None:
@@ -34,7 +34,7 @@ class Waits:
         return number is not None and self._claims.holder(run, number) == AFTER
 
     def settle(self, run: int, blocked: bool, skipped: str | None) -> None:
-        """Bring a run to where its jobs have brought it. `skipped`: why it will never begin; None: it may."""
+        """Update a run after the jobs that it waits for. `skipped`: why it will never begin; None: it may begin."""
         claims = self._claims
         if run in claims.done and skipped is None and self._was_skipped(run):
             claims.reopen(run)  # one of those that it waited for runs again
@@ -47,7 +47,7 @@ class Waits:
             claims.release(run, claims.latest[run], "what it waited for has ended")
 
     def end(self, run: int, how: dict[str, Any]) -> None:
-        """It will not begin."""
+        """The run will not begin."""
         self._claims.finish(run, self._claims.latest[run], how)
 
     def _was_skipped(self, run: int) -> bool:

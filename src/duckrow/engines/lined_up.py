@@ -1,4 +1,4 @@
-"""Attempts that wait for the end of another one, each to take its devices over without asking the loop."""
+"""Attempts that wait for another one to end, to take over its devices without asking the loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from duckrow.core.ports import StartOrder
 class LinedUp:
     def __init__(self) -> None:
         self._by_followed: dict[int, StartOrder] = {}  # attempt -> its successor
-        self._waiting: set[int] = set()  # those successors
+        self._waiting: set[int] = set()  # the successors
 
     def __len__(self) -> int:
         return len(self._by_followed)
@@ -23,12 +23,12 @@ class LinedUp:
         self._by_followed[order.attempt.follows] = order
 
     def stand_down(self, attempt: LiveAttempt) -> bool:
-        """Whether it was still waiting."""
+        """Take it out. True if it was still waiting."""
         self._waiting.discard(attempt.id)
         return attempt.follows is not None and self._by_followed.pop(attempt.follows, None) is not None
 
     def next_after(self, gone: int) -> StartOrder | None:
-        """Whose turn it is, now that this attempt is gone."""
+        """The attempt whose turn it is, now that this one is gone."""
         order = self._by_followed.pop(gone, None)
         if order is not None:
             self._waiting.discard(order.attempt.id)

@@ -1,4 +1,4 @@
-"""Where runs go: into the daemon's queue, or to a `duckrow run` of their own, which has devices of its own."""
+"""Where runs go: into the daemon's queue, or to a `duckrow run` of their own with its own devices."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class Destination(Protocol):
-    look_s: float  # how often it is looked at, whether it says that something has changed or not
-    counts_failures: bool  # whether it starts nothing more after max_failures, though nobody waits
-    how_it_ends: str  # why what waits is not started any more, in words
+    look_s: float  # how often to look, even if nothing seems to have changed
+    counts_failures: bool  # whether it stops starting runs after max_failures, even if nobody waits
+    how_it_ends: str  # why it no longer starts queued runs, in words
 
     def submit(self, client: Client, specs: Sequence[JobSpec], environment: Mapping[str, str]) -> None: ...
 
     def is_over(self, client: Client) -> bool:
-        """Whether nobody is left who would start what waits."""
+        """Whether nobody is left to start the queued runs."""
         ...
 
     def stop(self, client: Client, ids: Sequence[int]) -> None:
-        """End these jobs, and start nothing more."""
+        """Stop these jobs, and start nothing more."""
         ...
 
     def close(self) -> None:
@@ -35,7 +35,7 @@ class Destination(Protocol):
 
 
 class DaemonQueue:
-    """The runs share the daemon's devices with all other jobs, and go on without the launcher."""
+    """The runs share the daemon's devices with all other jobs, and continue without the launcher."""
 
     look_s = 1.0
     counts_failures = False
@@ -47,7 +47,7 @@ class DaemonQueue:
     def submit(self, client: Client, specs: Sequence[JobSpec], environment: Mapping[str, str]) -> None:
         if self._parallel is not None:
             for index, spec in enumerate(specs):
-                spec.array_index = index  # how many of an array run at a time can be limited
+                spec.array_index = index  # only arrays can limit how many run at a time
         from duckrow.api.jobs.submit import submit_jobs
 
         submit_jobs(client, specs, environment, array_limit=self._parallel)
@@ -66,13 +66,13 @@ class DaemonQueue:
 
 
 class OwnRun:
-    """A `duckrow run` over devices that only it gives out as it does. It continues if the launcher ends.
+    """A `duckrow run` that divides devices in its own way. It continues if the launcher ends.
 
-    `devices`: its options. `options`: what is the same for all runs, as duckrow.submit has it.
+    `devices`: its options. `options`: those of all runs, as in duckrow.submit.
     """
 
     counts_failures = True
-    look_s = 0.2  # its own end does not come through the database
+    look_s = 0.2  # the database does not show its own end
     how_it_ends = "the `duckrow run` that had it has ended"
 
     def __init__(

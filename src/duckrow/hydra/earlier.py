@@ -1,4 +1,4 @@
-"""Resuming: what has become of the jobs of an earlier launch, and forgetting those that are to be run again."""
+"""Resuming: checks the jobs of an earlier launch, and removes those that must run again."""
 
 from __future__ import annotations
 

@@ -9,12 +9,12 @@ from hydra.errors import CompactHydraException
 
 
 class LauncherError(CompactHydraException):
-    """Hydra shows it without a traceback."""
+    """Hydra shows this without a traceback."""
 
 
 @contextmanager
 def told_by_hydra() -> Iterator[None]:
-    """An error of the user or the machine: Hydra shows duckrow's message without a traceback."""
+    """For errors of the user or the machine: Hydra shows duckrow's message without a traceback."""
     from duckrow.core.errors import DuckrowError
 
     try:

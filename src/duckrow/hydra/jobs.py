@@ -1,4 +1,4 @@
-"""The runs of a multirun as jobs of duckrow: the call that each makes, and its point in the sweep that they are."""
+"""The runs of a multirun as duckrow jobs: the call that each makes, and its point in the sweep."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WARM = "duckrow.hydra.runs.preload"
 
 
 def with_warm_start(options: Mapping[str, Any], modules: Sequence[str], warm: bool) -> dict[str, Any]:
-    """`modules`: what is imported besides the script's own, before anything else."""
+    """`modules`: imported before anything else, besides those of the script."""
     return {**options, "preload": [*modules, _WARM] if warm else None}
 
 
@@ -45,7 +45,7 @@ def jobs_of(
 
 
 def parameters_of(overrides: Sequence[str]) -> dict[str, Any]:
-    """`+model.lr=0.1` is the parameter `model.lr`; what is deleted is one that says so."""
+    """`+model.lr=0.1` is the parameter `model.lr`; a deletion (`~x`) keeps its `~`."""
     from duckrow.core.sweeps.points import plain_value
 
     point = {}

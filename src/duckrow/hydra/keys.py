@@ -10,22 +10,22 @@ _LAUNCHERS = "hydra_plugins.duckrow_launcher.launcher"
 
 @dataclass
 class RunConf:
-    """What a run gets, and what becomes of the whole: the same wherever the runs go."""
+    """Keys that mean the same wherever the runs go: what each run gets, and how the launch behaves."""
 
-    gpus: int | None = None  # for each run; 0: none; null: one device, a GPU where there are GPUs
-    gpu_mem: Any = None  # on each of its GPUs: 10G, MB, or auto: learn it; GPUs are shared by it
+    gpus: int | None = None  # for each run; 0: none; null: one device, a GPU if there are GPUs
+    gpu_mem: Any = None  # on each of its GPUs: 10G, MB, or auto (learn it); runs then share GPUs by memory
     total_gpu_mem: Any = None  # on all its GPUs together
     cpus: int | None = None
     mem: Any = None  # of the machine
     retries: int = 0
     timeout: Any = None  # of a run: seconds, or 2h
-    max_failures: int | None = None  # start nothing more after this many
+    max_failures: int | None = None  # start nothing more after this many failures
     wait_for_completion: bool = True  # false: submit and exit
     resume: bool = False  # in the same hydra.sweep.dir: run what is missing or failed
-    preload: list[str] = field(default_factory=list)  # modules that warm starts have imported, besides the script's
+    preload: list[str] = field(default_factory=list)  # modules to import for warm starts, besides the script's
     warm: bool = True  # fork runs from a process that has imported what they need
     project: str | None = None
-    name: str = "${hydra.job.name}"  # of the sweep, as `duckrow results` calls it
+    name: str = "${hydra.job.name}"  # of the sweep, for `duckrow results`
     env: dict[str, str] = field(default_factory=dict)
     resources_config: dict[str, Any] = field(default_factory=dict)  # cpu: {cpus}, cuda: {gpus}, stagger: {delay}
     verbose: bool = False
@@ -42,7 +42,7 @@ class LocalConf(RunConf):
 @dataclass
 class SlurmConf(RunConf):
     _target_: str = f"{_LAUNCHERS}.DuckrowSlurm"
-    on: str = "slurm"  # or the name of a profile in the settings, whose values hold where there is none here
+    on: str = "slurm"  # or the name of a profile in the settings, whose values apply where none is given here
     partition: str | None = None
     account: str | None = None
     qos: str | None = None
@@ -56,7 +56,7 @@ class SlurmConf(RunConf):
     comment: str | None = None
     nodelist: str | None = None
     reservation: str | None = None
-    nodes: int | None = None  # that each run uses
+    nodes: int | None = None  # for each run
     runs_per_job: int | None = None
     parallel_runs: int | None = None  # at a time within a SLURM job
     fixed_chunks: bool | None = None
@@ -69,7 +69,7 @@ class SlurmConf(RunConf):
 
 @dataclass
 class ClusterduckConf:
-    """The keys of clusterduck and of hydra-submitit-launcher, and what is new."""
+    """The keys of clusterduck and hydra-submitit-launcher, and new ones."""
 
     submitit_folder: str = "${hydra.sweep.dir}/.submitit/%j"
     timeout_min: int = 60
@@ -126,4 +126,4 @@ LAUNCHERS: dict[str, type] = {
     "clusterduck_local": ClusterduckLocalConf,
     "clusterduck_slurm": ClusterduckSlurmConf,
 }
-"""By the names under which they are chosen."""
+"""By the names that users choose them by."""

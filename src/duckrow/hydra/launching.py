@@ -1,4 +1,4 @@
-"""A launch: the overrides that a sweeper wants to be run become jobs, and their ends become Hydra's job returns."""
+"""A launch: turns the overrides of a sweeper into jobs, and the ends of those jobs into Hydra's job returns."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("duckrow")
 
-_INTERRUPTED = 130  # the exit code, as shells have it
+_INTERRUPTED = 130  # the exit code, as in shells
 _NEEDS_NO_RESULTS = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
 
 
 class DuckrowLauncher(Launcher):
-    """What all launchers do in the same way. They differ in what their keys mean, and in where the runs go."""
+    """What all launchers have in common. They differ in what their keys mean, and in where the runs go."""
 
     def __init__(self, **values: Any) -> None:
         self._values = {
@@ -57,10 +57,10 @@ class DuckrowLauncher(Launcher):
 
     @abstractmethod
     def place(self, wanted: LaunchOptions, sweep: SweepRow, client: Client, runs: int) -> tuple[Destination, Resources]:
-        """Where the runs go, and what they divide there. `runs`: how many are to be launched first."""
+        """Where the runs go, and what they divide there. `runs`: the number of runs in the first launch."""
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        # The sweeper, which has the same context, checks with this loader every run that it is about to give us.
+        # The sweeper has the same context, and uses this loader to check every run before it gives it to us.
         hydra_context.config_loader = quick_loader(hydra_context.config_loader)
         for hint in unknown_keys(type(self).__name__, self._values):
             raise LauncherError(f"{hint} Nothing was submitted.")
@@ -85,7 +85,7 @@ class DuckrowLauncher(Launcher):
 
 
 class MultirunSession:
-    """One multirun, whose sweeper may launch more than once."""
+    """One multirun. Its sweeper may launch more than once."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class MultirunSession:
         return found
 
     def _open(self, client: Client, runs: Sequence[HydraRun]) -> None:
-        """The sweep, and the file that its runs share."""
+        """Create the sweep, and the file that its runs share."""
         if self._sweep is not None:
             return
         assert self._multirun is not None
@@ -163,7 +163,7 @@ class MultirunSession:
         save_launch(launch, self._function, self._launch_file)
 
     def _failures(self, path: str) -> Failures | None:
-        """Where we do not wait, and nobody else counts them, the runs do."""
+        """If we do not wait, and nobody else counts failures, the runs count them."""
         wanted = self._wanted
         if wanted.max_failures is None or wanted.wait or (self._place and self._place.counts_failures):
             return None
@@ -201,7 +201,7 @@ class MultirunSession:
         log.info(f"{len(free)} runs submitted, as the sweep {word}")
 
     def _leave_nothing(self, client: Client, runs: Sequence[HydraRun]) -> None:
-        """If nothing was submitted, there is no sweep either, and no folders of runs that are empty."""
+        """If nothing was submitted, remove the sweep and the empty folders of its runs."""
         from duckrow.api.call import CALL
         from duckrow.api.sweeps.sweeps import Sweeps
 
@@ -212,7 +212,7 @@ class MultirunSession:
             self._multirun.forget(runs, os.path.dirname(self._sweep.folder))
         self._sweep = None
         for run in runs:
-            with suppress(OSError):  # it was never made, or has something of the user's in it
+            with suppress(OSError):  # it was never made, or has files of the user in it
                 os.unlink(f"{run.folder}/{CALL}")
                 os.rmdir(run.folder)
 
@@ -256,7 +256,7 @@ class MultirunSession:
 
 
 def _as_sentence(error: Exception) -> Exception:
-    """How a run ended that did not raise, in duckrow's words."""
+    """How a run ended without an exception, in duckrow's words."""
     from duckrow.core.errors import DuckrowError
 
     if not isinstance(error, DuckrowError):
@@ -267,7 +267,7 @@ def _as_sentence(error: Exception) -> Exception:
 
 
 def _sweep_name(name: str) -> str:
-    """The application's name as that of a sweep."""
+    """The application's name as the name of a sweep."""
     import re
 
     return re.sub(r"[^A-Za-z0-9._+=,@-]+", "-", name).strip("-.")[:80] or "hydra"

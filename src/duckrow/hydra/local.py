@@ -1,4 +1,4 @@
-"""Runs on one machine: in the daemon's queue, unless they want devices divided in a way of their own."""
+"""Runs on one machine: in the daemon's queue, unless they want to divide devices in their own way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duckrow.api.client import Client
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
-# It waits for nobody, and its slots have an order: of four over two GPUs, the first two are on the first.
+# Like clusterduck: wait for nobody, and fill slots in order. Of four slots on two GPUs, the first two are on the first.
 _AS_CLUSTERDUCK = ("--share-gpus", "--fill")
 
 
@@ -29,7 +29,7 @@ def place_locally(wanted: LaunchOptions, folder: str, client: Client) -> tuple[D
 
 
 def ask_own_run(wanted: LaunchOptions, folder: str, client: Client) -> tuple[Destination, Resources]:
-    """clusterduck's slots. GPUs that are not to be divided are all seen by each run: as many as it names, else none."""
+    """clusterduck's slots. If GPUs are not divided, each run sees the first gpus_per_node of them; by default none."""
     if wanted.divided.gpus is not None:
         return _over_named_gpus(wanted, folder, client, *_AS_CLUSTERDUCK)
     slots = wanted.parallel or 1
@@ -48,14 +48,14 @@ def _over_named_gpus(wanted: LaunchOptions, folder: str, client: Client, *words:
 
 
 def seats_of(gpus: list[str], slots: int) -> list[str]:
-    """Options of `duckrow run`: 2 slots over 4 GPUs have two each; of 4 slots over 2 GPUs, two share each."""
+    """Options of `duckrow run`: 2 slots on 4 GPUs have two GPUs each; of 4 slots on 2 GPUs, two share each GPU."""
     if not gpus:
         return [f"--slots={slots}"]
     return [f"--devices={'+'.join(share_of(gpus, slot, slots))}" for slot in range(slots)]
 
 
 def _gpus_named_by(number: int, client: Client) -> list[str]:
-    """The first `number`. Where none are known, they are 0, 1 and so on, as in the original."""
+    """The first `number` GPUs. If none are known: 0, 1 and so on, as in clusterduck."""
     if _VISIBLE in os.environ:
         return _gpus_here(client)[:number]
     return (_gpus_here(client) or [str(gpu) for gpu in range(number)])[:number]

@@ -1,4 +1,4 @@
-"""The runs of a multirun: their numbers and folders, kept when it is resumed, and what they have left there."""
+"""The runs of a multirun: their numbers and folders, which stay when it is resumed, and their results there."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _NUMBER = ("${hydra.job.num}", "${hydra:job.num}")
 class HydraRun(NamedTuple):
     number: int
     overrides: list[str]
-    key: str  # equal for the same run of the same multirun, whenever it is asked for
+    key: str  # the same whenever this run of this multirun is asked for
     subdir: str  # hydra.sweep.subdir
-    folder: str  # where duckrow keeps its files of it: the same, if no other run has that
+    folder: str  # where duckrow keeps its files for it: the subdir, unless another run has that
 
 
 class Multirun:
@@ -38,7 +38,7 @@ class Multirun:
         self._times: Counter[str] = Counter()  # how often the same overrides have been asked for
         self._make_folder()
         if not resume and os.path.exists(self._list):
-            os.unlink(self._list)  # started again, its runs replace the earlier ones
+            os.unlink(self._list)  # a new start: its runs replace the earlier ones
         self._known: dict[str, HydraRun] = {}
         self._numbers: set[int] = set()
         self._folders: set[str] = set()
@@ -46,7 +46,7 @@ class Multirun:
             self._know(run)
 
     def plan(self, job_overrides: Sequence[Sequence[str]], first: int) -> list[HydraRun]:
-        """The runs of these overrides, in their order; those that are known keep their numbers and folders."""
+        """The runs of these overrides, in the same order; known runs keep their numbers and folders."""
         before = set(self._known)
         planned = [self._run_of(list(overrides), first + place) for place, overrides in enumerate(job_overrides)]
         with open(self._list, "a") as file:
@@ -54,7 +54,7 @@ class Multirun:
         return planned
 
     def forget(self, runs: Sequence[HydraRun], parent: str) -> None:
-        """Nothing came of these. If there were no others, nothing of ours is left; `parent`: of the sweep's folder."""
+        """These were not submitted. If there are no others, leave no files of ours. `parent`: of the sweep's folder."""
         gone = {run.key for run in runs}
         left = [run for key, run in self._known.items() if key not in gone]
         with suppress(OSError):
@@ -91,7 +91,7 @@ class Multirun:
         return subdir, folder
 
     def _subdir(self, overrides: list[str], number: int) -> str:
-        """Most are the number of the run, and nothing has to be composed to know it."""
+        """Usually the number of the run, which is known without composing a config."""
         text = str(OmegaConf.to_container(self._config.hydra.sweep, resolve=False)["subdir"])  # type: ignore[call-overload, index]
         for name in _NUMBER:
             text = text.replace(name, str(number))
@@ -113,7 +113,7 @@ class Multirun:
             raise LauncherError(f"The folder {self.folder} cannot be created: {error.strerror}.") from None
 
     def _line(self, run: HydraRun) -> str:
-        """With its folder as seen from here: somebody may move all of it, or see it under another name."""
+        """With a relative folder: somebody may move the whole multirun, or see it under another path."""
         return json.dumps(run._replace(folder=os.path.relpath(run.folder, self.folder))._asdict())
 
     def _listed(self) -> Iterator[HydraRun]:
@@ -128,7 +128,7 @@ class Multirun:
 
 
 def result_of(run: HydraRun) -> JobReturn | None:
-    """What the run has returned, if it has come to a good end."""
+    """What the run returned, if it succeeded."""
     from duckrow.api.calls.functions import JobFailed, value_of
 
     try:
@@ -139,7 +139,7 @@ def result_of(run: HydraRun) -> JobReturn | None:
 
 
 def make_ready(runs: Iterable[HydraRun]) -> None:
-    """The folders, without the results of earlier tries; their logs are kept beside the new ones."""
+    """Prepare the folders: remove the results of earlier attempts, and keep their logs beside the new ones."""
     from duckrow.api.call import RESULT
 
     for run in runs:
@@ -165,7 +165,7 @@ def _free(path: str) -> str:
 
 @contextmanager
 def _hydra_config(config: DictConfig) -> Iterator[None]:
-    """For the resolver `hydra:`, which looks at the config of the run that goes on."""
+    """For the resolver `hydra:`, which reads the config of the current run."""
     before = HydraConfig.instance().cfg
     HydraConfig.instance().set_config(config)
     try:

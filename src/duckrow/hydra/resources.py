@@ -15,16 +15,16 @@ _held: list[int] = []  # the lock of this run's slot, until its process ends
 
 @dataclass
 class Resources:
-    """Taken by each run as it begins, wherever it runs: all it needs is a folder that they share."""
+    """Each run takes its share as it begins, wherever it runs. The runs only need a shared folder."""
 
     folder: str = ""
-    slots: int = 1  # how many runs there are at the same time
+    slots: int = 1  # how many runs there are at a time
     cores: list[int] | None = None  # to be divided; empty: all that the run may use; None: not divided
-    delay_s: float = 0.0  # between the beginnings of the first runs, one for each slot
-    beginnings: int | None = None  # how many those are, if there are slots on several machines
+    delay_s: float = 0.0  # between the starts of the first runs, one for each slot
+    beginnings: int | None = None  # how many of those there are, if several machines have slots
 
     def take(self) -> list[str]:
-        """Take a share and wait for one's turn; what was done, in words."""
+        """Take a share, and wait for our turn. Returns what was done, in words."""
         notes = []
         if self.cores is not None:
             notes.append(self._pin())
@@ -41,7 +41,7 @@ class Resources:
         return f"slot {slot} of {self.slots}, cores {','.join(map(str, cores))}"
 
     def _free_slot(self) -> int | None:
-        """The first that no run of the same host has. The kernel gives it back when the run ends, however it ends."""
+        """The first slot that no run of the same host has. The kernel frees it when the run ends, however it ends."""
         host = f"{os.uname().nodename}-{os.getppid()}"
         for slot in range(self.slots):
             lock = os.open(f"{self.folder}/slot-{host}-{slot}", os.O_RDWR | os.O_CREAT, 0o600)
@@ -55,7 +55,7 @@ class Resources:
         return None
 
     def _stagger(self) -> str:
-        """The first runs, as many as go on at a time, begin one after the other, on all machines together."""
+        """The first runs, as many as run at a time on all machines together, start one after the other."""
         with open(f"{self.folder}/beginnings", "a+") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -65,16 +65,16 @@ class Resources:
             earlier = file.read().split()
             if len(earlier) >= (self.beginnings or self.slots):
                 return "no delay: one of the earlier runs has ended"
-            now = time.time()  # on all machines: nothing else is the same there
+            now = time.time()  # the only clock that all machines share
             wait_s = max(float(earlier[-1]) + self.delay_s - now, 0.0) if earlier else 0.0
-            wait_s = min(wait_s, len(earlier) * self.delay_s)  # more only if somebody has set a clock
+            wait_s = min(wait_s, len(earlier) * self.delay_s)  # it would be more only if somebody set a clock
             file.write(f"{now + wait_s}\n")
         time.sleep(wait_s)
         return f"waited {wait_s:.1f} s for its turn"
 
 
 def share_of(things: list[T], slot: int, slots: int) -> list[T]:
-    """Neighbours, as evenly as can be. Where there are more slots than things, neighbours share one: 0,0,1,1."""
+    """Adjacent things, divided as evenly as possible. If there are more slots than things, slots share: 0,0,1,1."""
     if slots >= len(things):
         return [things[slot * len(things) // slots]]
     return things[slot * len(things) // slots : (slot + 1) * len(things) // slots]

@@ -1,4 +1,4 @@
-"""Runs on a SLURM cluster: one batch for each launch, whose SLURM jobs take runs as they become free."""
+"""Runs on a SLURM cluster: one batch for each launch. Its SLURM jobs take the next run whenever they are free."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duckrow.api.clusters.submit import ClusterRequest
     from duckrow.core.jobs.job import JobSpec
 
-# The keys of `duckrow_slurm` that are for SLURM, by the same names.
+# The keys of `duckrow_slurm` that are for SLURM, with the same names.
 KEYS = (
     "on partition account qos time gres gpus_per_node cpus_per_task mem_per_node constraint exclude comment nodelist"
     " reservation nodes runs_per_job parallel_runs fixed_chunks max_jobs signal_delay max_interruptions setup sbatch"
@@ -22,7 +22,7 @@ KEYS = (
 
 class SlurmBatch:
     counts_failures = False
-    look_s = 0.3  # its news do not come through the database
+    look_s = 0.3  # its news does not come through the database
     how_it_ends = "somebody cancelled all SLURM jobs of the batch"
 
     def __init__(self, request: ClusterRequest, name: str) -> None:
@@ -52,7 +52,7 @@ class SlurmBatch:
 
 
 def place_on_slurm(wanted: LaunchOptions, folder: str, name: str, runs: int) -> tuple[SlurmBatch, Resources]:
-    """`folder`: seen by the compute nodes too, like all of `hydra.sweep.dir`. `runs`: how many there will be."""
+    """`folder`: must be visible on the compute nodes, like all of `hydra.sweep.dir`. `runs`: how many there will be."""
     from duckrow.api.clusters.submit import read_request
 
     given = dict(wanted.others)
@@ -69,7 +69,7 @@ def place_on_slurm(wanted: LaunchOptions, folder: str, name: str, runs: int) -> 
 
 
 def from_submitit(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of hydra-submitit-launcher and clusterduck in ours."""
+    """Our keys for those of hydra-submitit-launcher and clusterduck."""
     same = ("partition", "account", "qos", "gres", "cpus_per_task", "constraint", "exclude", "comment", "setup")
     of_sbatch = ("cpus_per_gpu", "gpus_per_task", "mem_per_gpu", "mem_per_cpu")
     further = {key: values[key] for key in of_sbatch if values[key] is not None} | dict(values["additional_parameters"])

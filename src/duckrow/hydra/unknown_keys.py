@@ -1,4 +1,4 @@
-"""Suggests the key of `hydra.launcher` that was probably meant by an unknown one."""
+"""For an unknown key of `hydra.launcher`, suggests the key that was probably meant."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _KEY = re.compile(r"hydra\.launcher\.(\w+)[.=]")
 
 
 def hints_for(words: Sequence[str]) -> Iterator[str]:
-    """A sentence for each unknown key of this command line; none, where it does not choose a launcher of ours.
+    """A sentence for each unknown key on this command line; none if it does not choose one of our launchers.
 
-    One that is added (`+hydra.launcher.x=1`) Hydra lets pass, and the launcher refuses.
+    Hydra accepts an added key (`+hydra.launcher.x=1`); the launcher refuses it.
     """
     chosen = [match[1] for word in words if (match := _LAUNCHER.match(word))]
     if not chosen:
@@ -26,7 +26,7 @@ def hints_for(words: Sequence[str]) -> Iterator[str]:
 
 
 def unknown_keys(launcher: str, keys: Iterable[str]) -> list[str]:
-    """A sentence for each of these keys that a launcher does not have. `launcher`: the name of its class."""
+    """A sentence for each of these keys that the launcher does not have. `launcher`: the name of its class."""
     from duckrow.hydra.keys import LAUNCHERS
 
     names = [name for name, conf in LAUNCHERS.items() if getattr(conf, "_target_", "").endswith(f".{launcher}")]

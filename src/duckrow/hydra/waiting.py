@@ -1,4 +1,4 @@
-"""Waiting for runs to end, wherever they run, and calling the rest off when too many have failed."""
+"""Waits for runs to end, wherever they run, and cancels the rest when too many have failed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from duckrow.api.sweeps.sweeps import PointJob
     from duckrow.hydra.destinations import Destination
 
-_LOOK_S = 0.05  # how often it is asked whether anything has changed
-_SHARE = 5  # when a look takes long because there are many runs, it rests this many times as long
+_LOOK_S = 0.05  # how often to check whether anything has changed
+_SHARE = 5  # if a look takes long because there are many runs, rest this many times as long
 
 
 class RunWaiter:
-    """`on_end`: called with the key of each run as it ends, and how it stands; None: it will not be run."""
+    """`on_end`: called with the key of each run as it ends, and its view; None: it will not run."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class RunWaiter:
         self._attendance = _attendance(client)
 
     def until_done(self, keys: Sequence[str]) -> None:
-        """If it is interrupted, what has not ended is stopped."""
+        """If interrupted, stop the runs that have not ended."""
         pending = dict.fromkeys(keys)
         try:
             while pending:
@@ -53,7 +53,7 @@ class RunWaiter:
         return {row.key: row for row in Sweeps(self._client).points_with(self._sweep_id, keys)}
 
     def _look(self, pending: dict[str, None]) -> None:
-        is_over = self._place.is_over(self._client)  # asked before: what it has done since is seen
+        is_over = self._place.is_over(self._client)  # ask this first, so that we see all it did before its end
         rows = self._rows(pending)
         done = {row.job_id: key for key, row in rows.items() if row.state == "done"}
         for view in self._client.views(sorted(done)):

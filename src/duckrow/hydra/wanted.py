@@ -1,4 +1,4 @@
-"""What the keys of `hydra.launcher` ask for, in duckrow's words."""
+"""Translates the keys of `hydra.launcher` into duckrow's options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DIVIDED = {"cpu": ("cpus",), "cuda": ("gpus",), "stagger": ("delay",)}
 
 @dataclass(frozen=True)
 class Divided:
-    """resources_config: what runs that go on at the same time divide among them."""
+    """resources_config: what simultaneous runs divide among themselves."""
 
     cores: list[int] | None = None  # empty: all cores; None: not divided
     gpus: list[str] | None = None  # the same
@@ -23,7 +23,7 @@ class Divided:
 
 @dataclass(frozen=True)
 class LaunchOptions:
-    options: dict[str, Any]  # of each run, as duckrow.submit has them
+    options: dict[str, Any]  # of each run, as in duckrow.submit
     name: str
     wait: bool
     resume: bool
@@ -34,7 +34,7 @@ class LaunchOptions:
     divided: Divided
     parallel: int | None = None  # runs at a time, on one machine
     jobs_per_gpu: int | None = None
-    others: dict[str, Any] = field(default_factory=dict)  # of the place where the runs go
+    others: dict[str, Any] = field(default_factory=dict)  # for the place where the runs go
 
 
 def wanted_of(values: Mapping[str, Any], others: Sequence[str] = ()) -> LaunchOptions:
@@ -94,7 +94,7 @@ def _delay(config: Mapping[str, Any]) -> float:
 
 
 def from_clusterduck(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same in our keys, for those that mean the same wherever the runs go."""
+    """Our keys for those of clusterduck that mean the same wherever the runs go."""
     for key in ("nodes", "tasks_per_node"):
         if values[key] != 1:
             raise LauncherError(f"hydra.launcher.{key}={values[key]}: a run is one process on one node. Leave it at 1.")

@@ -1,6 +1,6 @@
-"""A moment of a clock that the kernel tells: also one that comes while the machine sleeps, or because a clock is set.
+"""Wakes the loop at a moment of a clock, also if the machine sleeps then, and when somebody sets the wall clock.
 
-The timers of the reactor stand still while the machine sleeps, and know nothing of the wall clock.
+The timers of the reactor stop while the machine sleeps, and do not follow the wall clock.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 
 _CLOEXEC, _NONBLOCK = os.O_CLOEXEC, os.O_NONBLOCK
 _ABSOLUTE, _CANCEL_ON_SET = 1, 2
-_FAR_S = 2**33  # beyond any job: an alarm that is there only to hear that the clock is set
+_FAR_S = 2**33  # later than any job: for an alarm that only tells when the clock is set
 
 
 class _Timespec(ctypes.Structure):
@@ -24,7 +24,7 @@ class _Itimerspec(ctypes.Structure):
 
 
 class KernelAlarm:
-    """Its file becomes readable at the moment that it is set for; one of the wall clock also when that is set."""
+    """Its file becomes readable at the given moment. On the wall clock, also when somebody sets that clock."""
 
     def __init__(self, clock: int) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -34,23 +34,23 @@ class KernelAlarm:
         self.set_for(None)
 
     def set_for(self, moment: float | None) -> None:
-        """None: no moment; to hear that the clock is set remains."""
+        """None: no moment; the alarm still tells when the clock is set."""
         moment = _FAR_S if moment is None else moment
         if moment == self._set_for:
             return
-        # Rounded up: who wakes must find that the moment has come. And 0 would switch it off.
+        # Rounded up: on waking, the moment must have come. And 0 would switch it off.
         value = _Timespec(max(math.floor(moment), 0), min(math.ceil(moment % 1 * 1e9) + 1, 999_999_999))
         spec = _Itimerspec(_Timespec(0, 0), value)
         self._checked(self._libc.timerfd_settime(self.fd, self._flags, ctypes.byref(spec), None))
         self._set_for = moment
 
     def hush(self) -> None:
-        """It has rung: it must be set again."""
+        """The alarm has rung, and must be set again."""
         self._set_for = None
         try:
             os.read(self.fd, 8)
         except OSError:
-            pass  # the clock was set (ECANCELED)
+            pass  # somebody set the clock (ECANCELED)
 
     @staticmethod
     def _checked(result: int) -> int:

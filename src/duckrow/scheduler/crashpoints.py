@@ -1,4 +1,4 @@
-"""Places of a tick at which a test can make the scheduler die. Outside of tests nothing happens there."""
+"""Points in a tick where a test can make the scheduler die. Outside of tests, nothing happens there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _go_on(point: str) -> None: ...
 
 
 at: Callable[[str], None] = _go_on
-"""What is done at each point. Only tests set it, from their own program (tests/system/crashing_duckrow.py)."""
+"""Called at each point. Only tests set it, from their own program (tests/system/crashing_duckrow.py)."""
 
 
 def reach(point: str) -> None:

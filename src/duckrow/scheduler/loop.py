@@ -1,4 +1,4 @@
-"""The loop: sleep, observe, decide, record, act. Whenever it dies, the disk says what happened."""
+"""The loop: sleep, observe, decide, record, act. Whenever it dies, the disk shows what happened."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ class Loop:
             state, host, database, self._checkpointer, reactor, self.observer, self._let_go_of_jobs, self._hear_bell
         )
 
-    # -- what a host may want ---------------------------------------------------------------------------------
+    # -- what a host can set ----------------------------------------------------------------------------------
 
     def tell_ends(self, on_end: Callable[[LiveAttempt, Verdict], None], on_back: Callable[[int], None]) -> None:
-        """`on_end` is called before anything else is started, `on_back` when a job that had failed waits again."""
+        """`on_end` is called before anything else starts; `on_back` when a job that had failed is queued again."""
         self._collaborators.endings.on_end = on_end
         self._collaborators.broken_gpus.on_back = on_back
 
@@ -72,13 +72,13 @@ class Loop:
         self._collaborators.broken_gpus.allowed = False
 
     def write_devices_as(self, written: Mapping[str, str] | None) -> None:
-        """How jobs are to see their devices, where not by their names."""
+        """What jobs see instead of the names of their devices."""
         self._act.written_devices = written
 
     # -- the life of the loop ---------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Take up what an earlier process of this host, or a host that died, has left."""
+        """Take over what an earlier process of this host, or a dead host, has left."""
         self.host.announce(self.state.seats, self.watch.gpus.machine)
         with self.database.transaction():
             self._collaborators.delays.begin()
@@ -90,7 +90,7 @@ class Loop:
         self._own_files.watch()
 
     def turn(self, at_most_s: float | None = None) -> None:
-        """Sleep until something happens, then one tick."""
+        """Sleep until something happens, then do one tick."""
         self.state.note(self.engine.reports())  # starting may have failed at once
         waits = [seconds for seconds in (at_most_s, self._until_tick_s()) if seconds is not None]
         self.reactor.wait(min(waits, default=None))
@@ -101,7 +101,7 @@ class Loop:
             self._tick()
             self._failed_ticks.over()
         except StateError as error:
-            self._own_files.look()  # perhaps that is why
+            self._own_files.look()  # perhaps they are the reason
             self._failed_ticks.survive(error)
         except (IllegalTransition, WrongWish) as error:
             self._failed_ticks.survive(error)
@@ -125,7 +125,7 @@ class Loop:
         self._act(recorded)
 
     def idle(self) -> bool:
-        """Nothing runs here and nothing of ours is left to run. A paused or held job is left."""
+        """Nothing runs here, and nothing of ours is left to run. Paused and held jobs count as left."""
         if self.state.runs_own or self.state.is_unsettled or self.store.queue.is_unfinished():
             return False
         return not self.watch.is_looked_for_faults(self.reactor.now().mono)
@@ -147,22 +147,22 @@ class Loop:
         self.reactor.close()
 
     def _let_go_of_jobs(self) -> int:
-        """Watch the jobs no longer: the database or the folder is gone. How many go on.
+        """Stop watching the jobs: the database or the folder is gone. Returns how many keep running.
 
-        The journal stays: whoever brings the database back finds in it how they ended.
+        The journal stays: if somebody restores the database, it says how the jobs ended.
         """
         self._closed = True
         self._checkpointer.wait()
         self.engine.close({self.engine.keeper})
         self._collaborators.sharing.close()
         try:
-            self.host.rows.close(self.host.id)  # into the file that we have open, whatever its name
+            self.host.rows.close(self.host.id)  # into the file that we have open, whatever its name is now
         except StateError:
             pass
         return len(self.state.running)
 
     def _let_go(self) -> None:
-        """Be no host any more, which others see at once: the engine can only see its attempts to their ends."""
+        """Stop being a host, which others see at once: from now on, the engine only waits for its attempts to end."""
         self.host.release()
         self.database.close()
 
@@ -170,7 +170,7 @@ class Loop:
 
     def _hear_bell(self) -> None:
         self.reactor.watch(self.host.bell, self._rung)
-        self.state.wake()  # nobody knows who rang meanwhile
+        self.state.wake()  # somebody may have rung meanwhile
 
     def _rung(self) -> None:
         self.host.hush()

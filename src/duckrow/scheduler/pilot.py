@@ -1,6 +1,6 @@
-"""A pilot: the loop as a job of a cluster, over what that was given, for runs that it takes from a batch's folder.
+"""A pilot: the loop as a cluster job. It uses that job's allocation for runs that it takes from a batch's folder.
 
-Scripts that wait in a cluster's queue name this module, so it stays where it is.
+Scripts that wait in a cluster's queue name this module, so do not move it.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from duckrow.store.folder.state_folder import NETWORK_FILE_SYSTEMS, Folder, file
 from duckrow.store.hosts import HostStore
 from duckrow.store.sqlite.database import Database
 
-_PULSE_S = 1.0  # how often to look for wishes, which come from another machine
-_HURRY_S = 1.0  # between SIGTERM and SIGKILL, when SLURM kills us in a moment
-LEASE_LOST = 76  # the exit code of a host that could not say that it lives
-_FULL_S = 2.0  # how often to try again what a full disk has refused
-_MARGIN_S = 5.0  # of the time between the notice and the limit, for SLURM and for us
+_PULSE_S = 1.0  # how often to check for wishes, which come from another machine
+_HURRY_S = 1.0  # between SIGTERM and SIGKILL, when SLURM is about to kill us
+LEASE_LOST = 76  # the exit code of a host that could not renew its lease
+_FULL_S = 2.0  # how often to retry when the disk is full
+_MARGIN_S = 5.0  # kept free before the limit, for SLURM and for us
 
 
 class PilotHost(Observer):
@@ -68,19 +68,19 @@ class PilotHost(Observer):
         database = Database(folder, durable=False)
         host = Host(folder, database, HostStore(database).add_run(us.name, batch.folder, us.name))
         self.loop, self._signals = local_host(database, host, offer, link, self)
-        self.loop.never_set_gpus_aside()  # how a run ended is told to others, who may have taken it up by then
+        self.loop.never_set_gpus_aside()  # the ends of runs are reported, and others may have acted on them
         claims = Claims(batch)
         chunk = chunk_of(batch, own_job.facts.array_index + first_chunk())
         environment = {**batch.environment(), **os.environ}
         self._time = PilotTime(own_job, _MARGIN_S)
         self._idle = False  # nothing runs here, and there is nothing to take
-        self.starts_again = False  # what is left needs more time than we have left
+        self.starts_again = False  # the remaining runs need more time than we have left
         taker = Taker(claims, us.card, chunk, self._fits, share.is_ours)
         self.runs = PilotRuns(cluster, claims, taker, self.loop, environment, us.facts, batch.request.runs_per_job)
         self._successors = Successors(batch, cluster, own_job)
         self.lease = Lease(us.renew, batch.request.lease, self._lost_lease)
         self._by_memory = share.is_by_memory
-        # Runs that differ are taken one by one: what waits here could run elsewhere.
+        # Runs with different numbers of GPUs are taken one by one: a run that waits here could run elsewhere.
         self._mixed = len(share.gpus) > 1
         self._memory = PilotMemory(self.loop, SharedPeaks(batch, us.name)) if self._by_memory else None
         self._kill_at: float | None = None
@@ -89,7 +89,7 @@ class PilotHost(Observer):
         self._wishes_at = 0.0
         self._began_mono = time.monotonic() + self._first_start_in_s()
         self._first_mono: float | None = None  # when we took our first run
-        self._told = ""  # the trouble that we were in last
+        self._told = ""  # the last problem that we reported
 
     # -- the life of a pilot ----------------------------------------------------------------------------------
 
@@ -119,16 +119,16 @@ class PilotHost(Observer):
         try:
             self.us.renew(self._status())
             self.us.end(self.runs.interrupted or too_late or "nothing left to take")
-        except OSError as error:  # the others see that we are gone, a lease later
+        except OSError as error:  # the others notice when our lease runs out
             self.trouble(f"Cannot record the end of this pilot: {error.strerror}.")
 
     def _over(self) -> bool:
-        """Take what there is to take; nothing runs here and nothing is left."""
+        """Take what can be taken. True if nothing runs here and nothing is left."""
         if self.runs.interrupted:
             return not self.loop.state.live
         try:
             return self._nothing_is_left()
-        except OSError as error:  # the disk is full: what waits is there, and can be taken when there is room
+        except OSError as error:  # the disk is full: the runs can be taken when there is room
             self.trouble(f"Nothing can be taken from {self.batch.folder}: {error.strerror}. It is retried.")
             return False
 
@@ -157,7 +157,7 @@ class PilotHost(Observer):
         return took
 
     def _places(self) -> int:
-        """How many runs we may have at this moment."""
+        """How many runs we may have right now."""
         request = self.share.request
         if request.nodes > 1:
             return 1
@@ -167,20 +167,20 @@ class PilotHost(Observer):
             most = self.runs.busy + (0 if waits else 1)
             most = min(most, request.parallel_runs or most)
         if request.stagger:
-            # From the first start on: on a busy node that may come late, and the second is not to come with it.
+            # Count from the first start: on a busy node it may be late, and the second must not start with it.
             since = self._began_mono if self._first_mono is None else self._first_mono
             open_places = math.floor((time.monotonic() - since) / request.stagger) + 1
             most = min(most, open_places if self._first_mono is not None else min(open_places, 1))
         return most
 
     def _first_start_in_s(self) -> float:
-        """How long our first run waits: with a stagger, our places come behind those of the pilots before us."""
+        """How long our first run waits: with a stagger, our runs start after those of the pilots before us."""
         stagger = self.batch.request.stagger
         if not stagger:
             return 0.0
         index = self._own_job.facts.array_index + first_chunk()
         starts = [started_at(self.batch, pilot) for pilot in read_pilots(self.batch)]
-        # The wall clock is all that the machines share.
+        # The machines share nothing but the wall clock.
         began_s_ago = time.time() - min(starts, default=time.time())
         return index * len(self.loop.state.seats) * stagger - max(began_s_ago, 0.0)
 
@@ -188,7 +188,7 @@ class PilotHost(Observer):
         return time.monotonic() < self._began_mono
 
     def _is_needed(self) -> bool:
-        """There is nothing for us to take, or we have taken our share: whether runs wait for us all the same."""
+        """Whether runs wait for us although there is nothing to take, or we have taken our share."""
         if not self._idle:
             self._idle = True
             self.lease.tell(self._status())
@@ -200,11 +200,11 @@ class PilotHost(Observer):
         return bool(fitting)
 
     def _fits(self, run: int) -> bool:
-        """Whether our allocation is enough for it, and what is left of our time."""
+        """Whether our allocation and our remaining time are enough for it."""
         return self.share.may_take(run) and self._time.fits(self.batch.runs[run].spec, self.share.time_of(run))
 
     def has_more(self) -> bool:
-        """Whether there is anything left that we could take with more time."""
+        """Whether anything is left that we could take if we had more time."""
         self.runs.claims.look()
         return any(map(self.share.may_take, self.runs.claims.free()))
 
@@ -225,7 +225,7 @@ class PilotHost(Observer):
             return
         try:
             self._memory.tell()
-        except OSError as error:  # the others learn it themselves
+        except OSError as error:  # the others will learn it themselves
             self.trouble(f"Cannot pass on what was learned about memory: {error.strerror}.")
 
     def trouble(self, sentence: str) -> None:
@@ -252,7 +252,7 @@ class PilotHost(Observer):
     # -- leaving ----------------------------------------------------------------------------------------------
 
     def _time_is_short(self) -> None:
-        """The notice ahead of the time limit: what runs is told, and has until shortly before the limit."""
+        """The notice before the time limit: tell the runs, which may continue until shortly before the limit."""
         if self.runs.interrupted:
             return
         notice_s = self.share.request.notice_s
@@ -268,7 +268,7 @@ class PilotHost(Observer):
                 self.loop.engine.notice(attempt, attempt.job.notice_signal)
 
     def _told_to_end(self) -> None:
-        """`scancel`, preemption, the end of a requeue: SLURM kills us all in a moment."""
+        """`scancel`, preemption or a requeue: SLURM is about to kill us all."""
         if not self._hurry:
             self._hurry = True
             self._leave(TOLD_TO_END)
@@ -287,7 +287,7 @@ class PilotHost(Observer):
         self._kill_at = time.monotonic() + (_HURRY_S if self._hurry else 3600.0)
 
     def _lost_lease(self) -> None:
-        """From another thread: nobody can hear that we live, so others will take our runs. They must not run twice."""
+        """In another thread: nobody can see that we are alive, so others take our runs. They must not run twice."""
         os.write(2, b"The lease could not be renewed: this pilot ends its runs, and itself.\n")
         for attempt in list(self.loop.state.live.values()):
             if attempt.pid is not None:
@@ -299,18 +299,18 @@ class PilotHost(Observer):
 
 
 def chunk_of(batch: Batch, index: int) -> range | None:
-    """The runs that are ours alone, where they were dealt in fixed chunks."""
+    """With fixed chunks: the runs that only we may take."""
     each = batch.request.runs_per_job
     return range(index * each, (index + 1) * each) if batch.request.fixed_chunks and each else None
 
 
 def first_chunk() -> int:
-    """What must be added to the index of an array, which begins with 0."""
+    """What to add to the index of an array, which begins with 0."""
     return int(sys.argv[2]) if len(sys.argv) > 2 else 0
 
 
 def own_folder(batch: Batch, facts: JobFacts) -> PilotFolder:
-    """Our folder in the batch. On a full disk, when there is room: to end would mean that somebody has to come by."""
+    """Our folder in the batch. On a full disk, wait for room: if we ended, somebody would have to submit us again."""
     told = False
     while True:
         try:
@@ -325,7 +325,7 @@ def own_folder(batch: Batch, facts: JobFacts) -> PilotFolder:
 
 
 def local_folder(name: str, scratch: str) -> Folder:
-    """A new one, on the node's own disk: a database does not live on a network."""
+    """A new state folder on the node's own disk: the database must not be on a network file system."""
     places = [scratch, os.environ.get("TMPDIR"), "/tmp"]
     usable = [p for p in places if p and os.access(p, os.W_OK) and file_system_of(p) not in NETWORK_FILE_SYSTEMS]
     return Folder(tempfile.mkdtemp(prefix=f"duckrow-pilot-{name}-", dir=(usable or ["/tmp"])[0])).make()
@@ -340,7 +340,7 @@ def main() -> None:
     share = PilotShare(batch, int(sys.argv[3]) if len(sys.argv) > 3 else 0)
     at_a_time = 1 if share.request.nodes > 1 else share.request.parallel_runs
     offer = allocated_offer(at_a_time, share.is_by_memory, share.gpus, own_job.facts.allocation)
-    Database(folder).close()  # made before there is a journal, which would tell of an earlier one
+    Database(folder).close()  # create it before the journal: a journal without a database looks like a lost database
     link = fork_host(
         folder.keepers, speaks=False, heirless=True, afterwards=lambda code: _if_killed(code, batch, own_job)
     )
@@ -354,7 +354,7 @@ def main() -> None:
 
 
 def _if_killed(code: int, batch: Batch, own_job: OwnJob) -> None:
-    """In the keeper: our host was killed, or cut off. If it was the last, nobody would come for its runs."""
+    """In the keeper: our host was killed, or lost its lease. If it was the last one, nobody would take its runs."""
     if (code > 128 or code == LEASE_LOST) and own_job.facts.restarts < batch.request.max_interruptions:
         _start_again(own_job)
 

@@ -1,4 +1,4 @@
-"""Sleeping until something happens: files that become readable, timers, signals."""
+"""Sleeps until something happens: a file becomes readable, a timer is due, a signal comes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class EpollReactor:
         self._epoll.register(fd, select.EPOLLIN)
 
     def unwatch(self, fd: int) -> None:
-        """Before the file is closed: a closed one can no longer be named."""
+        """Call this before closing the file: a closed file cannot be unregistered."""
         if self._calls.pop(fd, None) is not None:
             self._epoll.unregister(fd)
 
@@ -50,7 +50,7 @@ class EpollReactor:
         return alarm
 
     def on_signal(self, number: int, call: Call) -> None:
-        """Call for each of these signals, in the loop and never in between; SIGCHLD once for many."""
+        """Call this for each of these signals, in the loop and never in between; for SIGCHLD, once for many."""
         if not self._signal_calls:
             reading, writing = os.pipe()
             for end in (reading, writing):
@@ -68,7 +68,7 @@ class EpollReactor:
                 self._signal_calls[number]()
 
     def wait(self, at_most_s: float | None) -> None:
-        """Sleep until something happens or the time is up, and make the calls that are due."""
+        """Sleep until something happens or the time is up, then make the calls that are due."""
         timeout = at_most_s
         if self._timers:
             due_in = max(self._timers[0][0] - time.monotonic(), 0.0)

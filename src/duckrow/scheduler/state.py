@@ -1,4 +1,4 @@
-"""The state of a host: all that a tick knows and changes. It touches no file, no clock, no process."""
+"""The state of a host: all that a tick knows and changes. It uses no files, clocks or processes."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ from duckrow.scheduler.tick.queue_head import QueueHead
 
 
 class HostState:
-    """What others may read is public; it changes by its moves."""
+    """Others may read the public attributes, and change them only through the methods."""
 
     def __init__(self, host_id: int, seats: Sequence[Seat]) -> None:
         self.host_id = host_id
         # Attempts and what they hold.
         self.live: dict[int, LiveAttempt] = {}
         self.lined_up: dict[int, LiveAttempt] = {}  # attempt -> the one behind it
-        self.booked = Ledger()  # by us, as we know it; by other hosts, as the database says
+        self.booked = Ledger()  # by us, as we know it; by other hosts, according to the database
         # Devices.
-        self.seats: list[Seat] = list(seats)  # replaced when devices come or go, only their order may change
+        self.seats: list[Seat] = list(seats)  # replaced when devices come or go; in place, only their order changes
         self.drained: frozenset[str] = frozenset()  # get no new job, because a person said so
         self.set_aside: frozenset[str] = frozenset()  # get no new job, because they look broken
         # Jobs that wait.
         self.queue = QueueHead()
         self.limits = Limits()
-        self.shunned: frozenset[int] = frozenset()  # jobs that were in the way of all others, by a fault of ours
-        self.inbox: list[JobSpec] = []  # jobs of a run that have come since the last tick
-        self.environment: Mapping[str, str] = {}  # of those
+        self.shunned: frozenset[int] = frozenset()  # jobs that blocked all others because of a bug in duckrow
+        self.inbox: list[JobSpec] = []  # jobs of a run that arrived since the last tick
+        self.environment: Mapping[str, str] = {}  # of the jobs in the inbox
         self.wishes = WishCursor()
-        # What was seen, and is not yet on disk or not yet told.
+        # What was seen, and is not yet on disk or not yet reported.
         self.reports: list[Report] = []
-        self.ends: list[tuple[LiveAttempt, Verdict, float]] = []  # of this tick, with when
-        self.came_back: list[int] = []  # jobs that were done, and wait again since this tick
-        self.freed = False  # other hosts have something to gain from what has happened
+        self.ends: list[tuple[LiveAttempt, Verdict, float]] = []  # of this tick, with their times
+        self.came_back: list[int] = []  # jobs that were done, and were queued again in this tick
+        self.freed = False  # something became free that other hosts may want
         # What the host wants.
         self.dispatching = True  # else nothing is started
         self.looks_ahead = True  # short jobs may be lined up behind others
-        self.last_freed_first = False  # which of several free seats is taken; else the first that is listed
-        self.stop_all = 0  # 1: end all that we started, 2: at once
+        self.last_freed_first = False  # of several free seats, take the one freed last; else the first in the list
+        self.stop_all = 0  # 1: stop all that we started; 2: kill it at once
         # When to tick.
-        self.woken = True  # somebody may have written: look at everything
+        self.woken = True  # somebody may have written to the database: look at everything
         self.wake_mono: float | None = None  # a limit or a grace ends
         self.ticked_mono = 0.0
 
-    # -- what can be asked ------------------------------------------------------------------------------------
+    # -- questions --------------------------------------------------------------------------------------------
 
     def is_own(self, attempt: LiveAttempt) -> bool:
-        """Whether its job is one of ours; else we watch it for a host that has died."""
+        """Whether its job is ours; else we watch it for a dead host."""
         return attempt.job_host_id == self.host_id
 
     @property
     def running(self) -> list[LiveAttempt]:
-        """Those that do not wait in a line."""
+        """Those that are not lined up behind another one."""
         return [attempt for attempt in self.live.values() if attempt.follows is None]
 
     @property
@@ -67,7 +67,7 @@ class HostState:
 
     @property
     def may_start(self) -> bool:
-        """Not as long as wishes are left: they may be about the very jobs that would start."""
+        """Not while wishes are left: they may be about the jobs that would start."""
         return self.dispatching and not self.wishes.are_left
 
     @property
@@ -83,7 +83,7 @@ class HostState:
         return bool(self.drained or self.set_aside)
 
     def usable(self, seats: list[Seat]) -> list[Seat]:
-        """Those of them whose devices may get a job."""
+        """The seats whose devices may get a job."""
         if not self.any_out_of_use:
             return seats
         out = self.drained | self.set_aside
@@ -93,17 +93,17 @@ class HostState:
         return [seat for seat in seats if self.set_aside.isdisjoint(seat.devices)]
 
     def pending(self) -> set[int]:
-        """Attempts of which something was seen that is not yet on disk."""
+        """Attempts with a report that is not yet on disk."""
         return {report.attempt_id for report in self.reports}
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether something has come that no tick has taken in."""
+        """Whether something has arrived that no tick has handled."""
         return bool(self.inbox or self.reports or self.queue or self.queue.stale)
 
     @property
     def is_due(self) -> bool:
-        """Whether a tick has something to do at once."""
+        """Whether a tick has something to do now."""
         if self.woken or self.inbox or self.stop_all or self.wishes.are_left:
             return True
         return self.queue.stale if self.dispatching else bool(self.lined_up)
@@ -111,7 +111,7 @@ class HostState:
     # -- attempts ---------------------------------------------------------------------------------------------
 
     def watch(self, attempts: Iterable[LiveAttempt]) -> None:
-        """See to these, too; what they hold is booked by the next `rebook`."""
+        """Watch these too. The next `rebook` books what they hold."""
         for attempt in attempts:
             self.live[attempt.id] = attempt
 
@@ -120,7 +120,7 @@ class HostState:
         self._book(attempt)
 
     def line_up(self, attempt: LiveAttempt, behind: int) -> None:
-        """It holds nothing until the one before it is gone."""
+        """It holds nothing until the attempt before it is gone."""
         attempt.line_up(behind)
         self.lined_up[behind] = attempt
         self.live[attempt.id] = attempt
@@ -132,7 +132,7 @@ class HostState:
             self.lined_up.pop(attempt.follows, None)
 
     def release(self, attempt: LiveAttempt) -> None:
-        """It is over. Who is lined up behind it has taken its place; else others may want that."""
+        """It is over. An attempt lined up behind it takes its place; if there is none, others may want that place."""
         del self.live[attempt.id]
         self._unbook(attempt)
         successor = self.lined_up.pop(attempt.id, None)
@@ -141,13 +141,13 @@ class HostState:
             self._book(successor)
             return
         only_ours = not attempt.has_gpu and self.is_own(attempt)
-        if not only_ours or attempt.job.needs is not None:  # the cores and the memory are everybody's
+        if not only_ours or attempt.job.needs is not None:  # all hosts share the cores and the memory
             self.freed = True
 
     # -- what is booked ---------------------------------------------------------------------------------------
 
     def rebook(self, of_other_hosts: Iterable[Reservations]) -> None:
-        """Read everything again. CPU slots belong to each host."""
+        """Book everything again. CPU slots are not shared between hosts."""
         self.booked = Ledger()
         for attempt in self.live.values():
             self._book(attempt)
@@ -155,7 +155,7 @@ class HostState:
             book(only_gpus(holds), self.booked)
 
     def rehold(self, attempt: LiveAttempt, holds: Reservations) -> None:
-        """The attempt holds another share than before, of the same devices."""
+        """The attempt now holds another share of the same devices."""
         self._unbook(attempt)
         attempt.hold(holds)
         self._book(attempt)
@@ -186,43 +186,43 @@ class HostState:
         self.seats = [seat for seat in self.seats if device not in seat.devices]
 
     def drain(self, devices: frozenset[str]) -> None:
-        """These, and no others, get no new job."""
+        """Exactly these devices get no new jobs."""
         self.drained = devices
 
     def put_aside(self, devices: Iterable[str]) -> None:
-        """These look broken, and no others."""
+        """Exactly these devices look broken."""
         self.set_aside = frozenset(devices)
         self.look_again()
 
     def take_last_freed_first(self) -> None:
-        """Of several free seats the one that was listed or freed last."""
+        """Of several free seats, take the one that was listed or freed last."""
         self.last_freed_first = True
         self.seats.reverse()
 
     # -- what the host wants ----------------------------------------------------------------------------------
 
     def dispatch(self, wanted: bool) -> None:
-        """Whether anything is to be started."""
+        """Whether to start jobs."""
         self.dispatching = wanted
 
     def look_ahead(self, wanted: bool) -> None:
         self.looks_ahead = wanted
 
     def end_all(self, at_once: bool = False) -> None:
-        """All that we started is to end; `at_once`: without a grace."""
+        """Stop all that we started; `at_once`: without a grace period."""
         self.stop_all = 2 if at_once else 1
 
     def take_in(self, job: JobSpec) -> None:
         self.inbox.append(job)
 
     def begin_with(self, environment: Mapping[str, str]) -> None:
-        """The jobs that are taken in have this environment."""
+        """The environment of the jobs that are taken in."""
         self.environment = environment
 
     # -- a tick -----------------------------------------------------------------------------------------------
 
     def begin_tick(self, now: Now, changed_by_others: bool) -> bool:
-        """Whether everything is to be looked at again."""
+        """Whether to look at everything again."""
         self.ticked_mono = now.mono
         changed, self.woken = changed_by_others or self.woken, False
         self.ends, self.came_back = [], []
@@ -232,14 +232,14 @@ class HostState:
         self.reports += reports
 
     def shun(self, job_id: int) -> None:
-        """Start no attempt of it, and take in nothing of the one that it has; that keeps its devices."""
+        """Start no attempt of this job, and ignore reports of the one it has, which keeps its devices."""
         self.shunned |= {job_id}
         self.look_again()
         attempts = {attempt.id for attempt in self.live.values() if attempt.job.id == job_id}
         self.reports = [report for report in self.reports if report.attempt_id not in attempts]
 
     def settle(self) -> None:
-        """All that had come is on disk."""
+        """All that had arrived is on disk."""
         self.reports, self.inbox, self.stop_all = [], [], 0
 
     def wake_at(self, mono: float | None) -> None:
@@ -252,7 +252,7 @@ class HostState:
         self.ends.append((attempt, verdict, at))
 
     def take_freed(self) -> bool:
-        """Whether others should hear of it: once."""
+        """Whether to tell other hosts; true only once."""
         freed, self.freed = self.freed, False
         return freed
 
@@ -260,5 +260,5 @@ class HostState:
         self.woken = True
 
     def look_again(self) -> None:
-        """The head of the queue that we hold is no longer the head of the queue."""
+        """Our copy of the head of the queue is out of date."""
         self.queue.stale = True

@@ -1,4 +1,4 @@
-"""Makes the launchers known to Hydra, by the names under which they are chosen."""
+"""Registers the launchers with Hydra, by the names that users choose them by."""
 
 from __future__ import annotations
 

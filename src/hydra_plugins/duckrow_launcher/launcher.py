@@ -38,7 +38,7 @@ class DuckrowSlurm(DuckrowLauncher):
 
 
 class ClusterduckLocal(DuckrowLauncher):
-    """DuckrowLocal by clusterduck's keys: slots that divide what they are told to divide."""
+    """DuckrowLocal with clusterduck's keys: slots that divide what resources_config says."""
 
     def wanted(self, values: Mapping[str, Any]) -> LaunchOptions:
         ours = from_clusterduck(values) | {"timeout": values["timeout_min"] * 60}
@@ -49,7 +49,7 @@ class ClusterduckLocal(DuckrowLauncher):
 
 
 class ClusterduckSlurm(DuckrowSlurm):
-    """The same, by the keys of clusterduck and hydra-submitit-launcher."""
+    """DuckrowSlurm with the keys of clusterduck and hydra-submitit-launcher."""
 
     def wanted(self, values: Mapping[str, Any]) -> LaunchOptions:
         return wanted_of({**from_submitit(values), **from_clusterduck(values)}, KEYS)

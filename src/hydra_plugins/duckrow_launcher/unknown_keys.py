@@ -1,8 +1,8 @@
-"""Says which key of `hydra.launcher` was meant, before Hydra refuses an unknown one.
+"""Suggests the right key of `hydra.launcher` before Hydra refuses an unknown one.
 
-Hydra refuses it while it composes the config, and by then has loaded no launcher. It asks plugins of this kind earlier,
-in every application: so this one adds nothing to the search path, and says nothing unless the command line both chooses
-a launcher of ours and has a key that this does not have.
+Hydra refuses it while it composes the config, before it loads a launcher. It calls plugins of this kind earlier, in
+every application. So this one adds nothing to the search path, and prints nothing unless the command line chooses one
+of our launchers and has a key that this launcher does not have.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SLURM as a cluster: each call of the port by SLURM's own commands."""
+"""SLURM as a cluster: implements the port with SLURM's own commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from duckrow.core.clusters.request import ClusterRequest
 
 @dataclass(frozen=True)
 class SlurmCluster:
-    clusters: str = ""  # another cluster of this site than the one of this node
+    clusters: str = ""  # another cluster of this site than this node's
 
     def limits(self) -> ClusterLimits:
         return commands.limits()
@@ -60,7 +60,7 @@ def _written(pilots: PilotJobs) -> str:
 
 
 def _dependency(request: ClusterRequest, after: int | None) -> list[str]:
-    """On the command line, where it replaces what the script says: so that is said again."""
+    """On the command line it replaces the dependencies in the script, so those are repeated here."""
     if after is None:
         return []
     return [f"--dependency={','.join([*request.dependencies, f'afterany:{after}'])}"]

@@ -1,4 +1,4 @@
-"""SLURM's own commands: what they are told, and what is understood of their answers."""
+"""Calls SLURM's own commands, and reads their answers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from duckrow.clusters.port import ANSWER_S, SHORT_S, ClusterLimits, ClusterRefused, NoAnswer, TooMany
 from duckrow.core.errors import DuckrowError, UsageError
 
-# The controller is slow, restarts or cannot be reached: the same may work in a while.
+# The controller is slow, restarting or not reachable: the same call may work later.
 _PASSING = re.compile(
     r"Socket timed out|Unable to contact|Connection (refused|timed out|reset)|Zero Bytes"
     r"|Communication connection failure|temporarily|Transport endpoint|backup controller|not responding",
     re.IGNORECASE,
 )
-# There are too many jobs already: fewer may be taken, or the same later.
+# There are already too many jobs: SLURM may accept fewer, or the same number later.
 _TOO_MANY = re.compile(
     r"MaxSubmit|submit limit|MaxJobCount|Maximum number of jobs|job array specification|QOSMax|AssocMax|AssocGrp|QOSGrp"
 )
@@ -32,7 +32,7 @@ def wall_time(text: str) -> float | None:
 
 
 def limits() -> ClusterLimits:
-    """As the cluster is configured; where it does not say, as most are. NoAnswer: nor would it take any job now."""
+    """From the cluster's configuration, else the usual values. NoAnswer: it would not accept jobs now either."""
     try:
         told = _ask(["scontrol", "show", "config"], answer_s=SHORT_S)
     except UsageError:
@@ -44,7 +44,7 @@ def limits() -> ClusterLimits:
 def sbatch(
     script: str, array: str, *arguments: str, environment: Mapping[str, str], options: Sequence[str] = ()
 ) -> int:
-    """The id of the array. `arguments`: of the script."""
+    """Submit an array, and return its id. `arguments`: for the script."""
     words = ["sbatch", "--parsable", f"--array={array}", *options, script, *arguments]
     said = _ask(words, _outside_of_jobs(environment))
     found = re.search(r"^(\d+)", said, re.MULTILINE)
@@ -54,7 +54,7 @@ def sbatch(
 
 
 def test_only(script: str, environment: Mapping[str, str]) -> None:
-    """Refused, if SLURM would not take such a job; nothing is submitted."""
+    """Raise ClusterRefused if SLURM would not accept such a job; nothing is submitted."""
     _ask(["sbatch", "--test-only", script], _outside_of_jobs(environment))
 
 
@@ -68,9 +68,9 @@ def of_clusters(clusters: str) -> list[str]:
 
 
 def time_left_s(job: str) -> float | None:
-    """Of a job that runs; None: it has no limit, or SLURM does not say.
+    """The time left for a running job; None: it has no limit, or SLURM does not say.
 
-    The signal for which we ask may go to all processes of the job, and so to the very first that we ask by.
+    Tried again, because the signal that makes us ask may go to all processes of the job, also to our first squeue.
     """
     for _ in range(3):
         try:
@@ -83,7 +83,7 @@ def time_left_s(job: str) -> float | None:
 
 
 def requeue(job: str) -> None:
-    """Have SLURM start a job of ours again; it ends it first."""
+    """Have SLURM start a job of ours again. SLURM ends it first."""
     _ask(["scontrol", "requeue", job])
 
 
@@ -122,6 +122,6 @@ def sentence(text: str) -> str:
 
 
 def _outside_of_jobs(environment: Mapping[str, str]) -> dict[str, str]:
-    """A job that is submitted from within another one is not part of it; but it finds SLURM as we do here."""
+    """A job submitted from inside another job is not part of it. But it must find SLURM the way we do."""
     outside = {name: value for name, value in environment.items() if not name.startswith("SLURM_")}
     return {**outside, "SLURM_CONF": os.environ["SLURM_CONF"]} if "SLURM_CONF" in os.environ else outside

@@ -1,4 +1,4 @@
-"""The environment of runs on a cluster: what the script of a SLURM job does first, containers, several nodes."""
+"""The environment of runs on a cluster: the first lines of a SLURM job's script, containers, several nodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shlex
 
 from duckrow.core.clusters.request import ClusterRequest
 
-# Not /etc/profile, which would forget the PATH of whoever submits.
+# Not /etc/profile, which would drop the PATH of the user who submits.
 _DEFINE_MODULE = (
     'type module >/dev/null 2>&1 || for file in "$MODULESHOME/init/bash" "$LMOD_PKG/init/bash" '
     "/etc/profile.d/{lmod,z00_lmod,modules}.sh /usr/share/{modules,lmod/lmod}/init/bash; do "
@@ -17,7 +17,7 @@ _PROGRAM = '"$(command -v apptainer || command -v singularity)"'
 
 
 def setup_lines(request: ClusterRequest) -> list[str]:
-    """Lines of bash. What cannot be had ends the SLURM job at once, with its reason in the log."""
+    """Lines of bash. If something is not available, the SLURM job ends at once, with the reason in its log."""
     lines: list[str] = []
     if request.modules:
         lines.append(_DEFINE_MODULE)
@@ -34,15 +34,15 @@ def wrapped(request: ClusterRequest, command: str) -> str:
 
 
 def in_container(image: str, command: str) -> str:
-    """The command of a run, within a container that sees its folders, and its GPUs if it has any."""
+    """The command of a run, in a container that sees its folders, and its GPUs if it has any."""
     words = [_PROGRAM, "exec", "${CUDA_VISIBLE_DEVICES:+--nv}", '--bind "$PWD" --bind "$DUCKROW_RUN_DIR"']
     return " ".join([*words, shlex.quote(image), "/bin/sh", "-c", shlex.quote(command)])
 
 
 def on_nodes(nodes: int, command: str) -> str:
-    """The command of a run on each node of its SLURM job, with what torchrun wants to know of the others.
+    """The command of a run on each node of its SLURM job, with what torchrun must know about the others.
 
-    SLURM starts and ends all of them as one: if one fails the others are killed.
+    SLURM starts and ends them together: if one fails, the others are killed.
     """
     master = '"$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)"'
     port = f"$(({_FIRST_PORT} + SLURM_JOB_ID % {_PORTS}))"

@@ -1,4 +1,4 @@
-"""The SLURM job that a pilot is: what its variables tell, and what it asks of SLURM for itself."""
+"""The SLURM job of a pilot: what its variables say, and what it asks SLURM about itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SlurmOwnJob:
         commands.requeue(self.facts.name)
 
     def ask(self) -> StatesQuestion:
-        """Of the cluster that we are in, by whatever name the login node has for it."""
+        """Ask the cluster that we are in, whatever the login node calls it."""
         return StatesQuestion()
 
 
@@ -45,5 +45,5 @@ def allocation_in(environment: Mapping[str, str]) -> Allocation:
 
 
 def _number(text: str) -> int | None:
-    """None: it does not say; a 0 says nothing."""
+    """None: not given; 0 counts as not given."""
     return int(text) or None if text.isdigit() else None

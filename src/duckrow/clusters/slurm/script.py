@@ -1,4 +1,4 @@
-"""The script that is given to sbatch: it becomes a pilot."""
+"""The script for sbatch, which becomes a pilot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from duckrow.core.clusters.request import ClusterRequest
 
 
 def script_of(folder: str, request: ClusterRequest, python: str, array: str | None = None, group: int = 0) -> str:
-    """`array`: the indices, where the script is to be complete; else they are said with each submission."""
+    """`array`: the indices, for a complete script; else each submission gives them."""
     log = f"{folder.replace('%', '%%')}/pilots/%A_%a.log"
     options = [*request.options(), f"--output={log}", "--open-mode=append", f"--chdir={folder}"]
     options += [f"--array={array}"] if array is not None else []
@@ -19,12 +19,12 @@ def script_of(folder: str, request: ClusterRequest, python: str, array: str | No
     each = wrapped(request, "COMMAND")
     lines += [f"# each run: {each}"] if each != "COMMAND" else []
     command = shlex.join([request.python or python, "-m", "duckrow.scheduler.pilot", folder])
-    # exec: the pilot itself must hear what SLURM sends to the batch shell.
+    # exec: the pilot itself must get the signals that SLURM sends to the batch shell.
     return "\n".join([*lines, f'exec {command} "${{1:-0}}"{f" {group}" if group else ""}', ""])
 
 
 def array_of(indices: Sequence[int], at_a_time: int | None = None) -> str:
-    """`0-3,7%2`: as sbatch wants it. `at_a_time`: how many of them may run at once."""
+    """`0-3,7%2`, the syntax of sbatch. `at_a_time`: how many of them may run at once."""
     parts: list[list[int]] = []
     for index in sorted(indices):
         if parts and index == parts[-1][1] + 1:
@@ -36,6 +36,6 @@ def array_of(indices: Sequence[int], at_a_time: int | None = None) -> str:
 
 
 def _quoted(option: str) -> str:
-    """sbatch takes quotes around the value of an option."""
+    """sbatch allows quotes around the value of an option."""
     name, equals, value = option.partition("=")
     return f'{name}{equals}"{value}"' if any(sign in value for sign in " \t'#") else option

@@ -1,4 +1,4 @@
-"""What squeue says of our jobs."""
+"""Asks squeue for the states of our jobs."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from duckrow.clusters.port import ANSWER_S, ClusterJob, JobPhase, NoAnswer, late
 from duckrow.clusters.slurm.commands import of_clusters, program, sentence, wall_time
 
 _FORMAT = "--format=%F|%K|%T|%e|%r"  # array, index, state, end, reason
-# What squeue says of a job that may have processes.
+# The states of jobs that may have processes.
 _ALIVE = frozenset("RUNNING COMPLETING CONFIGURING SUSPENDED STOPPED SIGNALING STAGE_OUT RESIZING".split())
 _WAITING = frozenset("PENDING REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT RESV_DEL_HOLD".split())
-# A job that SLURM keeps from starting because a launch failed, or somebody has requeued it so. One that its owner holds
-# (JobHeldUser) is meant to wait.
+# SLURM does not start these jobs because a launch failed, or because somebody requeued them in this state. A job that
+# its owner holds (JobHeldUser) is meant to wait.
 _HELD_STATES = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT"})
 _HELD = frozenset({"launch failed requeued held", "job requeued in held state", "JobHeldAdmin", "BadConstraints"})
 
 
 class StatesQuestion:
-    """Which of our jobs are in which state, asked without waiting for the answer: a controller may take its time."""
+    """Asks for the states of our jobs without waiting for the answer: a controller may be slow."""
 
     whom = "squeue"
 
     def __init__(self, clusters: str = "") -> None:
-        """`clusters`: another cluster of this site than the one of this node."""
+        """`clusters`: another cluster of this site than this node's."""
         user = pwd.getpwuid(os.getuid()).pw_name
         words = [program("squeue"), "--noheader", "--array", "--states=all", f"--user={user}", _FORMAT]
         words += of_clusters(clusters)
@@ -37,12 +37,12 @@ class StatesQuestion:
         self._told = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed by `withdraw`
         self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self._told, stderr=subprocess.STDOUT)
         self.withdraw = weakref.finalize(self, _end_question, self._process, self._told)
-        """Also when nobody wants to know it any more."""
+        """Runs by itself when nobody refers to the question any more."""
 
     def answer(self, wait_s: float) -> dict[str, ClusterJob] | None:
-        """Job (`12_3`) -> state, of all our jobs that SLURM has in mind: those that ended a few minutes ago too.
+        """Job (`12_3`) -> state, for all our jobs that SLURM still knows, also those that ended a few minutes ago.
 
-        None: it has not answered yet. An answer is given once.
+        None: it has not answered yet. It answers only once.
         """
         try:
             code = self._process.wait(wait_s)

@@ -1,4 +1,4 @@
-"""What an attempt does when nothing really runs: how long it takes, how it ends, what it holds meanwhile."""
+"""What an attempt of the dry engine does: how long it takes, how it ends, what it uses meanwhile."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from duckrow.core.jobs.job import LiveAttempt
 class Behaviour(NamedTuple):
     runs_s: float = 1.0
     exit_code: int | None = 0
-    signal: int | None = None  # by which it ends, where it has no exit code
-    stops_after_s: float | None = 0.0  # after SIGTERM; None: it does not listen
-    stop_exit_code: int | None = None  # with which it ends then; None: it dies of the signal
+    signal: int | None = None  # the signal that ends it, if it has no exit code
+    stops_after_s: float | None = 0.0  # after SIGTERM; None: it ignores SIGTERM
+    stop_exit_code: int | None = None  # its exit code then; None: the signal kills it
     exits_on: tuple[tuple[int, int], ...] = ()  # (signal, exit code): other signals that end it
-    leaves_s: float = 0.0  # how long a process of it stays after its end, unless it is stopped
-    prints: str = ""  # into its log, at its end
+    leaves_s: float = 0.0  # how long one of its processes stays after its end, unless it is stopped
+    prints: str = ""  # written into its log at its end
     gpu_mb: tuple[tuple[float, int], ...] = ()  # (seconds after its start, MB from then on), on each of its GPUs
-    uses: tuple[str, ...] | None = None  # the GPUs on which it takes that; None: those that it was given
-    oom_killed: bool | None = None  # what the kernel says of it at its end
+    uses: tuple[str, ...] | None = None  # the GPUs on which it uses that; None: those that it was given
+    oom_killed: bool | None = None  # what the kernel says at its end
     host_peak_mb: int | None = None
-    starts_after_s: float = 0.0  # until then it is ordered, and not there to hear anything
+    starts_after_s: float = 0.0  # until then it is ordered, and cannot receive signals
     refusal: str = ""  # why it cannot be started
-    try_later: bool = False  # and it is the machine's fault, not the job's
+    try_later: bool = False  # the machine is at fault, not the job
 
     def mb_after(self, seconds: float) -> int:
-        """What it takes of each of its GPUs by then."""
+        """How much memory it uses on each of its GPUs by then."""
         return next((mb for since_s, mb in reversed(self.gpu_mb) if since_s <= seconds), 0)
 
 

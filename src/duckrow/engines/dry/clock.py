@@ -8,11 +8,11 @@ from duckrow.core.clock import Now
 
 
 class HandClock:
-    """Only the monotonic clock is turned. The others are so far ahead of it: turned by themselves, many short spans
-    would drive the three apart, each by its own roundings."""
+    """Only the monotonic clock is moved. The others keep a fixed distance from it. If each moved by itself, rounding
+    errors of many short steps would drive the three apart."""
 
     def __init__(self, now: Now | None = None) -> None:
-        """It begins with the present, so that what others write by the real clocks lies close by."""
+        """It starts at the present, so that times that others take from the real clocks are close."""
         wall, mono, boot = now or Now(time.time(), time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME))
         self._mono = mono
         self._wall_ahead_s, self._boot_ahead_s = wall - mono, boot - mono
@@ -25,11 +25,11 @@ class HandClock:
         self._mono += seconds
 
     def go_to(self, mono: float) -> None:
-        """To this very moment: a sum of spans would miss it by a rounding."""
+        """Go to exactly this moment: a sum of steps would miss it by a rounding error."""
         self._mono = mono
 
     def sleep(self, seconds: float) -> None:
-        """The machine is suspended meanwhile: its monotonic clock stands still."""
+        """The machine is suspended for this time: its monotonic clock stops."""
         self._wall_ahead_s += seconds
         self._boot_ahead_s += seconds
 

@@ -1,4 +1,4 @@
-"""The dry engine: does all that an engine must, on a machine on which nothing runs."""
+"""The dry engine: does all that an engine must do, on a machine where nothing runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DryEngine:
         self._reactor = reactor
         self._keeper = machine.new_keeper()
         self._watched: dict[int, LiveAttempt] = {}
-        self._ended: set[int] = set()  # of those, whose end was told while something of them is left
+        self._ended: set[int] = set()  # those whose end was reported while a process of them is left
         self._reports: list[Report] = []
         self._lined_up = LinedUp()
 
@@ -38,7 +38,7 @@ class DryEngine:
         return self._keeper
 
     def begin(self, keepers_in_use: set[str], let_go: Callable[[], None]) -> None:
-        """Nothing is noted anywhere, and nothing can go wrong."""
+        """Nothing to do: nothing was recorded, and nothing can go wrong."""
 
     # -- starting ---------------------------------------------------------------------------------------------
 
@@ -119,14 +119,14 @@ class DryEngine:
     # -- ending -----------------------------------------------------------------------------------------------
 
     def _look_when_due(self, process: DryProcess) -> None:
-        """When it will have ended, or be gone, as it seems now."""
+        """Look again when it should have ended, or be gone, judging by what is known now."""
         due_mono = process.gone_mono if process.attempt_id in self._ended else process.ends_mono
         left_s = due_mono - self._reactor.now().mono
         if process.suspended_mono is None and left_s < float("inf"):
             self._reactor.later(max(left_s, 0.0), lambda: self.look(process.attempt_id))
 
     def look(self, attempt_id: int) -> None:
-        """Something may have become of it."""
+        """Report if it has ended, or is gone."""
         process, now = self._machine.processes[attempt_id], self._reactor.now()
         if attempt_id not in self._watched:
             return
@@ -178,9 +178,9 @@ class DryEngine:
         return reports
 
     def settled(self) -> None:
-        """Nothing is noted that could be forgotten now."""
+        """Nothing to do: nothing was recorded that could now be forgotten."""
 
-    # -- what else is asked -----------------------------------------------------------------------------------
+    # -- other questions --------------------------------------------------------------------------------------
 
     def owners_of(self, pids: Iterable[int], attempts: Iterable[LiveAttempt]) -> dict[int, int]:
         asked = {attempt.id for attempt in attempts}
@@ -192,7 +192,7 @@ class DryEngine:
         return self._machine.ran_out_of_memory
 
     def close(self, keepers_in_use: set[str]) -> None:
-        """Nothing is held that could be let go."""
+        """Nothing to do: nothing is open."""
 
     def _note(self, what: str, attempt: LiveAttempt, number: int = 0) -> None:
         self._machine.orders.append(Order(what, attempt.job.id, number))

@@ -1,4 +1,4 @@
-"""The GPUs of a dry machine: what is read of them is what its attempts take, as they are said to."""
+"""The GPUs of a dry machine. Readings show what its attempts use, according to their behaviour."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class DryGpus:
         self._machine = machine
         self._reactor = reactor
         self._asked: Sequence[str] = ()
-        self._is_there = False  # an answer
+        self._is_there = False  # whether there is an answer
         self.waiting = False
         self.no_library = False
 

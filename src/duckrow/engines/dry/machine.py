@@ -1,4 +1,4 @@
-"""A machine on which nothing runs: attempts as processes would be, which outlive the engine that has started them."""
+"""A machine where nothing runs. Its simulated processes outlive the engine that started them, as real ones do."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import Health
 from duckrow.engines.dry.behaviour import Behaviour, BehaviourOf
 
-_FIRST_PID = 1 << 23  # beyond what Linux gives: never somebody else's
+_FIRST_PID = 1 << 23  # higher than any PID of Linux, so never a real process
 
 
 class Order(NamedTuple):
-    """What the scheduler has asked of an engine."""
+    """What the scheduler has asked an engine to do."""
 
     what: str  # start, line-up, stand-down, stop, notice, signal, adopt
     job_id: int
@@ -62,7 +62,7 @@ class DryProcess:
             self.gone_mono += lasted_s
 
     def ask_to_end(self, mono: float) -> None:
-        """SIGTERM, to all of it."""
+        """Send SIGTERM to all of it."""
         after_s = self.behaviour.stops_after_s
         if after_s is None:
             return
@@ -83,15 +83,15 @@ class DryProcess:
 
 class DryMachine:
     def __init__(self, behaviour_of: BehaviourOf, gpus_mb: Mapping[str, int] | None = None) -> None:
-        """`gpus_mb`: the memory of its GPUs, where they can be read."""
+        """`gpus_mb`: the memory of its GPUs that can be read."""
         self.behaviour_of = behaviour_of
         self.gpus_mb = dict(gpus_mb or {})
         self.foreign_mb: dict[str, int] = {}  # what others use of them
-        self.strangers_mb: dict[str, dict[int, int]] = {}  # by which of their processes, where the driver tells that
-        self.busy: dict[str, int] = {}  # percent; of others, all whenever something runs on them
-        self.health: dict[str, Health] = {}  # of those with which something is wrong
+        self.strangers_mb: dict[str, dict[int, int]] = {}  # further use by others, by process, as the driver shows it
+        self.busy: dict[str, int] = {}  # percent; GPUs not in here are fully busy while something runs on them
+        self.health: dict[str, Health] = {}  # of those that are not healthy
         self.processes: dict[int, DryProcess] = {}  # by attempt
-        self.orders: list[Order] = []  # all that engines were asked for
+        self.orders: list[Order] = []  # all that engines were asked to do
         self.ran_out_of_memory: bool | None = False
         self._pids = itertools.count(_FIRST_PID)
         self._keepers = itertools.count(1)
@@ -132,7 +132,7 @@ class DryMachine:
             process.end(mono, dict(process.behaviour.exits_on)[number], None)
 
     def lose(self, attempt_id: int, mono: float) -> None:
-        """Its process ends while nobody is there to see how."""
+        """Its process ends while nobody is watching."""
         process = self.processes[attempt_id]
         process.kill(mono)
         process.is_lost = True

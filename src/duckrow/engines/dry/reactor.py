@@ -1,4 +1,4 @@
-"""A reactor that never sleeps: it says until when it would, and whoever has the clock turns it on."""
+"""A reactor that never sleeps: it says until when it would sleep, and the owner of the clock moves the clock."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class HandAlarm:
         self._moment = None
 
     def left_s(self) -> float:
-        """Until it rings."""
+        """How long until it rings."""
         if self._is_wall and self._settings != self._clock.settings:
             return 0.0
         now = self._clock.now()
@@ -46,11 +46,11 @@ class HandAlarm:
 
 
 class HandReactor:
-    """Files are real, and looked at without waiting: a bell rings here as it does elsewhere."""
+    """Files are real, and polled without waiting: a bell works here as it does elsewhere."""
 
     def __init__(self, clock: HandClock) -> None:
         self.clock = clock
-        self.rests_until: float | None = None  # by the monotonic clock, if nothing happens; None: there is more to do
+        self.rests_until: float | None = None  # on the monotonic clock, if nothing happens; None: there is more to do
         self._epoll = select.epoll()
         self._calls: dict[int, Call] = {}
         self._timers: list[tuple[float, int, Call]] = []
@@ -81,11 +81,11 @@ class HandReactor:
         self._signal_calls[number] = call
 
     def signal(self, number: int) -> None:
-        """As if this signal had come."""
+        """Act as if this signal had come."""
         self._signal_calls[number]()
 
     def wait(self, at_most_s: float | None) -> None:
-        """Make the calls that are due. If there are none and there is time, say until when nothing is."""
+        """Make the calls that are due. If there are none and there is time, note until when nothing is due."""
         mono = self.now().mono
         did = self._look_at_files()
         did = sum(alarm.ring_if_due() for alarm in self._alarms) > 0 or did

@@ -1,7 +1,7 @@
-"""What became of an attempt whose host is dead, from all the evidence there is.
+"""Finds out what happened to an attempt whose host is dead, from all available evidence.
 
-In this order: a living process that is certainly its own; the journal; the database. What is missing never outweighs
-what is there.
+In this order: a living process that certainly belongs to it; the journal; the database. Missing evidence never
+outweighs evidence that exists.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Evidence(NamedTuple):
     attempt: LiveAttempt  # as the database has it
     journal: Journal
     path: str  # of the journal
-    rebooted: bool  # it was started on an earlier boot, as far as its host has said
+    rebooted: bool  # its host says that it was started on an earlier boot
 
     @property
     def record(self) -> Record:
@@ -32,7 +32,7 @@ class Evidence(NamedTuple):
 
     @property
     def is_of_another_namespace(self) -> bool:
-        """Its PIDs mean nothing here."""
+        """Whether its PIDs mean nothing here."""
         space = self._space
         return space is not None and space.namespace not in ("", our_pid_space().namespace)
 
@@ -42,25 +42,25 @@ class Evidence(NamedTuple):
 
     @property
     def recorded_pid(self) -> int | None:
-        """The PID of its first process, as it is called here."""
+        """The PID of its first process, in our PID namespace."""
         if self.is_of_another_boot or self.is_of_another_namespace:
             return None
         return self.record.pid or self.attempt.pid
 
     @property
     def may_be_mended(self) -> bool:
-        """A keeper that lives writes the journal again, a moment after somebody has removed or replaced it."""
+        """Whether to wait: if somebody removed or replaced the journal, a living keeper soon writes it again."""
         return not self.is_of_another_boot and not (self.journal.exists and self.record.begun)
 
     @property
     def has_not_begun(self) -> bool:
-        """Its start was recorded, and nothing was done: only a journal without a gap can say so."""
+        """Its start was recorded, but nothing was done. Only a complete journal can show that."""
         unseen = self.attempt.pid is None and not self.attempt.process and not self.record.begun
         return self.record.never_began or (unseen and self.journal.whole)
 
 
 def living_process(evidence: Evidence) -> int | None:
-    """The PID of its first process, if that lives and is certainly its own."""
+    """The PID of its first process, if that is alive and certainly belongs to it."""
     attempt, record = evidence.attempt, evidence.record
     if evidence.is_of_another_boot or evidence.has_not_begun:
         return None
@@ -75,7 +75,7 @@ def living_process(evidence: Evidence) -> int | None:
 
 
 def verdict(evidence: Evidence) -> NeverBegan | Vanished | None:
-    """What became of it, if its first process is not there; None while its keeper has yet to say."""
+    """What happened to it, if its first process is gone; None while its keeper has not said yet."""
     attempt_id = evidence.attempt.id
     if evidence.has_not_begun:
         return NeverBegan(attempt_id)

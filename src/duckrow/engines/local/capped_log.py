@@ -1,4 +1,4 @@
-"""A log that keeps its beginning and its end within a number of bytes."""
+"""A log of limited size that keeps its beginning and its end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 class CappedLog:
-    """Has one writer, who hands it all the output; the middle is dropped as it grows."""
+    """Has one writer, which passes it all the output. As it grows, the middle is dropped."""
 
     def __init__(self, path: str, cap: int) -> None:
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -23,7 +23,7 @@ class CappedLog:
         self.size += len(data)
 
     def _make_room(self, data: bytes) -> bytes:
-        """Drop the middle: what is written next stands right after the head, behind a line that says so."""
+        """Drop the middle: the next output follows the head, after a line that says so."""
         fill = data[: max(self.head - self.size, 0)]
         if fill:
             os.pwrite(self.fd, fill, self.size)

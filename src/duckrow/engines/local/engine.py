@@ -1,4 +1,4 @@
-"""The local engine: starts attempts, sees them end, adopts those of dead hosts, stops whole process trees."""
+"""The local engine: starts attempts, notices their ends, adopts those of dead hosts, stops whole process trees."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from duckrow.engines.local.processes.processes import attempts_of, describe, tag
 from duckrow.engines.local.spawner import Spawner
 from duckrow.kernel.process import Process, identity_of, open_pidfd, open_pidfd_of
 
-# How long the news of a start may wait for the news of its end: a short job then costs one write, not two.
+# How long the report of a start may wait for the report of its end: a short job then costs one write, not two.
 _COALESCE_S = 0.005
 _FIRST_LOOK_S, _KILL_AGAIN_S, _LONGEST_LOOK_S = 0.002, 0.01, 0.5
 _LOG_S = 1.0  # how long the end of an attempt may wait for the rest of its capped log
-_LINGER_S = (0.01, 0.03, 0.06)  # many programs leave helpers that end by themselves within a moment
-# The machine's trouble, not the job's: the same start may work in a while.
+_LINGER_S = (0.01, 0.03, 0.06)  # many programs leave helpers that end by themselves a moment later
+# Problems of the machine, not of the job: the same start may work later.
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.EIO)
 
 
@@ -68,13 +68,11 @@ class LocalEngine:
         )
         self._watched: dict[int, LiveAttempt] = {}
         self._logs_open: set[int] = set()  # attempts whose capped log the keeper is still writing
-        self._late: dict[int, tuple[Ended, bool]] = {}  # of those, how they have ended, and whether something is left
-        self._starts: deque[tuple[float, LiveAttempt]] = deque()  # not yet told, with the time when they should be
+        self._late: dict[int, tuple[Ended, bool]] = {}  # how those have ended, and whether processes are left
+        self._starts: deque[tuple[float, LiveAttempt]] = deque()  # not yet reported, with the time when they should be
         self._reports: list[Report] = []
         self._lined_up = LinedUp()
-        self._for_preloaded: dict[
-            int, StartOrder
-        ] = {}  # attempt -> its order, while the warm parent it waits for imports
+        self._for_preloaded: dict[int, StartOrder] = {}  # attempt -> its order, while its preloaded parent imports
         self._kernel_kills = KernelKills()
         self._preloaded.on_ready = self._parent_ready
         reactor.on_signal(signal.SIGCHLD, self._look_at_children)
@@ -84,7 +82,7 @@ class LocalEngine:
 
     @property
     def keeper(self) -> str:
-        """Names the journal in which the next attempts will stand."""
+        """The name of the journal for the next attempts."""
         return self._journal.name
 
     def begin(self, keepers_in_use: set[str], let_go: Callable[[], None]) -> None:
@@ -93,7 +91,7 @@ class LocalEngine:
                 remove_if_unkept(os.path.join(self._folder, name))
 
         def become_keeper() -> None:
-            """Our keeper was killed, and with it the one who would see our attempts' ends if we died too."""
+            """Our keeper was killed: if we died too, nobody would see how our attempts end."""
             let_go()
             keep_own_children(self._link)
 
@@ -142,14 +140,14 @@ class LocalEngine:
             self._settle(attempt.id)
 
     def settled(self) -> None:
-        """All that we have reported is on disk: now the kernel may forget it too."""
+        """All that we have reported is on disk, so the kernel may forget it too."""
         if self._children.any_reported:
             self._processes.pids_become_free()
             self._children.settle()
             self._journal.compact([(attempt_id, pid) for pid, attempt_id in self._children.living.items()])
 
     def signal_all(self, attempt: LiveAttempt, number: int) -> None:
-        """To every process of the attempt, such as to suspend it."""
+        """Send a signal to every process of the attempt, for example to suspend it."""
         self._processes.signal_all(attempt, number)
 
     def notice(self, attempt: LiveAttempt, number: int) -> None:
@@ -176,7 +174,7 @@ class LocalEngine:
         return self._kernel_kills.happened()
 
     def close(self, keepers_in_use: set[str]) -> None:
-        """Let go. Attempts keep running, and the journal records their ends; one that nobody needs is removed."""
+        """Let go. Attempts keep running, and the journal records their ends. A journal that nobody needs is removed."""
         self._groups.close()
         self._spawner.close()
         self._preloaded.close()
@@ -186,11 +184,11 @@ class LocalEngine:
     # -- starting ---------------------------------------------------------------------------------------------
 
     def _set_aside(self, order: StartOrder) -> bool:
-        """Whether it waits for its warm parent. In the journal it has not begun: if we die, it is queued again."""
+        """Whether it waits for its preloaded parent. It is not in the journal yet: if we die, it is queued again."""
         try:
             waits = self._spawner.waits_for_parent(order)
         except OSError:
-            return False  # its start will tell what is wrong
+            return False  # its start will report what is wrong
         order.attempt.await_parent(waits)
         if waits:
             self._for_preloaded[order.attempt.id] = order
@@ -203,7 +201,7 @@ class LocalEngine:
     def _start(self, order: StartOrder) -> None:
         attempt = order.attempt
         pid = self._spawner.start(order)
-        if attempt.job.preload is not None:  # its parent may have been slow: the time of a run is its own
+        if attempt.job.preload is not None:  # its parent may have been slow, which is not the run's time
             attempt.begin(self._reactor.now())
         self._journal.started(attempt.id, pid)
         self._children.add(pid, attempt.id)
@@ -216,7 +214,7 @@ class LocalEngine:
         self._starts.append((time.monotonic() + _COALESCE_S, attempt))
 
     def _tell_starts(self) -> None:
-        """Those that have lasted a moment; for the others look again."""
+        """Report those that have lasted a moment; look again for the others."""
         now = time.monotonic()
         while self._starts and self._starts[0][0] <= now:
             _, attempt = self._starts.popleft()
@@ -271,11 +269,11 @@ class LocalEngine:
             self._ended(*late)
 
     def _ended(self, end: Ended, may_leave: bool, waits: Sequence[float] = _LINGER_S) -> None:
-        """Report it, once helpers that end by themselves have done so."""
+        """Report the end, once helpers that end by themselves have ended."""
         attempt = self._watched.get(end.attempt_id)
         if attempt is None:
             return
-        is_stopped = attempt.stop_began_mono is not None  # then it must be gone entirely
+        is_stopped = attempt.stop_began_mono is not None  # then nothing of it may be left
         looks = may_leave or is_stopped
         remaining = self._processes.of(attempt) if looks else []
         if remaining and waits and not is_stopped:
@@ -294,7 +292,7 @@ class LocalEngine:
             self._await_leftovers(attempt.id)
 
     def _say_what_is_left(self, attempt: LiveAttempt, remaining: Sequence[Process]) -> None:
-        """In the log, for people who expect a background process to go on."""
+        """Write it into the log, for people who expect a background process to continue."""
         if not self._writes_logs or not attempt.log or attempt.stop_began_mono is not None:
             return
         sentence = left_behind([describe(process) for process in remaining])
@@ -305,7 +303,7 @@ class LocalEngine:
         try:
             os.write(log, f"duckrow: the job has ended, but {sentence}.\n".encode("utf-8", "surrogateescape"))
         except OSError:
-            pass  # the disk is full; the job's story tells it too
+            pass  # the disk is full; the job's history says it too
         finally:
             os.close(log)
 
@@ -326,7 +324,7 @@ class LocalEngine:
     # -- leftovers --------------------------------------------------------------------------------------------
 
     def _await_leftovers(self, attempt_id: int) -> None:
-        """Wait for the end of the first of them, then look again."""
+        """Wait until the first of them ends, then look again."""
         attempt = self._watched.get(attempt_id)
         if attempt is None:
             return
@@ -352,7 +350,7 @@ class LocalEngine:
         return True
 
     def _kill(self, attempt_id: int, wait_s: float) -> None:
-        """Until nothing is left: a process may have forked while it was being killed."""
+        """Repeat until nothing is left: a process may have forked while it was being killed."""
         attempt = self._watched.get(attempt_id)
         if attempt is None:
             return
@@ -363,7 +361,7 @@ class LocalEngine:
     # -- adopting ---------------------------------------------------------------------------------------------
 
     def _settle(self, attempt_id: int, wait_s: float = _FIRST_LOOK_S) -> None:
-        """Find out from the kernel and the journal what became of an attempt that is not our child."""
+        """Find out from the kernel and the journal what happened to an attempt that is not our child."""
         attempt = self._watched.get(attempt_id)
         if attempt is None:
             return
@@ -372,7 +370,7 @@ class LocalEngine:
         if evidence.is_of_another_boot:
             self._processes.rebooted.add(attempt_id)
         if evidence.is_of_another_namespace:
-            attempt.has_process(None)  # here that number is somebody else's
+            attempt.has_process(None)  # here, that PID is another process
         record = evidence.record
         self._processes.pid_was_its_own(attempt_id, max(record.seen_boottime, record.ended_boottime))
         if record.wait_status is not None:
@@ -396,7 +394,7 @@ class LocalEngine:
             self._report(end)
 
     def _watch_adopted(self, attempt: LiveAttempt, pid: int) -> bool:
-        """Be told of its end; False if it has ended just now."""
+        """Watch for its end; False if it has just ended."""
         process = identity_of(pid)
         fd = open_pidfd_of(process)
         if fd is None:
@@ -408,7 +406,7 @@ class LocalEngine:
         return self._watch_pidfd(fd, lambda: self._settle(attempt.id))
 
     def _vanished(self, attempt: LiveAttempt, end: Vanished) -> None:
-        """Its devices are free when nothing of it is left, however its end came to be known."""
+        """Its devices are free when nothing of it is left, however we learned of its end."""
         remaining = self._processes.left_of(attempt, self._preloaded.pids)
         self._report(end._replace(leftovers=tuple(describe(process) for process in remaining)))
         if remaining:

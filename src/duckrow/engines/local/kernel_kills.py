@@ -1,22 +1,22 @@
-"""Whether the kernel has killed processes of this machine because its memory, or that of a cgroup, had run out."""
+"""Whether the kernel has killed processes because the machine, or a cgroup, ran out of memory."""
 
 from __future__ import annotations
 
 import time
 
 _COUNTER = b"oom_kill "
-_TOGETHER_S = 2.0  # several that are killed at once are asked for one after the other
+_TOGETHER_S = 2.0  # if several are killed at once, we are asked about them one by one
 
 
 class KernelKills:
-    """It counts them for the whole machine and does not say whom: who was killed otherwise must be asked first."""
+    """Counts them for the whole machine, not by process: first rule out that something else killed the process."""
 
     def __init__(self) -> None:
         self._seen = _counted()
         self._rose_at = float("-inf")
 
     def happened(self) -> bool | None:
-        """Whether there were any since this was last asked; None if this kernel does not count them."""
+        """Whether there were any since the last call; None if this kernel does not count them."""
         before, self._seen = self._seen, _counted()
         if before is None or self._seen is None:
             return None

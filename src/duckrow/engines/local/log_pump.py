@@ -1,4 +1,4 @@
-"""Emptying the pipes of attempts into their capped logs."""
+"""Copies the output of attempts from their pipes into their capped logs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _READ_BYTES = 1 << 18
 
 
 class LogPump:
-    """`on_end` is called with each attempt whose pipe is empty and has no writer any more."""
+    """`on_end` is called for each attempt whose pipe is empty and no longer has a writer."""
 
     def __init__(self, poller: select.poll, on_end: Callable[[int], None]) -> None:
         self._poller = poller
@@ -28,7 +28,7 @@ class LogPump:
         return [fd for reading, (_, log) in self._pipes.items() for fd in (reading, log.fd)]
 
     def take(self, reading: int, attempt_id: int, path: str, cap: int) -> int:
-        """0, or why it cannot be done (an errno)."""
+        """0, or an errno that says why it cannot be done."""
         try:
             log = CappedLog(path, cap)
         except OSError as error:
@@ -39,7 +39,7 @@ class LogPump:
         return 0
 
     def use(self, poller: select.poll) -> None:
-        """Watch the pipes with this one from now on."""
+        """Watch the pipes with this poller from now on."""
         self._poller = poller
         for fd in self._pipes:
             poller.register(fd, select.POLLIN)

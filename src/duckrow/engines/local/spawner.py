@@ -1,4 +1,4 @@
-"""Starting an attempt's process: its folder, its log, its environment, its place in the session."""
+"""Starts an attempt's process: its folder, its log, its environment, its session."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from duckrow.engines.local.keeper.link import KeeperLink
 from duckrow.engines.local.preload.preloading import PreloadedParents
 from duckrow.engines.local.processes.processes import TAG, tag_of
 
-# A command longer than this does not fit into an argument of a process, so its shell reads it from a file.
+# A longer command does not fit into one argument of a process, so the shell reads it from a file.
 LONGEST_ARGUMENT = 100_000
-# What the host handles or ignores itself, its attempts must not ignore.
+# The host handles or ignores these. Its attempts must not ignore them.
 _DEFAULT_SIGNALS = (
     signal.SIGINT,
     signal.SIGTERM,
@@ -33,7 +33,7 @@ _SLURM_JOB_ID, _FILLED_IN = JOB_ID.encode(), FILLED_IN.encode()
 
 
 class Spawner:
-    """`output`: `log` (each attempt to its own), `inherit` (where we write) or `terminal` (and read, too)."""
+    """`output`: `log` (each attempt has its own), `inherit` (our output) or `terminal` (our output and input)."""
 
     def __init__(
         self,
@@ -51,14 +51,14 @@ class Spawner:
         self._null = os.open(os.devnull, os.O_RDONLY)
         self._environments: dict[int, dict[bytes, bytes]] = {}
         self._cwd = ""
-        # attempt -> its folder, if that was made for it, and when the folder was last changed, if it is an old one
+        # attempt -> its folder, if we made it, and when the folder was last changed, if it is reused
         self._folders: dict[int, tuple[str, int | None]] = {}
         self._spares: list[tuple[str, int]] = []  # folders of silent attempts, for the next ones
         if output != "terminal":
             _keep_our_files()
 
     def waits_for_parent(self, order: StartOrder) -> bool:
-        """Whether it would soon start warm."""
+        """Whether its preloaded parent is still importing, so that it could start warm soon."""
         job = order.attempt.job
         if job.preload is None or self._output == "terminal":
             return False
@@ -66,7 +66,7 @@ class Spawner:
         return self._preloaded.is_importing_for(job, self._shared_variables(job.environment_id))
 
     def start(self, order: StartOrder) -> int:
-        """The PID. Raises OSError or ValueError where the machine or the job does not allow it."""
+        """The PID. Raises OSError or ValueError if the machine or the job does not allow it."""
         job = order.attempt.job
         actions: list[tuple[int, int, int]] = []
         log = None
@@ -107,7 +107,7 @@ class Spawner:
             self._cwd = folder
 
     def _start_warm(self, order: StartOrder, log: int | None) -> int | None:
-        """The PID of a run that was forked; None if it has to start cold, which is said in its log."""
+        """The PID of a forked run; None if it must start cold, which its log says."""
         if self._output == "terminal":
             return None
         out, err = (1, 2) if log is None else (log, log)
@@ -136,7 +136,7 @@ class Spawner:
         return self._environments[number]
 
     def _open_log(self, order: StartOrder) -> int:
-        """What the attempt writes to: its log itself, or a pipe that the keeper empties into a capped log."""
+        """What the attempt writes to: its log, or a pipe that the keeper copies into a capped log."""
         attempt = order.attempt
         log = os.open(attempt.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         if attempt.job.max_log_bytes is None:
@@ -154,9 +154,9 @@ class Spawner:
     # -- folders ----------------------------------------------------------------------------------------------
 
     def _make_folder(self, order: StartOrder) -> None:
-        """Make the folder of the run, from that of a silent attempt if there is one.
+        """Make the folder of the run, if possible by renaming the folder of a silent attempt.
 
-        To move a folder with an empty log takes a tenth of the time that most file systems need to make both.
+        On most file systems, renaming a folder with an empty log takes a tenth of the time of creating both.
         """
         path = order.folder
         if order.attempt.log == _first_log(path):
@@ -177,7 +177,7 @@ class Spawner:
             os.makedirs(path, 0o700, exist_ok=True)
 
     def keep_folder(self, attempt_id: int) -> bool:
-        """Keep the folder of an attempt that printed nothing and left no file, for the next one; False if it did."""
+        """Keep the folder of an attempt that printed nothing and left no files, for the next one; False if it did."""
         path, changed_before = self._folders.pop(attempt_id, ("", None))
         if not path:
             return False
@@ -217,7 +217,7 @@ def _write_script(folder: str, command: str) -> str:
 
 
 def _keep_our_files() -> None:
-    """Whatever else was open where the host was started is not the jobs' business."""
+    """Jobs must not inherit other files that were open when the host was started."""
     for name in os.listdir("/proc/self/fd"):
         try:
             if int(name) > 2:

@@ -1,4 +1,4 @@
-"""Failures that runs count among themselves, where nobody else is there to count them."""
+"""Failures that the runs count themselves, if nobody else does."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from duckrow.hydra.errors import LauncherError
 
 @dataclass
 class Failures:
-    """A file that all runs see, with a byte for each that has failed."""
+    """A file that all runs see, with one byte for each failed run."""
 
     path: str
     most: int
     retries: int  # of a run: only its last attempt counts
 
     def check(self) -> None:
-        """Not to be run, if there are enough of them."""
+        """Raise an error if enough runs have failed, so that this one does not run."""
         try:
             count = os.path.getsize(self.path)
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What all runs of a multirun share, in one file: the function, the config, and the state of Hydra around them."""
+"""What all runs of a multirun share, in one file: the function, the config, and Hydra's global state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duckrow.api.calls.script_again import Script
 
 VARIABLE = "DUCKROW_HYDRA_LAUNCH"
-"""Tells a warm process which file its runs will need."""
+"""Tells a preloaded parent which file its runs will need."""
 
 
 @dataclass
@@ -41,15 +41,15 @@ class Launch:
 
 @dataclass
 class _Head:
-    """How a run comes to the function. It is read first, and nothing of the project with it."""
+    """How a run finds the function. It is read first, and loads nothing of the project."""
 
-    path: list[str]  # where modules are found: what follows may name some that only the script knows how to find
-    home: str  # where the function stands: the name of a module, or the path of a script
-    script: Script | None  # which is executed by each run, if the function stands in it
-    function: bytes  # its name there; or else its pickle
+    path: list[str]  # sys.path: what follows may name modules that only the script knows how to find
+    home: str  # where the function is defined: the name of a module, or the path of a script
+    script: Script | None  # which each run executes, if it defines the function
+    function: bytes  # its name in the script, or else its pickle
 
 
-_shared: dict[str, tuple[Launch, Any]] = {}  # by the file, in a process that was forked from one which has read it
+_shared: dict[str, tuple[Launch, Any]] = {}  # by file, in a process forked from one that has read it
 
 
 def save_launch(launch: Launch, function: TaskFunction, path: str) -> None:
@@ -68,7 +68,7 @@ def save_launch(launch: Launch, function: TaskFunction, path: str) -> None:
 
 
 def load_launch(path: str) -> tuple[Launch, TaskFunction]:
-    """What a run needs. The function comes first: its modules may register resolvers, as they do in any process."""
+    """What a run needs. The function is loaded first: its modules may register resolvers, as in any process."""
     with open(path, "rb") as file:
         head = _read_head(file)
         function = pickle.loads(head.function)
@@ -83,7 +83,7 @@ def load_launch(path: str) -> tuple[Launch, TaskFunction]:
 
 
 def home_of(path: str) -> str:
-    """Where the function stands: the name of a module, or the path of a script, which is compiled ahead."""
+    """Where the function is defined: the name of a module, or the path of a script, which is compiled in advance."""
     with open(path, "rb") as file:
         head = _read_head(file)
     if head.script is not None:
@@ -95,7 +95,7 @@ def home_of(path: str) -> str:
 
 @contextmanager
 def shared_launch(path: str) -> Iterator[Launch]:
-    """For a process from which runs are forked. Afterwards Hydra is as before: a run begins with what it imports."""
+    """For a process that forks runs. Afterwards Hydra is as before: a run starts with only what it imports."""
     with open(path, "rb") as file:
         _read_head(file)
         launch, state = _read(file)
@@ -118,7 +118,7 @@ def _read_head(file: IO[bytes]) -> _Head:
 def _read(file: IO[bytes]) -> tuple[Launch, Any]:
     plugins = Plugins.instance()
     launch, state = Unpickler(file).load()
-    # To look for plugins executes their modules, so it must not be done twice: the config would have classes that are
-    # not those of their modules any more.
+    # Searching for plugins executes their modules. A second search would define their classes again, and the config
+    # would still have the old ones.
     state["instances"][Plugins] = plugins
     return launch, state

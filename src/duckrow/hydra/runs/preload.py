@@ -1,4 +1,4 @@
-"""Imported by a preloaded process, from which runs are then forked: prepares everything that they share."""
+"""Imported by a preloaded parent before it forks runs: prepares everything that they share."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ def before_forks(arguments: list[str]) -> None:
     try:
         with shared_launch(os.environ[VARIABLE]) as launch:
             rehearse(launch)
-    except (
-        BaseException
-    ):  # it needs classes of the project, and is left to the runs; or is wrong, which a run will tell
+    except BaseException:  # it needs classes of the project, so the runs do it; or it is wrong, and a run will say so
         OverridesParser.create().parse_overrides(["a=1", "+b.c=[x,'y']"])
 
 
 def rehearse(launch: Launch) -> None:
-    """Parsers learn as they parse, and what they have learned is shared: it saves each run a third of its time."""
+    """Parsers build caches as they parse, and forked runs share them: this saves each run a third of its time."""
     config = launch.hydra_context.config_loader.load_sweep_config(launch.config, list(launch.sample))
     OmegaConf.to_container(config.hydra.job_logging, resolve=True)
     OmegaConf.to_yaml(config.hydra.sweep)

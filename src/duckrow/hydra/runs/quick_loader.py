@@ -1,8 +1,8 @@
-"""Composing quickly: what the runs of a multirun have in common is composed once, and each run's values put in.
+"""Composes quickly: what the runs of a multirun have in common is composed once, then each run's values are put in.
 
-Hydra composes the config of a run from all its files again, which costs 50 to 100 ms, and does it twice: the sweeper
+Hydra composes the config of each run from all its files, which takes 50 to 100 ms. It does so twice, as the sweeper
 checks every run before the launcher gets it. Most runs differ only in values (`lr=0.1`). Which files make up the config
-depends on the choices of groups (`model=convnet`) alone.
+depends only on the choices of groups (`model=convnet`).
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from omegaconf import DictConfig, OmegaConf
 
 try:
     from hydra._internal.config_loader_impl import ConfigLoaderImpl, get_overrides_dirname
-except ImportError:  # a Hydra that has changed inside: nothing is quick, and all is right
+except ImportError:  # Hydra has changed inside: still correct, but not quick
     ConfigLoaderImpl = None  # type: ignore[assignment, misc]
 
-_KNOWN = "1.3."  # the versions of Hydra whose insides are known here; others compose for themselves
+_KNOWN = "1.3."  # the versions of Hydra whose internals we know; others compose the usual way
 _INSIDE = ("_apply_overrides_to_config", "compute_defaults_list", "validate_sweep_overrides_legal")
 
 
 def quick_loader(loader: Any) -> Any:
-    """The same loader, quicker where it can be."""
+    """The same loader, quicker where possible."""
     known = hydra_version.startswith(_KNOWN) and type(loader) is ConfigLoaderImpl
     return QuickLoader(loader) if known and all(hasattr(loader, name) for name in _INSIDE) else loader
 
 
 class QuickLoader:
-    """Does what Hydra's loader does. Only the configs of runs are composed in another way, with the same outcome."""
+    """Does what Hydra's loader does. Only the configs of runs are composed in another way, with the same result."""
 
     def __init__(self, loader: ConfigLoaderImpl) -> None:
         self._loader = loader
-        self._values: dict[tuple[str, ...], frozenset[int]] = {}  # by the forms of overrides: which of them are values
-        self._composed: dict[tuple[str, ...], DictConfig] = {}  # by the overrides that are not
+        self._values: dict[tuple[str, ...], frozenset[int]] = {}  # by form of the overrides: which of them are values
+        self._composed: dict[tuple[str, ...], DictConfig] = {}  # by the overrides that are not values
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_loader":
-            raise AttributeError(name)  # pickle asks before there is anything
+            raise AttributeError(name)  # pickle asks before `_loader` is set
         return getattr(self._loader, name)
 
     def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
@@ -50,7 +50,7 @@ class QuickLoader:
         return self._load(master_config, sweep_overrides, copy.deepcopy)
 
     def load_only_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
-        """The same in a process that needs no other: the values are put into what was composed, not into a copy."""
+        """The same for a process that needs only one config: puts the values into the original, not into a copy."""
         try:
             return self._load(master_config, sweep_overrides, lambda composed: composed)
         finally:
@@ -74,7 +74,7 @@ class QuickLoader:
         return config
 
     def _which_are_values(self, master: DictConfig, overrides: list[str]) -> frozenset[int]:
-        """The places of the overrides that change values, and not what the config is made of."""
+        """The positions of the overrides that change values, and not which files make up the config."""
         hydra_overrides = unresolved(master.hydra.overrides.hydra)
         made = self._loader.compute_defaults_list(
             master.hydra.job.config_name, hydra_overrides + overrides, RunMode.RUN
@@ -92,7 +92,7 @@ class QuickLoader:
         return self._composed[key]
 
     def _put_in(self, config: DictConfig, overrides: list[str], values: frozenset[int]) -> None:
-        """The values, and what Hydra notes of all overrides."""
+        """Put in the values, and what Hydra records about all overrides."""
         parsed = OverridesParser.create().parse_overrides(overrides)
         self._loader.validate_sweep_overrides_legal(overrides=parsed, run_mode=RunMode.RUN, from_shell=True)
         ConfigLoaderImpl._apply_overrides_to_config([parsed[place] for place in sorted(values)], config)
@@ -104,12 +104,12 @@ class QuickLoader:
 
 
 def unresolved(overrides: Any) -> list[str]:
-    """As they were typed: what they refer to may not be there yet."""
+    """The overrides as typed: what they refer to may not exist yet."""
     return cast("list[str]", OmegaConf.to_container(overrides, resolve=False))
 
 
 def _form_of(override: str) -> str:
-    """What decides whether it chooses a config: its key, and whether its value is a dict, which is never a choice."""
+    """What decides whether it chooses a config: its key, and whether its value is a dict, which never chooses one."""
     key, _, value = override.partition("=")
     return f"{key}={{" if value.lstrip().startswith("{") else key
 

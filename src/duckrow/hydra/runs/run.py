@@ -18,7 +18,7 @@ log = logging.getLogger("duckrow")
 
 
 def run_one(launch_file: str, number: int, overrides: list[str], subdir: str) -> JobReturn:
-    """What Hydra says of the run. What the function raised is raised, so that the job fails and may be tried again."""
+    """Hydra's job return. What the function raised is raised again, so that the job fails and may be retried."""
     launch, function = load_launch(launch_file)
     if launch.failures is not None:
         launch.failures.check()
@@ -31,7 +31,7 @@ def run_one(launch_file: str, number: int, overrides: list[str], subdir: str) ->
     with open_dict(config):
         config.hydra.job.num = number
         config.hydra.job.id = job_id(config.hydra.job.name, number)
-        config.hydra.sweep.subdir = subdir  # where the launcher has made it, also if it was named after the time
+        config.hydra.sweep.subdir = subdir  # as the launcher made it: its name may contain the time
     returned = run_job(
         hydra_context=launch.hydra_context,
         task_function=function,
@@ -49,12 +49,12 @@ def run_one(launch_file: str, number: int, overrides: list[str], subdir: str) ->
 
 
 def job_id(name: str, number: int) -> str:
-    """`hydra.job.id`: known before the run is submitted, since folders may be named after it."""
+    """`hydra.job.id`: must be known before the run is submitted, because folders may be named after it."""
     return f"{name}_{number}"
 
 
 def _telling(notes: list[str], function: TaskFunction) -> TaskFunction:
-    """The function, which first writes these into the log of its run: until it is called there is none."""
+    """The function, which first writes these notes into the log of its run: before the call there is no log."""
 
     @functools.wraps(function)
     def told(config: Any) -> Any:

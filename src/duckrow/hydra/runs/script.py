@@ -1,4 +1,4 @@
-"""A function that is defined in a script: each run executes the script, up to the call that began the multirun."""
+"""A function defined in a script: each run executes the script, up to the call that started the multirun."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from hydra.types import TaskFunction
 if TYPE_CHECKING:
     from duckrow.api.calls.script_again import Script
 
-_CALLED = "_run_hydra"  # of hydra.main, by every function that it has decorated
+_CALLED = "_run_hydra"  # in hydra.main; every function that it decorates calls this
 
 
 def script_of_function(function: TaskFunction) -> Script | None:
-    """None: it is in a module; or its script cannot be executed again, and the function has to be pickled."""
+    """None: it is in a module, or its script cannot be executed again and the function must be pickled."""
     from duckrow.api.calls.script_again import script_of
 
     return script_of(function) if hasattr(import_module("hydra.main"), _CALLED) else None
 
 
 def function_in(script: Script, name: str) -> TaskFunction:
-    """The function of this name, of a script that is executed now."""
+    """Execute the script, and return its function of this name."""
     from duckrow.api.calls.script_again import execute, stop_if_there
 
     reached: list[TaskFunction] = []

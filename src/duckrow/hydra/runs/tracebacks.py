@@ -1,6 +1,6 @@
-"""Where in a run its exception was raised, taken along to the launcher, so that Hydra tells it as it tells its own.
+"""Passes the traceback of a run's exception to the launcher, so that Hydra shows it like one of its own.
 
-A traceback cannot be pickled. Its lines can, and frames that look like them can be made again.
+A traceback cannot be pickled. But its lines can, and frames that look the same can be made from them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ _KEPT_AS = "_raised_in_run"
 
 
 def keep_traceback(error: BaseException) -> None:
-    """In a form that goes along when the exception is pickled."""
+    """Keep it in a form that is pickled with the exception."""
     frames = [(each.filename, each.lineno or 0, each.name) for each in traceback.extract_tb(error.__traceback__)]
     try:
         setattr(error, _KEPT_AS, frames)
-    except Exception:  # a class that wants no attributes: the log has it all the same
+    except Exception:  # its class allows no attributes; the log has the traceback anyway
         pass
 
 
 def restore_traceback(error: BaseException) -> bool:
-    """Whether it had one that was kept. Its cause then says more only if there was a chain of exceptions."""
+    """Whether a traceback was kept. Its cause then adds something only if there was a chain of exceptions."""
     frames: list[tuple[str, int, str]] = error.__dict__.pop(_KEPT_AS, [])
     made: TracebackType | None = None
     for filename, line, name in reversed(frames):

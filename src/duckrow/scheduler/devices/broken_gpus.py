@@ -24,7 +24,7 @@ from duckrow.store.devices.set_aside import SetAside, SetAsideStore
 from duckrow.store.hosts import DAEMON
 from duckrow.store.life.reruns import RerunStore
 
-_MOST_RETURNS = 3  # a GPU that comes and goes is given out again by a person
+_MOST_RETURNS = 3  # after that, only a person can put a GPU that comes and goes back into use
 
 
 class BrokenGpus:
@@ -52,11 +52,11 @@ class BrokenGpus:
         self._faults = Faults()
         self._streaks = Streaks()
         self._aside: dict[str, SetAside] = {}
-        self._returns: Counter[str] = Counter()  # how often a GPU was given out again because its fault was over
-        self._tried: set[int] = set()  # jobs that a suspicion has sent elsewhere: it does so once
+        self._returns: Counter[str] = Counter()  # how often a GPU was used again because its fault was over
+        self._tried: set[int] = set()  # jobs that were already sent elsewhere because of a suspicion: once is enough
         self.unexplained = Unexplained()
         self.allowed = True
-        self.on_back: Callable[[int], None] = lambda _: None  # a job that had failed waits again
+        self.on_back: Callable[[int], None] = lambda _: None  # a job that had failed is queued again
 
     @property
     def may_pass(self) -> bool:
@@ -66,7 +66,7 @@ class BrokenGpus:
     # -- what is kept -----------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """A daemon keeps what an earlier one has set aside. After a restart of the machine, nothing is set aside."""
+        """A daemon keeps GPUs set aside that an earlier one set aside. A restart of the machine clears that."""
         offered = {device for seat in self._state.seats for device in seat.devices}
         for gpu in self._rows.of_host(self._state.host_id):
             same_boot = self._state.host_id == DAEMON and gpu.boot_id == self._boot_id
@@ -79,11 +79,11 @@ class BrokenGpus:
                 self._rows.forget(self._state.host_id, gpu.device)
 
     def look(self, now: Now) -> None:
-        """Others have written: a person may want a GPU back, or have killed or removed the jobs that were to tell."""
+        """The database has changed: a person may want a GPU back, or may have killed or removed jobs that test one."""
         kept = {gpu.device: gpu for gpu in self._rows.of_host(self._state.host_id)} if self._aside else {}
         for device, gpu in list(self._aside.items()):
             if device not in kept:
-                self._rows.save(self._state.host_id, gpu)  # it was in a tick that could not be written
+                self._rows.save(self._state.host_id, gpu)  # the tick that set it aside could not be written
             elif kept[device].wanted_back or not self._state.offers(device):
                 self._faults.forget(device)
                 self._returns.pop(device, None)
@@ -103,7 +103,7 @@ class BrokenGpus:
     # -- what readings say ------------------------------------------------------------------------------------
 
     def read(self, readings: Sequence[Reading], now: Now) -> None:
-        """Within the tick's transaction."""
+        """Called in the tick's transaction."""
         if not self.allowed:
             return
         ours = set(self._gpus.watched)
@@ -133,7 +133,7 @@ class BrokenGpus:
     # -- what ends say ----------------------------------------------------------------------------------------
 
     def judge(self, attempt: LiveAttempt, verdict: Verdict, ran_s: float, now: Now) -> Verdict:
-        """An attempt has ended: what follows for its job, if its GPU may be to blame."""
+        """An attempt has ended: decide what happens to its job if its GPU may be to blame."""
         gpus = attempt.gpus
         if not gpus or not self.allowed or attempt.job_host_id != self._state.host_id:
             return verdict
@@ -155,12 +155,12 @@ class BrokenGpus:
         return verdict
 
     def _effect(self, attempt: LiveAttempt, verdict: Verdict, ran_s: float) -> Effect:
-        """What goes back for a reason of its own (exit 75, MPS, out of memory) says nothing of the GPU."""
+        """A job that is requeued for another reason (exit 75, MPS, out of memory) says nothing about the GPU."""
         explained = attempt.stopped_for is not None or (verdict.again and not verdict.uses_retry)
         return effect_of(verdict.outcome, attempt.exit_code, attempt.signal, ran_s, explained)
 
     def _may_count(self, attempt: LiveAttempt, gpus: Sequence[str]) -> bool:
-        """A job that could run nowhere else cannot tell whose fault it is, and one that was elsewhere has told."""
+        """A job that could run nowhere else cannot show whose fault it is. One that was sent elsewhere has shown it."""
         if attempt.job.id in self._tried:
             return False
         elsewhere = [
@@ -178,7 +178,7 @@ class BrokenGpus:
         here = attempt.job.id in suspect.open
         tests = [each for each in failures if each.job_id in suspect.open and each.job_id != attempt.job.id]
         suspect.open = set(self._send_back(device, tests, now)) | ({attempt.job.id} if here else set())
-        if not suspect.open:  # they were removed, or are run again already: nobody can tell
+        if not suspect.open:  # they were removed, or already run again: there is no way to find out
             self._give_out(device)
             return verdict
         self._tried |= suspect.open
@@ -187,7 +187,7 @@ class BrokenGpus:
         return _back(verdict, gpu) if here else verdict
 
     def _note_test(self, job_id: int, gpus: Sequence[str], effect: Effect, verdict: Verdict, now: Now) -> None:
-        """The end of a job that was to tell whose fault it was."""
+        """A job has ended that was retried to show whose fault it was."""
         again = verdict.again and not verdict.uses_retry
         for device, gpu in list(self._aside.items()):
             if gpu.suspect is not None and job_id in gpu.suspect.open and device not in gpus:
@@ -219,7 +219,7 @@ class BrokenGpus:
         self._aside[gpu.device] = gpu
         self._state.put_aside(self._aside)
         self._rows.save(self._state.host_id, gpu)
-        self._lining_up.stand_back(now)  # nobody follows on it
+        self._lining_up.stand_back(now)  # no lined-up job may start on it
 
     def _give_out(self, device: str) -> None:
         del self._aside[device]
@@ -233,7 +233,7 @@ class BrokenGpus:
         self._observer.trouble(f"{sentence}{none} To use it again: duckrow gpus add {device}")
 
     def _send_back(self, device: str, failures: Iterable[Failure], now: Now) -> list[int]:
-        """Those that wait again; not one that was removed, or has been tried again since."""
+        """Requeue these, except jobs that were removed or have run again since. Returns those that are queued."""
         detail = _detail(self._aside[device])
         sent: dict[int, None] = {}
         for job_id, number, retries_used in failures:

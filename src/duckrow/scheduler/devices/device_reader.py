@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from duckrow.core.ports import DeviceSource, Gpu, Reactor, Reading
 
 _REST_S = 30.0
-"""Who has not been asked for so long lets go of the library: a driver can be replaced only while nobody has it open."""
+"""After this long without a question, close the library: a driver can be replaced only while nobody has it open."""
 
 
 class DeviceReader:
@@ -21,7 +21,7 @@ class DeviceReader:
         self._arrived, self._tell = os.pipe()
         self._thread: threading.Thread | None = None
         self.waiting = False  # an answer is on its way
-        self.no_library = False  # there is nobody to ask, and there never will be
+        self.no_library = False  # there is no library to ask, and there never will be
         reactor.watch(self._arrived, self._hush)
 
     def ask(self, names: Sequence[str]) -> None:
@@ -46,9 +46,9 @@ class DeviceReader:
         devices: list[Gpu] = []
         while True:
             names = self._next_asked()
-            devices = devices or self._source.devices()  # GPUs that are all silent now may come back
+            devices = devices or self._source.devices()  # if no GPU answers now, they may come back
             is_there = devices or self._source.is_there()
-            # Those that nobody asked for too: a job may be on a GPU that it was not given.
+            # Read all of them: a job may use a GPU that it was not given.
             everyone = dict.fromkeys([*names, *(device.name for device in devices)])
             self._answers.put((devices, self._source.read(list(everyone))) if is_there else None)
             os.write(self._tell, b"!")

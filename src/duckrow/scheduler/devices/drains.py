@@ -20,7 +20,7 @@ class Drains:
         self._gpus = gpus
 
     def observe(self) -> None:
-        """Fulfil what can be fulfilled; a device that is to go, goes when its last job has ended."""
+        """Fulfil the wishes that can be fulfilled. A device is removed when its last job has ended."""
         state = self._state
         wishes = self._wishes.all()
         before = state.seats

@@ -15,18 +15,18 @@ from duckrow.scheduler.state import HostState
 
 class KnownGpus:
     def __init__(self, state: HostState, machine: Machine, tell: Callable[[Machine], None]) -> None:
-        """`tell`: others want to know what the library says of the machine."""
+        """`tell`: called with what the library says about the machine, for others to read."""
         self._state = state
         self._tell = tell
-        self.machine = machine  # as it is if nobody uses it
-        self.devices: dict[str, Gpu] = {}  # as the library describes them; empty until it was asked
-        self.no_library = False  # static devices: what the user said of them is all there is
-        self._watched: tuple[Sequence[Seat] | None, list[str]] = (None, [])  # of which seats, the GPUs in them
+        self.machine = machine  # as it is when nobody uses it
+        self.devices: dict[str, Gpu] = {}  # as the library describes them; empty until it has been asked
+        self.no_library = False  # static devices: all we know is what the user said
+        self._watched: tuple[Sequence[Seat] | None, list[str]] = (None, [])  # the seats, and the GPUs in them
         self._given_out: tuple[Sequence[Seat] | None, Machine | None, HostGpus] = (None, None, HostGpus())
 
     @property
     def watched(self) -> list[str]:
-        """Those that we give out and can read."""
+        """The GPUs that we schedule on and can read."""
         if self.no_library:
             return []
         if self._watched[0] is not self._state.seats:
@@ -36,7 +36,7 @@ class KnownGpus:
 
     @property
     def given_out(self) -> HostGpus:
-        """What the sizes and models of our GPUs are. Seats and machine are replaced, never changed."""
+        """The sizes and models of our GPUs. Seats and machine are replaced, never changed in place."""
         seats, machine, found = self._given_out
         if seats is not self._state.seats or machine is not self.machine:
             found = gpus_of(self._state.seats, self.machine)
@@ -44,7 +44,7 @@ class KnownGpus:
         return found
 
     def meet(self, devices: Sequence[Gpu]) -> None:
-        """The library has told which there are: within the tick's transaction."""
+        """The library has listed the GPUs. Called in the tick's transaction."""
         self.devices = {device.name: device for device in devices}
         known = {device.name: device.memory_mb for device in devices if device.memory_mb is not None}
         models = {device.name: device.model for device in devices}
@@ -52,7 +52,7 @@ class KnownGpus:
         self._tell(self.machine)
 
     def name_of(self, written: str) -> str:
-        """What we call a GPU that a person may have named by the beginning of its UUID."""
+        """Our name for a GPU that a person may have named by the start of its UUID."""
         meant = called(written, self.devices.values())
         return meant[0].name if len(meant) == 1 else plain_name(written)
 
@@ -61,7 +61,7 @@ class KnownGpus:
         return device.model if device else ""
 
     def lock_name(self, gpu: str) -> str:
-        """What every duckrow on this machine calls it."""
+        """The name that every duckrow on this machine uses for it."""
         device = self.devices.get(gpu)
         return (device.uuid if device else "") or f"{os.uname().nodename}-{gpu}"
 

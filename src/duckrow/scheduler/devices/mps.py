@@ -1,4 +1,4 @@
-"""Sharing a GPU well: NVIDIA's MPS, started for packed jobs, left alone where it fails, ended when nobody needs it."""
+"""NVIDIA's MPS: started for packed jobs, given up if it fails, ended when nobody needs it."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 AUTO, ON = "auto", "on"
 """`auto`: for jobs that are packed. `on`: for every job on a GPU. Otherwise MPS is off."""
 
-_MOST_FAILURES = 3  # of jobs in a row under MPS, before it is given up for this host
+_MOST_FAILURES = 3  # jobs in a row that fail under MPS before this host gives it up
 
 
 class Sharing:
     def __init__(self, state: HostState, root: str, observer: Observer, gpus: KnownGpus) -> None:
-        """`root`: our state folder, where MPS keeps its pipes."""
+        """`root`: our state folder, where the pipes of MPS are."""
         self._state = state
         self._root = root
         self._observer = observer
         self._gpus = gpus
         self._mode = gpus.machine.policy.mps
         self._mps: Mps | None = None
-        self._in_vain = False  # it cannot be used here
-        self._without: set[int] = set()  # jobs that are run without it
+        self._in_vain = False  # MPS cannot be used here
+        self._without: set[int] = set()  # jobs that run without it
         self._failures = 0
         self._told: set[str] = set()
 
     def variables(self, attempt: LiveAttempt) -> dict[bytes, bytes]:
-        """What an attempt that may share its GPU needs in its environment."""
+        """The environment variables for an attempt that may share its GPU."""
         if not self._wants(attempt) or self._in_vain:
             return {}
         if self._mps is None:
@@ -59,12 +59,12 @@ class Sharing:
 
     def _give_up(self, why: str) -> None:
         self._in_vain = True
-        # Who has said nothing of MPS, and has no GPU that NVIDIA's library knows, need not hear of it.
+        # A user who did not ask for MPS, and has no GPU that NVIDIA's library knows, need not be told.
         if self._mode == ON or self._gpus.devices:
             self._tell(f"MPS cannot be used: {why} Jobs share GPUs without it (--mps off does so from the start).")
 
     def _is_full(self, attempt: LiveAttempt) -> bool:
-        """A GPU takes a limited number of clients, and CUDA refuses the next: that one shares the GPU without MPS."""
+        """A GPU has a limited number of MPS clients, and CUDA refuses more: further jobs share the GPU without MPS."""
         from duckrow.engines.local.gpus.mps import MOST_CLIENTS
 
         for gpu, _ in attempt.holds:
@@ -76,7 +76,7 @@ class Sharing:
         return False
 
     def failed(self, attempt: LiveAttempt, why: str) -> bool:
-        """A job has failed by MPS; whether it had any, so that it may succeed without."""
+        """A job failed because of MPS. True if it ran with MPS, and so may succeed without it."""
         if self._mps is None or not self._wants(attempt):
             return False
         self._without.add(attempt.job.id)

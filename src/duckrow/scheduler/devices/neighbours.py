@@ -1,4 +1,4 @@
-"""Reports other users of the GPUs: whom the next job waits for, and beside whom one was started."""
+"""Reports other users of the GPUs: whom the next job waits for, and with whom a job shares a GPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from duckrow.store.attempts.events import EventStore
 
 
 def why_nothing_starts(state: HostState, watch: Watch) -> list[str]:
-    """What the first job in the queue waits for, as `duckrow why` says it; nothing if no device keeps it waiting."""
+    """What the first job in the queue waits for, as in `duckrow why`; empty if it waits for no device."""
     job = state.first_in_queue
     if job is None:
         return []
@@ -45,7 +45,7 @@ def why_nothing_starts(state: HostState, watch: Watch) -> list[str]:
 
 
 class OwnNeighbours:
-    """Says of each job that it has a whole GPU beside a program of the user's own."""
+    """Reports each job that asked for a whole GPU and shares it with another program of the same user."""
 
     def __init__(self, watch: Watch, events: EventStore, observer: Observer) -> None:
         self._watch = watch
@@ -53,7 +53,7 @@ class OwnNeighbours:
         self._observer = observer
 
     def note(self, starts: Iterable[LiveAttempt], at: float) -> None:
-        """Within the tick's transaction."""
+        """Called in the tick's transaction."""
         machine = self._watch.seen_machine
         if not machine.neighbours or machine.policy.share:
             return

@@ -1,4 +1,4 @@
-"""Watches what packing does to the pace of runs, and holds the number of jobs on a GPU where more did not help."""
+"""Watches how packing affects the pace of runs, and stops adding jobs to a GPU where more did not help."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.state import HostState
 from duckrow.store.devices.paces import PaceStore
 
-_MOST_ENDS = 256  # of a recipe, the latest: what was long ago was perhaps other work
-_SHORTEST_S = 1.0  # of shorter runs, the start takes most
+_MOST_ENDS = 256  # the latest of a recipe: older ones may have been other work
+_SHORTEST_S = 1.0  # shorter runs spend most of their time starting
 
 
 class Pacing:
@@ -22,16 +22,16 @@ class Pacing:
         self._store = store
         self._gpus = gpus
         self._crowds = Crowds()
-        self._ends: dict[tuple[str, str], deque[Finished]] = {}  # by recipe and model, of this host's life
-        self._tried: dict[tuple[str, str], int | None] = {}  # how many at a time from now on; None: what has room
-        self._found_before: set[tuple[str, str]] = set()  # of which it was known when we began
+        self._ends: dict[tuple[str, str], deque[Finished]] = {}  # by recipe and model, since this host started
+        self._tried: dict[tuple[str, str], int | None] = {}  # how many at a time from now on; None: all that have room
+        self._found_before: set[tuple[str, str]] = set()  # what was already known when we began
         self.known: Mapping[tuple[str, str], BestPace] = {}
 
     def load(self) -> None:
         self.known = self._store.known()
 
     def most_of(self, recipe: str) -> int | None:
-        """How many jobs may be on a GPU where one of this recipe is to start; None: as many as have room."""
+        """How many jobs may be on a GPU where one of this recipe will start; None: as many as have room."""
         numbers = [self._most_of((recipe, model)) for model in self._gpus.given_out.models]
         return None if None in numbers else max((number for number in numbers if number is not None), default=None)
 
@@ -42,7 +42,7 @@ class Pacing:
             self._tried[key] = first_number(self.known.get(key), cores, gpus, waiting)
             self._found_before |= {key} & self.known.keys()
         number = self._tried[key]
-        return None if number is None or waiting <= number else number  # the last ones need not wait for one more wave
+        return None if number is None or waiting <= number else number  # the last jobs need not wait for another wave
 
     def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
         for attempt in starts:
@@ -51,7 +51,7 @@ class Pacing:
                 self._crowds.came(attempt.id, attempt.holds[0][0], mono)
 
     def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float) -> None:
-        """Before what it held is free again, and within the tick's transaction."""
+        """Called before its reservation is released, in the tick's transaction."""
         needs, lasted_s = needs_from(attempt.job.needs), mono - attempt.started.mono
         if attempt.job.needs is None or not attempt.holds[0].device.is_gpu:
             return
@@ -67,7 +67,7 @@ class Pacing:
     def _learn(self, key: tuple[str, str], end: Finished) -> None:
         ends = self._ends.setdefault(key, deque(maxlen=_MOST_ENDS))
         ends.append(end)
-        if key not in self._found_before:  # else nothing is tried again: it would cost each batch a little
+        if key not in self._found_before:  # else do not try again: that would cost each batch a little
             waiting = sum(needs_from(job.needs).recipe == key[0] for job in self._state.queue.jobs)
             self._tried[key] = next_number(ends, waiting, self._tried.get(key))
         found = best_pace(ends)

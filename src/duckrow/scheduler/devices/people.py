@@ -1,4 +1,4 @@
-"""Who is behind the processes on the GPUs that are not jobs of ours."""
+"""Finds out who owns the processes on the GPUs that are not our jobs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from duckrow.kernel.process import LONGEST_NAME, program_of, uid_of, user_name
 
 
 def ignored_among(owners: Mapping[int, int], policy: Policy) -> set[int]:
-    """The strangers' processes that keep a GPU from nobody."""
+    """Processes of others that do not make a GPU count as used."""
     names = {name[:LONGEST_NAME] for name in (*policy.ignore, *MPS_SERVERS)}
     return {pid for pid, owner in owners.items() if owner == STRANGER and program_of(pid) in names}
 
 
 def people_behind(owners: Mapping[int, int], ignored: Collection[int]) -> dict[int, Person]:
-    """Of the processes outside this duckrow: another duckrow's are somebody's, too."""
+    """The person for each process outside this duckrow. Jobs of another duckrow belong to somebody too."""
     outside = [pid for pid, owner in owners.items() if owner in (STRANGER, ANOTHER_DUCKROW) and pid not in ignored]
     return {pid: person for pid in outside if (person := _person(pid)) is not None}
 

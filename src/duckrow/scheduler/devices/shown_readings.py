@@ -26,9 +26,9 @@ class ShownReadings:
         return 0 < self.looked_at_until_mono - mono <= LOOK_S
 
     def tell(self, readings: Sequence[Reading], owners: Owners, mono: float, locked_by: Mapping[str, int]) -> None:
-        """Within the tick's transaction; of the GPUs that we give out.
+        """Called in the tick's transaction. Keeps the readings of the GPUs that we schedule on.
 
-        `locked_by`: GPUs on which a duckrow of this user is about to take memory.
+        `locked_by`: GPU -> the user whose duckrow is about to take memory there.
         """
         ours = set(self._gpus.watched)
         for reading in readings:

@@ -1,4 +1,4 @@
-"""Failures on GPUs that nobody has looked at since: a fault that is seen now explains them."""
+"""Failures on GPUs that have not been read since: a fault that is found now explains them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 1000
 
 class Unexplained:
     def __init__(self) -> None:
-        self._of: dict[str, dict[Failure, float]] = {}  # GPU -> who failed there, and when
+        self._of: dict[str, dict[Failure, float]] = {}  # GPU -> what failed there, and when
         self._last_mono = 0.0
 
     def add(self, gpus: Iterable[str], failure: Failure, mono: float) -> None:
@@ -23,7 +23,7 @@ class Unexplained:
                 here[failure] = mono
 
     def seen(self, gpus: Iterable[str], mono: float) -> None:
-        """These were healthy then: who failed before has failed by itself."""
+        """These were healthy at this time: jobs that failed earlier failed by themselves."""
         for gpu in gpus:
             later = {failure: at for failure, at in self._of.pop(gpu, {}).items() if at > mono}
             if later:
@@ -33,5 +33,5 @@ class Unexplained:
         return list(self._of.pop(gpu, {}))
 
     def look_until_mono(self) -> float | None:
-        """How long to wait for a reading of them; None: there is nothing to explain."""
+        """How long to wait for a reading of these GPUs; None: there is nothing to explain."""
         return self._last_mono + _LOOK_S if self._of else None

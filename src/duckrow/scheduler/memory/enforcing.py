@@ -1,4 +1,4 @@
-"""--enforce-memory: stops a job that takes far more than it has reserved while others would suffer, and requeues it."""
+"""--enforce-memory: stops and requeues a job that takes far more than it reserved, if others would run out."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Enforcing:
         self._stopping = stopping
 
     def look(self, now: Now) -> None:
-        """After the GPUs were read, within the tick's transaction. One of each GPU at a time: that may be enough."""
+        """After the GPUs were read, in the tick's transaction. Stop one job per GPU at a time: that may be enough."""
         if not self._watch.gpus.machine.policy.enforce or not self._watch.observation.uses:
             return
         for gpu in self._watch.gpus.watched:
             attempts = [each for each in self._state.running if gpu in dict(each.holds)]
-            # What one that is being stopped takes is as good as free.
+            # The memory of a job that is being stopped counts as free.
             found = self._offender(gpu, [each for each in attempts if each.stop_began_mono is None], attempts)
             if found is not None:
                 attempt = self._state.live[found.attempt_id]

@@ -1,4 +1,4 @@
-"""Learns how much memory jobs of a recipe use: kept when duckrow restarts, and used for the next ones."""
+"""Learns how much memory jobs of a recipe use. It is kept when duckrow restarts, and used for the next jobs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from duckrow.store.attempts.reservations import ReservationStore
 from duckrow.store.devices.peaks import PeakStore
 
 _TRIED_OUT_S = 60.0
-"""For this long, a job of which nothing is known may be joined by others of which nothing is known. If their memory is
-not enough for all, no more than this is lost."""
+"""For this long, jobs of unknown memory use may start beside one another. If the memory is not enough for all of them,
+no more time than this is wasted."""
 
 
 class Learning:
@@ -39,8 +39,8 @@ class Learning:
         self._gpus = gpus
         self._observation = observation
         self._pacing = pacing
-        self.known = Knowledge({})  # another one whenever something was learned
-        self._counted: set[int] = set()  # attempts that run, and that were counted when they were flat
+        self.known = Knowledge({})  # a new object whenever something was learned
+        self._counted: set[int] = set()  # running attempts that were counted when their use became flat
 
     def load(self) -> None:
         self.known = self._store.known()
@@ -49,12 +49,12 @@ class Learning:
     # -- what is known ----------------------------------------------------------------------------------------
 
     def ask_of(self, job: QueuedJob) -> Ask:
-        """What a job asks for, with what is known of similar ones put in."""
+        """What a job asks for, completed by what is known about similar jobs."""
         if job.needs is None:
-            return ask_of(job.gpus, None)  # said here too, as this is asked of every job of every tick
+            return ask_of(job.gpus, None)  # a shortcut: every tick asks this for every job
         ask = predicted_ask(job.gpus, job.needs, self.known, self._gpus.given_out)
         needs = needs_from(job.needs)
-        # Who has said how much it takes has said how many fit.
+        # If the user gave the memory, that decides how many fit.
         most = self._pacing.most_of(needs.recipe) if needs.auto and ask.mb is not None else None
         return ask if most is None else ask._replace(together=most)
 
@@ -63,12 +63,12 @@ class Learning:
         return ask.mb is not None or ask.total_mb is not None or ask.alone
 
     def keeps_others_away(self, job: QueuedJob) -> bool:
-        """Whether others must be kept from its GPUs until they can see its memory."""
+        """Whether to keep others off its GPUs until they can see its memory."""
         is_alone = not self._gpus.machine.policy.share and wants_whole_gpus(self.ask_of(job))
         return self.wants_memory(job) or is_alone
 
     def seen_above(self, attempt: LiveAttempt, held_mb: int) -> int:
-        """What to reserve by others of its recipe, those that run too, if that is more than it had; 0: it is not."""
+        """What to reserve, judged by jobs of its recipe, also running ones, if that is more than it held; else 0."""
         needs = needs_from(attempt.job.needs)
         if not needs.recipe:
             return 0
@@ -86,15 +86,15 @@ class Learning:
     # -- what is learned --------------------------------------------------------------------------------------
 
     def still_learns(self, attempt: LiveAttempt) -> bool:
-        """Whether it holds more than similar jobs will need, once that is known."""
+        """Whether it holds a whole GPU, or a guess, only until its memory use is known."""
         needs = needs_from(attempt.job.needs)
         guess_of = self._gpus.machine.guess_of
         return needs.auto and not needs.alone and all(share in (WHOLE, guess_of(gpu)) for gpu, share in attempt.holds)
 
     def shrink(self, mono: float) -> None:
-        """Those whose use is flat hold no more than that, and others move in beside them.
+        """Attempts whose use is flat shrink to that, and others start beside them.
 
-        So do those that still grow after a while, if they were tried out beside others: twice what they have taken.
+        Those that still grow after a while shrink too, if they were tried out beside others: to twice what they use.
         """
         for attempt in list(self._state.live.values()):
             use = self._observation.uses.get(attempt.id)
@@ -108,7 +108,7 @@ class Learning:
                 self._shrink(attempt, use.peak_mb * 2)
 
     def _learn_growth(self, attempt: LiveAttempt, use: Use) -> None:
-        """One that takes more than any before tells that at once: others of its recipe may be about to start."""
+        """Learn at once if an attempt takes more than any before: others of its recipe may be about to start."""
         needs = needs_from(attempt.job.needs)
         if not needs.recipe or use.is_guess:
             return
@@ -149,7 +149,7 @@ class Learning:
         self._counted.discard(attempt.id)
 
     def from_failure(self, attempt: LiveAttempt, wanted_mb: int) -> None:
-        """A job that ran out of memory has said how much it wanted: similar jobs need not find that out one by one."""
+        """A job that ran out of memory said how much it wanted: similar jobs need not find that out one by one."""
         largest_mb = self._gpus.given_out.largest_mb()
         if not wanted_mb or largest_mb is None or attempt.job.needs is None:
             return
@@ -157,7 +157,7 @@ class Learning:
             self._learn(attempt, wanted_mb)
 
     def _learn(self, attempt: LiveAttempt, peak_mb: int, is_certain: bool = True) -> None:
-        """`is_certain`: it will take no more than that."""
+        """`is_certain`: it will not take more than that."""
         needs = needs_from(attempt.job.needs)
         if not needs.recipe:
             return

@@ -1,4 +1,4 @@
-"""Detects jobs that use a GPU that they were not given: a script may choose one itself."""
+"""Detects jobs that use a GPU that they were not given, for example because the script chooses one itself."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class MisplacedAttempts:
         self._events = events
         self._observer = observer
         self._gpus = gpus
-        self._told: set[int] = set()  # attempts that were warned of
+        self._told: set[int] = set()  # attempts that we have warned about
 
     def look(self, readings: Sequence[Reading], owners: Owners, at: float) -> None:
-        """Warn once of each attempt that is on a GPU which it was not given: within the tick's transaction."""
+        """Warn once about each attempt on a GPU that it was not given. Called in the tick's transaction."""
         live = self._state.live
         self._told &= live.keys()
         for misplaced in misplaced_processes(
@@ -33,13 +33,13 @@ class MisplacedAttempts:
                 self._warn(live[misplaced.attempt_id], misplaced, at)
 
     def _given(self, attempt: LiveAttempt) -> Tenant:
-        """Under the names that the library has for its GPUs: a seat may have been named by UUID."""
+        """With the library's names for its GPUs too: a seat may be named by UUID."""
         holds = reservations((self._gpus.name_of(device), share) for device, share in attempt.holds)
         return Tenant(attempt.id, (*attempt.holds, *holds), attempt.started.mono)
 
     def _warn(self, attempt: LiveAttempt, misplaced: MisplacedProcess, at: float) -> None:
         sentence = warning(misplaced, attempt.gpus)
-        # A host that died may have told of it before.
+        # A host that died may have reported it before.
         if self._events.note_once(attempt, sentence, at):
             self._observer.trouble(f"{attempt.job.words.capitalize()}: {sentence}")
 

@@ -1,4 +1,4 @@
-"""Retries after failures that say what to change: out of memory with more, a failure of MPS without it."""
+"""Retries failures that say what to change: out of memory with more memory, a failure of MPS without MPS."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MemoryRetries:
         self._sharing = sharing
 
     def after(self, attempt: LiveAttempt, outcome: Outcome, use: Use | None) -> Verdict | None:
-        """The verdict on an attempt that ran out of memory; None for every other."""
+        """The verdict on an attempt that ran out of memory or failed because of MPS; None for all others."""
         if outcome is Outcome.OUT_OF_MEMORY:
             return self._after_giving_way(attempt, use)
         asked_for = attempt.stopped_for is not None
@@ -38,7 +38,7 @@ class MemoryRetries:
             return None
         lines = last_lines(attempt.log, _LINES, longest=LINE_SHOWN) if attempt.log else []
         killed = was_killed(attempt.exit_code, attempt.signal)
-        on_machine = self._engine.ran_out_of_memory() if killed else None  # it may have been a stranger
+        on_machine = self._engine.ran_out_of_memory() if killed else None  # the kernel may have killed another program
         of_job = None if attempt.exit is None else attempt.exit.oom_killed
         oom_killed = on_machine if of_job is None else of_job
         which = ran_out_of_memory(lines, attempt.exit_code, attempt.signal, oom_killed)
@@ -59,7 +59,7 @@ class MemoryRetries:
         return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=f"{told}; retried {_how(learned, which)}")
 
     def _after_giving_way(self, attempt: LiveAttempt, use: Use | None) -> Verdict:
-        """It took far more than it had reserved, and was stopped for the sake of others: it gets what it needs."""
+        """It took far more than it had reserved, and was stopped to protect others. Next time it gets what it needs."""
         needs, peak_mb = needs_from(attempt.job.needs), use.peak_mb if use else 0
         mb = max(with_margin(peak_mb), needs.gpu_mem_mb or 0)
         fits = leaves_room(mb, self._watch.gpus.given_out.largest_mb(len(attempt.holds)))
@@ -70,7 +70,7 @@ class MemoryRetries:
         return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=detail)
 
     def _after_mps(self, attempt: LiveAttempt, outcome: Outcome, lines: list[str]) -> Verdict | None:
-        """One that failed by MPS, which it had from us, is tried again without; that uses up none of its retries."""
+        """If it failed because of the MPS that we started, retry it without. That uses up none of its retries."""
         why = mps_failure(lines)
         if why is None or not self._sharing.failed(attempt, why):
             return None

@@ -1,4 +1,4 @@
-"""Memory that is reserved for an attempt and not visible yet: its GPUs stay locked for other duckrows."""
+"""Memory that is reserved for an attempt and not visible yet: its GPUs stay locked against other duckrows."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from duckrow.kernel.process import user_name
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.state import HostState
 
-_COUNTS_AS_ALL = 0.85  # of what it holds: the margin in that is seldom used, and need not be waited for
-_ANY = 0.001  # the least part of a GPU that can be seen
+_COUNTS_AS_ALL = 0.85  # of what it holds: the margin is seldom used, so we do not wait for it
+_ANY = 0.001  # the smallest part of a GPU that can be seen
 
 
 class _Unseen(NamedTuple):
@@ -37,9 +37,9 @@ class UnseenMemory:
         observation: Observation,
         keeps_others_away: Callable[[QueuedJob], bool],
     ) -> None:
-        """`root`: our state folder, which tells us from other duckrows.
+        """`root`: our state folder, which distinguishes us from other duckrows.
 
-        `keeps_others_away`: whether others must be kept from a job's GPUs until they can see its memory.
+        `keeps_others_away`: whether to keep others off a job's GPUs until they can see its memory.
         """
         self._state = state
         self._reactor = reactor
@@ -48,14 +48,14 @@ class UnseenMemory:
         self._observation = observation
         self._keeps_others_away = keeps_others_away
         place = os.stat(root)
-        self._locks = GpuLocks(f"{place.st_dev}-{place.st_ino}")  # others may read it: it tells nothing but who is who
+        self._locks = GpuLocks(f"{place.st_dev}-{place.st_ino}")  # others can read this, so it only identifies us
         self._open: dict[int, _Unseen] = {}  # attempt -> what is reserved for it
-        self._met: set[int] = set()  # attempts with needs of which we know whether anything is reserved for them
-        self.locked_by: dict[str, int] = {}  # GPUs on which a duckrow of this user is about to take memory
+        self._met: set[int] = set()  # attempts with needs, already checked for reserved memory
+        self.locked_by: dict[str, int] = {}  # GPU -> the user whose duckrow is about to take memory there
         self._told: set[str | tuple[str, int]] = set()
 
     def __bool__(self) -> bool:
-        """Whether memory is still to be seen."""
+        """Whether some memory is not visible yet."""
         return bool(self._open)
 
     @property
@@ -64,10 +64,10 @@ class UnseenMemory:
         return bool(self._met)
 
     def agree(self, gpus: Sequence[str]) -> set[str]:
-        """Take the locks; the GPUs on which another duckrow is about to take memory.
+        """Take the locks. Returns the GPUs on which another duckrow is about to take memory.
 
-        Their locks go two seconds after their memory came to be seen. So of a GPU that is not locked, what was read in
-        the last two seconds can be trusted: by the clock as it is now, as the tick may have waited for the database.
+        Others release a lock two seconds after their memory became visible. So if a GPU is not locked, we can trust a
+        reading of the last two seconds. By the clock as it is now: the tick may have waited for the database.
         """
         mono = self._reactor.now().mono
         self.take_up(mono)
@@ -79,7 +79,7 @@ class UnseenMemory:
         return set(self.locked_by)
 
     def _tell(self, by_lock: Mapping[str, str]) -> None:
-        """Say once whose lock is now ignored, and that there is no folder for locks."""
+        """Report once whose lock we now ignore, and that there is no folder for locks."""
         fault = self._locks.fault
         if fault and fault not in self._told:
             self._told.add(fault)
@@ -98,10 +98,10 @@ class UnseenMemory:
             self.release(mono)
 
     def take_up(self, mono: float) -> None:
-        """Attempts of a host that died may not have taken their memory yet; and locks may have been tidied away."""
+        """Attempts of a dead host may not have taken their memory yet; and somebody may have deleted our locks."""
         self._locks.restore()
         if not self._gpus.devices:
-            return  # the locks have the names of the GPUs, which are not known yet
+            return  # locks are named after the GPUs, whose names are not known yet
         live = self._state.live
         self._met &= live.keys()
         new = [attempt for attempt in live.values() if attempt.job.needs is not None and attempt.id not in self._met]
@@ -120,7 +120,7 @@ class UnseenMemory:
         self._locks.reserve(names, mono)
 
     def release(self, mono: float) -> None:
-        """Let go of the locks behind which everybody can see all memory."""
+        """Release the locks of GPUs where everybody can see all memory."""
         for attempt_id, unseen in list(self._open.items()):
             if unseen.seen_mono is None and self._is_seen(attempt_id, mono):
                 # The reading may be newer than the tick.
@@ -131,14 +131,14 @@ class UnseenMemory:
         self._locks.release(self._locks.held - kept)
 
     def _is_over(self, unseen: _Unseen, mono: float) -> bool:
-        """Whether nobody trusts a reading any more that was taken before its memory could be seen."""
+        """Whether nobody still trusts a reading from before its memory was visible."""
         is_seen = unseen.seen_mono is not None and mono - unseen.seen_mono > FRESH_S
         return is_seen or mono - unseen.since_mono > LONGEST_S
 
     def _is_seen(self, attempt_id: int, mono: float) -> bool:
-        """Whether it has taken what it holds, nearly, or will take no more as it seems.
+        """Whether it has taken nearly all that it holds, or seems to need no more.
 
-        Whoever sees some memory of one that has a GPU to itself, or is tried out, keeps away from it.
+        For an attempt that has a GPU to itself, or is tried out, any memory is enough: others who see it stay away.
         """
         attempt = self._state.live.get(attempt_id)
         use = self._observation.uses.get(attempt_id)

@@ -1,4 +1,4 @@
-"""The GPUs as they are while jobs run on them: read when it matters, and turned into what placement needs to know."""
+"""Reads the GPUs while jobs run on them, when it matters, and works out what placement needs to know."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from duckrow.scheduler.state import HostState
 from duckrow.store.attempts.use import AttemptUseStore
 from duckrow.store.hosts import DAEMON
 
-_QUICK_S = 0.5  # between two readings while something waits for memory, or somebody looks
-_CALM_S = 1.0  # while something waits for other people to go, or runs whose memory is reserved
-_HASTY_S = 0.02  # where something has ended and its memory is waited for
+_QUICK_S = 0.5  # between two readings while a job waits for memory, or somebody looks
+_CALM_S = 1.0  # while a job waits for other people to leave, or a job with reserved memory runs
+_HASTY_S = 0.02  # while we wait for the memory of a job that has ended
 _SLOW_S = 5.0  # to draw the curves of attempts
 _SLOWEST_S = 10.0  # to draw those of the GPUs, while nothing runs
-_KEEP_S = 10.0  # how often what was seen of the attempts is written down while they run
-_OLD_ENOUGH_S = 1.0  # a job that has ended before has nothing to tell
+_KEEP_S = 10.0  # how often the memory use of running attempts is written down
+_OLD_ENOUGH_S = 1.0  # a shorter job has nothing to show
 
 
 class Watch:
@@ -67,9 +67,9 @@ class Watch:
         self._reader: GpuReader | None = None
         self._read_mono = 0.0
         self._kept_mono = 0.0
-        self._memory_wanted = False  # by a job that waits
-        self._matters = False  # to a job that waits, how much others use
-        self._neighbours_matter = False  # to a job that waits for a whole GPU, who uses it
+        self._memory_wanted = False  # by a waiting job
+        self._matters = False  # how much others use matters to a waiting job
+        self._neighbours_matter = False  # who uses a GPU matters to a job that waits for a whole one
 
     # -- what placement asks ----------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ class Watch:
         return self.learning.ask_of(job)
 
     def machine(self, queue: Sequence[QueuedJob], mono: float) -> Machine:
-        """As it is now. Where memory is asked for, what has not been read is full."""
+        """The machine as it is now. If jobs ask for memory, a GPU that was not read counts as full."""
         self.seen_machine = self._machine(queue, mono)
         return self.seen_machine
 
@@ -91,14 +91,14 @@ class Watch:
             return self.gpus.machine
         watched = self.gpus.watched
         if self._matters and not mattered:
-            self.observation.mistrust(watched, mono)  # somebody may have come while nobody looked
+            self.observation.mistrust(watched, mono)  # others may have come since the last reading
         if self._memory_wanted or self._neighbours_matter:
             self._unseen_memory.agree(watched)
         machine = self.observation.machine(self.gpus.machine, self._tenants(), watched, mono)
         return machine.with_locks({gpu: user_name(uid) for gpu, uid in self._unseen_memory.locked_by.items()})
 
     def _could_start_but_for_others(self, queue: Sequence[QueuedJob]) -> bool:
-        """Whether a job that waits for a whole GPU could have one, as far as our own bookings are concerned."""
+        """Whether our own bookings leave room for a job that waits for a whole GPU."""
         if self.gpus.machine.policy.share or not self.gpus.watched:
             return False
         has_free_seat = any(has_room(seat, self._state.booked) for seat in self._state.seats if not seat.is_cpu)
@@ -106,7 +106,7 @@ class Watch:
 
     @property
     def _is_polite(self) -> bool:
-        """Whether it matters what others use, also to jobs that ask for no memory."""
+        """Whether what others use matters also to jobs that ask for no memory."""
         policy = self.gpus.machine.policy
         return bool(policy.only_idle or policy.min_free_gpus)
 
@@ -117,7 +117,7 @@ class Watch:
     # -- when to read -----------------------------------------------------------------------------------------
 
     def due_mono(self, mono: float) -> float | None:
-        """When the GPUs are to be read next; None: not before something happens."""
+        """When to read the GPUs next; None: not before something happens."""
         watched = self.gpus.watched
         if not watched or (self._reader is not None and self._reader.waiting):
             return None
@@ -130,32 +130,32 @@ class Watch:
         running = (attempt for attempt in self._state.live.values() if attempt.follows is None and attempt.has_gpu)
         oldest = next(running, None)
         if oldest is not None:
-            often_s = _CALM_S if self._unseen_memory.any_met else _SLOW_S  # a peak that is missed is learned wrong
+            often_s = _CALM_S if self._unseen_memory.any_met else _SLOW_S  # if we miss a peak, we learn a wrong one
             return max(oldest.started.mono + _OLD_ENOUGH_S, self._read_mono + often_s)
         if self._broken_gpus.may_pass:
             return self._read_mono + _SLOW_S
         return self._read_mono + _SLOWEST_S if self._state.host_id == DAEMON else None
 
     def _is_urgent(self, mono: float) -> bool:
-        """Whether somebody waits for what there is to be read."""
+        """Whether somebody waits for the next reading."""
         if self._matters or self._unseen_memory or self._shown_readings.is_looked_at(mono):
             return True
         learners = self._state.live.values() if self._unseen_memory.any_met else ()
         return any(attempt.follows is None and self.learning.still_learns(attempt) for attempt in learners)
 
     def is_looked_for_faults(self, mono: float) -> bool:
-        """Whether something has failed on a GPU that nobody has looked at since."""
+        """Whether a job has failed on a GPU that has not been read since."""
         until_mono = self._broken_gpus.unexplained.look_until_mono()
         return until_mono is not None and mono < until_mono and bool(self.gpus.watched)
 
     def faults_due_mono(self, mono: float) -> float | None:
-        """Until when a reading is waited for that may explain a failure: the driver may never answer."""
+        """Until when to wait for a reading that may explain a failure: the driver may never answer."""
         if not self.is_looked_for_faults(mono):
             return None
         return self._broken_gpus.unexplained.look_until_mono() or mono
 
     def look(self, looked_at_until_mono: float) -> None:
-        """Others have written: perhaps a person looks at the GPUs, or something was learned elsewhere."""
+        """The database has changed: perhaps a person looks at the GPUs, or another host has learned something."""
         self._shown_readings.looked_at_until_mono = looked_at_until_mono
         self.learning.load()
 
@@ -174,7 +174,7 @@ class Watch:
         return self._reader is not None and not self._reader.empty
 
     def observe(self, now: Now) -> None:
-        """Take in what has been read: within the tick's transaction."""
+        """Take in what has been read. Called in the tick's transaction."""
         answer = self._reader.answer() if self._reader is not None else None
         if answer is None:
             self.gpus.no_library = self._reader is not None and self._reader.no_library
@@ -195,13 +195,13 @@ class Watch:
             self._keep_uses()
 
     def _keep_uses(self) -> None:
-        """For those who look at a job that runs, and for the host that comes after us."""
+        """For people who look at a running job, and for the next host."""
         for attempt_id, use in self.observation.uses.items():
             if attempt_id in self._state.live:
                 self._store.note(self._state.live[attempt_id], use)
 
     def adopted(self, attempts: Iterable[LiveAttempt]) -> None:
-        """Continue the curves of attempts that another host, now dead, has started: within a transaction."""
+        """Continue the curves of attempts that a dead host has started. Called in a transaction."""
         for attempt in attempts:
             curve = self._store.curve(attempt) if attempt.has_gpu else []
             if curve:
@@ -239,6 +239,6 @@ class Watch:
         return use
 
     def foreign_mb(self, gpu: str) -> int:
-        """What others use of it, if that is worth a word."""
+        """What others use of it, if that is enough to mention."""
         mb = self.observation.foreign_mb(gpu, self._reactor.now().mono)
         return mb if mb > noticeable_mb(self.gpus.machine.total_mb.get(gpu, 0)) else 0

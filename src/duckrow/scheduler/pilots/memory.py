@@ -1,4 +1,4 @@
-"""What a pilot learns of the memory of its runs, told to the other pilots of the batch; and what it hears from them."""
+"""Shares what a pilot learns about its runs' memory with the other pilots of the batch, and reads what they share."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class PilotMemory:
         self._loop = loop
         self._shared = shared
         self._store = PeakStore(loop.database)
-        self._told: Knowledge | None = None  # as it was when we last told the others
+        self._told: Knowledge | None = None  # what we knew when we last told the others
 
     def tell(self) -> None:
-        """Before the result of a run is there, so that nobody sees the one without the other."""
+        """Called before the result of a run is written, so that nobody sees the result without it."""
         known = self._loop.watch.learning.known
-        if known is self._told:  # it is another one whenever something was learned
+        if known is self._told:  # a new object whenever something was learned
             return
         self._told = known
         own = [self._shared_peak(peak) for peak in self._store.all() if peak.runs]
@@ -27,7 +27,7 @@ class PilotMemory:
             self._shared.tell(own)
 
     def _shared_peak(self, peak: Peak) -> SharedPeak:
-        """What we have seen ourselves: others have told the rest."""
+        """Only what we have seen ourselves: the rest came from others."""
         own = [run[:2] for run in self._store.runs.latest(peak.recipe, peak.model) if run.runs]
         return SharedPeak(peak.recipe, peak.model, peak.peak_mb, peak.runs, called=own)
 

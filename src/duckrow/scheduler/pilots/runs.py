@@ -1,4 +1,4 @@
-"""The runs that a pilot has taken: from their claim in the batch's folder, through the loop, to their result there."""
+"""The runs of a pilot: it claims them in the batch's folder, gives them to the loop, and writes their results."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from duckrow.scheduler.loop import Loop
 from duckrow.store.jobs.history import JobStoryStore
 from duckrow.store.jobs.jobs import JobStore
 
-# SLURM signals all processes of a job, in no order. So long we wait whether a signal that ended a run was meant for us.
+# SLURM signals all processes of a job, in any order. If a signal ended a run, we wait this long for one of our own.
 _AMBIGUOUS_S = 1.0
-_LOOK_S = 2.0  # how often to look whether others have given something back, once there is nothing to take
+_LOOK_S = 2.0  # how often to check for runs that others gave back, once there is nothing to take
 _SHELLS_KILLED = tuple(128 + number for number in KILLING_SIGNALS)
 
 
@@ -36,7 +36,7 @@ class Taken:
     retries_used: int
     wanted_dead: bool = False
     not_before_boot: float = 0.0  # it waits for a retry until this time since boot
-    ended: dict[str, Any] | None = None  # how, where that is not yet written
+    ended: dict[str, Any] | None = None  # how it ended, until that is written
     write_at: float = 0.0
 
 
@@ -57,20 +57,20 @@ class PilotRuns:
         self.taken: dict[int, Taken] = {}  # by the ids of their jobs
         self.count = 0
         self.quota = quota
-        self.interrupted = ""  # why we must leave: what ends now has not ended by itself
+        self.interrupted = ""  # why we must leave: runs that end now did not end by themselves
         self._taker = taker
         self._loop = loop
         self._jobs = JobStore(loop.database)
         self._environment = environment
         self._about_us = {"pilot": about_us["pilot"], "node": about_us["node"]}
         self._look_at = 0.0
-        self._known: set[int] = set()  # runs that the loop has had
+        self._known: set[int] = set()  # runs that the loop has had before
 
     # -- taking -----------------------------------------------------------------------------------------------
 
     @property
     def busy(self) -> int:
-        """How many run, or are about to."""
+        """How many runs are running, or about to."""
         boot = self._loop.reactor.now().boot
         return sum(t.ended is None and t.not_before_boot <= boot for t in self.taken.values())
 
@@ -81,7 +81,7 @@ class PilotRuns:
     def take(self, most: int) -> bool:
         """Claim up to `most` runs, and give them to the loop; False if there were none."""
         if any(taken.write_at == 0.0 for taken in self.taken.values() if taken.ended is not None):
-            return True  # what has ended is written down before anything else is taken
+            return True  # write the results of ended runs before taking more
         if time.monotonic() < self._look_at:
             return False
         fresh: list[tuple[int, int]] = []
@@ -97,7 +97,7 @@ class PilotRuns:
         return bool(fresh)
 
     def take_on(self, runs: Sequence[int]) -> None:
-        """Take these too, whoever's they were to be: nobody else would."""
+        """Take these too, whoever they were meant for: nobody else would."""
         self._look_at = 0.0
         self._taker.widen(runs)
         if self.quota is not None:
@@ -110,7 +110,7 @@ class PilotRuns:
                 history = self.claims.history(number)
                 made = [attempt["number"] for release in history for attempt in release.get("attempts", [])]
                 retries_used = int(history[-1].get("retries_used", 0)) if history else 0
-                if number in self._known:  # it was done here, and somebody wants it again
+                if number in self._known:  # it ran here before, and somebody wants it to run again
                     self._loop.store.reruns.rerun(run.job_id, time.time(), self._loop.host.id)
                 else:
                     spec = replace(run.spec, folder=self.batch.run_folder(run), held=False, not_before=None)
@@ -122,7 +122,7 @@ class PilotRuns:
         self._loop.state.look_again()
 
     def refuse_impossible(self, seats: list[Seat], machine: Machine) -> None:
-        """A run that could never start here must not wait for ever."""
+        """Fail runs that can never start here, so that they do not wait forever."""
         for job_id, taken in list(self.taken.items()):
             spec = taken.run.spec
             why_not = refusal(ask_of(spec.gpus, spec.needs.as_text()), seats, machine)
@@ -150,14 +150,14 @@ class PilotRuns:
         self.write_ends()
 
     def write_ends(self) -> None:
-        """Write down what has ended, unless it is not yet clear whether it did so by itself."""
+        """Write the results of ended runs, unless it is not yet clear whether they ended by themselves."""
         now = time.monotonic()
         for job_id, taken in list(self.taken.items()):
             if taken.ended is None or taken.write_at > now:
                 continue
             try:
                 self.claims.finish(taken.run.number, taken.claim, {**self._facts(job_id), **taken.ended})
-            except OSError as error:  # the file server is full or away: tried again at every turn
+            except OSError as error:  # the file server is full or not reachable: tried again at every turn
                 self._loop.observer.trouble(f"The result of job {job_id} cannot be written: {error.strerror}.")
                 taken.write_at = 0.0
                 return
@@ -178,7 +178,7 @@ class PilotRuns:
         return True
 
     def give_back_rest(self) -> None:
-        """What has not ended, once nothing runs any more."""
+        """Give back what has not ended, once nothing runs any more."""
         for job_id, taken in list(self.taken.items()):
             if taken.ended is not None and not taken.wanted_dead and taken.write_at:
                 taken.ended |= {"interruption": True}
@@ -187,7 +187,7 @@ class PilotRuns:
                 self._give_back(job_id, self.interrupted)
 
     def _close(self, job_id: int, outcome: Outcome, detail: str) -> None:
-        """The end of a run that has no process."""
+        """End a run that has no process."""
         with self._loop.database.transaction():
             self._loop.store.moves.finish(job_id, State.QUEUED, outcome, time.time(), detail)
         self._loop.state.look_again()
@@ -207,10 +207,10 @@ class PilotRuns:
             else:
                 facts.pop("outcome", None)
                 self.claims.release(run, taken.claim, why, facts)
-        except OSError as error:  # the disk is full: others give it back once we are gone
+        except OSError as error:  # the disk is full: others will give it back once we are gone
             self._loop.observer.trouble(f"Job {job_id} cannot be returned to its batch: {error.strerror}.")
 
-    # -- telling ----------------------------------------------------------------------------------------------
+    # -- reporting --------------------------------------------------------------------------------------------
 
     def _facts(self, job_id: int) -> dict[str, Any]:
         """Who we are, and every attempt that we made."""
@@ -221,7 +221,7 @@ class PilotRuns:
         return {**self._about_us, "attempts": attempts}
 
     def running(self) -> dict[str, Any]:
-        """Of each run that has a process: what others may see of it."""
+        """What others may see of each run that has a process."""
         return {
             str(self.taken[attempt.job.id].run.number): {
                 "claim": self.taken[attempt.job.id].claim,
@@ -238,6 +238,6 @@ class PilotRuns:
 
 
 def _is_ambiguous(attempt: LiveAttempt, taken: Taken) -> bool:
-    """Whether it may have been ended by what SLURM sends to all processes of a job."""
+    """Whether a signal that SLURM sent to all processes of the job may have ended it."""
     by_signal = attempt.signal in KILLING_SIGNALS or attempt.exit_code in _SHELLS_KILLED
     return by_signal and not taken.wanted_dead and attempt.stopped_for is None

@@ -1,4 +1,4 @@
-"""Which runs of a batch a pilot may take: those that ask for what it has, or for less."""
+"""Which runs of a batch a pilot may take: those that ask for no more than it has."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from duckrow.core.clusters.groups import satisfies
 
 class PilotShare:
     def __init__(self, batch: Batch, group: int) -> None:
-        """`group`: the request with which our cluster job was submitted."""
+        """`group`: the request that our cluster job was submitted for."""
         self.batch = batch
         self.group = group
         self.request = batch.requests[group]
         self._groups = {number for number, wanted in enumerate(batch.requests) if satisfies(self.request, wanted)}
 
     def is_ours(self, run: int) -> bool:
-        """Whether it asks for just what we have: nobody else may have it."""
+        """Whether it asks for exactly what we have: perhaps no other pilot has that."""
         return self.batch.group_of(run) == self.group
 
     def may_take(self, run: int) -> bool:
         return self.batch.group_of(run) in self._groups
 
     def time_of(self, run: int) -> float | None:
-        """How much of our time a run of another request may need: what it asked the cluster for."""
+        """How much time a run of another request may need: what that request asks the cluster for."""
         return None if self.is_ours(run) else self.batch.request_of(run).time
 
     @cached_property
@@ -33,11 +33,11 @@ class PilotShare:
 
     @property
     def gpus(self) -> set[int | None]:
-        """How many GPUs our runs ask for."""
+        """The numbers of GPUs that our runs ask for."""
         return {run.spec.gpus for run in self._runs}
 
     @cached_property
     def is_by_memory(self) -> bool:
-        """Whether they share GPUs by memory."""
+        """Whether our runs share GPUs by memory."""
         needs = [run.spec.needs for run in self._runs]
         return any(need.gpu_mem_mb or need.total_gpu_mem_mb or need.auto for need in needs)

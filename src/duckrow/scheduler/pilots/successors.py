@@ -1,4 +1,4 @@
-"""Whether a pilot that has nothing to take is still needed: by runs that no other job of the cluster would take."""
+"""Whether a pilot with nothing to take is still needed, because no other cluster job would take some runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from duckrow.clusters.room_in_jobs import left_over
 from duckrow.clusters.tending import Tending
 from duckrow.core.errors import DuckrowError
 
-_ASK_S = 5.0  # how often the cluster is asked by a pilot that waits
+_ASK_S = 5.0  # how often a waiting pilot asks the cluster
 
 
 class Successors:
-    """Nobody may be on the login node, and nobody can submit from here: so the last pilot sees to what is left."""
+    """Perhaps nobody is on the login node, and we cannot submit from here. So the last pilot takes what is left."""
 
     def __init__(self, batch: Batch, cluster: Cluster, own_job: OwnJob) -> None:
         self._batch = batch
@@ -25,7 +25,7 @@ class Successors:
         self._left: list[int] = []
 
     def left_over(self) -> list[int]:
-        """The runs that wait for us alone, or will: some may have yet to lapse. Empty: others see to all there is."""
+        """The runs that only we will take; the claims on some may not have lapsed yet. Empty: others take them all."""
         if time.monotonic() >= self._ask_at:
             self._ask_at = time.monotonic() + _ASK_S
             self._left = self._look()
@@ -39,21 +39,21 @@ class Successors:
         try:
             tending.look(answer_within(self._us.ask(), SHORT_S))
         except DuckrowError:
-            return []  # the cluster does not answer here: whoever comes by on a login node sees to it
+            return []  # the cluster does not answer here: the next duckrow command on a login node takes care of it
         if lapse(tending):
             tending.claims.look()
         return left_over(tending, self._us.facts.name)
 
     def ask_again(self) -> None:
-        """Something has changed since the cluster was asked."""
+        """Something has changed since we asked the cluster."""
         self._ask_at = 0.0
 
     def cancel_useless(self) -> None:
-        """When all is done: jobs that have not begun would find nothing."""
+        """When all is done: cancel jobs that have not begun, as they would find nothing."""
         tending = Tending(self._batch, self._cluster)
         tending.claims.look()
         if len(tending.claims.done) == self._batch.count and not tending.all_began():
             try:
                 tending.cancel_useless()
             except DuckrowError:
-                pass  # they find nothing to take, and end
+                pass  # they will find nothing to take, and end

@@ -11,7 +11,7 @@ from duckrow.core.jobs.job import JobSpec
 
 class PilotTime:
     def __init__(self, own_job: OwnJob, margin_s: float) -> None:
-        """`margin_s`: before the limit, for the cluster and for us."""
+        """`margin_s`: kept free before the limit, for the cluster and for us."""
         left_s = own_job.time_left_s()
         self._whole_s = None if left_s is None else max(left_s - margin_s, 0.0)
         self._began_mono = time.monotonic()
@@ -19,9 +19,9 @@ class PilotTime:
         self.refused = False  # there was a run that did not fit
 
     def fits(self, spec: JobSpec, asked_s: float | None = None) -> bool:
-        """Whether it should be begun here, by its time limit or by how long similar ones took.
+        """Whether to begin it here, judged by its time limit or by how long similar runs took.
 
-        `asked_s`: how much time it was to have, where that is less than our total.
+        `asked_s`: how much time it asked for, if that is less than our total.
         """
         left_s = None if self._whole_s is None else self._whole_s - (time.monotonic() - self._began_mono)
         fit = fits(self._lengths.expected_s(_kind(spec), spec.timeout_s or asked_s), left_s, self._whole_s)
@@ -29,7 +29,7 @@ class PilotTime:
         return fit
 
     def took(self, spec: JobSpec, length_s: float) -> None:
-        """It has succeeded after so long."""
+        """It succeeded after this time."""
         self._lengths.note(_kind(spec), length_s)
 
 

@@ -1,4 +1,4 @@
-"""The cgroups of attempts: making one, finding it again after a host has died, removing those that are left."""
+"""The cgroups of attempts: makes them, finds them again after a host has died, removes those that are left."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAME = re.compile(r"duckrow-[0-9a-f]{8}-(?P<journal>[^/]+)\.\d+")
 
 
 class Cgroups:
-    """Those of one state folder. The name of a group has its attempt's tag, so it can be told whose it is."""
+    """The groups of one state folder. The name of a group contains its attempt's tag, which shows whose it is."""
 
     def __init__(self, place: CgroupPlace, keepers_folder: str) -> None:
         self._place = place
@@ -32,7 +32,7 @@ class Cgroups:
 
     @classmethod
     def find(cls, keepers_folder: str) -> Cgroups | None:
-        """None where no group is available. Creates nothing, and the host stays where it is."""
+        """None if cgroups are not available. Creates nothing, and does not move the host."""
         if os.environ.get(VARIABLE) == "off":
             return None
         place = find_place(ThisMachine(), os.getpid())
@@ -52,7 +52,7 @@ class Cgroups:
         return AttemptGroup(folder, self._place.own)
 
     def again(self, tags: Collection[str]) -> dict[str, AttemptGroup]:
-        """The groups that an earlier host, maybe in another place, has made for these attempts."""
+        """The groups that an earlier host, perhaps in another place, has made for these attempts."""
         made = {os.path.basename(group.folder)[len(self._prefix) :]: group for group in self.made()}
         return {tag: made[tag] for tag in tags if tag in made}
 
@@ -64,7 +64,7 @@ class Cgroups:
                 group.remove()
 
     def made(self) -> Iterator[AttemptGroup]:
-        """All groups of this state folder that are to be seen, and are this user's."""
+        """All visible groups of this state folder that belong to this user."""
         for point in mount_points(ThisMachine()):
             for folder, inside, _ in os.walk(point):
                 for name in inside:
@@ -74,7 +74,7 @@ class Cgroups:
 
 
 def tags_by_group(pid: int) -> list[str]:
-    """Of the attempts in whose groups a process is, of any duckrow, the outermost first. It cannot hide that."""
+    """The tags of the attempts whose groups a process is in, of any duckrow, outermost first. It cannot hide them."""
     return [part.split("-", 2)[2] for part in (path_of(ThisMachine(), pid) or "").split("/") if _NAME.fullmatch(part)]
 
 
@@ -97,5 +97,5 @@ def _is_ours(folder: str) -> bool:
 
 
 def _count_memory(base: str) -> None:
-    """For the groups below. The kernel refuses if processes are in the base itself; then it is not counted."""
+    """Count memory in the groups below. The kernel refuses if the base itself has processes; then it is not counted."""
     write_to_kernel(f"{base}/cgroup.subtree_control", f"+{MEMORY}")

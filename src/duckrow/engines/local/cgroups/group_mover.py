@@ -1,8 +1,8 @@
-"""Moving attempts that last into cgroups of their own, beside the loop and never in it.
+"""Moves attempts that last into cgroups of their own, outside the loop.
 
-The first move in a while takes 6 to 14 ms, in which the kernel makes sure that nobody forks; those right after it take
-0.02 ms. So attempts of less than a second stay where they are. The others are moved together, at most once a second, by
-a thread.
+The first move in a while takes 6 to 14 ms, because the kernel makes sure that nobody forks. Moves right after it take
+0.02 ms. So attempts of less than a second stay where they are. A thread moves the others together, at most once a
+second.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ OLD_ENOUGH_S = 1.0
 class _Candidate(NamedTuple):
     attempt_id: int
     tag: str
-    process: str  # names its first process for good
+    process: str  # identifies its first process, even if its PID is reused
     due: float
 
 
 class Mover:
-    """`moved` is called in the loop, for each attempt that got a group, also if the attempt has ended meanwhile."""
+    """`moved` is called in the loop for each attempt that got a group, also if it has ended meanwhile."""
 
     def __init__(self, reactor: Reactor, keepers_folder: str, moved: Callable[[int, AttemptGroup], None]) -> None:
         self._reactor = reactor
         self._keepers = keepers_folder
         self._moved = moved
-        self._waiting: dict[int, _Candidate] = {}  # attempt -> the same, the oldest first
+        self._waiting: dict[int, _Candidate] = {}  # by attempt, the oldest first
         self._is_armed = False
         self._cgroups: Cgroups | None = None
         self._is_found = False
@@ -49,7 +49,7 @@ class Mover:
         reactor.watch(self._bell, self._hear)
 
     def expect(self, attempt_id: int, tag: str, process: str) -> None:
-        """Move this attempt if it is still there in a second. Cheap: one entry in a dictionary."""
+        """Move this attempt if it is still running in a second. Cheap: one entry in a dictionary."""
         if self._is_found and self._cgroups is None:
             return
         self._waiting[attempt_id] = _Candidate(attempt_id, tag, process, time.monotonic() + OLD_ENOUGH_S)
@@ -60,7 +60,7 @@ class Mover:
         self._waiting.pop(attempt_id, None)
 
     def cgroups(self) -> Cgroups | None:
-        """Looked for when first asked, which most runs of short jobs never do."""
+        """Searched for at the first call; most short jobs never need it."""
         if not self._is_found:
             self._cgroups, self._is_found = Cgroups.find(self._keepers), True
             if self._cgroups is None:
@@ -85,7 +85,7 @@ class Mover:
             self._arm(OLD_ENOUGH_S)
 
     def _take_due(self) -> list[tuple[_Candidate, int]]:
-        """With a pidfd each: their PIDs may mean others later."""
+        """The attempts to move, each with a pidfd: their PIDs may be reused later."""
         now = time.monotonic()
         due = list(takewhile(lambda candidate: candidate.due <= now, self._waiting.values()))
         for candidate in due:
@@ -104,14 +104,14 @@ class Mover:
         self._thread.start()
 
     def _work(self, cgroups: Cgroups, batch: list[tuple[_Candidate, int]]) -> None:
-        """On the thread."""
+        """Runs in the thread."""
         try:
             if not self._is_swept:
                 self._is_swept = True
                 cgroups.sweep()
             for candidate, pidfd in batch:
                 group = cgroups.make(candidate.tag)
-                # One that has ended meanwhile leaves an empty group, or what it has forked in it.
+                # One that has ended meanwhile leaves an empty group, or one with the processes that it forked.
                 if group is not None and (
                     move_tree(group, pid_in(candidate.process) or 0, pidfd) or not group.remove()
                 ):
@@ -125,7 +125,7 @@ class Mover:
         self._take_in()
 
     def _take_in(self) -> None:
-        """What the thread has done."""
+        """Take in what the thread has done."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None

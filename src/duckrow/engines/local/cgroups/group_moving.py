@@ -1,4 +1,4 @@
-"""Moving a process and its descendants into the cgroup of their attempt."""
+"""Moves a process and its descendants into the cgroup of their attempt."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from duckrow.engines.local.processes.processes import DAEMON_TAG, TAG_PREFIX
 from duckrow.kernel.cgroup_place import ThisMachine, path_of
 from duckrow.kernel.process import children_of, environment_of, open_pidfd, own_memory_mb, read_process
 
-_MOST_LOOKS = 20  # at children that fork as quickly as they can be moved; who gets away is found by other marks
+_MOST_LOOKS = 20  # for children that fork as fast as we move them; those that escape are found in other ways
 
 
 def move_tree(group: AttemptGroup, pid: int, pidfd: int) -> bool:
-    """A process and its descendants: those that it forks after its move are born in the group. False if it is gone.
+    """Move a process and its descendants. What it forks after its move is in the group. False if it is gone.
 
-    Who has gone to another group by itself, such as a container, stays there: it may have limits of its own.
+    A process that went to another group by itself, such as a container, stays there: that may have its own limits.
     """
     if not _is_where_we_are(pid) or not _take(group, pid, pidfd):
         return False
@@ -34,7 +34,7 @@ def _take_child(group: AttemptGroup, child: int, parent: int) -> bool:
         return False
     try:
         process = read_process(child)
-        # In this order: the PIDs may have been given to others since they were listed.
+        # In this order: the PIDs may have been reused since they were listed.
         is_child = process is not None and process.parent == parent and parent in group.pids()
         return is_child and _take(group, child, pidfd)
     finally:
@@ -54,5 +54,5 @@ def _is_where_we_are(pid: int) -> bool:
 
 
 def _is_daemon(pid: int) -> bool:
-    """A job may start one; it is not part of the job."""
+    """A job may start a daemon, which is not part of the job."""
     return TAG_PREFIX + DAEMON_TAG.encode() in environment_of(pid)

@@ -1,8 +1,8 @@
-"""One lock for each GPU, between all users of the machine: who is about to take memory keeps others from it.
+"""One lock for each GPU, between all users of the machine: it keeps others off while we are about to take memory.
 
-Each user leaves files of their own, and looks at those of others. Who then finds a GPU locked by somebody else takes
-their own lock back: of two who come at once both may have to come again, but never do both go on. Why it is done so:
-docs/decisions/0011-gpu-locks.md.
+Each user writes files of their own, and then reads those of others. If somebody else has locked the GPU too, the user
+removes their own lock. If two come at once, both may have to try again, but never do both take the lock. For the
+reasons, see docs/decisions/0011-gpu-locks.md.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from duckrow.engines.local.gpus.lock_file import LockFile, OwnLock
 from duckrow.engines.local.gpus.lock_patience import LONGEST_S, LockPatience
 from duckrow.kernel.shared_folder import SharedFolder, make_shared_folder
 
-_MOST_LOOKED_AT = 1000  # whoever leaves more files than that wants to make us slow
-_MOST_IGNORED = 20  # to be told of: one person may have thousands of user ids
+_MOST_LOOKED_AT = 1000  # more files than this are there only to slow us down
+_MOST_IGNORED = 20  # how many we report: one person may have thousands of user ids
 
 
 class _Found(NamedTuple):
-    """A lock of somebody else."""
+    """A lock of another user."""
 
     file: LockFile
     uid: int
@@ -30,17 +30,17 @@ class _Found(NamedTuple):
 
 
 class GpuLocks:
-    """Held from the decision to start something there until everybody can see its memory."""
+    """Held from the decision to start a job there until everybody can see its memory."""
 
     def __init__(self, database: str, find_folder: Callable[[], SharedFolder] = make_shared_folder) -> None:
-        """`database`: one name for all who book in the same one, and so agree without locks."""
+        """`database`: names ours. Hosts that share a database agree without locks."""
         self._database = lock_file.word(database)
         self._find_folder = find_folder
         self._folder = SharedFolder("", "")
         self._held: dict[str, list[OwnLock]] = {}
         self._patience = LockPatience()
-        self._waited_for: set[str] = set()  # files that have kept us from a GPU
-        self.ignored: set[tuple[str, int]] = set()  # (GPU, user): has kept us from it for too long
+        self._waited_for: set[str] = set()  # files that have kept us off a GPU
+        self.ignored: set[tuple[str, int]] = set()  # (GPU, user): kept us off it for too long
 
     @property
     def held(self) -> set[str]:
@@ -48,13 +48,13 @@ class GpuLocks:
 
     @property
     def fault(self) -> str:
-        """Why there is no agreement with other users; empty: there is."""
+        """Why we cannot use locks with other users; empty: we can."""
         return f"{self._folder.path} {self._folder.fault}" if self._folder.fault else ""
 
     def take(self, gpus: Iterable[str], mono: float, used_mb: Callable[[str], int] = lambda gpu: 0) -> dict[str, int]:
-        """Take those that nobody else has; the others, each with the user who has it.
+        """Lock those that nobody else has. Returns the others, each with the user who has it.
 
-        `used_mb`: what others use of a GPU. Without a place to agree in, we do as we would without them.
+        `used_mb`: what others use of a GPU. If there is no folder for locks, we act as if there were no other users.
         """
         wanted = list(gpus)
         if not wanted:
@@ -66,7 +66,7 @@ class GpuLocks:
             return {}
         for gpu in new:
             self._lock(gpu, mono)
-        self.restore()  # before we look: who comes after us must find it
+        self.restore()  # before we look: those who come after us must find it
         self._patience.look(mono)
         found = list(self._found(mono))
         self._waited_for &= {each.file.name for each in found}
@@ -75,13 +75,13 @@ class GpuLocks:
         return refused
 
     def reserve(self, gpus: Iterable[str], mono: float) -> None:
-        """Memory of these, which we hold, is given to a job: their time counts from now."""
+        """Memory of these GPUs, which we have locked, goes to a job: the age of their locks counts from now."""
         for gpu in gpus:
             if any(lock.since_mono < mono for lock in self._held.get(gpu, ())):
-                self._lock(gpu, mono)  # beside the older one: who lists the folder at this moment must not miss both
+                self._lock(gpu, mono)  # beside the older one: a listing right now must show one of them
 
     def restore(self) -> None:
-        """Somebody may have tidied up: of what we hold, make again what is missing."""
+        """Somebody may have deleted files: create our missing locks again."""
         for gpu, locks in self._held.items():
             for lock in [lock for lock in locks if not lock_file.is_there(lock)]:
                 locks.remove(lock)
@@ -104,7 +104,7 @@ class GpuLocks:
     # -- those of others --------------------------------------------------------------------------------------------
 
     def _found(self, mono: float) -> Iterator[_Found]:
-        """Old ones of our own user are cleared away on the way."""
+        """The locks of others. Removes old ones of our own user on the way."""
         for file in islice(self._listed(), _MOST_LOOKED_AT):
             path = os.path.join(self._folder.path, file.name)
             uid, holds = lock_file.owner_of(path), file.may_hold(mono, LONGEST_S)

@@ -1,4 +1,4 @@
-"""A lock on a GPU as others see it: an empty file whose name says all, and whose owner the kernel vouches for."""
+"""A lock on a GPU: an empty file. Its name says everything but the owner, which the kernel guarantees."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from duckrow.kernel.process import boot_id
 
 PREFIX = "duckrow-gpu-lock"
 
-_LONGEST_WORD = 64  # a name of a file has at most 255 letters
+_LONGEST_WORD = 64  # a file name has at most 255 bytes
 
 
 class LockFile(NamedTuple):
@@ -19,12 +19,12 @@ class LockFile(NamedTuple):
 
     name: str
     gpu: str
-    database: str  # those who book there agree without locks
+    database: str  # hosts that share it agree without locks
     boot: str
     since_mono: float
 
     def may_hold(self, mono: float, longest_s: float) -> bool:
-        """Whether it is of this boot and not too old. It may be newer than `mono`, which was read a while ago."""
+        """Whether it is from this boot and not too old. It may be newer than `mono`, which was read a while ago."""
         return self.boot == this_boot() and abs(mono - self.since_mono) <= longest_s
 
 
@@ -43,7 +43,7 @@ def read_name(name: str) -> LockFile | None:
 
 
 def word(text: str) -> str:
-    """As it stands in a name."""
+    """The text as part of a file name."""
     return re.sub(r"[^A-Za-z0-9.-]", "_", text)[-_LONGEST_WORD:]
 
 
@@ -52,7 +52,7 @@ def this_boot() -> str:
 
 
 def make(folder: str, gpu: str, database: str, since_mono: float) -> OwnLock:
-    """Leave a lock there. Its last word is random, so nobody can have taken the name before us."""
+    """Create a lock there. Its last word is random, so nobody can have taken the name before us."""
     since_ms = str(int(since_mono * 1000))
     name = ",".join((PREFIX, word(gpu), word(database), this_boot(), since_ms, os.urandom(4).hex()))
     path = os.path.join(folder, name)
@@ -64,7 +64,7 @@ def make(folder: str, gpu: str, database: str, since_mono: float) -> OwnLock:
 
 
 def is_there(lock: OwnLock) -> bool:
-    """Whether it is the file that we made: somebody may have tidied up, and another one taken the name since."""
+    """Whether it is the file that we made: somebody may have deleted it, and another may have the name now."""
     status = _status(lock.path)
     return status is not None and status.st_ino == lock.inode and status.st_uid == os.geteuid()
 
@@ -86,4 +86,4 @@ def remove(path: str) -> None:
     try:
         os.unlink(path)
     except OSError:
-        pass  # it is gone already; or nothing can be removed there now, and it will be too old soon
+        pass  # it is already gone; or nothing can be removed there now, and it will soon be too old

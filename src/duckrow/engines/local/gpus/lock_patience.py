@@ -1,15 +1,15 @@
-"""How long somebody else's lock on a GPU is waited for: two minutes, unless memory appears there."""
+"""How long we wait for another user's lock on a GPU: two minutes, counted again when memory appears there."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 LONGEST_S = 120.0
-"""Who has taken no memory by then is not waited for."""
+"""We do not wait longer for a user who has taken no memory by then."""
 
-_LONGEST_FOR_ALL_S = 300.0  # one person may have many user ids: those of containers
-_FORGET_S = 600.0  # who has locked nothing for so long is waited for again
-_LONGEST_STEP_S = 10.0  # between two looks; what happened in a longer time nobody knows
+_LONGEST_FOR_ALL_S = 300.0  # one person may have many user ids, from containers
+_FORGET_S = 600.0  # after this long without a lock, we wait for a user again
+_LONGEST_STEP_S = 10.0  # between two looks; we do not know what happened in a longer time
 _APPEARED_MB = 100  # a CUDA context alone takes more
 
 _ALL = -1  # instead of a user
@@ -17,14 +17,14 @@ _ALL = -1  # instead of a user
 
 class _Wait(NamedTuple):
     waited_s: float
-    seen_mono: float  # its lock, last
-    least_mb: int  # the least that others used of the GPU meanwhile
+    seen_mono: float  # when we last saw the lock
+    least_mb: int  # the least memory that others used on the GPU meanwhile
 
 
 class LockPatience:
-    """Counts by our own clock: what others say of their locks may be a lie.
+    """Counts by our own clock: what others say about their locks may be false.
 
-    Locks that are taken again and again count together, or whoever takes a new one every minute would keep us away.
+    A user's repeated locks count together. Otherwise a new one every minute would keep us away forever.
     """
 
     def __init__(self) -> None:
@@ -32,11 +32,11 @@ class LockPatience:
         self._look_mono = self._look_before_mono = 0.0
 
     def look(self, mono: float) -> None:
-        """We look at the locks again. Only who was in the way the last time too has kept us waiting in between."""
+        """We look at the locks again. Only users who were also in the way last time have kept us waiting in between."""
         self._look_mono, self._look_before_mono = mono, self._look_mono
 
     def is_over(self, gpu: str, uid: int, used_mb: int) -> bool:
-        """This user's lock is in the way. `used_mb`: by all who are not ours."""
+        """This user's lock is in the way: whether to ignore it. `used_mb`: by all processes that are not ours."""
         by_one = self._waited_s((gpu, uid), used_mb)
         by_all = self._waited_s((gpu, _ALL), used_mb)
         return by_one > LONGEST_S or by_all > _LONGEST_FOR_ALL_S

@@ -1,4 +1,4 @@
-"""The user's own control daemon of NVIDIA's MPS, through which processes compute on one GPU at the same time."""
+"""The user's own control daemon of NVIDIA's MPS, which lets processes compute on one GPU at the same time."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from duckrow.kernel.process import all_pids, environment_of
 
 PROGRAM = "nvidia-cuda-mps-control"
 MOST_CLIENTS = 48
-"""How many processes may share one GPU, from the Volta generation on. CUDA refuses one more; newer drivers take 60."""
+"""How many processes may share one GPU, from the Volta generation on. CUDA refuses more; newer drivers allow 60."""
 
 _START_S, _ASK_S, _QUIT_S, _SIGNAL_S, _LOOK_S = 5.0, 1.0, 2.0, 1.0, 0.02
 _LONGEST_PATH = 75  # the path of a socket has room for 107 bytes; the daemon and its servers add names of their own
-_USUAL_DIRECTORY = "/tmp/nvidia-mps"  # of a daemon that was started without naming any
+_USUAL_DIRECTORY = "/tmp/nvidia-mps"  # of a daemon that was started without naming one
 _PIPES, _LOGS = "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"
 
 
 class Mps:
-    """One daemon for all hosts of a state folder. It outlives them, and the next one finds it by its pipe directory.
+    """One daemon for all hosts of a state folder. It outlives them; the next host finds it by its pipe directory.
 
-    With MPS, the numbers in a job's CUDA_VISIBLE_DEVICES count among the GPUs that the daemon sees. Ours sees all that
-    the machine has, in the order of the PCI bus, so that a number means the same GPU with it and without.
+    With MPS, the numbers in a job's CUDA_VISIBLE_DEVICES index the GPUs that the daemon sees. Ours sees all GPUs of the
+    machine, in PCI bus order, so that a number means the same GPU with and without MPS.
     """
 
     def __init__(self, folder: str) -> None:
         self._own = _pipe_directory(folder)
-        self._tag = f"mps.{self._own}"  # no attempt's: nobody takes the daemon for a job or for a job's leftover
+        self._tag = f"mps.{self._own}"  # not an attempt's: nobody must take the daemon for a job or a leftover of one
         self._used = ""  # the pipe directory of the daemon in use
-        self._lock: int | None = None  # shared by the hosts that use our own; who ends it has to have it alone
+        self._lock: int | None = None  # shared by hosts that use our daemon; to end it, a host must hold it alone
 
     def start(self, gpus: Sequence[Device]) -> str:
-        """Empty if a daemon runs now, else a sentence that says why not. `gpus`: the names of all of this machine."""
+        """Empty if a daemon runs now, else the reason why not. `gpus`: the names of all GPUs of this machine."""
         deadline = time.monotonic() + _START_S
         if self._used and self.is_running():
             return ""
@@ -63,7 +63,7 @@ class Mps:
 
     @property
     def variables(self) -> dict[bytes, bytes]:
-        """What its clients need in their environment; nothing when it does not run."""
+        """The environment variables for its clients; empty when it does not run."""
         if not self._used or (self._used == self._own and self._control_pid() is None):
             return {}
         logs = self._own if self._used == self._own else os.environ.get(_LOGS)
@@ -71,9 +71,9 @@ class Mps:
         return {os.fsencode(name): os.fsencode(value) for name, value in variables.items()}
 
     def is_running(self) -> bool:
-        """Whether the daemon in use is there; before any is in use, whether an earlier host has left us one."""
+        """Whether the daemon in use is running; if none is in use yet, whether an earlier host has left us one."""
         if self._used not in ("", self._own):
-            return self._answers(self._used, time.monotonic() + _ASK_S)  # its PID may be of another container
+            return self._answers(self._used, time.monotonic() + _ASK_S)  # its PID may be from another container
         return self._control_pid() is not None
 
     def end(self) -> None:
@@ -103,7 +103,7 @@ class Mps:
     def _launch(self, deadline: float, alone: bool) -> str:
         if self._control_pid() is None:
             if alone and not self._has_clients():
-                self._end_processes(gently=False)  # servers that a dead daemon has left
+                self._end_processes(gently=False)  # servers that a dead daemon left
             code, said = self._call(self._own, deadline, "-d")
             if code:
                 return f"{PROGRAM} refused: {said.splitlines()[-1] if said else f'exit code {code}.'}"
@@ -113,7 +113,7 @@ class Mps:
 
     def _leave(self, gently: bool) -> None:
         assert self._lock is not None
-        # The last host ends it, and not under a job, which would lose its GPU in the midst of its work.
+        # The last host ends it, but not while a job uses it: the job would lose its GPU.
         if self._has_locked(fcntl.LOCK_EX) and not self._has_clients():
             self._end_processes(gently)
         os.close(self._lock)
@@ -129,7 +129,7 @@ class Mps:
                 return
 
     def _control_pid(self) -> int | None:
-        """The PID that the daemon has written down, if that still is the daemon."""
+        """The PID that the daemon has written down, if that is still the daemon."""
         try:
             with open(f"{self._own}/{PROGRAM}.pid") as file:
                 pid = int(file.read())
@@ -138,7 +138,7 @@ class Mps:
         return pid if os.fsencode(f"{TAG}={self._tag}") in environment_of(pid) else None
 
     def _has_clients(self) -> bool:
-        """Whether a job lives that was told to use it; asked of the kernel, as the daemon may be deaf."""
+        """Whether a living job was told to use it. We ask the kernel, because the daemon may not answer."""
         told, its_own = os.fsencode(f"{_PIPES}={self._own}"), os.fsencode(f"{TAG}={self._tag}")
         pids = {*all_pids()} - {os.getpid()}
         return any(told in variables and its_own not in variables for variables in map(environment_of, pids))
@@ -160,7 +160,7 @@ class Mps:
         return self._call(directory, deadline, orders=b"get_server_list\n")[0] == 0
 
     def _call(self, directory: str, deadline: float, *words: str, orders: bytes = b"") -> tuple[int | None, str]:
-        """(its exit code, what it said); None if that took too long. Through files, as a daemon may keep pipes open."""
+        """(exit code, output); None if it took too long. Uses files, because a daemon may keep pipes open."""
         with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as answer:
             asked.write(orders)
             asked.seek(0)
@@ -181,7 +181,7 @@ class Mps:
             return code, answer.read().decode(errors="replace").strip()
 
     def _environment(self, directory: str) -> dict[str, str]:
-        """Also the daemon's own: it must see all GPUs, and have no part in the job that we ourselves may run in."""
+        """Also for the daemon: it must see all GPUs, and not be part of the job that we ourselves may run in."""
         kept = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
         ours = {TAG: self._tag, "CUDA_DEVICE_ORDER": "PCI_BUS_ID", _PIPES: directory, _LOGS: self._own}
         return {**kept, **ours}
