@@ -125,7 +125,7 @@ class Engine(Protocol):
         """
 
     def ran_out_of_memory(self) -> bool | None:
-        """Whether the machine has recently killed anybody's processes for lack of memory; None: it does not say."""
+        """Whether the machine has recently killed any process because it was out of memory; None: unknown."""
 
     def close(self, keepers_in_use: set[str]) -> None:
         """Attempts keep running, and another host adopts them. Its records may go if its keeper is not in use."""
