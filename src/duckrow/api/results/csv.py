@@ -12,9 +12,7 @@ _FORMULA = tuple("=+-@\t\r")  # what starts a formula in a spreadsheet, or is sk
 
 def csv_text(rows: Iterable[Row], columns: Sequence[str]) -> str:
     lines = _Lines()
-    writer = csv.writer(
-        lines, lineterminator="\r\n"
-    )  # a line end in a cell is quoted only if it is in this: so both are
+    writer = csv.writer(lines, lineterminator="\r\n")  # it quotes cells only for characters in this: so both
     writer.writerow([_harmless(column) for column in columns])
     writer.writerows([_harmless(cell_text(row[column])) for column in columns] for row in rows)
     return "".join(lines).encode("utf-8", "replace").decode()

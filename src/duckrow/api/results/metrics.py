@@ -109,9 +109,7 @@ def last_metrics(path: str) -> dict[str, Any]:
 
 
 def _lines(path: str, most_bytes: int | None) -> list[str]:
-    from duckrow.kernel.plain_files import (
-        open_plain,
-    )  # imported here: training scripts load this module, but read nothing
+    from duckrow.kernel.plain_files import open_plain  # here: training scripts load this module, but read nothing
 
     try:
         with open_plain(path) as file:
