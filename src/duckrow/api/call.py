@@ -127,7 +127,7 @@ def _traceback_of(error: BaseException) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """The message of an error, for use in a sentence; without a message, the name of its type."""
+    """The message of an error, without a full stop; if it has none, the name of its type."""
     return _message_of(error).rstrip(".") or name_of_type(type(error))
 
 

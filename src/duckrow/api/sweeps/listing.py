@@ -20,7 +20,7 @@ class NoSweepYet(NotFoundError):
 
 
 def find_sweep(client: Client, word: str | int | None = None) -> SweepRow:
-    """The newest sweep with this name, id or `PROJECT/NAME`; without a word, the newest of all."""
+    """The newest sweep with this name, id or `PROJECT/NAME`; None: the newest of all."""
     store = SweepStore(client.database)
     if word is None:
         newest = store.latest()

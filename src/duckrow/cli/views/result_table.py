@@ -20,7 +20,7 @@ _PATTERN_WIDTH = 200
 
 
 def print_results(shown: Results, columns: Sequence[str], may_leave_out: bool) -> list[str]:
-    """Print the rows; returns the columns that were left out for lack of space, if that is allowed."""
+    """Print the rows; returns the columns that did not fit, if some may be left out."""
     texts = {column: [_cell(column, row[column]) for row in shown] for column in columns}
     headers = {column: _header(shown, column) for column in columns}
     optional = [*shown.parameters, *shown.metrics, "peak_memory_mb"] if may_leave_out else []
